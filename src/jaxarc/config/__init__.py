@@ -1,0 +1,24 @@
+"""Every choice a user can make, as frozen dataclasses: one file a topic, the only home of a default."""
+
+from jaxarc.config.action import ActionConfig
+from jaxarc.config.build import ConfigValidationError, build
+from jaxarc.config.dataset import DatasetConfig
+from jaxarc.config.environment import EnvironmentConfig
+from jaxarc.config.episode import EpisodeConfig
+from jaxarc.config.history import HistoryConfig
+from jaxarc.config.main import JaxArcConfig
+from jaxarc.config.observation import ObservationConfig
+from jaxarc.config.reward import RewardConfig
+
+__all__ = [
+    "ActionConfig",
+    "ConfigValidationError",
+    "DatasetConfig",
+    "EnvironmentConfig",
+    "EpisodeConfig",
+    "HistoryConfig",
+    "JaxArcConfig",
+    "ObservationConfig",
+    "RewardConfig",
+    "build",
+]

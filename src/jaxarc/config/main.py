@@ -1,0 +1,81 @@
+"""The config that holds all others, and the rules that tie them together."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from jaxarc.config.action import ActionConfig
+from jaxarc.config.build import CheckedConfig, build, check_known
+from jaxarc.config.dataset import DatasetConfig
+from jaxarc.config.environment import EnvironmentConfig
+from jaxarc.config.episode import EpisodeConfig
+from jaxarc.config.history import HistoryConfig
+from jaxarc.config.observation import ObservationConfig
+from jaxarc.config.reward import RewardConfig
+
+
+@dataclass(frozen=True)
+class JaxArcConfig(CheckedConfig):
+    """Everything that fixes an environment; hashable, so that equal configs share one compilation."""
+
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    dataset: DatasetConfig = field(default_factory=DatasetConfig)
+    action: ActionConfig = field(default_factory=ActionConfig)
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    episode: EpisodeConfig = field(default_factory=EpisodeConfig)
+    history: HistoryConfig = field(default_factory=HistoryConfig)
+    observation: ObservationConfig = field(default_factory=ObservationConfig)
+
+    @property
+    def history_capacity(self) -> int:
+        """Records kept in a state: the shorter of history and episode."""
+        return min(self.history.max_history_length, self.environment.max_episode_steps)
+
+    @property
+    def grid_shape(self) -> tuple[int, int]:
+        """Rows and columns of the canvas, ``(H, W)``."""
+        return self.dataset.grid_shape
+
+    @classmethod
+    def from_hydra(cls, mapping: Mapping[str, Any]) -> Self:
+        """Make a config from a nested mapping such as an OmegaConf ``DictConfig``."""
+        return build(cls, mapping)
+
+    def with_fields(self, **changes: Any) -> Self:
+        """Return a copy with fields changed by their own name, whichever topic they belong to.
+
+        ``config.with_fields(selection_format="bbox", max_episode_steps=50)`` changes ``action`` and ``environment``.
+
+        Raises:
+            ConfigValidationError: no topic has such a field, or a rule is broken.
+        """
+        topics = {topic.name: getattr(self, topic.name) for topic in dataclasses.fields(self)}
+        homes = {leaf.name: name for name, topic in topics.items() for leaf in dataclasses.fields(topic)}
+        grouped: dict[str, dict[str, Any]] = {}
+        whole: dict[str, Any] = {}
+        for name, value in changes.items():
+            if name in topics:
+                whole[name] = value
+            else:
+                check_known(type(self).__name__, name, sorted([*topics, *homes]))
+                grouped.setdefault(homes[name], {})[name] = value
+        for name, fields in grouped.items():
+            whole[name] = whole.get(name, topics[name]).replace(**fields)
+        return dataclasses.replace(self, **whole)
+
+    def validate(self) -> list[str]:
+        problems: list[str] = []
+        height, width = self.dataset.grid_shape
+        episode = self.episode
+        if episode.mode == "test" and self.observation.reveal_target:
+            problems.append("observation.reveal_target=True would show the hidden target; test mode needs False")
+        if episode.start_grid in ("empty", "random") and (
+            episode.start_height > height or episode.start_width > width
+        ):
+            problems.append(
+                f"episode.start_height x start_width must fit the canvas {height}x{width}, "
+                f"got {episode.start_height}x{episode.start_width}"
+            )
+        return problems
+
