@@ -1,0 +1,63 @@
+# make train   an agent learns on real ARC tasks        make test   every test
+# Both build .venv first when it is missing or out of date. PYTHON=python3.12 chooses the interpreter, ARGS="..." is
+# passed on: make train ARGS="seed=1", make test ARGS="-k flood".
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+READY := .venv/.ready
+BUILDING := .venv/.building
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help train test lint format types docs wheel clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make train    train an agent on real ARC tasks    (ARGS: what 'jaxarc train --help' lists)"
+	@echo "make test     run every test                      (ARGS: pytest options)"
+	@echo "make lint     ruff, check and format              make format   let ruff repair both"
+	@echo "make types    pyright                             make docs     build the pages into dist/docs"
+	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
+
+train: $(READY)
+	$(BIN)/jaxarc train $(ARGS)
+
+test: $(READY)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY)
+	$(BIN)/pyright
+
+docs: $(READY)
+	$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+wheel: $(READY)
+	$(BIN)/python -m pip wheel -qq --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf .venv dist .pytest_cache .hypothesis .ruff_cache .coverage
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# READY is the last file to be written, BUILDING lies there while pip works: a .venv in which it is still found was
+# interrupted, and one whose Python does not start has lost its interpreter. Neither is trusted; both are made anew.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
+	    echo "jaxarc needs Python 3.11, 3.12 or 3.13, and '$(PYTHON)' is `$(PYTHON) --version 2>&1`." \
+	         "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@if [ -e $(BUILDING) ] || ! $(BIN)/python -c '' 2>/dev/null; then rm -rf .venv; fi
+	@echo "Building .venv with `$(PYTHON) --version` (once; a few minutes, mostly download) ..."
+	@mkdir -p .venv && touch $(BUILDING)
+	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[dev]"
+	@rm -f $(BUILDING) && touch $(READY)
+	@echo ".venv is ready"

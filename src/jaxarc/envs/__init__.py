@@ -1,0 +1,47 @@
+"""The environment core: pure functions on arrays."""
+
+from jaxarc.config import (
+    ActionConfig,
+    ConfigValidationError,
+    DatasetConfig,
+    EnvironmentConfig,
+    EpisodeConfig,
+    HistoryConfig,
+    JaxArcConfig,
+    ObservationConfig,
+    RewardConfig,
+)
+from jaxarc.envs.environment import ArcEnvironment, Environment, EnvParams
+from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
+
+UnifiedActionConfig = ActionConfig
+UnifiedDatasetConfig = DatasetConfig
+UnifiedRewardConfig = RewardConfig
+
+__all__ = [
+    "ActionConfig",
+    "ArcEnvState",
+    "ArcEnvironment",
+    "BboxAction",
+    "ConfigValidationError",
+    "DatasetConfig",
+    "EnvParams",
+    "Environment",
+    "EnvironmentConfig",
+    "EpisodeConfig",
+    "HistoryConfig",
+    "JaxArcConfig",
+    "MaskAction",
+    "ObservationConfig",
+    "PointAction",
+    "RewardConfig",
+    "UnifiedActionConfig",
+    "UnifiedDatasetConfig",
+    "UnifiedRewardConfig",
+    "arc_reset",
+    "arc_step",
+    "batch_reset",
+    "batch_step",
+]

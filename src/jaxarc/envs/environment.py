@@ -1,0 +1,140 @@
+"""The agent API: an environment that many tasks share, for loops that reset and step millions of times."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Float32
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.constants import MAX_TRACKED_PAIRS
+from jaxarc.envs.legality import switches_pairs
+from jaxarc.envs.observations import observe, report
+from jaxarc.envs.pairs import pairs_of_buffer
+from jaxarc.envs.prng import as_typed_key
+from jaxarc.envs.spaces import ActionSpace, Space, action_space, observation_space
+from jaxarc.envs.start import start_episode
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.envs.transition import take_step
+from jaxarc.tasks.buffer import TaskBuffer
+from jaxarc.tasks.sampling import sample_task
+from jaxarc.types import Info, Observation, PRNGKey
+
+Step = tuple[ArcEnvState, Observation, Float32[Array, ""], Bool[Array, ""], Info]
+
+
+class EnvParams(eqx.Module):
+    """What an environment plays: the tasks, how often each, and the rules.
+
+    Arrays may change from call to call without a recompilation; the config is static.
+
+    Raises:
+        ValueError: buffer, weights and config do not fit one another.
+    """
+
+    buffer: TaskBuffer
+    weights: Float[Array, " T"]  # how often a reset draws each task, relative to their sum; 0 or more
+    config: JaxArcConfig = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        if self.buffer.grid_shape != self.config.grid_shape:
+            raise ValueError(
+                f"the buffer is packed for a canvas of {self.buffer.grid_shape}, but the config's canvas is "
+                f"{self.config.grid_shape}; pack it with task_set.buffer(config.grid_shape)"
+            )
+        if self.weights.shape != (self.buffer.num_tasks,):
+            raise ValueError(
+                f"weights must have one entry per task, shape ({self.buffer.num_tasks},), got {self.weights.shape}"
+            )
+        counts = self.buffer.num_train if self.config.episode.mode == "train" else self.buffer.num_test
+        if switches_pairs(self.config) and not isinstance(counts, jax.core.Tracer):
+            most = int(counts.max())
+            if most > MAX_TRACKED_PAIRS:
+                raise ValueError(
+                    f"pair switching tracks at most {MAX_TRACKED_PAIRS} pairs a task, but a task has {most}; "
+                    "switch it off or leave the task out"
+                )
+
+
+class Environment(eqx.Module):
+    """What agents and wrappers hold; every method is pure and works under jit, vmap and scan.
+
+    Class data sheet:
+        state: :class:`ArcEnvState`, a few kilobytes at 30x30.
+        observation: int8[H, W] working grid, -1 as padding; more by ``config.observation``.
+        action: :class:`PointAction`, :class:`BboxAction` or :class:`MaskAction` by ``config.action.selection_format``.
+        reward: float32, see :func:`jaxarc.envs.rewards.compute_reward`.
+        done: ``terminated | truncated``; both are in ``info``.
+    """
+
+    @abc.abstractmethod
+    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[eqx.Module, Observation]:
+        """Start an episode on a task drawn by the params' weights."""
+
+    @abc.abstractmethod
+    def step(
+        self, state: eqx.Module, action: StructuredAction, params: EnvParams
+    ) -> tuple[eqx.Module, Observation, Float32[Array, ""], Bool[Array, ""], Info]:
+        """Take one step; see :func:`jaxarc.envs.functional.arc_step`."""
+
+    @abc.abstractmethod
+    def observe(self, state: eqx.Module, params: EnvParams) -> Observation:
+        """Show a state as ``reset`` and ``step`` do."""
+
+    @abc.abstractmethod
+    def info(self, state: eqx.Module, params: EnvParams) -> Info:
+        """Report on a state with the keys, shapes and dtypes of a step's info."""
+
+    def action_space(self, params: EnvParams) -> ActionSpace:
+        """The legal actions."""
+        return action_space(params.config)
+
+    def observation_space(self, params: EnvParams) -> Space:
+        """Every observation of this environment lies in it."""
+        return observation_space(params.config)
+
+
+class ArcEnvironment(Environment):
+    """The environment itself, without wrappers; it holds nothing."""
+
+    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+        """Start an episode on a task drawn by the params' weights.
+
+        Args:
+            key: random key, typed or raw.
+            params: tasks, weights and rules.
+
+        Returns:
+            The state and the first observation.
+        """
+        return _reset(key, params)
+
+    def step(self, state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step:
+        """Take one step; see :func:`jaxarc.envs.functional.arc_step`."""
+        return _step(state, action, params)
+
+    def observe(self, state: ArcEnvState, params: EnvParams) -> Observation:
+        """Show a state as ``reset`` and ``step`` do; see :func:`jaxarc.envs.observations.observe`."""
+        return observe(state, params.config)
+
+    def info(self, state: ArcEnvState, params: EnvParams) -> Info:
+        """Report on a state with the keys, shapes and dtypes of a step's info."""
+        return report(state, jnp.zeros_like(state.terminated), params.config)
+
+
+@eqx.filter_jit
+def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+    key_task, key_episode = jax.random.split(as_typed_key(key))
+    task_index = sample_task(key_task, params.weights)
+    source = pairs_of_buffer(params.buffer, task_index, params.config.episode)
+    state = start_episode(key_episode, source, task_index, params.config)
+    return state, observe(state, params.config)
+
+
+@eqx.filter_jit
+def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step:
+    source = pairs_of_buffer(params.buffer, state.task_index, params.config.episode)
+    state, reward, invalid = take_step(state, action, source, params.config)
+    return state, observe(state, params.config), reward, state.done, report(state, invalid, params.config)

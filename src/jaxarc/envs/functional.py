@@ -1,0 +1,131 @@
+"""The guide API: reset and step of one task, alone or in a batch, compiled.
+
+A facade over the same core as :mod:`jaxarc.envs.environment`; here the task travels in the state.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.observations import observe, report
+from jaxarc.envs.pairs import pairs_of_task
+from jaxarc.envs.prng import as_typed_key
+from jaxarc.envs.start import start_episode
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.envs.transition import take_step
+from jaxarc.tasks.task import create_mock_task
+from jaxarc.types import Info, JaxArcTask, Observation, PRNGKey
+
+Step = tuple[ArcEnvState, Observation, Float32[Array, "*B"], Bool[Array, "*B"], Info]
+
+
+@eqx.filter_jit
+def arc_reset(
+    key: PRNGKey, config: JaxArcConfig, task_data: JaxArcTask | None = None
+) -> tuple[ArcEnvState, Observation]:
+    """Start an episode on a pair of the task.
+
+    Args:
+        key: random key, typed or raw.
+        config: fixes shapes and rules; equal configs share one compilation.
+        task_data: the task to play; without one, a small mock task.
+
+    Returns:
+        The state, and the observation: by default the working grid, int8[H, W] with -1 as padding.
+
+    Raises:
+        TypeError: the config or the task is of another type.
+        ValueError: the task is larger than the canvas.
+    """
+    _require_config(config)
+    if task_data is None:
+        task_data = create_mock_task(*config.grid_shape)
+    if not isinstance(task_data, JaxArcTask):
+        raise TypeError(f"task_data must be a JaxArcTask, got {type(task_data).__name__}; see jaxarc.tasks.create_task")
+    source = pairs_of_task(task_data, config.grid_shape, config.episode)
+    state = start_episode(as_typed_key(key), source, task_data.task_index, config, task_data)
+    return state, observe(state, config)
+
+
+@eqx.filter_jit
+def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig) -> Step:
+    """Take one step of an episode; a state that is done stays as it is and pays 0.
+
+    Args:
+        state: from :func:`arc_reset` or an earlier step.
+        action: of the config's selection format.
+        config: the one that the state was made with.
+
+    Returns:
+        State, observation, reward (float32), done (bool) and info; see :func:`jaxarc.envs.observations.report`.
+
+    Raises:
+        TypeError: the action is a dictionary or of another format.
+        ValueError: a mask has the wrong shape, or the state was made with another config.
+        RuntimeError: with policy ``"raise"``, an operation or coordinate is out of range or not allowed.
+    """
+    _require_config(config)
+    _require_matching(state, config)
+    assert state.task_data is not None
+    source = pairs_of_task(state.task_data, config.grid_shape, config.episode)
+    state, reward, invalid = take_step(state, action, source, config)
+    return state, observe(state, config), reward, state.done, report(state, invalid, config)
+
+
+@eqx.filter_jit
+def batch_reset(
+    keys: PRNGKey, config: JaxArcConfig, task_data: JaxArcTask | None = None
+) -> tuple[ArcEnvState, Observation]:
+    """Start one episode per key, all on the same task; every leaf gets a leading batch axis.
+
+    See :func:`arc_reset`; environment ``i`` depends on ``keys[i]`` alone.
+    """
+    _require_keys(keys)
+    return jax.vmap(arc_reset, in_axes=(0, None, None))(keys, config, task_data)
+
+
+@eqx.filter_jit
+def batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig) -> Step:
+    """Take one step in every environment of a batch; see :func:`arc_step`."""
+    return jax.vmap(arc_step, in_axes=(0, 0, None))(states, actions, config)
+
+
+def _require_config(config: JaxArcConfig) -> None:
+    if not isinstance(config, JaxArcConfig):
+        raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
+
+
+def _require_keys(keys: PRNGKey) -> None:
+    typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
+    if keys.ndim != (1 if typed else 2):
+        raise ValueError(
+            f"batch_reset takes one key per environment, got an array of shape {keys.shape}; "
+            "make them with jax.random.split(key, batch_size)"
+        )
+
+
+def _require_matching(state: ArcEnvState, config: JaxArcConfig) -> None:
+    if not isinstance(state, ArcEnvState) or state.task_data is None:
+        raise TypeError("arc_step takes a state made by arc_reset; states of jaxarc.make are stepped by env.step")
+    require_same_shape(state, config)
+
+
+def require_same_shape(state: ArcEnvState, config: JaxArcConfig) -> None:
+    """Raise when a state was made with a config of another canvas, selection format or history.
+
+    Raises:
+        ValueError: naming what differs.
+    """
+    capacity = config.history_capacity if config.history.enabled else None
+    records = None if state.action_records is None else state.action_records.shape[-2]
+    facts = {
+        "canvas": (state.grid_shape, config.grid_shape),
+        "selection_format": (state.selection_format, config.action.selection_format),
+        "history capacity": (records, capacity),
+    }
+    for name, (made, wanted) in facts.items():
+        if made != wanted:
+            raise ValueError(f"the state was made with {name} {made}, but the config says {wanted}; reset with it first")

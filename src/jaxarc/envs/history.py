@@ -1,0 +1,87 @@
+"""The last actions of an episode, in a ring buffer of bytes.
+
+A record holds the selection (a row and a column, four corners, or packed bits), the operation, the pair and whether the
+action was valid. When it was written is not stored: slot ``i`` of a ring that has seen ``n`` steps was last written at the
+largest step below ``n`` that is ``i`` modulo the capacity.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32, Int32, UInt8
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+
+TRAILING_FIELDS = 4  # operation, timestamp, pair index, valid
+STORED_FIELDS = 3  # operation, pair index, valid
+
+
+def get_action_record_fields(selection_format: str, grid_shape: tuple[int, int]) -> int:
+    """Numbers in one record as :func:`unpack_history` shows it: 6, 8, or ``H * W + 4``."""
+    height, width = grid_shape
+    return {"point": 2, "bbox": 4, "mask": height * width}[selection_format] + TRAILING_FIELDS
+
+
+def empty_history(config: JaxArcConfig) -> UInt8[Array, "capacity bytes"] | None:
+    """Return room for the records of one episode, or None when the history is off."""
+    if not config.history.enabled:
+        return None
+    height, width = config.grid_shape
+    selection = {"point": 2, "bbox": 4, "mask": -(-height * width // 8)}[config.action.selection_format]
+    return jnp.zeros((config.history_capacity, selection + STORED_FIELDS), jnp.uint8)
+
+
+def append_record(
+    history: UInt8[Array, "capacity bytes"],
+    action: StructuredAction,
+    step_count: Int32[Array, ""],
+    pair_index: Int32[Array, ""],
+    invalid: Bool[Array, ""],
+    enabled: Bool[Array, ""],
+) -> UInt8[Array, "capacity bytes"]:
+    """Write an action over the oldest record; numbers of an invalid one are kept as near as a byte can."""
+    numbers = [action.operation, pair_index, (~invalid).astype(jnp.int32)]
+    record = jnp.concatenate([_selection_bytes(action), _bytes(numbers)])
+    capacity = history.shape[0]
+    slot = jnp.where(enabled, step_count % capacity, capacity)
+    return history.at[slot].set(record, mode="drop")
+
+
+def unpack_history(
+    history: UInt8[Array, "*B capacity bytes"],
+    step_count: Int32[Array, "*B"],
+    selection_format: str,
+    grid_shape: tuple[int, int],
+) -> Float32[Array, "*B capacity fields"]:
+    """Show the records as numbers: selection, operation, timestamp, pair index, valid; zeros where none was written.
+
+    Args:
+        history: the stored records.
+        step_count: steps taken, each of which wrote one record.
+        selection_format: ``"point"``, ``"bbox"`` or ``"mask"``.
+        grid_shape: rows and columns of the canvas, (H, W).
+    """
+    capacity = history.shape[-2]
+    selection, (operation, pair, valid) = history[..., :-STORED_FIELDS], jnp.moveaxis(history[..., -3:], -1, 0)
+    if selection_format == "mask":
+        selection = jnp.unpackbits(selection, axis=-1, count=grid_shape[0] * grid_shape[1])
+    last = step_count[..., None] - 1
+    slots = jnp.arange(capacity, dtype=jnp.int32)
+    timestamp = last - (last - slots.reshape((1,) * (last.ndim - 1) + (-1,))) % capacity
+    written = timestamp >= 0
+    tail = jnp.stack([x.astype(jnp.float32) for x in (operation, timestamp, pair, valid)], axis=-1)
+    records = jnp.concatenate([selection.astype(jnp.float32), tail], axis=-1)
+    return jnp.where(written[..., None], records, jnp.float32(0))
+
+
+def _bytes(numbers: list[Int32[Array, ""]]) -> UInt8[Array, " fields"]:
+    return jnp.clip(jnp.stack(numbers), 0, 255).astype(jnp.uint8)
+
+
+def _selection_bytes(action: StructuredAction) -> UInt8[Array, " bytes"]:
+    match action:
+        case PointAction():
+            return _bytes([action.row, action.col])
+        case BboxAction():
+            return _bytes([action.r1, action.c1, action.r2, action.c2])
+        case MaskAction():
+            return jnp.packbits(action.selection.reshape(-1))

@@ -1,0 +1,203 @@
+"""The executor: a checked command and a canvas in, the edited canvas out, for a whole batch at once."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Bool, Int8, Int32
+
+from jaxarc import constants as c
+from jaxarc.constants import PADDING
+from jaxarc.envs.canvas import CLIPBOARD_HEIGHT, HEIGHT, WIDTH, Canvas, Command, PairTable
+from jaxarc.envs.operations.compaction import staged, update_rows
+from jaxarc.envs.operations.flood import flood_fill
+from jaxarc.envs.operations.geometry import GridShape, active_area, grid_size, inside, per_cell
+from jaxarc.envs.operations.selection import UsedSelection, remembered_selection, used_selection
+from jaxarc.envs.operations.transform import copy_to_origin, transform
+from jaxarc.envs.similarity import count_matches
+
+Edit = tuple[Canvas, Int32[Array, "*B"]]
+# Blocks of the compact executor hold one row in so many: about half of the rows that usually need the family.
+FLOOD_DIVISOR, TRANSFORM_DIVISOR, COPY_DIVISOR, LOAD_DIVISOR = 16, 32, 16, 16
+
+
+def execute(canvas: Canvas, command: Command, pairs: PairTable, shape: GridShape, executor: str) -> Edit:
+    """Apply one command to one canvas; under ``jax.vmap``, however nested, one batch kernel serves all canvases.
+
+    Args:
+        canvas: the canvas of one environment.
+        command: what to do, already checked.
+        pairs: the pairs that may be loaded, shared by a batch or one table per environment.
+        shape: rows and columns of the canvas, (H, W).
+        executor: ``"compact"`` or ``"dense"``; the results are the same bit for bit.
+
+    Returns:
+        The edited canvas, and the number of cells that match the target.
+    """
+    one = jax.tree.map(lambda x: x[None], (canvas, command))
+    edit = batch_kernel(shape, executor)(*one, pairs)
+    return jax.tree.map(lambda x: x[0], edit)
+
+
+@functools.cache
+def batch_kernel(shape: GridShape, executor: str) -> Callable[[Canvas, Command, PairTable], Edit]:
+    """Make the function of a batch whose vmap rule folds any further batch axis into the first."""
+
+    @custom_vmap
+    def kernel(canvas: Canvas, command: Command, pairs: PairTable) -> Edit:
+        return execute_batch(canvas, command, pairs, shape, executor)
+
+    @kernel.def_vmap
+    def fold(size: int, is_batched: Any, canvas: Canvas, command: Command, pairs: PairTable) -> tuple[Edit, Any]:
+        lead = lambda x, batched: x if batched else jnp.broadcast_to(x, (size, *x.shape))  # noqa: E731
+        canvas, command = jax.tree.map(lead, (canvas, command), (is_batched[0], is_batched[1]))
+        row = command.row
+        if any(jax.tree.leaves(is_batched[2])):  # one table per environment: stack them into one
+            pairs = jax.tree.map(lead, pairs, is_batched[2])
+            row = row + jnp.arange(size, dtype=jnp.int32)[:, None] * pairs.inputs.shape[1]
+            pairs = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), pairs)
+        command = Command(command.operation, command.selection, row)
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (canvas, command))
+        edit = jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), kernel(*flat, pairs))
+        return edit, jax.tree.map(lambda _: True, edit)
+
+    return kernel
+
+
+def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, shape: GridShape, executor: str) -> Edit:
+    """Apply one command to each canvas of a batch; see :func:`execute`."""
+    operation = command.operation
+    use = used_selection(canvas, command, shape)
+    grid = _flood(canvas.grid, operation, use, shape, executor)
+    grid = _transform(grid, canvas, operation, use, shape, executor)
+    clipboard = _copy(canvas, operation, use, shape, executor)
+    grid, target, clipboard = _load((grid, canvas.target, clipboard), operation, command.row, pairs, executor)
+    sizes = _new_sizes(canvas.sizes, grid, target, operation, use, shape)
+    always = jnp.any(operation < c.NUM_OPERATIONS)
+    write = functools.partial(_write, shape)
+    grid = staged(executor, always, write, grid, operation, use, sizes[:, HEIGHT], sizes[:, WIDTH])
+    matches = staged(executor, always, count_matches, grid, target)
+    height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
+    applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
+    selection = remembered_selection(canvas, operation, applied, use.chosen, height, width, shape)
+    return Canvas(grid, clipboard, target, selection, sizes), matches
+
+
+def _among(operation: Int32[Array, " B"], first: int, last: int) -> Bool[Array, " B"]:
+    return (operation >= first) & (operation <= last)
+
+
+def _is_applied(
+    operation: Int32[Array, " B"], use: UsedSelection, holds_content: Bool[Array, " B"]
+) -> Bool[Array, " B"]:
+    """Whether the operation can apply; one that cannot leaves the canvas as it was."""
+    fills = _among(operation, c.FILL, c.FLOOD_FILL - 1)
+    floods = _among(operation, c.FLOOD_FILL, c.MOVE_UP - 1)
+    pastes = operation == c.PASTE
+    needs_cells = fills | pastes | (operation == c.COPY) | (operation == c.CUT) | (operation == c.RESIZE)
+    possible = jnp.where(floods, use.is_single, ~(needs_cells & use.is_empty) & (holds_content | ~pastes))
+    return possible & (operation >= 0)
+
+
+def _flood(
+    grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, shape: GridShape, executor: str
+) -> Int8[Array, "B HW"]:
+    need = _among(operation, c.FLOOD_FILL, c.MOVE_UP - 1) & use.is_single
+    box = use.effective.box
+    kernel = lambda grid, ins: flood_fill(grid, *ins, shape)  # noqa: E731
+    row, column = jnp.where(need, box.top, 0), jnp.where(need, box.left, 0)
+    return update_rows(executor, need, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
+
+
+def _transform(
+    grid: Int8[Array, "B HW"],
+    canvas: Canvas,
+    operation: Int32[Array, " B"],
+    use: UsedSelection,
+    shape: GridShape,
+    executor: str,
+) -> Int8[Array, "B HW"]:
+    pastes = (operation == c.PASTE) & ~use.is_empty
+    need = _among(operation, c.MOVE_UP, c.FLIP_UP_DOWN) | pastes
+
+    def kernel(grid: Array, ins: tuple[Any, ...]) -> Array:
+        clipboard, operation, selection, sizes = ins
+        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], shape)
+        return transform(grid, clipboard, operation, selection, active, shape)
+
+    ins = (canvas.clipboard, operation, use.effective, canvas.sizes)
+    return update_rows(executor, need, kernel, grid, ins, TRANSFORM_DIVISOR)
+
+
+def _copy(
+    canvas: Canvas, operation: Int32[Array, " B"], use: UsedSelection, shape: GridShape, executor: str
+) -> Int8[Array, "B HW"]:
+    need = ((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty
+    kernel = lambda _, ins: copy_to_origin(*ins, shape)  # noqa: E731
+    return update_rows(executor, need, kernel, canvas.clipboard, (canvas.grid, use.chosen), COPY_DIVISOR)
+
+
+def _load(
+    grids: tuple[Array, Array, Array],
+    operation: Int32[Array, " B"],
+    row: Int32[Array, " B"],
+    pairs: PairTable,
+    executor: str,
+) -> tuple[Array, Array, Array]:
+    """Copy the pair's input into the grid; on another pair also its output into the target, and empty the clipboard."""
+    need = (operation == c.COPY_INPUT) | (operation > c.SUBMIT)
+
+    def kernel(out: tuple[Array, Array, Array], ins: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+        _, target, clipboard = out
+        operation, row = ins
+        changes = (operation > c.SUBMIT)[:, None]
+        grid = jnp.take(pairs.inputs, row, axis=0, mode="clip")
+        target = jnp.where(changes, jnp.take(pairs.outputs, row, axis=0, mode="clip"), target)
+        return grid, target, jnp.where(changes, jnp.int8(PADDING), clipboard)
+
+    return update_rows(executor, need, kernel, grids, (operation, row), LOAD_DIVISOR)
+
+
+def _new_sizes(
+    sizes: Int8[Array, "B 6"],
+    grid: Int8[Array, "B HW"],
+    target: Int8[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    use: UsedSelection,
+    shape: GridShape,
+) -> Int8[Array, "B 6"]:
+    box, zero = use.chosen.box, jnp.zeros_like(operation)
+    resizes = (operation == c.RESIZE) & ~use.is_empty
+    copies = ((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty
+    reloads, changes = (operation == c.COPY_INPUT) | (operation > c.SUBMIT), operation > c.SUBMIT
+    old = [sizes[:, i].astype(jnp.int32) for i in range(6)]
+    loaded = [side.astype(jnp.int32) for side in (*grid_size(grid, shape), *grid_size(target, shape))]
+    corner = [box.bottom + 1, box.right + 1]
+    copied = [box.bottom - box.top + 1, box.right - box.left + 1]
+    active = [jnp.where(resizes, corner[i], jnp.where(reloads, loaded[i], old[i])) for i in range(2)]
+    goal = [jnp.where(changes, loaded[i], old[i]) for i in (2, 3)]
+    held = [jnp.where(changes, zero, jnp.where(copies, copied[i], old[4 + i])) for i in range(2)]
+    return jnp.stack([*active, *goal, *held], axis=1).astype(jnp.int8)
+
+
+def _write(
+    shape: GridShape,
+    grid: Int8[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    use: UsedSelection,
+    height: Int8[Array, " B"],
+    width: Int8[Array, " B"],
+) -> Int8[Array, "B HW"]:
+    """Fill, cut, clear and the edge of a resized grid: one masked write for every environment."""
+    leave = jnp.int32(-2)
+    fills = _among(operation, c.FILL, c.FLOOD_FILL - 1) & ~use.is_empty
+    erases = ((operation == c.CUT) & ~use.is_empty) | (operation == c.CLEAR)
+    color = per_cell(jnp.where(fills, operation, jnp.where(erases, 0, leave)))
+    selection = use.effective
+    cells = inside(selection.box, shape) if selection.cells is None else selection.cells
+    painted = jnp.where(cells & (color >= 0), color, grid)
+    active = active_area(height, width, shape)
+    return jnp.where(active, jnp.maximum(painted, jnp.int8(0)), jnp.int8(PADDING))

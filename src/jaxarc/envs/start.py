@@ -1,0 +1,95 @@
+"""How an episode starts: its pair, its start grid, its first state."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int8, Int32
+
+from jaxarc.config import EpisodeConfig, JaxArcConfig
+from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.envs.canvas import Canvas
+from jaxarc.envs.history import empty_history
+from jaxarc.envs.operations.geometry import cell_columns, cell_rows, grid_size
+from jaxarc.envs.pairs import PairSource
+from jaxarc.envs.similarity import count_matches, count_union, similarity
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.types import JaxArcTask
+
+
+def start_episode(
+    key: Array,
+    source: PairSource,
+    task_index: Int32[Array, ""],
+    config: JaxArcConfig,
+    task_data: JaxArcTask | None = None,
+) -> ArcEnvState:
+    """Make the first state of an episode on one of the source's pairs.
+
+    Args:
+        key: typed random key; pair and start grid depend on it, and the key of the next episode.
+        source: the pairs of the task.
+        task_index: what the state reports as its task.
+        config: fixes shapes and rules.
+        task_data: kept in the state by the guide API.
+    """
+    key_pair, key_start, key_state = jax.random.split(key, 3)
+    pair_index = _first_pair(key_pair, source.count, config.episode)
+    row = source.first_row + pair_index
+    target = source.table.outputs[row]
+    grid = _start_grid(key_start, source.table.inputs[row], target, config)
+    shape = config.grid_shape
+    height, width = grid_size(grid, shape)
+    nothing = jnp.zeros((), jnp.int8)
+    sizes = jnp.stack([height, width, *grid_size(target, shape), nothing, nothing])
+    canvas = Canvas(grid, jnp.full_like(grid, PADDING), target, _no_selection(config), sizes)
+    zero = jnp.int32(0)
+    return ArcEnvState(
+        canvas=canvas,
+        counts=jnp.stack([zero, zero, task_index, pair_index, zero]),
+        similarity_score=similarity(count_matches(grid, target), count_union(sizes[:4])),
+        endings=jnp.zeros((2,), jnp.bool_),
+        key=jax.random.key_data(key_state),
+        action_records=empty_history(config),
+        task_data=task_data,
+        grid_shape=shape,
+        selection_format=config.action.selection_format,
+    )
+
+
+def _first_pair(key: Array, count: Int32[Array, ""], episode: EpisodeConfig) -> Int32[Array, ""]:
+    choice = episode.demo_selection if episode.mode == "train" else episode.test_selection
+    return jnp.int32(0) if choice == "first" else jax.random.randint(key, (), 0, count, jnp.int32)
+
+
+def _no_selection(config: JaxArcConfig) -> Array:
+    if config.action.selection_format == "mask":
+        height, width = config.grid_shape
+        return jnp.zeros((-(-height * width // 8),), jnp.uint8)
+    return jnp.array([0, 0, -1, -1], jnp.int8)
+
+
+def _start_grid(
+    key: Array, pair_input: Int8[Array, " HW"], target: Int8[Array, " HW"], config: JaxArcConfig
+) -> Int8[Array, " HW"]:
+    episode, shape = config.episode, config.grid_shape
+    if episode.start_grid == "input":
+        return pair_input
+    if episode.start_grid == "partial":
+        return _partly_solved(key, pair_input, target, episode.partial_probability)
+    inside = (cell_rows(shape) < episode.start_height) & (cell_columns(shape) < episode.start_width)
+    if episode.start_grid == "empty":
+        colors = jnp.zeros_like(pair_input)
+    else:
+        colors = jax.random.randint(key, pair_input.shape, 0, NUM_COLORS, jnp.int8)
+    return jnp.where(inside, colors, jnp.int8(PADDING))
+
+
+def _partly_solved(
+    key: Array, pair_input: Int8[Array, " HW"], target: Int8[Array, " HW"], probability: float
+) -> Int8[Array, " HW"]:
+    """The input; or, with the given probability, the target's size with a random share of its cells right."""
+    key_chance, key_share, key_cells = jax.random.split(key, 3)
+    partly = jax.random.bernoulli(key_chance, probability)
+    share = jax.random.uniform(key_share)
+    right = jax.random.uniform(key_cells, target.shape) < share
+    mixed = jnp.where(right, target, jnp.maximum(pair_input, jnp.int8(0)))
+    return jnp.where(partly, jnp.where(target > PADDING, mixed, jnp.int8(PADDING)), pair_input)

@@ -1,0 +1,129 @@
+"""The state of an episode: what is stored, and the views under the names that users read."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt8, UInt32
+
+from jaxarc.constants import PADDING
+from jaxarc.envs import canvas as layout
+from jaxarc.envs.canvas import Canvas
+from jaxarc.envs.history import unpack_history
+from jaxarc.types import JaxArcTask
+
+STEP, SUBMISSION, TASK, PAIR, SOLVED = range(5)
+
+
+class ArcEnvState(eqx.Module):
+    """One episode, or a batch of them: every view works on batched states too.
+
+    Few leaves make a call cheap, so counters share one array; read them by name. Grids have shape ``(*B, H, W)``.
+    """
+
+    canvas: Canvas
+    counts: Int32[Array, "*B 5"]  # steps, submissions, task index, pair index, solved pairs as bits
+    similarity_score: Float32[Array, "*B"]  # 0 .. 1, of the working grid and the target
+    endings: Bool[Array, "*B 2"]  # terminated, truncated
+    key: UInt32[Array, "*B words"]  # for the next episode; never used in this one
+    action_records: UInt8[Array, "*B capacity bytes"] | None  # None when the history is off
+    task_data: JaxArcTask | None  # the task, in the guide API; None where tasks live in a buffer
+    grid_shape: tuple[int, int] = eqx.field(static=True)
+    selection_format: str = eqx.field(static=True)
+
+    @property
+    def working_grid(self) -> Int8[Array, "*B H W"]:
+        """Colors 0..9, -1 outside the active area."""
+        return self._grid(self.canvas.grid)
+
+    @property
+    def working_grid_mask(self) -> Bool[Array, "*B H W"]:
+        return self.working_grid > PADDING
+
+    @property
+    def target_grid(self) -> Int8[Array, "*B H W"]:
+        """The output of the current pair, the hidden one in test mode."""
+        return self._grid(self.canvas.target)
+
+    @property
+    def target_grid_mask(self) -> Bool[Array, "*B H W"]:
+        return self.target_grid > PADDING
+
+    @property
+    def clipboard(self) -> Int8[Array, "*B H W"]:
+        """Copied cells, the box's corner at the origin; -1 where nothing is held."""
+        return self._grid(self.canvas.clipboard)
+
+    @property
+    def selected(self) -> Bool[Array, "*B H W"]:
+        """The cells that the last applied operation used, moved along by a move."""
+        stored, (height, width) = self.canvas.selection, self.grid_shape
+        if self.selection_format == "mask":
+            return self._grid(jnp.unpackbits(stored, axis=-1, count=height * width).astype(jnp.bool_))
+        top, left, bottom, right = (stored[..., i, None, None] for i in range(4))
+        rows, columns = jnp.arange(height, dtype=jnp.int8)[:, None], jnp.arange(width, dtype=jnp.int8)
+        lead = (1,) * (stored.ndim - 1)
+        rows, columns = rows.reshape(*lead, height, 1), columns.reshape(*lead, 1, width)
+        return (rows >= top) & (rows <= bottom) & (columns >= left) & (columns <= right)
+
+    @property
+    def grid_size(self) -> Int8[Array, "*B 2"]:
+        """Height and width of the active area."""
+        return self.canvas.sizes[..., layout.HEIGHT : layout.WIDTH + 1]
+
+    @property
+    def step_count(self) -> Int32[Array, "*B"]:
+        return self.counts[..., STEP]
+
+    @property
+    def submission_count(self) -> Int32[Array, "*B"]:
+        return self.counts[..., SUBMISSION]
+
+    @property
+    def task_index(self) -> Int32[Array, "*B"]:
+        """Place of the task: in the registry in the guide API, in the buffer in the agent API."""
+        return self.counts[..., TASK]
+
+    @property
+    def pair_index(self) -> Int32[Array, "*B"]:
+        return self.counts[..., PAIR]
+
+    @property
+    def solved_pairs(self) -> Int32[Array, "*B"]:
+        """Bit ``i`` tells whether pair ``i`` is solved; only bit 0 is used where pairs cannot be switched."""
+        return self.counts[..., SOLVED]
+
+    @property
+    def is_solved(self) -> Bool[Array, "*B"]:
+        """Whether a submit has solved a pair of this episode."""
+        return self.solved_pairs != 0
+
+    @property
+    def terminated(self) -> Bool[Array, "*B"]:
+        return self.endings[..., 0]
+
+    @property
+    def truncated(self) -> Bool[Array, "*B"]:
+        return self.endings[..., 1]
+
+    @property
+    def done(self) -> Bool[Array, "*B"]:
+        return self.endings[..., 0] | self.endings[..., 1]
+
+    @property
+    def action_history(self) -> Float32[Array, "*B capacity fields"]:
+        """Records of the last actions: selection, operation, timestamp, pair index, valid; zeros where there is none.
+
+        Raises:
+            ValueError: the history is off.
+        """
+        if self.action_records is None:
+            raise ValueError("the action history is off; make the state with history.enabled=True")
+        return unpack_history(self.action_records, self.step_count, self.selection_format, self.grid_shape)
+
+    def _grid(self, flat: Array) -> Array:
+        return flat.reshape(*flat.shape[:-1], *self.grid_shape)
+
+
+def next_episode_key(state: ArcEnvState) -> Array:
+    """The typed key that starts the next episode of this environment."""
+    return jax.random.wrap_key_data(state.key, impl="threefry2x32" if state.key.shape[-1] == 2 else "rbg")

@@ -1,0 +1,160 @@
+"""The three kinds of action: an operation on a point, on a box, or on any set of cells."""
+
+import abc
+from typing import Any, Final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, Int32
+
+from jaxarc import constants as c
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.legality import legal_operations, switches_pairs
+from jaxarc.utils.error_handling import IntegerRule, JAXErrorHandler
+
+Rules = list[tuple[IntegerRule, Int32[Array, "*B"]]]
+
+
+def _integer(value: Int[Array, "*B"] | int) -> Int32[Array, "*B"]:
+    array = value if isinstance(value, jax.Array) else np.asarray(value)
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise TypeError(f"operations and coordinates are integers, got dtype {array.dtype}; cast with .astype(int)")
+    if isinstance(array, np.ndarray) and array.size and (array.max() >= 2**31 or array.min() < -(2**31)):
+        raise OverflowError(f"operations and coordinates must fit int32, got {array}")
+    return jnp.asarray(array, jnp.int32)
+
+
+def _cells(value: Bool[Array, "*B H W"]) -> Bool[Array, "*B H W"]:
+    array = value if isinstance(value, jax.Array) else np.asarray(value)
+    if array.dtype != np.bool_:
+        raise TypeError(f"MaskAction.selection must be bool, got dtype {array.dtype}; write selection.astype(bool)")
+    return jnp.asarray(array)
+
+
+class BaseAction(eqx.Module):
+    """An operation id and a selection; every leaf is an array, so actions pass jit, vmap and scan."""
+
+    operation: eqx.AbstractVar[Int32[Array, "*B"]]
+
+    @abc.abstractmethod
+    def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
+        """Return the selected cells of a single action on a canvas of ``grid_shape = (H, W)``.
+
+        A cell outside the canvas is not selected.
+        """
+
+    @abc.abstractmethod
+    def rules(self, config: JaxArcConfig) -> Rules:
+        """Check format and shapes, and return what each field must satisfy, with its value."""
+
+    def validate(self, config: JaxArcConfig) -> "BaseAction":
+        """Return the action; see :meth:`JAXErrorHandler.validate_action` for what is raised."""
+        return JAXErrorHandler.validate_action(self, config)
+
+
+class PointAction(BaseAction):
+    """An operation on the cell ``(row, col)``; row 0 is the top."""
+
+    operation: Int32[Array, "*B"] = eqx.field(converter=_integer)
+    row: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. H-1
+    col: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. W-1
+
+    def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
+        rows, columns = _axes(grid_shape)
+        return (rows == self.row) & (columns == self.col)
+
+    def rules(self, config: JaxArcConfig) -> Rules:
+        _require_format(self, config, "point")
+        height, width = config.grid_shape
+        return [
+            (_operation_rule(config), self.operation),
+            (IntegerRule("point row", 0, height - 1), self.row),
+            (IntegerRule("point col", 0, width - 1), self.col),
+        ]
+
+
+class BboxAction(BaseAction):
+    """An operation on the rectangle between two corners, both inclusive and in either order."""
+
+    operation: Int32[Array, "*B"] = eqx.field(converter=_integer)
+    r1: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. H-1
+    c1: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. W-1
+    r2: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. H-1
+    c2: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. W-1
+
+    def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
+        rows, columns = _axes(grid_shape)
+        in_rows = (rows >= jnp.minimum(self.r1, self.r2)) & (rows <= jnp.maximum(self.r1, self.r2))
+        in_columns = (columns >= jnp.minimum(self.c1, self.c2)) & (columns <= jnp.maximum(self.c1, self.c2))
+        return in_rows & in_columns
+
+    def rules(self, config: JaxArcConfig) -> Rules:
+        _require_format(self, config, "bbox")
+        height, width = config.grid_shape
+        return [
+            (_operation_rule(config), self.operation),
+            (IntegerRule("bbox r1", 0, height - 1), self.r1),
+            (IntegerRule("bbox c1", 0, width - 1), self.c1),
+            (IntegerRule("bbox r2", 0, height - 1), self.r2),
+            (IntegerRule("bbox c2", 0, width - 1), self.c2),
+        ]
+
+
+class MaskAction(BaseAction):
+    """An operation on any set of cells of the canvas."""
+
+    operation: Int32[Array, "*B"] = eqx.field(converter=_integer)
+    selection: Bool[Array, "*B H W"] = eqx.field(converter=_cells)
+
+    def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
+        """Return the stored selection as it is.
+
+        Raises:
+            ValueError: the selection has another shape than ``grid_shape``.
+        """
+        _require_mask_shape(self.selection, grid_shape)
+        return self.selection
+
+    def rules(self, config: JaxArcConfig) -> Rules:
+        _require_format(self, config, "mask")
+        _require_mask_shape(self.selection, config.grid_shape)
+        return [(_operation_rule(config), self.operation)]
+
+
+StructuredAction = PointAction | BboxAction | MaskAction
+ACTION_CLASSES: Final[dict[str, type[BaseAction]]] = {"point": PointAction, "bbox": BboxAction, "mask": MaskAction}
+
+
+def _axes(grid_shape: tuple[int, int]) -> tuple[Int32[Array, "H 1"], Int32[Array, "1 W"]]:
+    height, width = grid_shape
+    return jnp.arange(height, dtype=jnp.int32)[:, None], jnp.arange(width, dtype=jnp.int32)[None, :]
+
+
+def _operation_rule(config: JaxArcConfig) -> IntegerRule:
+    legal = legal_operations(config)
+    switching = "on" if switches_pairs(config) else "off"
+    refusal = (
+        f"this config allows {list(legal)} (action.allowed_operations={config.action.allowed_operations}, "
+        f"{config.episode.mode} mode, pair switching {switching})"
+    )
+    refused = tuple(sorted(set(range(c.NUM_OPERATIONS)) - set(legal)))
+    return IntegerRule("operation ID", 0, c.NUM_OPERATIONS - 1, refused, refusal)
+
+
+def _require_format(action: BaseAction, config: JaxArcConfig, selection_format: str) -> None:
+    expected: Any = config.action.selection_format
+    if expected != selection_format:
+        raise TypeError(
+            f"a {type(action).__name__} was given, but action.selection_format is {expected!r}, which takes a "
+            f"{ACTION_CLASSES[expected].__name__}; change the action or the config"
+        )
+
+
+def _require_mask_shape(selection: Bool[Array, "*B H W"], grid_shape: tuple[int, int]) -> None:
+    if selection.shape[-2:] != tuple(grid_shape):
+        raise ValueError(
+            f"Mask selection shape mismatch: expected {tuple(grid_shape)}, got {selection.shape[-2:]}; a mask covers "
+            "the whole padded canvas, dataset.max_grid_height x max_grid_width"
+        )

@@ -1,0 +1,82 @@
+"""Many tasks in a few device arrays, so that any number of environments share one copy."""
+
+import itertools
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int8, Int32
+
+from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits, pad_grids
+from jaxarc.tasks.registry import register_task
+from jaxarc.types import JaxArcTask
+
+
+class TaskBuffer(eqx.Module):
+    """Pairs of all tasks one after the other; within a task demonstrations first, then tests.
+
+    Demonstration ``p`` of task ``t`` is row ``first_pair[t] + p``, its test ``q`` is row
+    ``first_pair[t] + num_train[t] + q``. Masks are derived: a cell is active where it is not -1.
+    """
+
+    inputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
+    outputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
+    first_pair: Int32[Array, " T"]  # 0 .. N - 1
+    num_train: Int32[Array, " T"]  # 1 .. 31
+    num_test: Int32[Array, " T"]  # 1 .. 31
+    registry_index: Int32[Array, " T"]  # what jaxarc.tasks.task_id_of understands; -1 for a task without an id
+    grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
+
+    @property
+    def num_tasks(self) -> int:
+        """How many tasks the buffer holds, a static number."""
+        return self.first_pair.shape[-1]
+
+
+def pack_tasks(tasks: Sequence[RawTask], grid_shape: tuple[int, int]) -> TaskBuffer:
+    """Pad tasks to one canvas, register their ids and put them on the default device.
+
+    Raises:
+        ValueError: there is no task, one does not fit the canvas, or ``grid_shape`` is not a canvas.
+    """
+    if not tasks:
+        raise ValueError("a task buffer needs at least one task, got none; pass the tasks to play")
+    height, width = check_canvas(grid_shape)
+    for task in tasks:
+        check_fits(task, (height, width))
+    pairs = [pair for task in tasks for pair in task.pairs]
+    counts = [len(task.pairs) for task in tasks]
+    arrays = (
+        pad_grids([pair[0] for pair in pairs], (height, width)).reshape(len(pairs), height * width),
+        pad_grids([pair[1] for pair in pairs], (height, width)).reshape(len(pairs), height * width),
+        np.array(list(itertools.accumulate(counts[:-1], initial=0)), np.int32),
+        np.array([len(task.train) for task in tasks], np.int32),
+        np.array([len(task.test) for task in tasks], np.int32),
+        np.array([register_task(task.task_id) for task in tasks], np.int32),
+    )
+    return TaskBuffer(*jax.device_put(arrays), grid_shape=(height, width))
+
+
+def buffer_of_task(task: JaxArcTask) -> TaskBuffer:
+    """Turn one padded task into a buffer of one task; pure, works under ``jit``.
+
+    The buffer has a row for every slot of the task, used or not; rows past the last test repeat a test slot.
+    """
+    height, width = task.grid_shape
+    train_slots, test_slots = task.input_grids_examples.shape[0], task.test_input_grids.shape[0]
+    row = jnp.arange(train_slots + test_slots, dtype=jnp.int32)
+    test_row = jnp.minimum(row - task.num_train_pairs, test_slots - 1) + train_slots
+    slot = jnp.where(row < task.num_train_pairs, row, test_row)
+    inputs = jnp.concatenate([task.input_grids_examples, task.test_input_grids])
+    outputs = jnp.concatenate([task.output_grids_examples, task.true_test_output_grids])
+    return TaskBuffer(
+        inputs=inputs.reshape(-1, height * width)[slot],
+        outputs=outputs.reshape(-1, height * width)[slot],
+        first_pair=jnp.zeros(1, jnp.int32),
+        num_train=task.num_train_pairs[None],
+        num_test=task.num_test_pairs[None],
+        registry_index=task.task_index[None],
+        grid_shape=(height, width),
+    )

@@ -1,0 +1,77 @@
+"""Which task an episode plays: weights on the device, one draw per key."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float32, Int32
+
+from jaxarc.tasks.task_set import TaskSet
+from jaxarc.types import PRNGKey
+
+
+def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
+    """Draw a task with probability proportional to its weight.
+
+    Inverse of the cumulative sum: under ``vmap`` over keys the sum is built once and a draw costs O(log T). A task
+    whose weight is not positive is never drawn. Weights need not sum to one; one below about 1e-7 of the sum (float32)
+    may be lost to rounding. If no weight is positive the draw is task 0: :func:`task_weights` refuses such weights.
+    """
+    steps = cumulative_weights(weights)
+    threshold = jax.random.uniform(key, (), weights.dtype) * steps[-1]
+    drawn = jnp.searchsorted(steps, threshold, side="right")
+    last_positive = jnp.searchsorted(steps, steps[-1], side="left")
+    return jnp.minimum(drawn, last_positive).astype(jnp.int32)
+
+
+def cumulative_weights(weights: Float[Array, " T"]) -> Float[Array, " T"]:
+    """Sum the positive weights from the left; the sum never falls, and it stands still where a weight is not positive.
+
+    A parallel cumulative sum rounds differently from entry to entry: without the running maximum an entry of weight 0
+    could stand a hair above its left neighbor and be drawn.
+    """
+    positive = weights > 0
+    nothing = jnp.zeros_like(weights)
+    sums = jnp.cumsum(jnp.where(positive, weights, nothing))
+    return jax.lax.cummax(jnp.where(positive, sums, nothing))
+
+
+def uniform_weights(num_tasks: int) -> Float32[Array, " T"]:
+    """Give every task the same weight; the weights sum to one.
+
+    Raises:
+        ValueError: there is no task.
+    """
+    if num_tasks < 1:
+        raise ValueError(f"num_tasks must be at least 1, got {num_tasks}; load a dataset that has tasks")
+    return jnp.full(num_tasks, 1.0 / num_tasks, jnp.float32)
+
+
+def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float]) -> Float32[Array, " T"]:
+    """Weigh the tasks of a set by id, normalized to sum to one; a task that is not named gets 0.
+
+    Args:
+        task_set: the tasks, in the order of its buffer.
+        chosen: ids that share the weight equally, or a weight for each id.
+
+    Raises:
+        UnknownTaskError: a ``KeyError``; the set has no task of that id.
+        ValueError: an id is named twice, a weight is negative or not finite, or no weight is positive.
+    """
+    if isinstance(chosen, str):
+        raise ValueError(f"chosen must be a list of ids or a mapping from id to weight, got the string {chosen!r}")
+    named = list(chosen.items()) if isinstance(chosen, Mapping) else [(task_id, 1.0) for task_id in chosen]
+    weights = np.zeros(len(task_set), np.float64)
+    seen: set[str] = set()
+    for task_id, weight in named:
+        if task_id in seen:
+            raise ValueError(f"task {task_id!r} is named twice; name it once or pass a mapping from id to weight")
+        seen.add(task_id)
+        if not math.isfinite(weight) or weight < 0:
+            raise ValueError(f"the weight of task {task_id!r} must be finite and at least 0, got {weight}")
+        weights[task_set.index_of(task_id)] = weight
+    if not weights.sum() > 0:
+        raise ValueError(f"at least one task needs a positive weight, got {len(named)} weights that sum to 0")
+    return jnp.asarray(weights / weights.sum(), jnp.float32)

@@ -1,0 +1,97 @@
+"""From grids of any size to one padded task."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from jaxarc.constants import PADDING
+from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits, pad_grids
+from jaxarc.tasks.registry import NO_TASK, register_task, task_id_of
+from jaxarc.tasks.validation import Pair
+from jaxarc.types import JaxArcTask
+
+Task = JaxArcTask
+
+MOCK_TASK_ID: Final = "jaxarc/mock"
+_MOCK_SIDE = 10  # the largest side of a mock grid
+_MOCK_RECOLOR = np.array([0, 2, 3, 1], np.int8)  # black stays; 1 -> 2 -> 3 -> 1
+
+
+def create_task(
+    train: Sequence[tuple[Any, Any]],
+    test: Sequence[tuple[Any, Any]],
+    grid_shape: tuple[int, int] | None = None,
+    task_index: int = NO_TASK,
+) -> JaxArcTask:
+    """Build a padded task from ``(input, output)`` pairs of integer arrays or nested lists.
+
+    The task has one slot per pair that exists. Grids stand at the top left, padded with -1.
+
+    Args:
+        train: demonstration pairs, at least one; grids ``int[h, w]`` of any integer dtype, colors 0..9.
+        test: test pairs, at least one, with their outputs.
+        grid_shape: rows and columns ``(H, W)`` of the canvas; by default the smallest that holds every grid.
+        task_index: what ``register_task(task_id)`` returned; -1 for a task without an id.
+
+    Raises:
+        TaskFormatError: a ``ValueError``; a pair or grid breaks a rule of the format.
+        ValueError: a grid does not fit ``grid_shape``, or that is not a canvas.
+    """
+    name = "(unnamed)" if int(task_index) == NO_TASK else task_id_of(task_index)
+    return pad_task(RawTask(name, tuple(train), tuple(test)), grid_shape, task_index)
+
+
+def pad_task(task: RawTask, grid_shape: tuple[int, int] | None = None, task_index: int = NO_TASK) -> JaxArcTask:
+    """Pad a task that is already checked to one canvas, by default the smallest that holds it.
+
+    Raises:
+        ValueError: a grid does not fit ``grid_shape``, or that is not a canvas.
+    """
+    shape = task.grid_shape if grid_shape is None else check_canvas(grid_shape)
+    check_fits(task, shape)
+    inputs, outputs = _pad_pairs(task.train, shape)
+    test_inputs, test_outputs = _pad_pairs(task.test, shape)
+    return JaxArcTask(
+        input_grids_examples=inputs,
+        input_masks_examples=inputs != PADDING,
+        output_grids_examples=outputs,
+        output_masks_examples=outputs != PADDING,
+        num_train_pairs=len(task.train),
+        test_input_grids=test_inputs,
+        test_input_masks=test_inputs != PADDING,
+        true_test_output_grids=test_outputs,
+        true_test_output_masks=test_outputs != PADDING,
+        num_test_pairs=len(task.test),
+        task_index=task_index,
+    )
+
+
+def create_mock_task(height: int = 30, width: int = 30) -> JaxArcTask:
+    """Build a small deterministic task for examples and tests: three demonstrations and one test.
+
+    The rule recolors 1 to 2, 2 to 3 and 3 to 1 and leaves black as it is, so no pair is solved at the start. Grids are
+    at most 10x10, one row shorter from pair to pair where there is room, on a canvas of ``height`` x ``width``.
+
+    Raises:
+        ValueError: a side of the canvas is not in 1..30.
+    """
+    return pad_task(mock_raw_task(height, width), (height, width), register_task(MOCK_TASK_ID))
+
+
+def mock_raw_task(height: int = 30, width: int = 30) -> RawTask:
+    """Build the unpadded grids of :func:`create_mock_task`."""
+    check_canvas((height, width))
+    pairs = tuple(_mock_pair(index, min(height, _MOCK_SIDE), min(width, _MOCK_SIDE)) for index in range(4))
+    return RawTask(MOCK_TASK_ID, train=pairs[:3], test=pairs[3:])
+
+
+def _mock_pair(index: int, height: int, width: int) -> Pair:
+    row, column = np.indices((max(height - index, min(height, 2)), width))
+    stripes = row + 2 * column if index % 2 == 0 else 2 * row + column
+    grid = ((stripes + 1 + index % 3) % 4).astype(np.int8)  # the top-left cell is never black
+    return grid, _MOCK_RECOLOR[grid]
+
+
+def _pad_pairs(pairs: tuple[Pair, ...], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    return pad_grids([pair[0] for pair in pairs], shape), pad_grids([pair[1] for pair in pairs], shape)

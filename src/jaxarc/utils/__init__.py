@@ -1,0 +1,1 @@
+"""Errors on traced values."""

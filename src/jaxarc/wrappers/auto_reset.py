@@ -1,0 +1,91 @@
+"""Start the next episode in the very step that ends one."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Bool, Float32
+
+from jaxarc.envs.environment import Environment, EnvParams
+from jaxarc.envs.operations.compaction import update_rows
+from jaxarc.envs.state import ArcEnvState, next_episode_key
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.envs.transition import choose_executor
+from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.wrappers.wrapper import Wrapper
+
+RESET_DIVISOR = 16  # blocks of the compact executor: an episode of 35 random operations lasts about 20 steps
+
+
+class AutoReset(Wrapper):
+    """Same-step auto-reset: a step that ends an episode returns the next one's first state and observation.
+
+    ``reward``, ``done`` and ``info`` belong to the episode that ended; ``info["final_observation"]`` is the observation
+    before any reset, on every step. The params are kept, so curricula survive. Wrap it directly around the environment.
+    """
+
+    env: Environment
+
+    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+        state, observation = self.env.reset(key, params)
+        assert isinstance(state, ArcEnvState)
+        return state, observation
+
+    def step(
+        self, state: ArcEnvState, action: StructuredAction, params: EnvParams
+    ) -> tuple[ArcEnvState, Observation, Float32[Array, ""], Bool[Array, ""], Info]:
+        return _step(self.env, state, action, params)
+
+    def observe(self, state: ArcEnvState, params: EnvParams) -> Observation:
+        return self.env.observe(state, params)
+
+    def info(self, state: ArcEnvState, params: EnvParams) -> Info:
+        return {**self.env.info(state, params), "final_observation": self.env.observe(state, params)}
+
+
+@eqx.filter_jit
+def _step(
+    env: Environment, state: ArcEnvState, action: StructuredAction, params: EnvParams
+) -> tuple[ArcEnvState, Observation, Float32[Array, ""], Bool[Array, ""], Info]:
+    ended, observation, reward, done, info = env.step(state, action, params)
+    assert isinstance(ended, ArcEnvState)
+    after = _reset_where_done(env, done, ended, params)
+    return after, env.observe(after, params), reward, done, {**info, "final_observation": observation}
+
+
+def _reset_where_done(env: Environment, done: Bool[Array, ""], state: ArcEnvState, params: EnvParams) -> ArcEnvState:
+    """Replace a state that is done by the first one of the next episode; batches reset only the rows that are done."""
+    executor = choose_executor(params.config.environment.executor)
+    one = jax.tree.map(lambda x: x[None], (done, state))
+    return jax.tree.map(lambda x: x[0], _batch_kernel(env, executor)(*one, params))
+
+
+def _batch_kernel(env: Environment, executor: str) -> Callable[[Any, Any, EnvParams], Any]:
+    def restart(done: Bool[Array, " B"], states: ArcEnvState, params: EnvParams, how: str) -> ArcEnvState:
+        first = lambda ended, _: jax.vmap(lambda state: env.reset(next_episode_key(state), params)[0])(ended)  # noqa: E731
+        return update_rows(how, done, first, states, (), RESET_DIVISOR)
+
+    @custom_vmap
+    def kernel(done: Bool[Array, " B"], states: ArcEnvState, params: EnvParams) -> ArcEnvState:
+        return restart(done, states, params, executor)
+
+    @kernel.def_vmap
+    def fold(
+        size: int, is_batched: Any, done: Bool[Array, "A B"], states: ArcEnvState, params: EnvParams
+    ) -> tuple[ArcEnvState, Any]:
+        lead = lambda x, batched: x if batched else jnp.broadcast_to(x, (size, *x.shape))  # noqa: E731
+        done, states = jax.tree.map(lead, (done, states), (is_batched[0], is_batched[1]))
+        if any(jax.tree.leaves(is_batched[2])):  # each batch has params of its own: nothing to fold
+            axes = jax.tree.map(lambda batched: 0 if batched else None, is_batched[2])
+            dense = functools.partial(restart, how="dense")
+            after = jax.vmap(dense, in_axes=(0, 0, axes))(done, states, params)
+        else:
+            flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (done, states))
+            after = jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), kernel(*flat, params))
+        return after, jax.tree.map(lambda _: True, after)
+
+    return kernel

@@ -1,0 +1,59 @@
+"""Return and length of every episode, in ``info``."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32, Int32
+
+from jaxarc.envs.environment import Environment, EnvParams
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.wrappers.wrapper import Wrapper
+
+
+class StatisticsState(eqx.Module):
+    """The wrapped environment's state, and what its running and its last ended episode gained."""
+
+    env_state: eqx.Module
+    running_return: Float32[Array, "*B"]
+    running_length: Int32[Array, "*B"]
+    last_return: Float32[Array, "*B"]
+    last_length: Int32[Array, "*B"]
+
+
+class EpisodeStatistics(Wrapper):
+    """Adds to ``info``: ``episode_return`` and ``episode_length`` of the episode that ended last, and ``episode_ended``.
+
+    Wrap it around an :class:`AutoReset`. Steps on a state that is done add nothing.
+    """
+
+    env: Environment
+
+    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[StatisticsState, Observation]:
+        env_state, observation = self.env.reset(key, params)
+        nothing, none = jnp.float32(0), jnp.int32(0)
+        return StatisticsState(env_state, nothing, none, nothing, none), observation
+
+    def step(
+        self, state: StatisticsState, action: StructuredAction, params: EnvParams
+    ) -> tuple[StatisticsState, Observation, Float32[Array, ""], Bool[Array, ""], Info]:
+        env_state, observation, reward, done, info = self.env.step(state.env_state, action, params)
+        total, length = state.running_return + reward, state.running_length + 1
+        after = StatisticsState(
+            env_state=env_state,
+            running_return=jnp.where(done, 0.0, total),
+            running_length=jnp.where(done, 0, length),
+            last_return=jnp.where(done, total, state.last_return),
+            last_length=jnp.where(done, length, state.last_length),
+        )
+        return after, observation, reward, done, {**info, **_statistics(after, done)}
+
+    def observe(self, state: StatisticsState, params: EnvParams) -> Observation:
+        return self.env.observe(state.env_state, params)
+
+    def info(self, state: StatisticsState, params: EnvParams) -> Info:
+        nothing = jnp.zeros_like(state.last_length, jnp.bool_)
+        return {**self.env.info(state.env_state, params), **_statistics(state, nothing)}
+
+
+def _statistics(state: StatisticsState, ended: Bool[Array, "*B"]) -> Info:
+    return {"episode_return": state.last_return, "episode_length": state.last_length, "episode_ended": ended}

@@ -1,0 +1,16 @@
+"""What every wrapper shares: the environment inside, and its spaces."""
+
+from jaxarc.envs.environment import Environment, EnvParams
+from jaxarc.envs.spaces import ActionSpace, Space
+
+
+class Wrapper(Environment):
+    """An environment around another; spaces are those of the inner one unless a wrapper says otherwise."""
+
+    env: Environment
+
+    def action_space(self, params: EnvParams) -> ActionSpace:
+        return self.env.action_space(params)
+
+    def observation_space(self, params: EnvParams) -> Space:
+        return self.env.observation_space(params)

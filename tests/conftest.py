@@ -1,0 +1,26 @@
+"""How every test runs: on the CPU, without a display, with strict promotion and reproducible examples."""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+import jax
+import pytest
+from hypothesis import settings
+
+# Mixed dtypes and broadcasting across ranks are errors in every test, so the library leans on neither.
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# A first example compiles, so no deadline; in CI the same examples every time.
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture
+def standard_promotion():
+    """JAX's usual dtype promotion, for tests that run Adam (optax takes a float to an int power) or gymnax's games."""
+    with jax.numpy_dtype_promotion("standard"):
+        yield

@@ -1,0 +1,1 @@
+"""Plain NumPy reference of the environment's rules, written from the operation table alone."""

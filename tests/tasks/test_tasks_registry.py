@@ -1,0 +1,84 @@
+"""Numbers for task ids."""
+
+import threading
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.tasks import UnknownTaskError, register_task, task_id_of, task_index_of
+from jaxarc.tasks.registry import TaskRegistry
+
+
+def test_index_and_id_are_inverse():
+    index = register_task("registry-inverse")
+    assert task_id_of(index) == "registry-inverse"
+    assert task_index_of("registry-inverse") == index
+
+
+def test_registering_twice_gives_the_same_index():
+    assert register_task("registry-twice") == register_task("registry-twice")
+
+
+def test_indices_count_from_zero_in_order_of_registration():
+    registry = TaskRegistry()
+    assert [registry.register(task_id) for task_id in ("b", "a", "b", "c")] == [0, 1, 0, 2]
+    assert len(registry) == 3
+
+
+@pytest.mark.parametrize("kind", [np.int64, jnp.int32])
+def test_index_may_be_an_array_scalar(kind):
+    assert task_id_of(kind(register_task("registry-array"))) == "registry-array"
+
+
+def test_minus_one_is_a_task_without_an_id():
+    with pytest.raises(KeyError, match="index -1 marks a task without an id; name it with register_task"):
+        task_id_of(-1)
+
+
+@pytest.mark.parametrize("index", [-2, 10**6])
+def test_foreign_index_is_refused(index):
+    with pytest.raises(UnknownTaskError, match=rf"no task has index {index}; this process registered \d+ tasks"):
+        task_id_of(index)
+
+
+def test_unknown_id_is_refused_without_quotes_around_the_message():
+    with pytest.raises(UnknownTaskError) as caught:
+        task_index_of("registry-never")
+    assert str(caught.value).startswith("task 'registry-never' is not registered in this process")
+
+
+@pytest.mark.parametrize("task_id", ["", None, 7])
+def test_an_id_is_a_non_empty_string(task_id):
+    with pytest.raises(ValueError, match="non-empty string"):
+        register_task(task_id)
+
+
+class SlowId(str):
+    """An id whose every look-up lets another thread run."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        time.sleep(1e-5)
+        return super().__hash__()
+
+
+def test_many_threads_agree_on_every_index():
+    registry, names = TaskRegistry(), [SlowId(f"task-{number}") for number in range(40)]
+    seen: list[list[int]] = [[] for _ in range(8)]
+    start = threading.Barrier(8)
+
+    def work(place: int) -> None:
+        start.wait()
+        seen[place] = [registry.register(name) for name in names]
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [list(range(40))] * 8
+    assert [registry.id_of(index) for index in range(40)] == names
+    assert len(registry) == 40

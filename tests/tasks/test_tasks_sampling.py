@@ -1,0 +1,129 @@
+"""Drawing tasks on the device."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.tasks import RawTask, TaskSet, sample_task, task_weights, uniform_weights
+from jaxarc.tasks.sampling import cumulative_weights
+
+DRAWS = 20_000
+_draw = jax.jit(jax.vmap(sample_task, in_axes=(0, None)))
+
+
+def draw(weights, count=DRAWS, seed=0):
+    return np.asarray(_draw(jax.random.split(jax.random.key(seed), count), weights))
+
+
+@pytest.fixture
+def tasks():
+    pair = ([[1]], [[2]])
+    return TaskSet("four", tuple(RawTask(task_id, (pair,), (pair,)) for task_id in ("a", "b", "c", "d")))
+
+
+def test_draws_follow_the_weights():
+    weights = np.array([1.0, 0.0, 4.0, 2.5, 0.5], np.float32)
+    expected = weights / weights.sum()
+    share = np.bincount(draw(jnp.asarray(weights)), minlength=5) / DRAWS
+    assert share[1] == 0
+    assert np.abs(share - expected).max() < 5 * np.sqrt(0.25 / DRAWS)  # five standard deviations
+
+
+def test_uniform_weights_reach_every_task_alike():
+    counts = np.bincount(draw(uniform_weights(50)), minlength=50)
+    assert counts.min() > 0
+    chi_square = ((counts - DRAWS / 50) ** 2 / (DRAWS / 50)).sum()
+    assert chi_square < 100  # 49 degrees of freedom: below 100 but once in 40,000
+
+
+@pytest.mark.parametrize("only", [0, 1, 499, 998, 999])
+def test_single_positive_weight_is_always_drawn(only):
+    weights = jnp.zeros(1000, jnp.float32).at[only].set(0.1)
+    assert set(draw(weights, 1000)) == {only}
+
+
+def test_cumulative_weights_stand_still_exactly_at_weight_zero():
+    plain_sum_rises = False
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        weights = np.where(random.random(4000) < 0.5, 0, random.lognormal(0, 2, 4000)).astype(np.float32)
+        weights[0] = weights[-1] = 0
+        rises = np.diff(np.asarray(cumulative_weights(jnp.asarray(weights))), prepend=np.float32(0))
+        assert (rises >= 0).all()
+        assert (rises[weights == 0] == 0).all()
+        assert (weights[draw(jnp.asarray(weights), 5000, seed)] > 0).all()
+        plain = np.diff(np.asarray(jnp.cumsum(jnp.asarray(weights))), prepend=np.float32(0))
+        plain_sum_rises |= bool((plain[weights == 0] != 0).any())
+    assert plain_sum_rises, "the plain sum already stands still, so this test proves nothing"
+
+
+@pytest.mark.parametrize("uniform", [0.0, 1.0, np.nextafter(np.float32(1), np.float32(0))])
+def test_ends_of_the_unit_interval_stay_on_positive_weights(monkeypatch, uniform):
+    monkeypatch.setattr(jax.random, "uniform", lambda key, shape, dtype: jnp.full(shape, uniform, dtype))
+    weights = jnp.array([0.0, 0.0, 0.3, 0.0, 0.7, 0.0, 0.0], jnp.float32)
+    assert int(sample_task(jax.random.key(0), weights)) == (2 if uniform == 0 else 4)
+
+
+def test_draw_is_an_int32_scalar_from_raw_and_typed_keys():
+    weights = uniform_weights(3)
+    assert sample_task(jax.random.PRNGKey(0), weights).dtype == jnp.int32
+    assert sample_task(jax.random.key(0), weights).shape == ()
+
+
+def test_draw_does_not_depend_on_the_batch():
+    keys, weights = jax.random.split(jax.random.key(1), 64), uniform_weights(7)
+    single = jax.jit(sample_task)
+    assert [int(single(key, weights)) for key in keys] == _draw(keys, weights).tolist()
+
+
+def test_other_weights_do_not_recompile():
+    traces = []
+
+    @jax.jit
+    def traced(key, weights):
+        traces.append(1)
+        return sample_task(key, weights)
+
+    for only in range(3):
+        assert int(traced(jax.random.key(0), jax.nn.one_hot(only, 3))) == only
+    assert len(traces) == 1
+
+
+def test_wide_floats_work():
+    with jax.enable_x64(True):
+        weights = jnp.array([0.0, 1.0, 0.0], jnp.float64)
+        drawn = jax.jit(sample_task)(jax.random.key(0), weights)
+        assert int(drawn) == 1
+        assert drawn.dtype == jnp.int32
+
+
+def test_uniform_weights_sum_to_one():
+    assert uniform_weights(400).dtype == jnp.float32
+    assert float(uniform_weights(400).sum()) == pytest.approx(1)
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        uniform_weights(0)
+
+
+def test_weights_by_id(tasks):
+    assert task_weights(tasks, ["d", "a"]).tolist() == [0.5, 0, 0, 0.5]
+    assert task_weights(tasks, {"b": 3, "c": 1.0, "a": 0}).tolist() == [0, 0.75, 0.25, 0]
+    assert task_weights(tasks, iter(tasks.task_ids)).tolist() == uniform_weights(4).tolist()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error", "message"),
+    [
+        (["e"], KeyError, "'four' has no task 'e'"),
+        (["a", "a"], ValueError, "'a' is named twice"),
+        ({"a": -1.0}, ValueError, "weight of task 'a' must be finite and at least 0, got -1.0"),
+        ({"a": float("nan")}, ValueError, "got nan"),
+        ({"a": float("inf")}, ValueError, "got inf"),
+        ({"a": 0.0}, ValueError, "at least one task needs a positive weight, got 1 weights"),
+        ([], ValueError, "at least one task needs a positive weight, got 0 weights"),
+        ("a", ValueError, "got the string 'a'"),
+    ],
+)
+def test_wrong_weights_are_refused(tasks, chosen, error, message):
+    with pytest.raises(error, match=message):
+        task_weights(tasks, chosen)

@@ -1,0 +1,152 @@
+"""Looking tasks up, choosing some, and packing them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.tasks import RawTask, TaskSet, UnknownTaskError, buffer_of_task, create_task, pack_tasks, task_id_of
+from jaxarc.types import JaxArcTask
+
+
+def square(task_id, side, train=2, test=1, color=1):
+    def grid(pair):
+        return np.full((side, side), (color + pair) % 10, np.int8)
+
+    return RawTask(
+        task_id,
+        tuple((grid(p), grid(p + 1)) for p in range(train)),
+        tuple((grid(p + 5), grid(p + 6)) for p in range(test)),
+    )
+
+
+@pytest.fixture
+def tasks():
+    return TaskSet("squares", (square("two", 2), square("five", 5, train=3, test=2), square("three", 3, train=1)))
+
+
+def test_set_keeps_the_order_of_its_tasks(tasks):
+    assert len(tasks) == 3
+    assert tasks.task_ids == ("two", "five", "three")
+    assert tasks.get_available_task_ids() == ["two", "five", "three"]
+    assert [task.task_id for task in tasks] == ["two", "five", "three"]
+    assert "five" in tasks
+    assert "six" not in tasks
+
+
+def test_task_by_id_is_padded_to_the_canvas_of_the_set(tasks):
+    task = tasks.get_task_by_id("two")
+    assert task.grid_shape == tasks.max_grid_shape == (5, 5)
+    assert task_id_of(int(task.task_index)) == "two"
+    assert task.input_grids_examples[0, :2, :2].tolist() == [[1, 1], [1, 1]]
+    assert tasks.get_task_by_id("two", (7, 6)).grid_shape == (7, 6)
+
+
+def test_chosen_canvas_serves_tasks_buffer_and_selections(tasks):
+    wide = tasks.on_canvas((6, 8))
+    assert wide.get_task_by_id("two").grid_shape == (6, 8)
+    assert wide.buffer().grid_shape == (6, 8)
+    assert wide.select(max_side=2).buffer().grid_shape == (6, 8)
+    assert tasks.select(max_side=2).buffer().grid_shape == (2, 2)
+    with pytest.raises(ValueError, match=r"each 1\.\.30"):
+        tasks.on_canvas((6, 80))
+
+
+def test_unknown_id_names_the_nearest(tasks):
+    with pytest.raises(UnknownTaskError, match=r"'squares' has no task 'thre' among its 3 tasks; did you mean 'three'"):
+        tasks.get_task_by_id("thre")
+    with pytest.raises(KeyError, match="ids look like 'two'"):
+        tasks.get_task_by_id("%%%%")
+
+
+def test_random_task_depends_on_the_key_only_and_reaches_every_task(tasks):
+    drawn = [task_id_of(int(tasks.get_random_task(jax.random.key(seed)).task_index)) for seed in range(20)]
+    assert set(drawn) == set(tasks.task_ids)
+    again = tasks.get_random_task(jax.random.key(3))
+    assert task_id_of(int(again.task_index)) == drawn[3]
+
+
+def test_select_by_size_keeps_tasks_whose_grids_all_fit(tasks):
+    assert tasks.select(max_side=3).task_ids == ("two", "three")
+    mixed = RawTask("mixed", (([[1]], [[1] * 4]),), (([[1]], [[1]]),))
+    assert TaskSet("more", (*tasks.tasks, mixed)).select(max_side=3).task_ids == ("two", "three")
+
+
+def test_select_by_id_keeps_the_order_asked_for(tasks):
+    assert tasks.select(ids=["three", "two"]).task_ids == ("three", "two")
+    assert tasks.select(ids=["five", "two"], max_side=2).task_ids == ("two",)
+
+
+def test_selecting_nothing_is_an_error_that_says_what_would_be_left(tasks):
+    with pytest.raises(ValueError, match=r"select\(max_side=1\) leaves no task of 'squares'.* needs max_side=2"):
+        tasks.select(max_side=1)
+    with pytest.raises(ValueError, match="name at least one id"):
+        tasks.select(ids=[])
+    with pytest.raises(KeyError, match="did you mean 'five'"):
+        tasks.select(ids=["fife"])
+    with pytest.raises(ValueError, match="two tasks with the id 'two'"):
+        tasks.select(ids=["two", "two"])
+    with pytest.raises(ValueError, match="must be a list of task ids"):
+        tasks.select(ids="two")
+
+
+def test_set_needs_tasks_of_different_ids():
+    with pytest.raises(ValueError, match="'none' is empty"):
+        TaskSet("none", ())
+    with pytest.raises(ValueError, match="two tasks with the id 'same'"):
+        TaskSet("twice", (square("same", 2), square("same", 3)))
+
+
+def test_buffer_lists_demonstrations_then_tests_task_by_task(tasks):
+    buffer = tasks.buffer()
+    assert buffer.num_tasks == 3
+    assert buffer.grid_shape == (5, 5)
+    assert buffer.inputs.dtype == buffer.outputs.dtype == jnp.int8
+    assert buffer.num_train.tolist() == [2, 3, 1]
+    assert buffer.num_test.tolist() == [1, 2, 1]
+    assert buffer.first_pair.tolist() == [0, 3, 8]
+    assert buffer.inputs[:, 0].tolist() == [1, 2, 6, 1, 2, 3, 6, 7, 1, 6]
+    assert buffer.outputs[:, 0].tolist() == [2, 3, 7, 2, 3, 4, 7, 8, 2, 7]
+    assert (buffer.inputs >= 0).sum(axis=1).tolist() == [4, 4, 4, 25, 25, 25, 25, 25, 9, 9]
+    assert [task_id_of(index) for index in buffer.registry_index.tolist()] == list(tasks.task_ids)
+
+
+def test_task_too_large_for_the_buffer_names_task_size_canvas_and_fixes(tasks):
+    with pytest.raises(ValueError, match=r"task 'five': train pair 0 input is 5x5 .* canvas 3x4") as caught:
+        tasks.buffer((3, 4))
+    for part in ("canvas of at least 5x5", "max_grid_height", "select(max_side=3)"):
+        assert part in str(caught.value)
+
+
+def test_buffer_needs_a_task_and_a_canvas(tasks):
+    with pytest.raises(ValueError, match="at least one task"):
+        pack_tasks([], (3, 3))
+    with pytest.raises(ValueError, match=r"each 1\.\.30"):
+        pack_tasks(tasks.tasks, (31, 3))
+
+
+def test_buffer_of_one_task_equals_the_packed_one(tasks):
+    for task_id in tasks.task_ids:
+        packed = tasks.select(ids=[task_id]).buffer((5, 5))
+        single = jax.jit(buffer_of_task)(tasks.get_task_by_id(task_id))
+        assert single.grid_shape == packed.grid_shape
+        for left, right in zip(jax.tree.leaves(single), jax.tree.leaves(packed), strict=True):
+            np.testing.assert_array_equal(left, right)
+            assert left.dtype == right.dtype
+
+
+def test_buffer_of_one_task_skips_unused_slots():
+    grids = np.arange(1, 5, dtype=np.int8).reshape(4, 1, 1)
+    empty = np.full((4, 1, 1), -1, np.int8)
+    train = np.where(np.arange(4).reshape(4, 1, 1) < 2, grids, empty)  # two demonstrations in four slots
+    test = np.array([[[7]], [[-1]]], np.int8)
+    task = JaxArcTask(train, train >= 0, train, train >= 0, 2, test, test >= 0, test, test >= 0, 1, -1)
+    buffer = buffer_of_task(task)
+    assert buffer.inputs[:3, 0].tolist() == [1, 2, 7]
+    assert (int(buffer.num_train[0]), int(buffer.num_test[0])) == (2, 1)
+
+
+def test_buffer_of_one_task_works_under_vmap():
+    stack = [create_task([([[c]], [[c]])], [([[c]], [[c]])]) for c in (1, 2)]
+    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *stack)
+    assert jax.vmap(buffer_of_task)(batch).inputs.tolist() == [[[1], [1]], [[2], [2]]]

@@ -1,0 +1,251 @@
+"""The house rules, executable: who may import whom, how long a file may be, what is banned.
+
+``docs/architecture.md`` says why.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
+
+LEAF = {"constants", "types"}
+CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer"}
+MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
+    "constants": set(),
+    "types": {"constants"},
+    "config": LEAF,
+    "utils": LEAF,
+    "tasks": LEAF | {"config", "utils"},
+    "envs": LEAF | {"config", "utils", "tasks.task", "tasks.buffer", "tasks.sampling", "tasks.augmentation"},
+    "parallel": CORE | {"tasks"},
+    "wrappers": CORE,
+    "render": LEAF | {"envs.state", "envs.operations"},
+    "io": LEAF | {"utils", "tasks.registry"},
+    "adapters": CORE | {"tasks", "wrappers"},
+    "experts": CORE | {"tasks", "parallel", "io"},
+    "surrogate": CORE | {"experts.traces", "parallel", "io"},
+    "agents": CORE | {"wrappers", "parallel", "surrogate"},
+    "evaluation": CORE | {"tasks", "wrappers", "parallel", "agents", "surrogate", "io"},
+    "training": CORE | {"tasks", "wrappers", "parallel", "agents", "surrogate", "experts", "evaluation", "io"},
+    "testing": CORE | {"tasks", "wrappers", "adapters"},
+    "profiling": LEAF | {"utils"},
+}
+MAY_IMPORT_ANYTHING = {"__init__", "registration", "cli"}
+ONLY_IN = {  # a library from outside -> the only folders that may import it
+    "hydra": {"cli"},
+    "omegaconf": {"cli"},
+    "typer": {"cli"},
+    "click": {"cli"},
+    "gymnax": {"adapters"},
+    "gymnasium": {"adapters"},
+    "stoa": {"adapters"},
+    "optax": {"surrogate", "agents", "training"},
+    "matplotlib": {"render", "cli"},
+    "rich": {"render", "cli"},
+    "PIL": {"render", "cli"},
+    "drawsvg": {"render", "cli"},
+}
+IN_A_STEP = {"envs", "wrappers"}  # what runs inside a step never calls back to the host
+HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print", "debug.breakpoint", "host_callback")
+MAX_LINES = 400
+
+
+class SourceFile:
+    """One parsed file, known by its path below the package."""
+
+    def __init__(self, root: Path, path: Path):
+        self.where = path.relative_to(root)
+        self.room = self.where.parts[0].removesuffix(".py")
+        self.text = path.read_text(encoding="utf-8")
+        self.nodes = list(ast.walk(ast.parse(self.text, str(path))))
+
+    def imports(self) -> Iterator[tuple[int, str]]:
+        """Line and full dotted name of everything imported, relative, deferred and typing-only imports too."""
+        package = ["jaxarc", *self.where.parent.parts]
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                above = package[: len(package) - node.level + 1] if node.level else []
+                origin = ".".join([*above, *filter(None, [node.module])])
+                yield from ((node.lineno, f"{origin}.{alias.name}") for alias in node.names)
+            elif isinstance(node, ast.Call) and _dotted(node.func).split(".")[-1] in {"import_module", "__import__"}:
+                names = [argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)]
+                yield from ((node.lineno, str(name)) for name in names)
+
+
+def _dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}".lstrip(".")
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _within(name: str, places: set[str] | tuple[str, ...]) -> bool:
+    return any(name == place or name.startswith(place + ".") for place in places)
+
+
+def imports_follow_the_table(file: SourceFile) -> Iterator[str]:
+    if file.room in MAY_IMPORT_ANYTHING:
+        return
+    if file.room not in MAY_IMPORT:
+        yield f"{file.where}: {file.room} is not in the table of who may import whom; add it there, with a reason"
+        return
+    for line, name in file.imports():
+        target = name.removeprefix("jaxarc.")
+        ours = target != name or name == "jaxarc"
+        if ours and not _within(target, MAY_IMPORT[file.room] | {file.room}):
+            yield f"{file.where}:{line} must not import {target}"
+
+
+def libraries_stay_in_their_rooms(file: SourceFile) -> Iterator[str]:
+    for line, name in file.imports():
+        library = name.split(".")[0]
+        if library in ONLY_IN and file.room not in ONLY_IN[library]:
+            yield f"{file.where}:{line} imports {library}, which only {' and '.join(sorted(ONLY_IN[library]))} may"
+
+
+def files_are_short(file: SourceFile) -> Iterator[str]:
+    if (lines := len(file.text.splitlines())) > MAX_LINES:
+        yield f"{file.where}: {lines} lines, limit {MAX_LINES}"
+
+
+def nothing_prints_or_guesses_attributes(file: SourceFile) -> Iterator[str]:
+    if file.room == "cli":
+        return
+    for node in file.nodes:
+        called = _dotted(node.func) if isinstance(node, ast.Call) else ""
+        if called in {"print", "hasattr"}:
+            yield f"{file.where}:{node.lineno} calls {called}()"
+        elif called == "getattr" and len(node.args) == 3:
+            yield f"{file.where}:{node.lineno} calls getattr() with a default"
+
+
+def no_except_catches_everything(file: SourceFile) -> Iterator[str]:
+    for node in file.nodes:
+        if isinstance(node, ast.ExceptHandler):
+            caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            if any(kind is None or _dotted(kind) in {"Exception", "BaseException"} for kind in caught):
+                yield f"{file.where}:{node.lineno} catches everything"
+
+
+def utils_holds_error_handling_only(file: SourceFile) -> Iterator[str]:
+    if file.room == "utils" and file.where.parts[1:] not in {("__init__.py",), ("error_handling.py",)}:
+        yield f"{file.where}: utils/ holds error_handling.py only; give this file the name of what it is about"
+
+
+def no_step_calls_the_host(file: SourceFile) -> Iterator[str]:
+    if file.room not in IN_A_STEP:
+        return
+    used = [(node.lineno, _dotted(node)) for node in file.nodes if isinstance(node, ast.Attribute)]
+    for line, name in [*used, *file.imports()]:
+        if f".{name}".endswith(tuple(f".{callback}" for callback in HOST_CALLBACKS)):
+            yield f"{file.where}:{line} uses {name}, a call back to the host"
+
+
+RULES = [
+    imports_follow_the_table,
+    libraries_stay_in_their_rooms,
+    files_are_short,
+    nothing_prints_or_guesses_attributes,
+    no_except_catches_everything,
+    utils_holds_error_handling_only,
+    no_step_calls_the_host,
+]
+
+
+def violations(rule, root: Path) -> list[str]:
+    return [found for path in sorted(root.rglob("*.py")) for found in rule(SourceFile(root, path))]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_source_keeps_the_rule(rule):
+    assert list(SOURCE.rglob("*.py")), f"no source below {SOURCE}"
+    found = violations(rule, SOURCE)
+    assert not found, "\n" + "\n".join(found)
+
+
+PLANTED = [  # rule, file, its text, what the complaint must say
+    (imports_follow_the_table, "envs/grid.py", "import jaxarc.agents.ppo", "envs/grid.py:1 must not import agents.ppo"),
+    (imports_follow_the_table, "envs/grid.py", "from jaxarc.tasks import download", "import tasks.download"),
+    (imports_follow_the_table, "envs/operations/fill.py", "from ...agents import ppo", "import agents.ppo"),
+    (
+        imports_follow_the_table,
+        "envs/grid.py",
+        "def f():\n    from jaxarc import wrappers",
+        ":2 must not import wrappers",
+    ),
+    (imports_follow_the_table, "config/main.py", "from jaxarc.typesetting import x", "import typesetting.x"),
+    (imports_follow_the_table, "io/state.py", "from jaxarc.tasks.catalogue import find", "import tasks.catalogue"),
+    (imports_follow_the_table, "agents/ppo.py", "import jaxarc", "import jaxarc"),
+    (imports_follow_the_table, "agents/ppo.py", "from jaxarc import make", "import make"),
+    (imports_follow_the_table, "agents/ppo.py", "from jaxarc.registration import make", "import registration.make"),
+    (imports_follow_the_table, "helpers/grid.py", "", "helpers is not in the table"),
+    (libraries_stay_in_their_rooms, "config/main.py", "from omegaconf import DictConfig", "imports omegaconf"),
+    (libraries_stay_in_their_rooms, "registration.py", "import gymnax", "imports gymnax, which only adapters may"),
+    (
+        libraries_stay_in_their_rooms,
+        "envs/a.py",
+        "import importlib\nimportlib.import_module('stoa.env')",
+        ":2 imports stoa",
+    ),
+    (libraries_stay_in_their_rooms, "evaluation/a.py", "import optax", "imports optax"),
+    (libraries_stay_in_their_rooms, "training/a.py", "import matplotlib.pyplot as plt", "imports matplotlib"),
+    (libraries_stay_in_their_rooms, "training/a.py", "from rich.live import Live", "only cli and render may"),
+    (files_are_short, "envs/grid.py", "x = 0\n" * 401, "401 lines, limit 400"),
+    (nothing_prints_or_guesses_attributes, "io/state.py", "print(1)", "io/state.py:1 calls print()"),
+    (nothing_prints_or_guesses_attributes, "io/state.py", "\nx = hasattr(1, 'a')", ":2 calls hasattr()"),
+    (nothing_prints_or_guesses_attributes, "io/state.py", "getattr(1, 'a', None)", "getattr() with a default"),
+    (no_except_catches_everything, "cli/main.py", "try:\n    pass\nexcept Exception:\n    pass", "main.py:3 catches"),
+    (no_except_catches_everything, "envs/a.py", "try:\n    pass\nexcept:\n    pass", "a.py:3 catches"),
+    (
+        no_except_catches_everything,
+        "envs/a.py",
+        "try:\n    pass\nexcept (KeyError, BaseException):\n    pass",
+        "catches",
+    ),
+    (utils_holds_error_handling_only, "utils/grids.py", "", "utils/ holds error_handling.py only"),
+    (utils_holds_error_handling_only, "utils/grids/error_handling.py", "", "utils/ holds error_handling.py only"),
+    (no_step_calls_the_host, "envs/a.py", "import jax\njax.debug.print('x')", "a.py:2 uses jax.debug.print"),
+    (no_step_calls_the_host, "envs/a.py", "from jax.experimental import io_callback", "io_callback"),
+    (no_step_calls_the_host, "wrappers/a.py", "import jax\njax.pure_callback(f, x)", "jax.pure_callback"),
+    (no_step_calls_the_host, "envs/a.py", "from jax.debug import callback as look", "jax.debug.callback"),
+]
+
+
+@pytest.mark.parametrize(("rule", "file", "text", "complaint"), PLANTED, ids=[case[3] for case in PLANTED])
+def test_the_checker_finds_a_planted_violation(tmp_path, rule, file, text, complaint):
+    _plant(tmp_path, file, text)
+    found = violations(rule, tmp_path)
+    assert len(found) == 1
+    assert complaint in found[0]
+
+
+ALLOWED = [
+    ("io/state.py", "from jaxarc.tasks.registry import task_id_of"),
+    (
+        "envs/operations/fill.py",
+        "from jaxarc.envs.state import State\nfrom ..similarity import match\nfrom jaxarc import types",
+    ),
+    ("envs/reset.py", "import equinox as eqx\nx = eqx.error_if(0, False, 'no')\ny = getattr(x, 'name')"),
+    ("registration.py", "from jaxarc.adapters import to_gymnax\nfrom jaxarc.tasks import catalogue"),
+    ("cli/main.py", "import hydra, rich, typer\nfrom jaxarc.training import loop\nprint(hasattr(loop, 'run'))"),
+    ("render/grid.py", "import matplotlib.pyplot as plt\nfrom jaxarc.envs.state import State"),
+    ("training/loop.py", "import optax\ntry:\n    pass\nexcept KeyboardInterrupt:\n    pass"),
+    ("experts/search.py", "import jax\njax.pure_callback(f, x)"),
+    ("utils/error_handling.py", "x = 0\n" * 400),
+]
+
+
+@pytest.mark.parametrize(("file", "text"), ALLOWED, ids=[case[0] for case in ALLOWED])
+def test_the_checker_lets_allowed_code_pass(tmp_path, file, text):
+    _plant(tmp_path, file, text)
+    assert [found for rule in RULES for found in violations(rule, tmp_path)] == []
+
+
+def _plant(root: Path, file: str, text: str) -> None:
+    path = root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
