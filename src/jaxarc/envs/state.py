@@ -1,5 +1,8 @@
 """The state of an episode: what is stored, and the views under the names that users read."""
 
+import dataclasses
+from typing import Self
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -119,6 +122,11 @@ class ArcEnvState(eqx.Module):
         if self.action_records is None:
             raise ValueError("the action history is off; make the state with history.enabled=True")
         return unpack_history(self.action_records, self.step_count, self.selection_format, self.grid_shape)
+
+    def with_task(self, task: JaxArcTask) -> Self:
+        """Return the state with this task attached and reported as its own."""
+        counts = self.counts.at[..., TASK].set(task.task_index)
+        return dataclasses.replace(self, task_data=task, counts=counts)
 
     def _grid(self, flat: Array) -> Array:
         return flat.reshape(*flat.shape[:-1], *self.grid_shape)

@@ -1,0 +1,50 @@
+"""Write a file whole: to a temporary name beside it, flushed to the disk, then renamed."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: str | Path, content: bytes) -> Path:
+    """Write ``content`` so that a reader finds either the old file or the whole new one, even after a crash.
+
+    Args:
+        path: where to; missing folders are made.
+        content: the bytes.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full; the old file is then untouched.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+    return target
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,202 @@
+"""States on disk without their task: the file names the task, and the reader brings it.
+
+A file is a line of magic, a line of JSON (format, task id, checksums, shapes), and the leaves of the state compressed by
+zlib. A wrong, damaged or foreign file is an error, never a wrong state.
+"""
+
+import hashlib
+import json
+import zlib
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxarc.constants import PADDING
+from jaxarc.io.atomic import write_whole
+from jaxarc.tasks.registry import NO_TASK, task_id_of
+from jaxarc.types import JaxArcTask
+
+MAGIC = b"jaxarc state 1\n"
+State = TypeVar("State", bound="TaskState")
+
+
+class StateFileError(ValueError):
+    """A state file is damaged, of another kind, or does not fit what it is loaded into."""
+
+
+class TaskState(Protocol):
+    """A state that carries its task."""
+
+    @property
+    def task_data(self) -> Any: ...
+    @property
+    def task_index(self) -> Any: ...
+    def with_task(self, task: JaxArcTask) -> Self:
+        """Return the state with this task attached and its index set."""
+        ...
+
+
+class Parser(Protocol):
+    """Where tasks come from, such as a :class:`jaxarc.tasks.TaskSet`."""
+
+    def get_task_by_id(self, task_id: str) -> JaxArcTask: ...
+
+
+def extract_task_id_from_index(index: int | jax.Array) -> str | None:
+    """Return the id of a task index of this process; None for -1, the index of a task without an id.
+
+    Raises:
+        ValueError: the index is below -1, or not one number.
+        UnknownTaskError: a ``KeyError``; no task was registered under the index.
+    """
+    number = np.asarray(index)
+    if number.ndim != 0:
+        raise ValueError(f"one task index was expected, got an array of shape {number.shape}")
+    if number < NO_TASK:
+        raise ValueError(f"a task index is {NO_TASK} or more, got {int(number)}")
+    return None if number == NO_TASK else task_id_of(int(number))
+
+
+def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
+    """Write a state of one environment without its task; the file keeps the task's id and a checksum of its grids.
+
+    Args:
+        state: from ``arc_reset`` or ``arc_step``, not batched.
+        path: file to write, whole or not at all.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: the state is batched, carries no task, or its task has no id (see ``register_task``).
+    """
+    if not isinstance(state.task_data, JaxArcTask):
+        raise ValueError("the state carries no task; states of jaxarc.make are saved with their params by a checkpoint")
+    if np.ndim(state.task_index) != 0:
+        raise ValueError("a batch of states was given; save one environment's state: jax.tree.map(lambda x: x[i], states)")
+    task_id = extract_task_id_from_index(state.task_index)
+    if task_id is None:
+        raise ValueError("the state's task has no id; make it with task_index=register_task(task_id)")
+    leaves = _leaves(state)
+    payload = zlib.compress(b"".join(leaf.tobytes() for leaf in leaves), level=9)
+    header = {
+        "task_id": task_id,
+        "task_checksum": task_checksum(state.task_data),
+        "task_shape": [*state.task_data.test_input_grids.shape[:1], *state.task_data.input_grids_examples.shape],
+        "leaves": [[leaf.dtype.str, list(leaf.shape)] for leaf in leaves],
+        "payload_sha256": hashlib.sha256(payload).hexdigest(),
+    }
+    line = json.dumps(header, sort_keys=True).encode()
+    check = hashlib.sha256(line).hexdigest().encode()
+    return write_whole(path, MAGIC + check + b"\n" + line + b"\n" + payload)
+
+
+def load_state_efficiently(path: str | Path, parser: Parser, dummy_state: State) -> State:
+    """Read a state and attach its task again.
+
+    Args:
+        path: file written by :func:`save_state_efficiently`, in this process or another.
+        parser: finds the task by its id.
+        dummy_state: any state made with the same config; gives structure and shapes.
+
+    Returns:
+        The state, equal to the saved one bit for bit.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        StateFileError: a ``ValueError``; the file is damaged or foreign, does not fit the dummy state, or the parser's
+            task differs from the one that was saved.
+        KeyError: the parser has no task of that id.
+    """
+    header, payload = _read(Path(path))
+    expected = _leaves(dummy_state)
+    wanted = [[leaf.dtype.str, list(leaf.shape)] for leaf in expected]
+    if header["leaves"] != wanted:
+        raise StateFileError(
+            f"{path}: the saved state has arrays {header['leaves']}, but dummy_state has {wanted}; make dummy_state "
+            "with the config of the saved state"
+        )
+    task = parser.get_task_by_id(header["task_id"])
+    if task_checksum(task) != header["task_checksum"]:
+        raise StateFileError(
+            f"{path}: task {header['task_id']!r} of the parser differs from the saved one (other grids or order of "
+            "pairs); use the dataset version that the state was saved with"
+        )
+    arrays, start = [], 0
+    for leaf in expected:
+        end = start + leaf.nbytes
+        arrays.append(jnp.asarray(np.frombuffer(payload[start:end], leaf.dtype).reshape(leaf.shape)))
+        start = end
+    state = jax.tree.unflatten(jax.tree.structure(_without_task(dummy_state)), arrays)
+    return state.with_task(_reshaped(task, *header["task_shape"]))
+
+
+def task_checksum(task: JaxArcTask) -> str:
+    """SHA-256 of the task's pairs, whatever canvas they are padded to."""
+    digest = hashlib.sha256()
+    sides = [
+        (task.input_grids_examples, task.output_grids_examples, int(task.num_train_pairs)),
+        (task.test_input_grids, task.true_test_output_grids, int(task.num_test_pairs)),
+    ]
+    for inputs, outputs, count in sides:
+        digest.update(f"{count} pairs\n".encode())
+        pairs = zip(np.asarray(inputs)[:count], np.asarray(outputs)[:count], strict=True)
+        for grid in (grid for pair in pairs for grid in pair):
+            height, width = int((grid[:, 0] >= 0).sum()), int((grid[0] >= 0).sum())
+            digest.update(f"{height}x{width}\n".encode() + grid[:height, :width].tobytes())
+    return digest.hexdigest()
+
+
+def _without_task(state: State) -> State:
+    return eqx.tree_at(lambda s: s.task_data, state, None, is_leaf=lambda x: x is None)
+
+
+def _leaves(state: TaskState) -> list[np.ndarray]:
+    return [np.asarray(leaf, order="C") for leaf in jax.tree.leaves(_without_task(state))]
+
+
+def _read(path: Path) -> tuple[dict[str, Any], bytes]:
+    """Check every part of a state file and return its header and its uncompressed leaves."""
+    if not path.is_file():
+        raise FileNotFoundError(f"Serialized state file not found: {path}")
+    content = path.read_bytes()
+    if not content.startswith(MAGIC):
+        raise StateFileError(f"{path}: not a state file of this version, it does not begin with {MAGIC!r}")
+    check, _, rest = content[len(MAGIC) :].partition(b"\n")
+    line, _, packed = rest.partition(b"\n")
+    if hashlib.sha256(line).hexdigest().encode() != check:
+        raise StateFileError(f"{path}: damaged, the header does not match its checksum; save the state again")
+    header = json.loads(line)
+    if hashlib.sha256(packed).hexdigest() != header["payload_sha256"]:
+        raise StateFileError(f"{path}: damaged or cut short, the contents do not match their checksum; save it again")
+    return header, zlib.decompress(packed)
+
+
+def _reshaped(task: JaxArcTask, num_tests: int, num_train: int, height: int, width: int) -> JaxArcTask:
+    """Give a task the slots and the canvas that the saved one had; only padding is added or cut."""
+
+    def fit(array: jax.Array, slots: int, fill: int | bool) -> np.ndarray:
+        old = np.asarray(array)
+        new = np.full((slots, height, width), fill, old.dtype)
+        kept = tuple(slice(0, min(a, b)) for a, b in zip(old.shape, new.shape, strict=True))
+        new[kept] = old[kept]
+        return new
+
+    train, tests = num_train, num_tests
+    return JaxArcTask(
+        input_grids_examples=fit(task.input_grids_examples, train, PADDING),
+        input_masks_examples=fit(task.input_masks_examples, train, False),
+        output_grids_examples=fit(task.output_grids_examples, train, PADDING),
+        output_masks_examples=fit(task.output_masks_examples, train, False),
+        num_train_pairs=task.num_train_pairs,
+        test_input_grids=fit(task.test_input_grids, tests, PADDING),
+        test_input_masks=fit(task.test_input_masks, tests, False),
+        true_test_output_grids=fit(task.true_test_output_grids, tests, PADDING),
+        true_test_output_masks=fit(task.true_test_output_masks, tests, False),
+        num_test_pairs=task.num_test_pairs,
+        task_index=task.task_index,
+    )
