@@ -8,9 +8,9 @@ grid has one axis ``HW`` of ``H * W`` cells, row by row.
 from typing import TypeAlias
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Int8, Int32, Key, PyTree, UInt32
 
 from jaxarc.constants import NUM_COLORS, PADDING
@@ -31,8 +31,8 @@ __all__ = ["Done", "FlatGrid", "Grid", "Info", "JaxArcTask", "Mask", "Observatio
 
 def _colors(grids: Int[Array, "P H W"] | np.ndarray) -> Int8[Array, "P H W"]:
     """Cast grids of any integer dtype to int8, refusing values that are neither a color nor padding."""
-    if isinstance(grids, jax.core.Tracer):
-        return grids.astype(jnp.int8)
+    if isinstance(grids, Tracer):
+        return jnp.asarray(grids).astype(jnp.int8)
     values = np.asarray(grids)
     if not np.issubdtype(values.dtype, np.integer):
         raise TypeError(f"task grids must hold integers, got dtype {values.dtype}; cast them to int8 first")
@@ -91,7 +91,7 @@ class JaxArcTask(eqx.Module):
                     f"{name} has shape {grid.shape} and its mask {mask.shape}; every grid and mask of a task must be "
                     f"(pairs, H, W) with the same H and W, here {canvas}"
                 )
-            if isinstance(grid, jax.core.Tracer) or isinstance(mask, jax.core.Tracer):
+            if isinstance(grid, Tracer) or isinstance(mask, Tracer):
                 continue
             if np.any((np.asarray(grid) >= 0) != np.asarray(mask)):
                 raise ValueError(f"{name}: the mask must be true exactly where the grid is not padding ({PADDING})")

@@ -35,7 +35,11 @@ RULES = {
         "score_on_submit": True,
         "max_submissions": 9,
     },
-    "few operations": {"selection_format": "point", "allowed_operations": (0, 3, 12, 24, 33, 34, 39), "max_submissions": 3},
+    "few operations": {
+        "selection_format": "point",
+        "allowed_operations": (0, 3, 12, 24, 33, 34, 39),
+        "max_submissions": 3,
+    },
 }
 
 
@@ -51,7 +55,11 @@ def _actions(rng, kind, count, shape):
     match kind:
         case "point":
             points = random_points(rng, count, *shape)
-            return PointAction(operations, points[:, 0], points[:, 1]), [("point", tuple(p)) for p in points], operations
+            return (
+                PointAction(operations, points[:, 0], points[:, 1]),
+                [("point", tuple(p)) for p in points],
+                operations,
+            )
         case "bbox":
             boxes = random_boxes(rng, count, *shape)
             return BboxAction(operations, *boxes.T), [("bbox", tuple(b)) for b in boxes], operations
@@ -81,9 +89,7 @@ def test_episodes_agree_with_the_reference(rules, executor):
     rng = np.random.default_rng(len(str(rules)))
     defaults = {"invalid_action_policy": "noop", "max_episode_steps": STEPS - 5, **REWARDS}
     fields = {**defaults, **rules}
-    config = JaxArcConfig().with_fields(
-        max_grid_height=shape[0], max_grid_width=shape[1], executor=executor, **fields
-    )
+    config = JaxArcConfig().with_fields(max_grid_height=shape[0], max_grid_width=shape[1], executor=executor, **fields)
     tasks = [(_pairs(rng, 3, shape), _pairs(rng, 2, shape)) for _ in range(EPISODES)]
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *[create_task(*task, grid_shape=shape) for task in tasks])
     keys = jax.random.split(jax.random.key(0), EPISODES)

@@ -128,7 +128,7 @@ def test_a_damaged_file_is_never_read_as_a_state(position, change, cut, tmp_path
         content[place] ^= change
     path = tmp_path_factory.mktemp("damaged") / "state"
     path.write_bytes(content)
-    with pytest.raises(StateFileError, match="damaged|not a state file"):
+    with pytest.raises(StateFileError, match=r"damaged|not a state file"):
         load_state_efficiently(path, PARSER, _dummy())
 
 

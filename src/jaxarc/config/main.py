@@ -70,12 +70,9 @@ class JaxArcConfig(CheckedConfig):
         episode = self.episode
         if episode.mode == "test" and self.observation.reveal_target:
             problems.append("observation.reveal_target=True would show the hidden target; test mode needs False")
-        if episode.start_grid in ("empty", "random") and (
-            episode.start_height > height or episode.start_width > width
-        ):
+        if episode.start_grid in ("empty", "random") and (episode.start_height > height or episode.start_width > width):
             problems.append(
                 f"episode.start_height x start_width must fit the canvas {height}x{width}, "
                 f"got {episode.start_height}x{episode.start_width}"
             )
         return problems
-

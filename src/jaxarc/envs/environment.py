@@ -1,10 +1,11 @@
 """The agent API: an environment that many tasks share, for loops that reset and step millions of times."""
 
 import abc
+from typing import Generic, TypeVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Float32
 
 from jaxarc.config import JaxArcConfig
@@ -12,17 +13,18 @@ from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.envs.legality import switches_pairs
 from jaxarc.envs.observations import observe, report
 from jaxarc.envs.pairs import pairs_of_buffer
-from jaxarc.envs.prng import as_typed_key
+from jaxarc.envs.prng import fraction, split_for_episode
 from jaxarc.envs.spaces import ActionSpace, Space, action_space, observation_space
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import take_step
 from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.tasks.sampling import sample_task
+from jaxarc.tasks.sampling import task_at
 from jaxarc.types import Info, Observation, PRNGKey
 
-Step = tuple[ArcEnvState, Observation, Float32[Array, ""], Bool[Array, ""], Info]
+State = TypeVar("State")
+Step = tuple[State, Observation, Float32[Array, ""], Bool[Array, ""], Info]
 
 
 class EnvParams(eqx.Module):
@@ -49,7 +51,7 @@ class EnvParams(eqx.Module):
                 f"weights must have one entry per task, shape ({self.buffer.num_tasks},), got {self.weights.shape}"
             )
         counts = self.buffer.num_train if self.config.episode.mode == "train" else self.buffer.num_test
-        if switches_pairs(self.config) and not isinstance(counts, jax.core.Tracer):
+        if switches_pairs(self.config) and not isinstance(counts, Tracer):
             most = int(counts.max())
             if most > MAX_TRACKED_PAIRS:
                 raise ValueError(
@@ -58,7 +60,7 @@ class EnvParams(eqx.Module):
                 )
 
 
-class Environment(eqx.Module):
+class Environment(eqx.Module, Generic[State]):
     """What agents and wrappers hold; every method is pure and works under jit, vmap and scan.
 
     Class data sheet:
@@ -70,21 +72,19 @@ class Environment(eqx.Module):
     """
 
     @abc.abstractmethod
-    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[eqx.Module, Observation]:
+    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[State, Observation]:
         """Start an episode on a task drawn by the params' weights."""
 
     @abc.abstractmethod
-    def step(
-        self, state: eqx.Module, action: StructuredAction, params: EnvParams
-    ) -> tuple[eqx.Module, Observation, Float32[Array, ""], Bool[Array, ""], Info]:
+    def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
         """Take one step; see :func:`jaxarc.envs.functional.arc_step`."""
 
     @abc.abstractmethod
-    def observe(self, state: eqx.Module, params: EnvParams) -> Observation:
+    def observe(self, state: State, params: EnvParams) -> Observation:
         """Show a state as ``reset`` and ``step`` do."""
 
     @abc.abstractmethod
-    def info(self, state: eqx.Module, params: EnvParams) -> Info:
+    def info(self, state: State, params: EnvParams) -> Info:
         """Report on a state with the keys, shapes and dtypes of a step's info."""
 
     def action_space(self, params: EnvParams) -> ActionSpace:
@@ -96,7 +96,7 @@ class Environment(eqx.Module):
         return observation_space(params.config)
 
 
-class ArcEnvironment(Environment):
+class ArcEnvironment(Environment[ArcEnvState]):
     """The environment itself, without wrappers; it holds nothing."""
 
     def reset(self, key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
@@ -111,7 +111,7 @@ class ArcEnvironment(Environment):
         """
         return _reset(key, params)
 
-    def step(self, state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step:
+    def step(self, state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
         """Take one step; see :func:`jaxarc.envs.functional.arc_step`."""
         return _step(state, action, params)
 
@@ -126,15 +126,15 @@ class ArcEnvironment(Environment):
 
 @eqx.filter_jit
 def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
-    key_task, key_episode = jax.random.split(as_typed_key(key))
-    task_index = sample_task(key_task, params.weights)
+    keys = split_for_episode(key)
+    task_index = task_at(fraction(keys.task), params.weights)
     source = pairs_of_buffer(params.buffer, task_index, params.config.episode)
-    state = start_episode(key_episode, source, task_index, params.config)
+    state = start_episode(keys, source, task_index, params.config)
     return state, observe(state, params.config)
 
 
 @eqx.filter_jit
-def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step:
+def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
     source = pairs_of_buffer(params.buffer, state.task_index, params.config.episode)
     state, reward, invalid = take_step(state, action, source, params.config)
     return state, observe(state, params.config), reward, state.done, report(state, invalid, params.config)

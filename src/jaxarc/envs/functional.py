@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float32
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.observations import observe, report
 from jaxarc.envs.pairs import pairs_of_task
-from jaxarc.envs.prng import as_typed_key
+from jaxarc.envs.prng import split_for_episode
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
@@ -46,7 +46,7 @@ def arc_reset(
     if not isinstance(task_data, JaxArcTask):
         raise TypeError(f"task_data must be a JaxArcTask, got {type(task_data).__name__}; see jaxarc.tasks.create_task")
     source = pairs_of_task(task_data, config.grid_shape, config.episode)
-    state = start_episode(as_typed_key(key), source, task_data.task_index, config, task_data)
+    state = start_episode(split_for_episode(key), source, task_data.task_index, config, task_data)
     return state, observe(state, config)
 
 
@@ -128,4 +128,6 @@ def require_same_shape(state: ArcEnvState, config: JaxArcConfig) -> None:
     }
     for name, (made, wanted) in facts.items():
         if made != wanted:
-            raise ValueError(f"the state was made with {name} {made}, but the config says {wanted}; reset with it first")
+            raise ValueError(
+                f"the state was made with {name} {made}, but the config says {wanted}; reset with it first"
+            )

@@ -1,8 +1,8 @@
 """The last actions of an episode, in a ring buffer of bytes.
 
-A record holds the selection (a row and a column, four corners, or packed bits), the operation, the pair and whether the
-action was valid. When it was written is not stored: slot ``i`` of a ring that has seen ``n`` steps was last written at the
-largest step below ``n`` that is ``i`` modulo the capacity.
+A record holds the selection (a row and a column, four corners, or packed bits), the operation, the pair and whether
+the action was valid. When it was written is not stored: slot ``i`` of a ring that has seen ``n`` steps was last written
+at the largest step below ``n`` that is ``i`` modulo the capacity.
 """
 
 import jax.numpy as jnp

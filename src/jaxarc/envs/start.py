@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int8, Int32
+from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.config import EpisodeConfig, JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
@@ -10,13 +10,14 @@ from jaxarc.envs.canvas import Canvas
 from jaxarc.envs.history import empty_history
 from jaxarc.envs.operations.geometry import cell_columns, cell_rows, grid_size
 from jaxarc.envs.pairs import PairSource
+from jaxarc.envs.prng import EpisodeKeys, below, from_key_data
 from jaxarc.envs.similarity import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.types import JaxArcTask
 
 
 def start_episode(
-    key: Array,
+    keys: EpisodeKeys,
     source: PairSource,
     task_index: Int32[Array, ""],
     config: JaxArcConfig,
@@ -25,17 +26,16 @@ def start_episode(
     """Make the first state of an episode on one of the source's pairs.
 
     Args:
-        key: typed random key; pair and start grid depend on it, and the key of the next episode.
+        keys: random words; pair and start grid depend on them, and the key of the next episode.
         source: the pairs of the task.
         task_index: what the state reports as its task.
         config: fixes shapes and rules.
         task_data: kept in the state by the guide API.
     """
-    key_pair, key_start, key_state = jax.random.split(key, 3)
-    pair_index = _first_pair(key_pair, source.count, config.episode)
+    pair_index = _first_pair(keys.pair, source.count, config.episode)
     row = source.first_row + pair_index
     target = source.table.outputs[row]
-    grid = _start_grid(key_start, source.table.inputs[row], target, config)
+    grid = _start_grid(from_key_data(keys.start), source.table.inputs[row], target, config)
     shape = config.grid_shape
     height, width = grid_size(grid, shape)
     nothing = jnp.zeros((), jnp.int8)
@@ -47,7 +47,7 @@ def start_episode(
         counts=jnp.stack([zero, zero, task_index, pair_index, zero]),
         similarity_score=similarity(count_matches(grid, target), count_union(sizes[:4])),
         endings=jnp.zeros((2,), jnp.bool_),
-        key=jax.random.key_data(key_state),
+        key=keys.state,
         action_records=empty_history(config),
         task_data=task_data,
         grid_shape=shape,
@@ -55,9 +55,9 @@ def start_episode(
     )
 
 
-def _first_pair(key: Array, count: Int32[Array, ""], episode: EpisodeConfig) -> Int32[Array, ""]:
+def _first_pair(word: UInt32[Array, ""], count: Int32[Array, ""], episode: EpisodeConfig) -> Int32[Array, ""]:
     choice = episode.demo_selection if episode.mode == "train" else episode.test_selection
-    return jnp.int32(0) if choice == "first" else jax.random.randint(key, (), 0, count, jnp.int32)
+    return jnp.int32(0) if choice == "first" else below(word, count)
 
 
 def _no_selection(config: JaxArcConfig) -> Array:

@@ -4,7 +4,6 @@ import dataclasses
 from typing import Self
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt8, UInt32
 
@@ -130,8 +129,3 @@ class ArcEnvState(eqx.Module):
 
     def _grid(self, flat: Array) -> Array:
         return flat.reshape(*flat.shape[:-1], *self.grid_shape)
-
-
-def next_episode_key(state: ArcEnvState) -> Array:
-    """The typed key that starts the next episode of this environment."""
-    return jax.random.wrap_key_data(state.key, impl="threefry2x32" if state.key.shape[-1] == 2 else "rbg")

@@ -27,9 +27,7 @@ class Transition(NamedTuple):
     invalid_action: Bool[Array, ""]
 
 
-def take_step(
-    state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig
-) -> Transition:
+def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig) -> Transition:
     """Take one step; a state that is done stays as it is and pays nothing.
 
     Args:
@@ -92,5 +90,3 @@ def choose_executor(wanted: str) -> str:
 
 def _score(canvas: Canvas, matches: Int32[Array, ""]) -> Float32[Array, ""]:
     return similarity(matches, count_union(canvas.sizes[:4]))
-
-

@@ -28,9 +28,8 @@ def write_whole(path: str | Path, content: bytes) -> Path:
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    finally:
+        Path(name).unlink(missing_ok=True)  # gone already when the rename succeeded
     _sync_folder(target.parent)
     return target
 

@@ -1,7 +1,7 @@
 """States on disk without their task: the file names the task, and the reader brings it.
 
-A file is a line of magic, a line of JSON (format, task id, checksums, shapes), and the leaves of the state compressed by
-zlib. A wrong, damaged or foreign file is an error, never a wrong state.
+A file is a line of magic, the checksum of a line of JSON (task id, checksums, shapes), that line, and the leaves of the
+state compressed by zlib. A wrong, damaged or foreign file is an error, never a wrong state.
 """
 
 import hashlib
@@ -77,7 +77,9 @@ def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
     if not isinstance(state.task_data, JaxArcTask):
         raise ValueError("the state carries no task; states of jaxarc.make are saved with their params by a checkpoint")
     if np.ndim(state.task_index) != 0:
-        raise ValueError("a batch of states was given; save one environment's state: jax.tree.map(lambda x: x[i], states)")
+        raise ValueError(
+            "a batch of states was given; save one environment's state: jax.tree.map(lambda x: x[i], states)"
+        )
     task_id = extract_task_id_from_index(state.task_index)
     if task_id is None:
         raise ValueError("the state's task has no id; make it with task_index=register_task(task_id)")

@@ -11,17 +11,28 @@ from jaxtyping import Array, Float, Float32, Int32
 from jaxarc.tasks.task_set import TaskSet
 from jaxarc.types import PRNGKey
 
+FEW_TASKS = 2048  # up to here comparing with every entry is faster than a binary search
+
 
 def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
     """Draw a task with probability proportional to its weight.
 
-    Inverse of the cumulative sum: under ``vmap`` over keys the sum is built once and a draw costs O(log T). A task
-    whose weight is not positive is never drawn. Weights need not sum to one; one below about 1e-7 of the sum (float32)
-    may be lost to rounding. If no weight is positive the draw is task 0: :func:`task_weights` refuses such weights.
+    A task whose weight is not positive is never drawn. Weights need not sum to one; one below about 1e-7 of the sum
+    (float32) may be lost to rounding. If no weight is positive the draw is task 0: :func:`task_weights` refuses such
+    weights.
+    """
+    return task_at(jax.random.uniform(key, (), weights.dtype), weights)
+
+
+def task_at(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
+    """Find the task at a fraction, in [0, 1), of the cumulative weights; see :func:`sample_task`.
+
+    Under ``vmap`` over fractions the sum is built once, and a draw costs O(log T).
     """
     steps = cumulative_weights(weights)
-    threshold = jax.random.uniform(key, (), weights.dtype) * steps[-1]
-    drawn = jnp.searchsorted(steps, threshold, side="right")
+    threshold = fraction.astype(weights.dtype) * steps[-1]
+    method = "compare_all" if weights.shape[0] <= FEW_TASKS else "scan"
+    drawn = jnp.searchsorted(steps, threshold, side="right", method=method)
     last_positive = jnp.searchsorted(steps, steps[-1], side="left")
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)
 

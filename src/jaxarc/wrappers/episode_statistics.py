@@ -1,10 +1,12 @@
 """Return and length of every episode, in ``info``."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int32
+from jaxtyping import Array, Bool, Float32, Int32, PyTree
 
-from jaxarc.envs.environment import Environment, EnvParams
+from jaxarc.envs.environment import Environment, EnvParams, Step
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper
@@ -13,29 +15,27 @@ from jaxarc.wrappers.wrapper import Wrapper
 class StatisticsState(eqx.Module):
     """The wrapped environment's state, and what its running and its last ended episode gained."""
 
-    env_state: eqx.Module
+    env_state: PyTree[Array]
     running_return: Float32[Array, "*B"]
     running_length: Int32[Array, "*B"]
     last_return: Float32[Array, "*B"]
     last_length: Int32[Array, "*B"]
 
 
-class EpisodeStatistics(Wrapper):
-    """Adds to ``info``: ``episode_return`` and ``episode_length`` of the episode that ended last, and ``episode_ended``.
+class EpisodeStatistics(Wrapper[StatisticsState]):
+    """Adds to ``info`` the ``episode_return`` and ``episode_length`` of the episode that ended last, and ``episode_ended``.
 
     Wrap it around an :class:`AutoReset`. Steps on a state that is done add nothing.
     """
 
-    env: Environment
+    env: Environment[Any]
 
     def reset(self, key: PRNGKey, params: EnvParams) -> tuple[StatisticsState, Observation]:
         env_state, observation = self.env.reset(key, params)
         nothing, none = jnp.float32(0), jnp.int32(0)
         return StatisticsState(env_state, nothing, none, nothing, none), observation
 
-    def step(
-        self, state: StatisticsState, action: StructuredAction, params: EnvParams
-    ) -> tuple[StatisticsState, Observation, Float32[Array, ""], Bool[Array, ""], Info]:
+    def step(self, state: StatisticsState, action: StructuredAction, params: EnvParams) -> Step[StatisticsState]:
         env_state, observation, reward, done, info = self.env.step(state.env_state, action, params)
         total, length = state.running_return + reward, state.running_length + 1
         after = StatisticsState(

@@ -1,13 +1,17 @@
 """What every wrapper shares: the environment inside, and its spaces."""
 
-from jaxarc.envs.environment import Environment, EnvParams
+from typing import Any
+
+import equinox as eqx
+
+from jaxarc.envs.environment import Environment, EnvParams, State
 from jaxarc.envs.spaces import ActionSpace, Space
 
 
-class Wrapper(Environment):
+class Wrapper(Environment[State]):
     """An environment around another; spaces are those of the inner one unless a wrapper says otherwise."""
 
-    env: Environment
+    env: eqx.AbstractVar[Environment[Any]]
 
     def action_space(self, params: EnvParams) -> ActionSpace:
         return self.env.action_space(params)

@@ -1,7 +1,7 @@
 """How a kernel meets the environments that need it: all of them, or blocks of those that do.
 
-On a CPU most families of operations are rare in a batch, so the rows that need one are gathered into small blocks. On an
-accelerator every row is computed and the result is selected. Both give the same bits.
+On a CPU most families of operations are rare in a batch, so the rows that need one are gathered into small blocks. On
+an accelerator every row is computed and the result is selected. Both give the same bits.
 """
 
 from collections.abc import Callable

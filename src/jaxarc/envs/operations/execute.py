@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
-from jaxarc.envs.canvas import CLIPBOARD_HEIGHT, HEIGHT, WIDTH, Canvas, Command, PairTable
+from jaxarc.envs.canvas import CLIPBOARD_HEIGHT, HEIGHT, TARGET_HEIGHT, WIDTH, Canvas, Command, PairTable
 from jaxarc.envs.operations.compaction import staged, update_rows
 from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.geometry import GridShape, active_area, grid_size, inside, per_cell
@@ -19,6 +19,7 @@ from jaxarc.envs.operations.selection import UsedSelection, remembered_selection
 from jaxarc.envs.operations.transform import copy_to_origin, transform
 from jaxarc.envs.similarity import count_matches
 
+Loadable = tuple[Array, Array, Array, Array]  # grid, target, clipboard, sizes
 Edit = tuple[Canvas, Int32[Array, "*B"]]
 # Blocks of the compact executor hold one row in so many: about half of the rows that usually need the family.
 FLOOD_DIVISOR, TRANSFORM_DIVISOR, COPY_DIVISOR, LOAD_DIVISOR = 16, 32, 16, 16
@@ -37,8 +38,8 @@ def execute(canvas: Canvas, command: Command, pairs: PairTable, shape: GridShape
     Returns:
         The edited canvas, and the number of cells that match the target.
     """
-    one = jax.tree.map(lambda x: x[None], (canvas, command))
-    edit = batch_kernel(shape, executor)(*one, pairs)
+    canvas, command = jax.tree.map(lambda x: x[None], (canvas, command))
+    edit = batch_kernel(shape, executor)(canvas, command, pairs)
     return jax.tree.map(lambda x: x[0], edit)
 
 
@@ -60,8 +61,8 @@ def batch_kernel(shape: GridShape, executor: str) -> Callable[[Canvas, Command, 
             row = row + jnp.arange(size, dtype=jnp.int32)[:, None] * pairs.inputs.shape[1]
             pairs = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), pairs)
         command = Command(command.operation, command.selection, row)
-        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (canvas, command))
-        edit = jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), kernel(*flat, pairs))
+        canvas, command = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (canvas, command))
+        edit = jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), kernel(canvas, command, pairs))
         return edit, jax.tree.map(lambda _: True, edit)
 
     return kernel
@@ -74,8 +75,9 @@ def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, shape: Gri
     grid = _flood(canvas.grid, operation, use, shape, executor)
     grid = _transform(grid, canvas, operation, use, shape, executor)
     clipboard = _copy(canvas, operation, use, shape, executor)
-    grid, target, clipboard = _load((grid, canvas.target, clipboard), operation, command.row, pairs, executor)
-    sizes = _new_sizes(canvas.sizes, grid, target, operation, use, shape)
+    sizes = _new_sizes(canvas.sizes, operation, use)
+    loadable = (grid, canvas.target, clipboard, sizes)
+    grid, target, clipboard, sizes = _load(loadable, operation, command.row, pairs, shape, executor)
     always = jnp.any(operation < c.NUM_OPERATIONS)
     write = functools.partial(_write, shape)
     grid = staged(executor, always, write, grid, operation, use, sizes[:, HEIGHT], sizes[:, WIDTH])
@@ -107,7 +109,7 @@ def _flood(
 ) -> Int8[Array, "B HW"]:
     need = _among(operation, c.FLOOD_FILL, c.MOVE_UP - 1) & use.is_single
     box = use.effective.box
-    kernel = lambda grid, ins: flood_fill(grid, *ins, shape)  # noqa: E731
+    kernel = lambda grid, ins: flood_fill(grid, ins[0], ins[1], ins[2], shape)  # noqa: E731
     row, column = jnp.where(need, box.top, 0), jnp.where(need, box.left, 0)
     return update_rows(executor, need, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
 
@@ -126,7 +128,7 @@ def _transform(
     def kernel(grid: Array, ins: tuple[Any, ...]) -> Array:
         clipboard, operation, selection, sizes = ins
         active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], shape)
-        return transform(grid, clipboard, operation, selection, active, shape)
+        return transform(grid, clipboard, operation, selection, active, shape, executor)
 
     ins = (canvas.clipboard, operation, use.effective, canvas.sizes)
     return update_rows(executor, need, kernel, grid, ins, TRANSFORM_DIVISOR)
@@ -136,51 +138,46 @@ def _copy(
     canvas: Canvas, operation: Int32[Array, " B"], use: UsedSelection, shape: GridShape, executor: str
 ) -> Int8[Array, "B HW"]:
     need = ((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty
-    kernel = lambda _, ins: copy_to_origin(*ins, shape)  # noqa: E731
+    kernel = lambda _, ins: copy_to_origin(ins[0], ins[1], shape, executor)  # noqa: E731
     return update_rows(executor, need, kernel, canvas.clipboard, (canvas.grid, use.chosen), COPY_DIVISOR)
 
 
 def _load(
-    grids: tuple[Array, Array, Array],
+    out: Loadable,
     operation: Int32[Array, " B"],
     row: Int32[Array, " B"],
     pairs: PairTable,
+    shape: GridShape,
     executor: str,
-) -> tuple[Array, Array, Array]:
+) -> Loadable:
     """Copy the pair's input into the grid; on another pair also its output into the target, and empty the clipboard."""
     need = (operation == c.COPY_INPUT) | (operation > c.SUBMIT)
 
-    def kernel(out: tuple[Array, Array, Array], ins: tuple[Array, Array]) -> tuple[Array, Array, Array]:
-        _, target, clipboard = out
+    def kernel(out: Loadable, ins: tuple[Array, Array]) -> Loadable:
+        _, target, clipboard, sizes = out
         operation, row = ins
         changes = (operation > c.SUBMIT)[:, None]
         grid = jnp.take(pairs.inputs, row, axis=0, mode="clip")
         target = jnp.where(changes, jnp.take(pairs.outputs, row, axis=0, mode="clip"), target)
-        return grid, target, jnp.where(changes, jnp.int8(PADDING), clipboard)
+        nothing = jnp.zeros_like(sizes[:, 0])
+        reset = jnp.stack([*grid_size(grid, shape), *grid_size(target, shape), nothing, nothing], axis=1)
+        copied = jnp.concatenate([reset[:, :TARGET_HEIGHT], sizes[:, TARGET_HEIGHT:]], axis=1)
+        clipboard = jnp.where(changes, jnp.int8(PADDING), clipboard)
+        return grid, target, clipboard, jnp.where(changes, reset, copied)
 
-    return update_rows(executor, need, kernel, grids, (operation, row), LOAD_DIVISOR)
+    return update_rows(executor, need, kernel, out, (operation, row), LOAD_DIVISOR)
 
 
-def _new_sizes(
-    sizes: Int8[Array, "B 6"],
-    grid: Int8[Array, "B HW"],
-    target: Int8[Array, "B HW"],
-    operation: Int32[Array, " B"],
-    use: UsedSelection,
-    shape: GridShape,
-) -> Int8[Array, "B 6"]:
-    box, zero = use.chosen.box, jnp.zeros_like(operation)
-    resizes = (operation == c.RESIZE) & ~use.is_empty
-    copies = ((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty
-    reloads, changes = (operation == c.COPY_INPUT) | (operation > c.SUBMIT), operation > c.SUBMIT
-    old = [sizes[:, i].astype(jnp.int32) for i in range(6)]
-    loaded = [side.astype(jnp.int32) for side in (*grid_size(grid, shape), *grid_size(target, shape))]
-    corner = [box.bottom + 1, box.right + 1]
-    copied = [box.bottom - box.top + 1, box.right - box.left + 1]
-    active = [jnp.where(resizes, corner[i], jnp.where(reloads, loaded[i], old[i])) for i in range(2)]
-    goal = [jnp.where(changes, loaded[i], old[i]) for i in (2, 3)]
-    held = [jnp.where(changes, zero, jnp.where(copies, copied[i], old[4 + i])) for i in range(2)]
-    return jnp.stack([*active, *goal, *held], axis=1).astype(jnp.int8)
+def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: UsedSelection) -> Int8[Array, "B 6"]:
+    """Sizes after a resize, copy or cut."""
+    box = use.chosen.box
+    resizes = ((operation == c.RESIZE) & ~use.is_empty)[:, None]
+    copies = (((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty)[:, None]
+    corner = jnp.stack([box.bottom + 1, box.right + 1], axis=1).astype(jnp.int8)
+    copied = jnp.stack([box.bottom - box.top + 1, box.right - box.left + 1], axis=1).astype(jnp.int8)
+    active = jnp.where(resizes, corner, sizes[:, :TARGET_HEIGHT])
+    held = jnp.where(copies, copied, sizes[:, CLIPBOARD_HEIGHT:])
+    return jnp.concatenate([active, sizes[:, TARGET_HEIGHT:CLIPBOARD_HEIGHT], held], axis=1)
 
 
 def _write(

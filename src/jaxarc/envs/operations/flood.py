@@ -1,6 +1,6 @@
 """Flood fill, exact for any corridor: rows are words of bits, and one carry fills a run of cells.
 
-After ``prototype`` measurements on CPU: sweeping whole rows down and up until nothing changes takes 2 to 4 rounds on ARC
+Measured on a CPU: sweeping whole rows down and up until nothing changes takes 2 to 4 rounds on ARC
 grids and 8 on spirals, where growing by one cell a round takes up to 403.
 """
 

@@ -5,7 +5,7 @@ backend than ``[B, HW]``. Coordinates fit int8, because a side has at most 30 ce
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -37,14 +37,14 @@ class Selection(NamedTuple):
 
 
 @functools.cache
-def cell_rows(shape: GridShape) -> np.ndarray:
-    """Row of each cell of a flat grid, int8[HW]."""
+def cell_rows(shape: GridShape) -> Any:
+    """Row of each cell of a flat grid, int8[HW], a NumPy constant."""
     return np.repeat(np.arange(shape[0]), shape[1]).astype(np.int8)
 
 
 @functools.cache
-def cell_columns(shape: GridShape) -> np.ndarray:
-    """Column of each cell of a flat grid, int8[HW]."""
+def cell_columns(shape: GridShape) -> Any:
+    """Column of each cell of a flat grid, int8[HW], a NumPy constant."""
     return np.tile(np.arange(shape[1]), shape[0]).astype(np.int8)
 
 

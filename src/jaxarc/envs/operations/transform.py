@@ -7,10 +7,11 @@ part are marked as padding beforehand, so a gathered padding value means: leave 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int8, Int32
+from jaxtyping import Array, Bool, Int8, Int16, Int32
 
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
+from jaxarc.envs.operations.compaction import staged
 from jaxarc.envs.operations.geometry import Box, GridShape, Selection, cell_columns, cell_rows, inside, per_cell
 
 
@@ -29,6 +30,7 @@ def transform(
     selection: Selection,
     active: Bool[Array, "B HW"],
     shape: GridShape,
+    executor: str,
 ) -> Int8[Array, "B HW"]:
     """Apply operations 20..27 and 29; the selection is not empty."""
     source_map, destination = _plan(operation, selection.box, shape)
@@ -37,33 +39,43 @@ def transform(
     in_box = inside(selection.box, shape)
     taken = in_box if selection.cells is None else jnp.where(moves, selection.cells, in_box)
     source = jnp.where(pastes, clipboard, jnp.where(taken, grid, jnp.int8(PADDING)))
-    gathered = gather_cells(source, source_map, shape)
+    gathered = gather_cells(source, source_map, shape, executor)
     received = inside(destination, shape) & active & (gathered > PADDING)
     vacated = taken & ~pastes
     return jnp.where(received, gathered, jnp.where(vacated, jnp.int8(0), grid))
 
 
 def copy_to_origin(
-    grid: Int8[Array, "B HW"], selection: Selection, shape: GridShape
+    grid: Int8[Array, "B HW"], selection: Selection, shape: GridShape, executor: str
 ) -> Int8[Array, "B HW"]:
     """The selected cells moved to the top-left corner; padding where nothing was selected."""
     box = selection.box
     cells = inside(box, shape) if selection.cells is None else selection.cells
     source = jnp.where(cells, grid, jnp.int8(PADDING))
     one, row = jnp.ones_like(box.top), jnp.full_like(box.top, shape[1])
-    gathered = gather_cells(source, Affine(row, one, box.top * shape[1] + box.left), shape)
+    gathered = gather_cells(source, Affine(row, one, box.top * shape[1] + box.left), shape, executor)
     zero = jnp.zeros_like(box.top)
     extent = Box(zero, zero, box.bottom - box.top, box.right - box.left)
     return jnp.where(inside(extent, shape), gathered, jnp.int8(PADDING))
 
 
-def gather_cells(source: Int8[Array, "B HW"], source_map: Affine, shape: GridShape) -> Int8[Array, "B HW"]:
-    """Read each cell's source; an index outside the grid is clipped, and must not be used by the caller."""
+def gather_cells(
+    source: Int8[Array, "B HW"], source_map: Affine, shape: GridShape, executor: str
+) -> Int8[Array, "B HW"]:
+    """Read each cell's source; an index outside the grid is clipped, and must not be used by the caller.
+
+    The gather is a stage of its own: fused with what makes its operands, it would run cell by cell.
+    """
     wide = lambda x: x.astype(jnp.int16)[:, None]  # noqa: E731
     rows, columns = cell_rows(shape)[None].astype("int16"), cell_columns(shape)[None].astype("int16")
     index = wide(source_map.i) * rows + wide(source_map.j) * columns + wide(source_map.k)
-    index = jnp.clip(index, 0, shape[0] * shape[1] - 1).astype(jnp.int32)
-    return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
+
+    def gather(source: Int8[Array, "B HW"], index: Int16[Array, "B HW"]) -> Int8[Array, "B HW"]:
+        index = jnp.clip(index, 0, shape[0] * shape[1] - 1).astype(jnp.int32)
+        return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
+
+    always = jnp.any(source_map.k > -(2**15))
+    return staged(executor, always, gather, source, index)
 
 
 def _plan(operation: Int32[Array, " B"], box: Box, shape: GridShape) -> tuple[Affine, Box]:
