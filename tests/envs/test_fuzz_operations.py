@@ -10,7 +10,7 @@ from reference.canvas import apply_operation, similarity
 from reference.cases import Cases, random_cases
 
 from jaxarc.envs.canvas import Canvas, Command, PairTable
-from jaxarc.envs.operations.execute import execute_batch
+from jaxarc.envs.operations.execute import Plan, execute_batch
 
 RESET_PAIR = 39
 BATCH = 2048
@@ -96,7 +96,8 @@ def _mismatches(cases: Cases, shape, as_boxes, expected):
 
 @functools.cache
 def _compiled(shape, executor):
-    return jax.jit(lambda canvas, command, pairs: execute_batch(canvas, command, pairs, shape, executor))
+    plan = Plan(shape, executor, tuple(range(42)))
+    return jax.jit(lambda canvas, command, pairs: execute_batch(canvas, command, pairs, plan))
 
 
 @pytest.mark.parametrize("shape", SIZES, ids=str)

@@ -25,13 +25,13 @@ def similarity(matches: Int32[Array, "..."], union: Int32[Array, "..."]) -> Floa
 
 
 def count_cells(mask: Bool[Array, "... HW"]) -> Int32[Array, "..."]:
-    """Number of true cells, by halving slices in int8: XLA's CPU reduction is about 14 times slower."""
-    counts = mask.astype(jnp.int8)
-    folds = max(0, (counts.shape[-1] - 1) // LANES).bit_length()
-    lanes = -(-counts.shape[-1] // 2**folds)
-    padding = lanes * 2**folds - counts.shape[-1]
-    counts = jnp.pad(counts, [(0, 0)] * (counts.ndim - 1) + [(0, padding)])
+    """Number of true cells, by halving slices in int8: XLA's CPU reduction is many times slower."""
+    cells = mask.shape[-1]
+    folds = max(0, (cells - 1) // LANES).bit_length()
+    even = cells >> folds << folds
+    rest = jnp.sum(mask[..., even:], axis=-1, dtype=jnp.int32)
+    counts = mask[..., :even].astype(jnp.int8)
     for _ in range(folds):
         half = counts.shape[-1] // 2
         counts = counts[..., :half] + counts[..., half:]
-    return jnp.sum(counts, axis=-1, dtype=jnp.int32)
+    return jnp.sum(counts, axis=-1, dtype=jnp.int32) + rest

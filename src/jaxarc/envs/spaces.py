@@ -7,11 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Key
+from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.legality import legal_operations
+from jaxarc.envs.prng import below
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
 
@@ -52,8 +53,11 @@ class Choice(Space):
     values: tuple[int, ...] = eqx.field(static=True)
 
     def sample(self, key: Key[Array, ""]) -> Array:
-        place = jax.random.randint(key, (), 0, len(self.values), jnp.int32)
-        return jnp.asarray(self.values, jnp.int32)[place]
+        return self.at(jax.random.bits(key, (), jnp.uint32))
+
+    def at(self, word: UInt32[Array, ""]) -> Int32[Array, ""]:
+        """Turn a random word into a value."""
+        return jnp.asarray(self.values, jnp.int32)[below(word, jnp.int32(len(self.values)))]
 
     def contains(self, value: Any) -> Bool[Array, ""]:
         if not isinstance(value, jax.Array | np.ndarray) or value.shape != () or value.dtype != np.int32:
@@ -85,16 +89,14 @@ class ActionSpace(Space):
 
     def sample(self, key: Key[Array, ""]) -> StructuredAction:
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""
-        key_operation, key_selection = jax.random.split(key)
-        operation = self.operation.sample(key_operation)
-        height, width = self.grid_shape
         if self.selection_format == "mask":
-            return MaskAction(operation, jax.random.bits(key_selection, self.grid_shape, jnp.uint8) >= 128)
-        limits = jnp.asarray([height, width] * (1 if self.selection_format == "point" else 2), jnp.uint32)
-        bits = jax.random.bits(key_selection, limits.shape, jnp.uint16).astype(jnp.uint32)
-        corners = ((bits * limits) >> jnp.uint32(16)).astype(jnp.int32)
+            key_operation, key_cells = jax.random.split(key)
+            return MaskAction(self.operation.sample(key_operation), _random_cells(key_cells, self.grid_shape))
+        limits = self.grid_shape * (1 if self.selection_format == "point" else 2)
+        words = jax.random.bits(key, (1 + len(limits),), jnp.uint32)  # one call of the generator for everything
+        corners = [below(words[1 + i], jnp.int32(limit)) for i, limit in enumerate(limits)]
         kind = PointAction if self.selection_format == "point" else BboxAction
-        return kind(operation, *corners)
+        return kind(self.operation.at(words[0]), *corners)
 
     def contains(self, value: Any) -> Bool[Array, ""]:
         fields = {
@@ -112,6 +114,14 @@ class ActionSpace(Space):
         if isinstance(value, MaskAction):
             checks.append(jnp.asarray(value.selection.shape == self.grid_shape))
         return jnp.all(jnp.stack(checks))
+
+
+def _random_cells(key: Key[Array, ""], grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
+    """Each cell with chance 1/2: the bits of as few random bytes as it takes."""
+    height, width = grid_shape
+    cells = height * width
+    packed = jax.random.bits(key, (-(-cells // 8),), jnp.uint8)
+    return jnp.unpackbits(packed, count=cells).reshape(grid_shape).astype(jnp.bool_)
 
 
 def action_space(config: JaxArcConfig) -> ActionSpace:

@@ -12,8 +12,8 @@ from jaxarc.envs.canvas import Canvas, Command
 from jaxarc.envs.command import check_action
 from jaxarc.envs.ending import decide_ending
 from jaxarc.envs.history import append_record
-from jaxarc.envs.legality import switches_pairs
-from jaxarc.envs.operations.execute import execute
+from jaxarc.envs.legality import legal_operations, switches_pairs
+from jaxarc.envs.operations.execute import Plan, execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
 from jaxarc.envs.rewards import Outcome, compute_reward
 from jaxarc.envs.similarity import count_union, similarity
@@ -42,8 +42,8 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     pair_index, can_switch = choose_pair(operation, state.pair_index, state.solved_pairs, source.count)
     operation = jnp.where(can_switch, operation, c.NO_OPERATION)
     command = Command(operation, checked.selection, source.first_row + pair_index)
-    executor = choose_executor(config.environment.executor)
-    canvas, matches = execute(state.canvas, command, source.table, config.grid_shape, executor)
+    plan = Plan(config.grid_shape, choose_executor(config.environment.executor), legal_operations(config))
+    canvas, matches = execute(state.canvas, command, source.table, plan)
     score = _score(canvas, matches)
 
     submitted = operation == c.SUBMIT

@@ -1,5 +1,6 @@
 """The executor: a checked command and a canvas in, the edited canvas out, for a whole batch at once."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -25,31 +26,43 @@ Edit = tuple[Canvas, Int32[Array, "*B"]]
 FLOOD_DIVISOR, TRANSFORM_DIVISOR, COPY_DIVISOR, LOAD_DIVISOR = 16, 32, 16, 16
 
 
-def execute(canvas: Canvas, command: Command, pairs: PairTable, shape: GridShape, executor: str) -> Edit:
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is fixed when the kernel is compiled."""
+
+    shape: GridShape  # rows and columns of the canvas, (H, W)
+    executor: str  # "compact" or "dense"; the results are the same bit for bit
+    operations: tuple[int, ...]  # the only ones that can occur; families that cannot are left out
+
+    def has(self, first: int, last: int) -> bool:
+        """Whether any operation in ``first .. last`` can occur."""
+        return any(first <= operation <= last for operation in self.operations)
+
+
+def execute(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan) -> Edit:
     """Apply one command to one canvas; under ``jax.vmap``, however nested, one batch kernel serves all canvases.
 
     Args:
         canvas: the canvas of one environment.
         command: what to do, already checked.
         pairs: the pairs that may be loaded, shared by a batch or one table per environment.
-        shape: rows and columns of the canvas, (H, W).
-        executor: ``"compact"`` or ``"dense"``; the results are the same bit for bit.
+        plan: what is fixed when the kernel is compiled.
 
     Returns:
         The edited canvas, and the number of cells that match the target.
     """
     canvas, command = jax.tree.map(lambda x: x[None], (canvas, command))
-    edit = batch_kernel(shape, executor)(canvas, command, pairs)
+    edit = batch_kernel(plan)(canvas, command, pairs)
     return jax.tree.map(lambda x: x[0], edit)
 
 
 @functools.cache
-def batch_kernel(shape: GridShape, executor: str) -> Callable[[Canvas, Command, PairTable], Edit]:
+def batch_kernel(plan: Plan) -> Callable[[Canvas, Command, PairTable], Edit]:
     """Make the function of a batch whose vmap rule folds any further batch axis into the first."""
 
     @custom_vmap
     def kernel(canvas: Canvas, command: Command, pairs: PairTable) -> Edit:
-        return execute_batch(canvas, command, pairs, shape, executor)
+        return execute_batch(canvas, command, pairs, plan)
 
     @kernel.def_vmap
     def fold(size: int, is_batched: Any, canvas: Canvas, command: Command, pairs: PairTable) -> tuple[Edit, Any]:
@@ -68,20 +81,33 @@ def batch_kernel(shape: GridShape, executor: str) -> Callable[[Canvas, Command, 
     return kernel
 
 
-def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, shape: GridShape, executor: str) -> Edit:
+def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan) -> Edit:
     """Apply one command to each canvas of a batch; see :func:`execute`."""
-    operation = command.operation
+    operation, shape, grid, clipboard, target = (
+        command.operation,
+        plan.shape,
+        canvas.grid,
+        canvas.clipboard,
+        canvas.target,
+    )
     use = used_selection(canvas, command, shape)
-    grid = _flood(canvas.grid, operation, use, shape, executor)
-    grid = _transform(grid, canvas, operation, use, shape, executor)
-    clipboard = _copy(canvas, operation, use, shape, executor)
     sizes = _new_sizes(canvas.sizes, operation, use)
-    loadable = (grid, canvas.target, clipboard, sizes)
-    grid, target, clipboard, sizes = _load(loadable, operation, command.row, pairs, shape, executor)
+    if plan.has(c.FLOOD_FILL, c.MOVE_UP - 1):
+        grid = _flood(grid, operation, use, plan)
+    if plan.has(c.MOVE_UP, c.FLIP_UP_DOWN) or plan.has(c.PASTE, c.PASTE):
+        grid = _transform(grid, canvas, operation, use, plan)
+    if plan.has(c.COPY, c.COPY) or plan.has(c.CUT, c.CUT):
+        clipboard = _copy(clipboard, grid, operation, use, plan)
+    if plan.has(c.COPY_INPUT, c.COPY_INPUT):
+        grid, sizes = _copy_input((grid, sizes), operation, command.row, pairs, plan)
+    if plan.has(c.NEXT_DEMO_PAIR, c.NUM_OPERATIONS):
+        grid, target, clipboard, sizes = _change_pair(
+            (grid, target, clipboard, sizes), operation, command.row, pairs, plan
+        )
     always = jnp.any(operation < c.NUM_OPERATIONS)
     write = functools.partial(_write, shape)
-    grid = staged(executor, always, write, grid, operation, use, sizes[:, HEIGHT], sizes[:, WIDTH])
-    matches = staged(executor, always, count_matches, grid, target)
+    grid = staged(plan.executor, always, write, grid, operation, use, sizes[:, HEIGHT], sizes[:, WIDTH])
+    matches = staged(plan.executor, always, count_matches, grid, target)
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
     applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
     selection = remembered_selection(canvas, operation, applied, use.chosen, height, width, shape)
@@ -105,13 +131,13 @@ def _is_applied(
 
 
 def _flood(
-    grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, shape: GridShape, executor: str
+    grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, plan: Plan
 ) -> Int8[Array, "B HW"]:
     need = _among(operation, c.FLOOD_FILL, c.MOVE_UP - 1) & use.is_single
     box = use.effective.box
-    kernel = lambda grid, ins: flood_fill(grid, ins[0], ins[1], ins[2], shape)  # noqa: E731
+    kernel = lambda grid, ins: flood_fill(grid, ins[0], ins[1], ins[2], plan.shape)  # noqa: E731
     row, column = jnp.where(need, box.top, 0), jnp.where(need, box.left, 0)
-    return update_rows(executor, need, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
+    return update_rows(plan.executor, need, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
 
 
 def _transform(
@@ -119,53 +145,57 @@ def _transform(
     canvas: Canvas,
     operation: Int32[Array, " B"],
     use: UsedSelection,
-    shape: GridShape,
-    executor: str,
+    plan: Plan,
 ) -> Int8[Array, "B HW"]:
     pastes = (operation == c.PASTE) & ~use.is_empty
     need = _among(operation, c.MOVE_UP, c.FLIP_UP_DOWN) | pastes
 
     def kernel(grid: Array, ins: tuple[Any, ...]) -> Array:
         clipboard, operation, selection, sizes = ins
-        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], shape)
-        return transform(grid, clipboard, operation, selection, active, shape, executor)
+        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
+        return transform(grid, clipboard, operation, selection, active, plan.shape, plan.executor)
 
     ins = (canvas.clipboard, operation, use.effective, canvas.sizes)
-    return update_rows(executor, need, kernel, grid, ins, TRANSFORM_DIVISOR)
+    return update_rows(plan.executor, need, kernel, grid, ins, TRANSFORM_DIVISOR)
 
 
 def _copy(
-    canvas: Canvas, operation: Int32[Array, " B"], use: UsedSelection, shape: GridShape, executor: str
+    clipboard: Int8[Array, "B HW"],
+    grid: Int8[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    use: UsedSelection,
+    plan: Plan,
 ) -> Int8[Array, "B HW"]:
     need = ((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty
-    kernel = lambda _, ins: copy_to_origin(ins[0], ins[1], shape, executor)  # noqa: E731
-    return update_rows(executor, need, kernel, canvas.clipboard, (canvas.grid, use.chosen), COPY_DIVISOR)
+    kernel = lambda _, ins: copy_to_origin(ins[0], ins[1], plan.shape, plan.executor)  # noqa: E731
+    return update_rows(plan.executor, need, kernel, clipboard, (grid, use.chosen), COPY_DIVISOR)
 
 
-def _load(
-    out: Loadable,
-    operation: Int32[Array, " B"],
-    row: Int32[Array, " B"],
-    pairs: PairTable,
-    shape: GridShape,
-    executor: str,
-) -> Loadable:
-    """Copy the pair's input into the grid; on another pair also its output into the target, and empty the clipboard."""
-    need = (operation == c.COPY_INPUT) | (operation > c.SUBMIT)
+def _copy_input(
+    out: tuple[Array, Array], operation: Int32[Array, " B"], row: Int32[Array, " B"], pairs: PairTable, plan: Plan
+) -> tuple[Array, Array]:
+    """Make grid and active area those of the pair's input; ``out`` is grid and sizes."""
 
-    def kernel(out: Loadable, ins: tuple[Array, Array]) -> Loadable:
-        _, target, clipboard, sizes = out
-        operation, row = ins
-        changes = (operation > c.SUBMIT)[:, None]
+    def kernel(out: tuple[Array, Array], row: Int32[Array, " K"]) -> tuple[Array, Array]:
         grid = jnp.take(pairs.inputs, row, axis=0, mode="clip")
-        target = jnp.where(changes, jnp.take(pairs.outputs, row, axis=0, mode="clip"), target)
-        nothing = jnp.zeros_like(sizes[:, 0])
-        reset = jnp.stack([*grid_size(grid, shape), *grid_size(target, shape), nothing, nothing], axis=1)
-        copied = jnp.concatenate([reset[:, :TARGET_HEIGHT], sizes[:, TARGET_HEIGHT:]], axis=1)
-        clipboard = jnp.where(changes, jnp.int8(PADDING), clipboard)
-        return grid, target, clipboard, jnp.where(changes, reset, copied)
+        active = jnp.stack(grid_size(grid, plan.shape), axis=1)
+        return grid, jnp.concatenate([active, out[1][:, TARGET_HEIGHT:]], axis=1)
 
-    return update_rows(executor, need, kernel, out, (operation, row), LOAD_DIVISOR)
+    return update_rows(plan.executor, operation == c.COPY_INPUT, kernel, out, row, LOAD_DIVISOR)
+
+
+def _change_pair(
+    out: Loadable, operation: Int32[Array, " B"], row: Int32[Array, " B"], pairs: PairTable, plan: Plan
+) -> Loadable:
+    """Start on the pair in ``row``: its input as grid, its output as target, nothing on the clipboard."""
+
+    def kernel(out: Loadable, row: Int32[Array, " K"]) -> Loadable:
+        grid, target = (jnp.take(table, row, axis=0, mode="clip") for table in (pairs.inputs, pairs.outputs))
+        nothing = jnp.zeros_like(out[3][:, 0])
+        sizes = jnp.stack([*grid_size(grid, plan.shape), *grid_size(target, plan.shape), nothing, nothing], axis=1)
+        return grid, target, jnp.full_like(out[2], PADDING), sizes
+
+    return update_rows(plan.executor, operation > c.SUBMIT, kernel, out, row, LOAD_DIVISOR)
 
 
 def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: UsedSelection) -> Int8[Array, "B 6"]:
