@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int32, UInt8
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.operations.bits import num_bytes, pack_cells, unpack_cells
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
 TRAILING_FIELDS = 4  # operation, timestamp, pair index, valid
@@ -26,7 +27,7 @@ def empty_history(config: JaxArcConfig) -> UInt8[Array, "capacity bytes"] | None
     if not config.history.enabled:
         return None
     height, width = config.grid_shape
-    selection = {"point": 2, "bbox": 4, "mask": -(-height * width // 8)}[config.action.selection_format]
+    selection = {"point": 2, "bbox": 4, "mask": num_bytes(height * width)}[config.action.selection_format]
     return jnp.zeros((config.history_capacity, selection + STORED_FIELDS), jnp.uint8)
 
 
@@ -63,7 +64,7 @@ def unpack_history(
     capacity = history.shape[-2]
     selection, (operation, pair, valid) = history[..., :-STORED_FIELDS], jnp.moveaxis(history[..., -3:], -1, 0)
     if selection_format == "mask":
-        selection = jnp.unpackbits(selection, axis=-1, count=grid_shape[0] * grid_shape[1])
+        selection = unpack_cells(selection, grid_shape[0] * grid_shape[1])
     last = step_count[..., None] - 1
     slots = jnp.arange(capacity, dtype=jnp.int32)
     timestamp = last - (last - slots.reshape((1,) * (last.ndim - 1) + (-1,))) % capacity
@@ -84,4 +85,4 @@ def _selection_bytes(action: StructuredAction) -> UInt8[Array, " bytes"]:
         case BboxAction():
             return _bytes([action.r1, action.c1, action.r2, action.c2])
         case MaskAction():
-            return jnp.packbits(action.selection.reshape(-1))
+            return pack_cells(action.selection.reshape(-1))

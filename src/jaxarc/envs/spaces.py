@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.legality import legal_operations
+from jaxarc.envs.operations.bits import num_bytes, unpack_cells
 from jaxarc.envs.prng import below
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
@@ -120,8 +121,9 @@ def _random_cells(key: Key[Array, ""], grid_shape: tuple[int, int]) -> Bool[Arra
     """Each cell with chance 1/2: the bits of as few random bytes as it takes."""
     height, width = grid_shape
     cells = height * width
-    packed = jax.random.bits(key, (-(-cells // 8),), jnp.uint8)
-    return jnp.unpackbits(packed, count=cells).reshape(grid_shape).astype(jnp.bool_)
+    words = jax.random.bits(key, (-(-cells // 32),), jnp.uint32)
+    packed = jnp.concatenate([(words >> jnp.uint32(8 * i)).astype(jnp.uint8) for i in range(4)])
+    return unpack_cells(packed[: num_bytes(cells)], cells).reshape(grid_shape)
 
 
 def action_space(config: JaxArcConfig) -> ActionSpace:

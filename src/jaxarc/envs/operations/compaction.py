@@ -37,6 +37,8 @@ def update_rows(
     if executor == "dense":
         return jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
     batch = need.shape[0]
+    if batch == 1:
+        return lax.cond(need[0], kernel, lambda old, _: old, out, ins)
     block = min(batch, max(batch // divisor, SMALLEST_BLOCK))
     rank = jnp.cumsum(need, dtype=jnp.int32)
     nowhere = jnp.int32(batch + block)

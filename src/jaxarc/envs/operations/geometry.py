@@ -5,6 +5,7 @@ backend than ``[B, HW]``. Coordinates fit int8, because a side has at most 30 ce
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -92,24 +93,26 @@ def whole_if_empty(box: Box, height: Int32[Array, " B"], width: Int32[Array, " B
 
 
 def bounding_box(cells: Bool[Array, "B HW"], shape: GridShape) -> Box:
-    """Smallest box around the selected cells; empty (bottom and right -1) when there is none."""
-    grid = cells.reshape(-1, *shape)
-    top, bottom = _extent(jnp.any(grid, axis=2))
-    left, right = _extent(jnp.any(grid, axis=1))
-    return Box(top, left, bottom, right)
+    """Smallest box around the selected cells; empty (top and left beyond bottom and right) when there is none."""
+    rows, columns = cell_rows(shape)[None], cell_columns(shape)[None]
+    far, none = jnp.int8(max(shape)), jnp.int8(-1)
+    return Box(
+        fold(jnp.where(cells, rows, far), jnp.minimum),
+        fold(jnp.where(cells, columns, far), jnp.minimum),
+        fold(jnp.where(cells, rows, none), jnp.maximum),
+        fold(jnp.where(cells, columns, none), jnp.maximum),
+    )
 
 
-def _extent(hit: Bool[Array, "B side"]) -> tuple[Int32[Array, " B"], Int32[Array, " B"]]:
-    """First and last position that is hit; (side, -1) when none is."""
-    side = hit.shape[1]
-    positions = jnp.arange(side, dtype=jnp.int32)[None]
-    first = jnp.min(jnp.where(hit, positions, side), axis=1)
-    last = jnp.max(jnp.where(hit, positions, -1), axis=1)
-    return first, last
+def fold(values: Int8[Array, "B HW"], combine: Callable[[Array, Array], Array]) -> Int32[Array, " B"]:
+    """Combine all cells into one number by halving slices, which overlap where the count is odd.
 
-
-def unpack_box(stored: Int8[Array, "B 4"]) -> Box:
-    return Box(*(stored[:, i].astype(jnp.int32) for i in range(4)))
+    XLA's CPU backend reduces over cells many times slower. ``combine`` is idempotent: a minimum or a maximum.
+    """
+    while values.shape[1] > 1:
+        half = (values.shape[1] + 1) // 2
+        values = combine(values[:, :half], values[:, -half:])
+    return values[:, 0].astype(jnp.int32)
 
 
 def pack_box(box: Box) -> Int8[Array, "B 4"]:

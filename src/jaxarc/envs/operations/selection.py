@@ -7,6 +7,7 @@ from jaxtyping import Array, Bool, Int8, Int32, UInt8
 
 from jaxarc import constants as c
 from jaxarc.envs.canvas import HEIGHT, WIDTH, Canvas, Command
+from jaxarc.envs.operations.bits import pack_cells
 from jaxarc.envs.operations.geometry import (
     Box,
     GridShape,
@@ -65,7 +66,7 @@ def remembered_selection(
         cleared = jnp.array([[0, 0, -1, -1]], jnp.int8)
     else:
         cells = _moved_cells(chosen.cells, operation, shape) & active_area(height, width, shape)
-        after = jnp.packbits(cells, axis=-1)
+        after = pack_cells(cells)
         cleared = jnp.uint8(0)
     after = jnp.where((operation > c.SUBMIT)[:, None], cleared, after)
     return jnp.where(applied[:, None], after, before.selection)
