@@ -110,7 +110,7 @@ def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan
     matches = staged(plan.executor, always, count_matches, grid, target)
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
     applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
-    selection = remembered_selection(canvas, operation, applied, use.chosen, height, width, shape)
+    selection = remembered_selection(canvas, operation, applied, use.chosen, height, width, shape, plan.executor)
     return Canvas(grid, clipboard, target, selection, sizes), matches
 
 

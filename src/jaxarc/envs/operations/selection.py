@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Int8, Int32, UInt8
 from jaxarc import constants as c
 from jaxarc.envs.canvas import HEIGHT, WIDTH, Canvas, Command
 from jaxarc.envs.operations.bits import pack_cells
+from jaxarc.envs.operations.compaction import staged, update_rows
 from jaxarc.envs.operations.geometry import (
     Box,
     GridShape,
@@ -19,6 +20,9 @@ from jaxarc.envs.operations.geometry import (
     pack_box,
     whole_if_empty,
 )
+
+
+MOVE_DIVISOR = 16  # see the divisors of the executor
 
 
 class UsedSelection(NamedTuple):
@@ -56,6 +60,7 @@ def remembered_selection(
     height: Int32[Array, " B"],
     width: Int32[Array, " B"],
     shape: GridShape,
+    executor: str,
 ) -> Int8[Array, "B 4"] | UInt8[Array, "B bytes"]:
     """The selection that the state keeps: as it was where nothing applied, empty on another pair, moved by a move.
 
@@ -65,8 +70,7 @@ def remembered_selection(
         after = pack_box(clip_box(_moved_box(chosen.box, operation), height, width))
         cleared = jnp.array([[0, 0, -1, -1]], jnp.int8)
     else:
-        cells = _moved_cells(chosen.cells, operation, shape) & active_area(height, width, shape)
-        after = pack_cells(cells)
+        after = _packed(chosen.cells, operation, height, width, shape, executor)
         cleared = jnp.uint8(0)
     after = jnp.where((operation > c.SUBMIT)[:, None], cleared, after)
     return jnp.where(applied[:, None], after, before.selection)
@@ -77,6 +81,26 @@ def _moved_box(box: Box, operation: Int32[Array, " B"]) -> Box:
     down = moved(c.MOVE_DOWN) - moved(c.MOVE_UP)
     across = moved(c.MOVE_RIGHT) - moved(c.MOVE_LEFT)
     return Box(box.top + down, box.left + across, box.bottom + down, box.right + across)
+
+
+def _packed(
+    cells: Bool[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    height: Int32[Array, " B"],
+    width: Int32[Array, " B"],
+    shape: GridShape,
+    executor: str,
+) -> UInt8[Array, "B bytes"]:
+    """The cells within the active area after the operation, moved by a move, as bits."""
+    after = pack_cells(cells & active_area(height, width, shape))
+
+    def kernel(_: Array, ins: tuple[Array, ...]) -> Array:
+        cells, operation, height, width = ins
+        move = lambda cells: _moved_cells(cells, operation, shape) & active_area(height, width, shape)  # noqa: E731
+        return pack_cells(staged(executor, jnp.any(operation < c.NUM_OPERATIONS), move, cells))
+
+    moves = (operation >= c.MOVE_UP) & (operation <= c.MOVE_RIGHT)
+    return update_rows(executor, moves, kernel, after, (cells, operation, height, width), MOVE_DIVISOR)
 
 
 def _moved_cells(cells: Bool[Array, "B HW"], operation: Int32[Array, " B"], shape: GridShape) -> Bool[Array, "B HW"]:
