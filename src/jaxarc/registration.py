@@ -27,7 +27,7 @@ def make(
     Args:
         dataset: a name (see :func:`jaxarc.tasks.dataset_names`), a file or folder of ARC JSON, or a task set.
         config: where to start from; the defaults otherwise.
-        tasks: ids to draw from, or a weight for each; every task alike when left out.
+        tasks: ids to play, or a weight for each; only these are loaded. Every task alike when left out.
         **fields: config fields by their own name, whichever topic they belong to.
 
     Returns:
@@ -40,6 +40,9 @@ def make(
     """
     settings = (config or JaxArcConfig()).with_fields(**fields)
     task_set = dataset if isinstance(dataset, TaskSet) else load_tasks(dataset)
+    if tasks is not None:
+        tasks = tasks if isinstance(tasks, str | Mapping) else list(tasks)
+        task_set = task_set.select(ids=tasks)
     buffer = task_set.buffer(settings.grid_shape)
     weights = uniform_weights(len(task_set)) if tasks is None else task_weights(task_set, tasks)
     return ArcEnvironment(), EnvParams(buffer, jnp.asarray(weights), settings)

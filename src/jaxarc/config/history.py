@@ -7,7 +7,7 @@ from jaxarc.config.build import CheckedConfig, at_least
 
 @dataclass(frozen=True)
 class HistoryConfig(CheckedConfig):
-    enabled: bool = True
+    history_enabled: bool = True
     max_history_length: int = 1000  # records; an episode shorter than this keeps only its own length
 
     def validate(self) -> list[str]:

@@ -119,7 +119,7 @@ def require_same_shape(state: ArcEnvState, config: JaxArcConfig) -> None:
     Raises:
         ValueError: naming what differs.
     """
-    capacity = config.history_capacity if config.history.enabled else None
+    capacity = config.history_capacity if config.history.history_enabled else None
     records = None if state.action_records is None else state.action_records.shape[-2]
     facts = {
         "canvas": (state.grid_shape, config.grid_shape),

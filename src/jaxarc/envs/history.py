@@ -24,7 +24,7 @@ def get_action_record_fields(selection_format: str, grid_shape: tuple[int, int])
 
 def empty_history(config: JaxArcConfig) -> UInt8[Array, "capacity bytes"] | None:
     """Return room for the records of one episode, or None when the history is off."""
-    if not config.history.enabled:
+    if not config.history.history_enabled:
         return None
     height, width = config.grid_shape
     selection = {"point": 2, "bbox": 4, "mask": num_bytes(height * width)}[config.action.selection_format]
@@ -37,13 +37,13 @@ def append_record(
     step_count: Int32[Array, ""],
     pair_index: Int32[Array, ""],
     invalid: Bool[Array, ""],
-    enabled: Bool[Array, ""],
+    running: Bool[Array, ""],
 ) -> UInt8[Array, "capacity bytes"]:
     """Write an action over the oldest record; numbers of an invalid one are kept as near as a byte can."""
     numbers = [action.operation, pair_index, (~invalid).astype(jnp.int32)]
     record = jnp.concatenate([_selection_bytes(action), _bytes(numbers)])
     capacity = history.shape[0]
-    slot = jnp.where(enabled, step_count % capacity, capacity)
+    slot = jnp.where(running, step_count % capacity, capacity)
     return history.at[slot].set(record, mode="drop")
 
 

@@ -120,7 +120,7 @@ class ArcEnvState(eqx.Module):
             ValueError: the history is off.
         """
         if self.action_records is None:
-            raise ValueError("the action history is off; make the state with history.enabled=True")
+            raise ValueError("the action history is off; make the state with history.history_enabled=True")
         return unpack_history(self.action_records, self.step_count, self.selection_format, self.grid_shape)
 
     def with_task(self, task: JaxArcTask) -> Self:

@@ -1,0 +1,185 @@
+"""Grids as SVG: drawings that are put together like boxes and written as one string.
+
+A :class:`Drawing` is a piece of SVG with a size. :func:`draw_grid` makes one, :func:`beside`, :func:`below` and
+:func:`captioned` put several together, and ``to_svg`` writes the file.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+from xml.sax.saxutils import escape
+
+import numpy as np
+from jaxtyping import Array, Bool, Int8
+
+from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.render.palette import ARC_COLORS, ink_on
+
+CELL_SIZE: Final = 20  # pixels
+MARGIN: Final = 3  # pixels around a grid, room for its outlines
+_INK: Final = "#333333"
+_PADDING_COLOR: Final = "#f3f3f3"
+_LINE_COLOR: Final = "#808080"
+_FONT: Final = "font-family='Helvetica, Arial, sans-serif'"
+
+
+class Drawing(NamedTuple):
+    """A piece of SVG whose top-left corner is the origin."""
+
+    width: int  # pixels
+    height: int  # pixels
+    body: str  # SVG elements
+
+    def to_svg(self, title: str = "", background: str | None = "#ffffff") -> str:
+        """Return a whole SVG file.
+
+        Args:
+            title: what a screen reader says.
+            background: a CSS color, or None for a transparent one.
+        """
+        ground = "" if background is None else f"<rect width='100%' height='100%' rx='4' fill='{background}'/>\n"
+        return (
+            f"<svg xmlns='http://www.w3.org/2000/svg' width='{self.width}' height='{self.height}' "
+            f"viewBox='0 0 {self.width} {self.height}' role='img'>\n"
+            f"<title>{escape(title)}</title>\n{ground}{self.body}\n</svg>\n"
+        )
+
+
+def draw_grid(
+    grid: Int8[Array, "H W"] | np.ndarray,
+    selection: Bool[Array, "H W"] | np.ndarray | None = None,
+    cell_size: int = CELL_SIZE,
+    show_numbers: bool = False,
+) -> Drawing:
+    """Draw a grid with its padding, a line around the active area and a dashed line around the selection.
+
+    Args:
+        grid: ``int[H, W]``, colors 0..9, -1 as padding.
+        selection: cells to outline, wherever they are.
+        cell_size: pixels of a cell's side.
+        show_numbers: write each color's number into its cells.
+
+    Raises:
+        ValueError: the grid does not have two axes, holds something else than -1..9, or the selection has another
+            shape.
+    """
+    cells = _checked(grid)
+    marked = None if selection is None else np.asarray(selection, bool)
+    if marked is not None and marked.shape != cells.shape:
+        raise ValueError(f"the selection has shape {marked.shape}, the grid {cells.shape}; they must be the same")
+    side = cell_size
+    parts = [_cells(cells == color, side, _color_of(color)) for color in range(PADDING, NUM_COLORS)]
+    parts.append(_lines(cells.shape[0], cells.shape[1], side))
+    if show_numbers:
+        parts.append(_numbers(cells, side))
+    parts.append(_stroke(_border(cells != PADDING, side), _INK, 2))
+    if marked is not None:
+        border = _border(marked, side)
+        parts += [
+            _stroke(border, "#ffffff", 4),
+            _stroke(border, "#000000", 2, f"stroke-dasharray='{side / 5:g}'", "butt"),
+        ]
+    body = "".join(part for part in parts if part)
+    height, width = (count * side + 2 * MARGIN for count in cells.shape)
+    return Drawing(width, height, f"<g transform='translate({MARGIN} {MARGIN})'>{body}</g>")
+
+
+def draw_text(text: str, size: int = 12) -> Drawing:
+    """Draw one line of text; its width is an estimate, fonts differ."""
+    width = round(len(text) * size * 0.56) + 2
+    style = f"{_FONT} font-size='{size}' fill='{_INK}'"
+    return Drawing(width, round(size * 1.4), f"<text y='{size}' {style}>{escape(text)}</text>")
+
+
+def draw_arrow(length: int = 26) -> Drawing:
+    """Draw an arrow to the right."""
+    line = f"<path d='M2 6H{length - 8}' stroke='{_INK}' stroke-width='2'/>"
+    head = f"<path d='M{length - 9} 1L{length - 1} 6L{length - 9} 11z' fill='{_INK}'/>"
+    return Drawing(length, 12, line + head)
+
+
+def beside(drawings: Sequence[Drawing], gap: int = 8) -> Drawing:
+    """Put drawings in a row, each in the middle of the row's height."""
+    height = max(drawing.height for drawing in drawings)
+    parts, x = [], 0
+    for drawing in drawings:
+        parts.append(_shifted(drawing, x, (height - drawing.height) / 2))
+        x += drawing.width + gap
+    return Drawing(x - gap, height, "\n".join(parts))
+
+
+def below(drawings: Sequence[Drawing], gap: int = 4, centered: bool = True) -> Drawing:
+    """Put drawings in a column, each in the middle of the column's width or at its left edge."""
+    width = max(drawing.width for drawing in drawings)
+    parts, y = [], 0
+    for drawing in drawings:
+        parts.append(_shifted(drawing, (width - drawing.width) / 2 if centered else 0, y))
+        y += drawing.height + gap
+    return Drawing(width, y - gap, "\n".join(parts))
+
+
+def captioned(drawing: Drawing, caption: str, size: int = 11) -> Drawing:
+    """Put a line of text under the middle of a drawing."""
+    line = draw_text(caption, size)
+    width = max(drawing.width, line.width)
+    text = line.body.replace("<text ", f"<text x='{width / 2:g}' text-anchor='middle' ", 1)
+    return below([drawing, Drawing(width, line.height, text)], gap=1)
+
+
+def _checked(grid: Int8[Array, "H W"] | np.ndarray) -> np.ndarray:
+    cells = np.asarray(grid)
+    if cells.ndim != 2:
+        raise ValueError(f"a grid has two axes (rows, columns), got shape {cells.shape}; draw one grid at a time")
+    if cells.size and (cells.min() < PADDING or cells.max() >= NUM_COLORS):
+        raise ValueError(f"a grid holds {PADDING}..{NUM_COLORS - 1}, got {cells.min()}..{cells.max()}; recolor it")
+    return cells
+
+
+def _color_of(color: int) -> str:
+    return _PADDING_COLOR if color == PADDING else ARC_COLORS[color]
+
+
+def _cells(mask: np.ndarray, side: int, fill: str) -> str:
+    """Fill the cells of a mask, one rectangle for every run in a row."""
+    runs = []
+    for row, line in enumerate(mask):
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]]).astype(np.int8)))
+        for start, stop in edges.reshape(-1, 2).tolist():
+            runs.append(f"M{start * side} {row * side}h{(stop - start) * side}v{side}h{(start - stop) * side}z")
+    return f"<path fill='{fill}' d='{''.join(runs)}'/>" if runs else ""
+
+
+def _lines(rows: int, columns: int, side: int) -> str:
+    across = "".join(f"M0 {row * side}h{columns * side}" for row in range(rows + 1))
+    down = "".join(f"M{column * side} 0v{rows * side}" for column in range(columns + 1))
+    return _stroke(across + down, _LINE_COLOR, 1, "stroke-opacity='0.45'")
+
+
+def _numbers(cells: np.ndarray, side: int) -> str:
+    texts = [
+        f"<text x='{(column + 0.5) * side:g}' y='{(row + 0.69) * side:g}' fill='{ink_on(color)}'>{color}</text>"
+        for row, line in enumerate(cells.tolist())
+        for column, color in enumerate(line)
+        if color != PADDING
+    ]
+    size = f"font-size='{side * 0.55:g}'"
+    return f"<g {_FONT} {size} text-anchor='middle' fill-opacity='0.7'>{''.join(texts)}</g>"
+
+
+def _border(mask: np.ndarray, side: int) -> str:
+    """Path along the edges between cells of a mask and the others; cells outside the array count as others."""
+    around = np.pad(mask, 1)
+    rows = np.argwhere(around[1:, 1:-1] != around[:-1, 1:-1])  # edges above row r, from column c to c + 1
+    columns = np.argwhere(around[1:-1, 1:] != around[1:-1, :-1])  # edges left of column c, from row r to r + 1
+    across = [f"M{c * side} {r * side}h{side}" for r, c in rows.tolist()]
+    down = [f"M{c * side} {r * side}v{side}" for r, c in columns.tolist()]
+    return "".join(across + down)
+
+
+def _stroke(path: str, color: str, width: int, more: str = "", cap: str = "square") -> str:
+    if not path:
+        return ""
+    return f"<path fill='none' stroke='{color}' stroke-width='{width}' stroke-linecap='{cap}' {more} d='{path}'/>"
+
+
+def _shifted(drawing: Drawing, x: float, y: float) -> str:
+    return f"<g transform='translate({x:g} {y:g})'>{drawing.body}</g>"

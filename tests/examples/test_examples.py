@@ -1,0 +1,65 @@
+"""Every example runs as a user runs it: as a program of its own, here with tiny sizes."""
+
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TINY = {  # what each is called with
+    "quickstart.py": "",
+    "advanced/jax_optimization_demo.py": "--canvas 5 --batch-sizes 1 2 --runs 1 --steps 20",
+    "advanced/batch_processing_demo.py": "--canvas 5 --sizes 1 2 --memory-sizes 1 2 --steps 3 --runs 1",
+    "advanced/memory_efficiency_demo.py": "--canvas 30 --lengths 100 1000 --steps 100 --batch-sizes 1 2",
+    "advanced/jax_best_practices_demo.py": "--canvas 5 --runs 1",
+}
+SHOWS = {  # a few lines that only a right run prints
+    "quickstart.py": ["102,400 steps"],
+    "advanced/jax_optimization_demo.py": ["traced 1 time(s)", "24,000", "Average step time: ", "Throughput: "],
+    "advanced/batch_processing_demo.py": ["equal bit for bit: True", "early termination"],
+    "advanced/memory_efficiency_demo.py": ["3,616,000", "5. Tips"],
+    "advanced/jax_best_practices_demo.py": [
+        "Invalid operation ID 42",
+        "Did you mean 'max_episode_steps'?",
+        "6. To take",
+    ],
+}
+
+
+@functools.cache
+def run(name: str) -> str:
+    """Return what the example prints; compiled without optimization, which nothing here depends on."""
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "COLUMNS": "200", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *TINY[name].split()],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_is_tested():
+    programs = {str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.py")}
+    assert programs - {"advanced/measure.py"} == set(TINY)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_example_runs(name):
+    output = run(name)
+    assert [line for line in SHOWS[name] if line not in output] == []
+
+
+def test_saved_states_are_a_tenth_of_the_full_dump_and_load_equal():
+    output = run("advanced/memory_efficiency_demo.py")
+    rows = [line.split("│")[1:-1] for line in output.splitlines() if line.count("│") == 8]
+    written = [[cell.strip() for cell in row] for row in rows if row[-1].strip() in {"True", "False"}]
+    assert [row[0] for row in written] == ["point", "bbox", "mask"]
+    for row in written:
+        assert row[-1] == "True"
+        assert float(row[3].removesuffix(" %")) >= 90
