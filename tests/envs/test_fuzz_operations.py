@@ -78,7 +78,9 @@ def _mismatches(cases: Cases, shape, as_boxes, expected):
         if as_boxes:
             selected = _filled(canvas.selection.astype(np.int32), shape)
         else:
-            selected = np.asarray(unpack_cells(jnp.asarray(canvas.selection), shape[0] * shape[1])).reshape(count, *shape)
+            selected = np.asarray(unpack_cells(jnp.asarray(canvas.selection), shape[0] * shape[1])).reshape(
+                count, *shape
+            )
         sizes = canvas.sizes.astype(np.int32)
         union = np.maximum(sizes[:, 0], sizes[:, 2]) * np.maximum(sizes[:, 1], sizes[:, 3])
         parts = {

@@ -8,7 +8,9 @@ from jaxarc.config.episode import EpisodeConfig
 from jaxarc.config.history import HistoryConfig
 from jaxarc.config.main import JaxArcConfig
 from jaxarc.config.observation import ObservationConfig
+from jaxarc.config.ppo import PPOConfig
 from jaxarc.config.reward import RewardConfig
+from jaxarc.config.training import TrainingConfig
 
 __all__ = [
     "ActionConfig",
@@ -19,6 +21,8 @@ __all__ = [
     "HistoryConfig",
     "JaxArcConfig",
     "ObservationConfig",
+    "PPOConfig",
     "RewardConfig",
+    "TrainingConfig",
     "build",
 ]

@@ -165,9 +165,7 @@ def _validate_action(action: Checked, config: Any, mode: ErrorMode) -> Checked:
     return enforce_rules(action, action.rules(config), mode)
 
 
-def enforce_rules(
-    tree: Checked, rules: Sequence[tuple[IntegerRule, Int32[Array, "*B"]]], mode: ErrorMode
-) -> Checked:
+def enforce_rules(tree: Checked, rules: Sequence[tuple[IntegerRule, Int32[Array, "*B"]]], mode: ErrorMode) -> Checked:
     """Return the tree, raising the text of a broken rule; of several, the one with the highest number."""
     messages, code = [""], jnp.int32(0)
     for rule, value in rules:

@@ -1,0 +1,56 @@
+"""The command ``jaxarc``."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+from rich.console import Console
+from rich.markup import escape
+
+from jaxarc.cli import rollout, train
+from jaxarc.cli.tasks import app as tasks_app
+from jaxarc.config import ConfigValidationError
+from jaxarc.tasks import TaskFormatError, UnknownDatasetError, UnknownTaskError
+from jaxarc.training import CheckpointError, TrainingDivergedError
+
+DATA_ERRORS = (UnknownDatasetError, UnknownTaskError, TaskFormatError, CheckpointError, TrainingDivergedError, OSError)
+CONFIG_ERRORS = (ConfigValidationError, HydraException, OmegaConfBaseException)
+
+app = typer.Typer(
+    help="Reinforcement learning on ARC puzzles.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    add_completion=False,
+)
+app.command("train", help=train.HELP, epilog=train.EPILOG)(train.train)
+app.command("rollout")(rollout.rollout)
+app.add_typer(tasks_app, name="tasks")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; a mistake that the user can mend is one line on stderr, without a traceback.
+
+    Exit codes: 0 success, also after Ctrl-C when something was learned and kept; 1 for data and files that cannot be
+    read, 2 for a wrong command line or config, 130 for Ctrl-C before there was anything to keep.
+    """
+    try:
+        app(args=arguments if arguments is None else list(arguments))
+    except CONFIG_ERRORS as error:
+        _fail(error, 2)
+    except DATA_ERRORS as error:
+        _fail(error, 1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _fail(error: BaseException, code: int) -> None:
+    message = " ".join(str(error).partition("Config search path")[0].split())
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""Every pair of a task set as a task of its own, so that each is played once and none by chance."""
+
+from jaxarc.tasks import RawTask, TaskSet
+
+
+def one_task_per_pair(task_set: TaskSet) -> TaskSet:
+    """Make each pair, demonstrations and tests alike, a task with this one demonstration.
+
+    Where the answer is shown, a test pair is one more pair to learn from or to play. The pair of task ``007bbfb7`` that
+    comes third gets the id ``007bbfb7/2``; its test repeats its demonstration, because a task needs one.
+    """
+    named = ((f"{task.task_id}/{index}", pair) for task in task_set for index, pair in enumerate(task.pairs))
+    tasks = tuple(RawTask(name, (pair,), (pair,)) for name, pair in named)
+    return TaskSet(f"{task_set.name}, pair by pair", tasks, task_set.canvas)

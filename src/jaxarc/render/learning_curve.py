@@ -1,0 +1,74 @@
+"""How an agent improved, as a picture."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, PercentFormatter
+
+Points = Sequence[float | None]
+"""One number a report; None where nothing was measured."""
+
+_INK: Final = "#333333"
+_TRAIN, _UNSEEN, _SAMPLED, _RETURN = "#0074d9", "#d9480f", "#aaaaaa", "#2b8a3e"
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """The columns of a picture, all of one length."""
+
+    environment_steps: Sequence[int]
+    train_solve_rate: Points  # 0 .. 1, greedy, each training pair once
+    evaluation_solve_rate: Points  # 0 .. 1, greedy, each unseen pair once
+    episode_solve_rate: Points  # 0 .. 1, of the episodes it learned from
+    mean_return: Points  # of those episodes
+
+
+def draw_learning_curve(curve: LearningCurve, path: Path, title: str = "") -> None:
+    """Draw solve rates and return against environment steps into a PNG file; it appears when it is complete."""
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    rates, returns = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    figure.suptitle(title, fontsize=11, color=_INK)
+    _draw_rates(rates, curve)
+    _plot(returns, curve, curve.mean_return, _RETURN, "")
+    _style(returns, "mean return of the\nepisodes learned from")
+    returns.set_xlabel("environment steps", color=_INK)
+    returns.xaxis.set_major_formatter(EngFormatter(sep=""))
+    temporary = path.with_name(f".{path.stem}.tmp.png")
+    canvas.print_png(temporary)
+    temporary.replace(path)
+
+
+def _draw_rates(axes: Axes, curve: LearningCurve) -> None:
+    _plot(axes, curve, curve.episode_solve_rate, _SAMPLED, "episodes learned from (sampled actions)")
+    _plot(axes, curve, curve.train_solve_rate, _TRAIN, "training pairs, each once (greedy)", width=4.0)
+    _plot(axes, curve, curve.evaluation_solve_rate, _UNSEEN, "unseen evaluation pairs, each once (greedy)")
+    _style(axes, "solved")
+    axes.set_ylim(-0.03, 1.03)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=_INK)
+
+
+def _plot(axes: Axes, curve: LearningCurve, values: Points, color: str, label: str, width: float = 1.8) -> None:
+    points = [
+        (x, y) for x, y in zip(curve.environment_steps, values, strict=True) if y is not None and math.isfinite(y)
+    ]
+    if points:
+        axes.plot(
+            *zip(*points, strict=True), color=color, label=label, linewidth=width, marker="o", markersize=1.6 * width
+        )
+
+
+def _style(axes: Axes, label: str) -> None:
+    axes.set_ylabel(label, color=_INK)
+    axes.grid(color="#e5e5e5", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=_INK)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

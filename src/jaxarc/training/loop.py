@@ -1,0 +1,243 @@
+"""The training loop: a few updates in one compiled call, then a report; again until the steps are used up."""
+
+import dataclasses
+import functools
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, UInt32
+
+from jaxarc.agents import EditPolicy, Learner, make_optimizer, update
+from jaxarc.agents.ppo import Losses
+from jaxarc.config import JaxArcConfig, PPOConfig
+from jaxarc.envs.environment import ArcEnvironment, EnvParams
+from jaxarc.evaluation import play_every_task
+from jaxarc.tasks import TaskSet, uniform_weights
+from jaxarc.training.checkpoint import save_checkpoint
+from jaxarc.training.experiment import Experiment
+from jaxarc.training.metrics import MetricsFile, Report
+from jaxarc.training.pairs import TrainingPairs
+from jaxarc.training.rollout import EpisodeCounts, collect
+from jaxarc.training.run_folder import RunFolder
+from jaxarc.wrappers import AutoReset, EpisodeStatistics
+from jaxarc.wrappers.episode_statistics import StatisticsState
+
+_ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
+
+
+class TrainingDivergedError(ArithmeticError):
+    """A loss is not a finite number any more."""
+
+
+class TrainingState(eqx.Module):
+    """Everything that training changes."""
+
+    learner: Learner
+    env_states: StatisticsState  # of B environments
+    key: UInt32[Array, "words"]  # for the next update; never used before
+
+
+class Progress(NamedTuple):
+    """What a compiled call tells: sums of its updates' episodes, means of their losses."""
+
+    episodes: EpisodeCounts
+    losses: Losses
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    state: TrainingState
+    reports: list[Report]  # the first before learning, the last after it; both measured
+    compile_seconds: float
+    interrupted: bool  # stopped before its steps were used up
+
+
+def train(
+    experiment: Experiment,
+    pairs: TrainingPairs,
+    folder: RunFolder | None = None,
+    on_report: Callable[[Report], None] = lambda report: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Train an agent, measuring it on every training pair and every unseen pair.
+
+    Args:
+        experiment: all choices.
+        pairs: what is played.
+        folder: gets the metrics as they come, and at the end the checkpoint.
+        on_report: called with each report; the first comes before learning.
+        should_stop: asked after each report.
+
+    Returns:
+        The outcome, also after ``KeyboardInterrupt`` or ``should_stop``: what was learned is kept.
+
+    Raises:
+        TrainingDivergedError: a loss is not finite; the checkpoint then holds the last good state.
+    """
+    run = _Run(experiment, pairs, folder, on_report)
+    limit = experiment.training.max_seconds
+    interrupted = out_of_time = False
+    try:
+        run.report(Report(update=0, environment_steps=0, seconds=0.0), is_measured=True)
+        while run.updates < experiment.num_updates and not out_of_time:
+            if interrupted := should_stop():
+                break
+            run.advance()
+            out_of_time = limit is not None and run.seconds >= limit
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        run.save()
+    run.measure_last()
+    return Outcome(run.state, run.reports, run.compile_seconds, interrupted)
+
+
+@functools.partial(jax.jit, static_argnames=("ppo", "num_updates"))
+def start_training(key: Array, params: EnvParams, ppo: PPOConfig, num_updates: int) -> TrainingState:
+    """Make a fresh policy, its optimizer and the first states of the environments."""
+    key_policy, key_envs, key_state = jax.random.split(key, 3)
+    policy = EditPolicy.create(key_policy, params.config, ppo)
+    optimizer_state = make_optimizer(ppo, num_updates).init(eqx.filter(policy, eqx.is_array))
+    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, ppo.num_envs), params)
+    return TrainingState(Learner(policy, optimizer_state), env_states, jax.random.key_data(key_state))
+
+
+@functools.partial(jax.jit, static_argnames=("ppo", "num_updates", "length"))
+def run_updates(
+    state: TrainingState, params: EnvParams, ppo: PPOConfig, num_updates: int, length: int
+) -> tuple[TrainingState, Progress]:
+    """Collect and learn ``length`` times, of the ``num_updates`` that the learning rate decays over."""
+    optimizer = make_optimizer(ppo, num_updates)
+
+    def once(state: TrainingState, _: None) -> tuple[TrainingState, Progress]:
+        key_rollout, key_update, key_state = jax.random.split(jax.random.wrap_key_data(state.key), 3)
+        policy = state.learner.policy
+        env_states, trajectories, counts = collect(
+            policy, _ENV, params, state.env_states, key_rollout, ppo.rollout_steps
+        )
+        learner, losses = update(state.learner, key_update, trajectories, ppo, optimizer)
+        return TrainingState(learner, env_states, jax.random.key_data(key_state)), Progress(counts, losses)
+
+    state, progress = jax.lax.scan(once, state, None, length)
+    episodes = jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), progress.episodes)
+    return state, Progress(episodes, jax.tree.map(jnp.mean, progress.losses))
+
+
+@jax.jit
+def measure(policy: EditPolicy, params: EnvParams) -> Bool[Array, " T"]:
+    """Which pairs the greedy policy solves."""
+    return play_every_task(policy.act, params)
+
+
+def make_params(task_set: TaskSet, config: JaxArcConfig) -> EnvParams:
+    """Put the tasks on the device, each as likely as any other.
+
+    Raises:
+        ValueError: a task does not fit the canvas.
+    """
+    return EnvParams(task_set.buffer(config.grid_shape), uniform_weights(len(task_set)), config)
+
+
+class _Run:
+    """The host's side of a run: compiled functions, clock, reports and files."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        pairs: TrainingPairs,
+        folder: RunFolder | None,
+        on_report: Callable[[Report], None],
+    ):
+        self.experiment, self.folder, self.on_report = experiment, folder, on_report
+        self.num_train = pairs.num_train
+        self.reports: list[Report] = []
+        self.updates = 0
+        start = time.perf_counter()
+        self.learned = make_params(pairs.learned, experiment.environment)
+        self.measured = make_params(pairs.measured, experiment.environment)
+        ppo, num_updates, length = experiment.ppo, experiment.num_updates, experiment.training.updates_per_report
+        self.state = start_training(jax.random.key(experiment.training.seed), self.learned, ppo, num_updates)
+        lowered = (
+            run_updates.lower(self.state, self.learned, ppo, num_updates, length),
+            measure.lower(self.state.learner.policy, self.measured),
+        )
+        with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
+            self.run_updates, self.measure = pool.map(lambda function: function.compile(), lowered)
+        self.started = time.perf_counter()
+        self.compile_seconds = self.started - start
+
+    @property
+    def seconds(self) -> float:
+        """Since learning began."""
+        return time.perf_counter() - self.started
+
+    def advance(self) -> None:
+        """Make one compiled call, keep its result if it is sound, and report it."""
+        start = time.perf_counter()
+        state, progress = self.run_updates(self.state, self.learned)
+        episodes = {name: total.item() for name, total in progress.episodes._asdict().items()}
+        losses = {name: mean.item() for name, mean in progress.losses._asdict().items()}
+        duration = time.perf_counter() - start
+        each = self.experiment.training.updates_per_report
+        if not all(map(math.isfinite, losses.values())):
+            raise TrainingDivergedError(
+                f"a loss is not finite between updates {self.updates} and {self.updates + each}: {losses}; "
+                "lower ppo.learning_rate or ppo.max_grad_norm"
+            )
+        self.state, self.updates = state, self.updates + each
+        numbers = len(self.reports)
+        last = self.updates >= self.experiment.num_updates
+        self.report(
+            self._describe(episodes, losses, each * self.experiment.ppo.samples_per_update / duration),
+            is_measured=last or numbers % self.experiment.training.reports_per_evaluation == 0,
+        )
+
+    def report(self, report: Report, is_measured: bool) -> None:
+        """Measure if wanted, and hand the report on."""
+        if is_measured:
+            report = dataclasses.replace(report, **self._solve_rates())
+        self.reports.append(report)
+        if self.folder is not None:
+            MetricsFile(self.folder.metrics).append(report)
+        self.on_report(report)
+
+    def measure_last(self) -> None:
+        """Make sure that the last report is measured, also after an interruption."""
+        last = self.reports[-1]
+        if last.evaluation_solve_rate is None or last.update != self.updates:
+            steps = self.updates * self.experiment.ppo.samples_per_update
+            self.report(Report(update=self.updates, environment_steps=steps, seconds=self.seconds), is_measured=True)
+
+    def save(self) -> None:
+        if self.folder is not None:
+            save_checkpoint(self.folder.checkpoint, self.state, self.experiment.as_dict())
+
+    def _solve_rates(self) -> dict[str, float]:
+        solved = np.asarray(self.measure(self.state.learner.policy, self.measured))
+        rates = solved[: self.num_train].mean(), solved[self.num_train :].mean()
+        return {"train_solve_rate": float(rates[0]), "evaluation_solve_rate": float(rates[1])}
+
+    def _describe(self, episodes: dict[str, float], losses: dict[str, float], steps_per_second: float) -> Report:
+        ended = int(episodes["ended"])
+        share = lambda total: episodes[total] / ended if ended else None  # noqa: E731
+        return Report(
+            update=self.updates,
+            environment_steps=self.updates * self.experiment.ppo.samples_per_update,
+            seconds=self.seconds,
+            steps_per_second=steps_per_second,
+            episodes=ended,
+            mean_return=share("return_sum"),
+            mean_length=share("length_sum"),
+            episode_solve_rate=share("solved"),
+            **losses,
+        )

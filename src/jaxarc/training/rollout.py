@@ -1,0 +1,78 @@
+"""Let a policy act in a batch of environments, and keep what happened."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32, Int32
+
+from jaxarc.agents import EditPolicy, Trajectories
+from jaxarc.envs.environment import EnvParams
+from jaxarc.types import Observation, PRNGKey
+from jaxarc.wrappers import EpisodeStatistics
+from jaxarc.wrappers.episode_statistics import StatisticsState
+
+
+class EpisodeCounts(NamedTuple):
+    """Sums over the episodes that ended."""
+
+    ended: Int32[Array, ""]
+    solved: Int32[Array, ""]
+    return_sum: Float32[Array, ""]
+    length_sum: Int32[Array, ""]
+
+
+def collect(
+    policy: EditPolicy, env: EpisodeStatistics, params: EnvParams, states: StatisticsState, key: PRNGKey, num_steps: int
+) -> tuple[StatisticsState, Trajectories, EpisodeCounts]:
+    """Take ``num_steps`` steps in each environment with edits drawn from the policy.
+
+    Args:
+        policy: what acts.
+        env: episode statistics around an auto-reset.
+        params: tasks and rules.
+        states: of B environments.
+        key: for the draws.
+        num_steps: S, static.
+    """
+    take_steps = jax.vmap(env.step, (0, 0, None))
+
+    def step(states: StatisticsState, key_edit: PRNGKey) -> tuple[StatisticsState, tuple]:
+        observation = env.observe(states, params)
+        decision = policy.sample(key_edit, observation)
+        states, _, reward, done, info = take_steps(states, policy.to_action(decision.edit), params)
+        final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
+        counts = EpisodeCounts(
+            ended=done.sum(dtype=jnp.int32),
+            solved=(done & info["success"]).sum(dtype=jnp.int32),
+            return_sum=jnp.where(done, info["episode_return"], jnp.float32(0)).sum(),
+            length_sum=jnp.where(done, info["episode_length"], jnp.int32(0)).sum(dtype=jnp.int32),
+        )
+        happened = (observation, decision, reward, info["terminated"], info["truncated"], final_value)
+        return states, (happened, counts)
+
+    states, (happened, counts) = jax.lax.scan(step, states, jax.random.split(key, num_steps))
+    observation, decision, reward, terminated, truncated, final_value = happened
+    trajectories = Trajectories(
+        observation=observation,
+        edit=decision.edit,
+        log_prob=decision.log_prob,
+        value=decision.value,
+        reward=reward,
+        terminated=terminated,
+        truncated=truncated,
+        final_value=final_value,
+        last_value=policy.value(env.observe(states, params)),
+    )
+    return states, trajectories, jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)
+
+
+def _value_where_needed(
+    policy: EditPolicy, observation: Observation, needed: Bool[Array, " B"]
+) -> Float32[Array, " B"]:
+    """Value the observations if any is needed: truncations are rare, and the network is most of a step's cost."""
+    return jax.lax.cond(
+        jnp.any(needed),
+        lambda: policy.value(observation),
+        lambda: jnp.zeros(needed.shape, jnp.float32),
+    )

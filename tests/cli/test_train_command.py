@@ -1,0 +1,89 @@
+"""`jaxarc train` as a user runs it: a process of its own, to its end and stopped by Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from jaxarc.training import read_config, read_metrics
+
+TINY = [
+    "ppo.num_envs=8",
+    "ppo.rollout_steps=4",
+    "ppo.num_minibatches=2",
+    "training.recolorings=0",
+    "training.updates_per_report=1",
+    "environment.max_episode_steps=4",
+]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Environment variables that compile quickly, and once for both runs."""
+    cache = tmp_path_factory.mktemp("compiled")
+    return {
+        **os.environ,
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+
+
+def start(environment, root, *overrides):
+    command = [sys.executable, "-m", "jaxarc.cli.main", "train", *TINY, f"training.run_root={root}", *overrides]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def only_folder(root):
+    (folder,) = root.iterdir()
+    return folder
+
+
+def test_a_run_leaves_its_files_and_prints_the_rates_before_and_after(environment, tmp_path):
+    process = start(environment, tmp_path, "training.total_steps=96", "training.seed=3")
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    folder = only_folder(tmp_path)
+    assert {path.name for path in folder.iterdir()} == {
+        "config.json",
+        "metrics.jsonl",
+        "learning_curve.png",
+        "checkpoint.eqx",
+    }
+    assert json.loads((folder / "config.json").read_text())["training"]["seed"] == 3
+    assert read_config(folder / "checkpoint.eqx")["training"]["seed"] == 3
+    assert [report.update for report in read_metrics(folder / "metrics.jsonl")] == [0, 1, 2, 3]
+    assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    for words in ("The answer is visible", "before", "after", "136", "27", "update 0/3", "update 3/3", str(folder)):
+        assert words in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_cleanly_and_keeps_what_was_learned(environment, tmp_path, number):
+    process = start(environment, tmp_path, "training.total_steps=1_000_000_000")
+    deadline = time.monotonic() + 300
+    try:
+        while len(reports_so_far(tmp_path)) < 3 and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
+    assert "Stopping: what was learned is kept" in err
+    assert "Stopped early, and kept what was learned" in out
+    folder = only_folder(tmp_path)
+    assert read_config(folder / "checkpoint.eqx")["training"]["total_steps"] == 1_000_000_000
+    assert (folder / "learning_curve.png").exists()
+    reports = read_metrics(folder / "metrics.jsonl")
+    assert reports[-1].evaluation_solve_rate is not None
+    assert reports[-1].update >= 2
+
+
+def reports_so_far(root):
+    return [line for path in root.glob("*/metrics.jsonl") for line in path.read_text().splitlines()]

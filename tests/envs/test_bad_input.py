@@ -1,0 +1,493 @@
+"""Bad input: a clear error that names the value, the rule and the fix, or the policy that was asked for."""
+
+import dataclasses
+import functools
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxarc
+from jaxarc.config import (
+    ActionConfig,
+    ConfigValidationError,
+    DatasetConfig,
+    EnvironmentConfig,
+    EpisodeConfig,
+    HistoryConfig,
+    JaxArcConfig,
+    ObservationConfig,
+    RewardConfig,
+    build,
+)
+from jaxarc.constants import SUBMIT
+from jaxarc.envs import BboxAction, EnvParams, MaskAction, PointAction, arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.envs.operations import get_operation_name
+from jaxarc.tasks import RawTask, TaskSet, create_mock_task
+from jaxarc.testing import create_test_config
+from jaxarc.utils.error_handling import JAXErrorHandler
+
+H, W = CANVAS = (4, 5)
+KEY = jax.random.key(0)
+FULL = np.ones(CANVAS, bool)
+TOPICS = [
+    ActionConfig,
+    DatasetConfig,
+    EnvironmentConfig,
+    EpisodeConfig,
+    HistoryConfig,
+    ObservationConfig,
+    RewardConfig,
+    JaxArcConfig,
+]
+
+
+def make_config(selection_format="point", **fields):
+    return create_test_config(selection_format=selection_format, grid_shape=CANVAS, **fields)
+
+
+@functools.cache
+def start(config):
+    return arc_reset(KEY, config, create_mock_task(*CANVAS))[0]
+
+
+def make_action(selection_format="point", **fields):
+    """A valid action, but for the given fields."""
+    match selection_format:
+        case "point":
+            return PointAction(**{"operation": 9, "row": 0, "col": 0, **fields})
+        case "bbox":
+            return BboxAction(**{"operation": 9, "r1": 0, "c1": 0, "r2": 0, "c2": 0, **fields})
+        case _:
+            return MaskAction(**{"operation": 9, "selection": FULL, **fields})
+
+
+COORDINATES = [
+    (kind, field, axis)
+    for kind, fields in {"point": ("row", "col"), "bbox": ("r1", "c1", "r2", "c2")}.items()
+    for axis, field in zip((H, W) * 2, fields, strict=False)
+]
+
+
+# Actions: values that are known when the step runs.
+@pytest.mark.parametrize(
+    ("operation", "named"), [(42, "42"), (-1, "-1"), (100, "100"), (10**6, "above 105"), (-(10**6), "below -64")]
+)
+@pytest.mark.parametrize("selection_format", ["point", "bbox", "mask"])
+def test_operation_out_of_range_names_value_and_range(selection_format, operation, named):
+    config = make_config(selection_format)
+    with pytest.raises(RuntimeError, match=rf"Invalid operation ID {named}: it must be in \[0, 41\]; .*noop"):
+        arc_step(start(config), make_action(selection_format, operation=operation), config)
+
+
+@pytest.mark.parametrize("where", ["below", "above"])
+@pytest.mark.parametrize(("selection_format", "field", "size"), COORDINATES)
+def test_coordinate_out_of_range_names_field_value_and_range(selection_format, field, size, where):
+    config, value = make_config(selection_format), -2 if where == "below" else size
+    with pytest.raises(
+        RuntimeError, match=rf"Invalid {selection_format} {field} {value}: it must be in \[0, {size - 1}\]"
+    ):
+        arc_step(start(config), make_action(selection_format, **{field: value}), config)
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "rule"),
+    [
+        (5, {"allowed_operations": (0, 1, SUBMIT)}, r"allows \[0, 1, 34\] \(action.allowed_operations=\(0, 1, 34\)"),
+        (35, {}, "train mode, pair switching off"),
+        (37, {"allow_demo_switching": True}, "train mode, pair switching on"),
+        (35, {"mode": "test", "allow_test_switching": True}, "test mode, pair switching on"),
+    ],
+)
+def test_illegal_operation_names_what_is_allowed(operation, fields, rule):
+    config = make_config(**fields)
+    with pytest.raises(RuntimeError, match=f"Illegal operation ID {operation}: .*{rule}"):
+        arc_step(start(config), make_action(operation=operation), config)
+
+
+def test_one_bad_action_of_a_batch_is_named():
+    config = make_config()
+    states, _ = batch_reset(jax.random.split(KEY, 3), config, create_mock_task(*CANVAS))
+    with pytest.raises(RuntimeError, match=r"Invalid point col 5: it must be in \[0, 4\]"):
+        batch_step(states, PointAction([0, 1, 2], [0, 0, 0], [0, 5, 0]), config)
+
+
+def test_validate_action_returns_a_valid_action_and_refuses_others():
+    config = make_config("bbox")
+    good = make_action("bbox", r1=3, c2=4)
+    assert eqx.tree_equal(JAXErrorHandler.validate_action(good, config), good)
+    assert eqx.tree_equal(good.validate(config), good)
+    with pytest.raises(RuntimeError, match="Invalid bbox r2 4"):
+        JAXErrorHandler.validate_action(make_action("bbox", r2=4), config)
+    with pytest.raises(RuntimeError, match="Invalid bbox r2 4"):
+        make_action("bbox", r2=4).validate(config)
+
+
+def test_validate_action_works_inside_jit_and_vmap():
+    config = make_config()
+    check = eqx.filter_jit(jax.vmap(lambda action: JAXErrorHandler.validate_action(action, config).row))
+    assert check(PointAction([0, 1], [2, 3], [0, 0])).tolist() == [2, 3]
+    with pytest.raises(RuntimeError, match="Invalid point row 4"):
+        check(PointAction([0, 1], [2, 4], [0, 0]))
+
+
+# Actions: what is wrong whatever the values.
+@pytest.mark.parametrize("action", [{"operation": 0, "selection": np.array([5, 5])}, (0, 1, 2), None], ids=str)
+def test_unstructured_action_is_refused(action):
+    config = make_config()
+    with pytest.raises(TypeError, match=r"PointAction.*BboxAction.*MaskAction.*dictionaries are not accepted"):
+        arc_step(start(config), action, config)
+    with pytest.raises(TypeError, match=f"Unknown action type {type(action).__name__}"):
+        JAXErrorHandler.validate_action(action, config)
+
+
+@pytest.mark.parametrize(("given", "expected"), [("bbox", "point"), ("mask", "bbox"), ("point", "mask")])
+def test_action_of_another_format_is_refused(given, expected):
+    config = make_config(expected)
+    with pytest.raises(TypeError, match=f"(?i)a {given}Action was given.*'{expected}', which takes a {expected}Action"):
+        arc_step(start(config), make_action(given), config)
+
+
+@pytest.mark.parametrize("shape", [(H + 1, W), (W, H), (H * W,)])
+def test_mask_of_another_shape_is_refused(shape):
+    config = make_config("mask")
+    action = MaskAction(0, np.ones(shape, bool))
+    with pytest.raises(ValueError, match=r"Mask selection shape mismatch: expected \(4, 5\), got"):
+        arc_step(start(config), action, config)
+    with pytest.raises(ValueError, match="Mask selection shape mismatch"):
+        action.to_selection_mask(CANVAS)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.uint8])
+def test_mask_that_is_not_bool_is_refused(dtype):
+    with pytest.raises(TypeError, match=f"must be bool, got dtype {dtype.__name__}"):
+        MaskAction(0, FULL.astype(dtype))
+
+
+@pytest.mark.parametrize("value", [1.0, np.float32(1), jnp.float32(1), True, "fill", None], ids=repr)
+@pytest.mark.parametrize("field", ["operation", "row", "col"])
+def test_operation_or_coordinate_that_is_no_integer_is_refused(field, value):
+    with pytest.raises(TypeError, match="operations and coordinates are integers, got dtype"):
+        make_action(**{field: value})
+
+
+def test_number_beyond_int32_is_refused():
+    with pytest.raises(OverflowError, match=f"must fit int32, got {2**32 + SUBMIT}"):
+        make_action(operation=2**32 + SUBMIT)
+
+
+@pytest.mark.parametrize("operation", [42, -1])
+def test_unknown_operation_has_no_name(operation):
+    with pytest.raises(ValueError, match=rf"operation must be in 0\.\.41, got {operation}"):
+        get_operation_name(operation)
+
+
+# Policies other than raise.
+@pytest.mark.parametrize(("selection_format", "field", "size"), COORDINATES)
+def test_noop_policy_ignores_an_action_outside_the_canvas(selection_format, field, size):
+    config = make_config(selection_format, invalid_action_policy="noop")
+    before = start(config)
+    state, _, reward, done, info = arc_step(before, make_action(selection_format, **{field: size}), config)
+    assert eqx.tree_equal(state.canvas, before.canvas)
+    assert state.step_count == 1
+    assert info["invalid_action"]
+    assert not done
+    assert reward == pytest.approx(-0.01 - 0.1)
+    assert state.action_history[0, -1] == 0  # recorded as not valid
+
+
+@pytest.mark.parametrize(("selection_format", "field", "size"), COORDINATES)
+def test_clip_policy_moves_coordinates_to_the_edge(selection_format, field, size):
+    config = make_config(
+        selection_format, invalid_action_policy="clip", start_grid="empty", start_height=H, start_width=W
+    )
+    for wrong, edge in ((-7, 0), (size + 7, size - 1)):
+        clipped, *_, info = arc_step(start(config), make_action(selection_format, **{field: wrong}), config)
+        right, *_ = arc_step(start(config), make_action(selection_format, **{field: edge}), config)
+        assert eqx.tree_equal(clipped.canvas, right.canvas)
+        assert clipped.selected.any()
+        assert not info["invalid_action"]
+
+
+def test_bad_action_of_a_neighbor_leaves_the_others_alone():
+    config = make_config(invalid_action_policy="noop")
+    states, _ = batch_reset(jax.random.split(KEY, 3), config, create_mock_task(*CANVAS))
+    after, *_, info = batch_step(states, PointAction([9, 77, 9], [0, 0, 9], [0, 0, 0]), config)
+    assert info["invalid_action"].tolist() == [False, True, True]
+    assert (after.working_grid != states.working_grid).any((1, 2)).tolist() == [True, False, False]
+
+
+# Configs.
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: build(EnvironmentConfig, {"max_episod_steps": 7}),
+        lambda: EnvironmentConfig().replace(max_episod_steps=7),
+        lambda: JaxArcConfig.from_hydra({"environment": {"max_episod_steps": 7}}),
+        lambda: JaxArcConfig().with_fields(max_episod_steps=7),
+        lambda: create_test_config(max_episod_steps=7),
+        lambda: jaxarc.make("arc-agi-1/training", max_episod_steps=7),
+    ],
+)
+def test_misspelt_field_is_an_error_that_lists_the_known_ones(make):
+    with pytest.raises(KeyError) as caught:
+        make()
+    assert isinstance(caught.value, ConfigValidationError)
+    message = str(caught.value)
+    assert "no field 'max_episod_steps'" in message
+    assert "max_episode_steps" in message.partition("known fields:")[2]
+    assert "max_submissions" in message
+    assert "Did you mean 'max_episode_steps'?" in message
+
+
+def test_misspelt_field_of_a_constructor_is_an_error():
+    with pytest.raises(TypeError, match="max_episod_steps"):
+        EnvironmentConfig(max_episod_steps=7)
+
+
+@pytest.mark.parametrize(
+    ("topic", "fields", "rule"),
+    [
+        (ActionConfig, {"selection_format": "pixel"}, "selection_format must be one of ('point', 'bbox', 'mask')"),
+        (ActionConfig, {"invalid_action_policy": "penalize"}, "invalid_action_policy must be one of ('raise', 'noop'"),
+        (ActionConfig, {"allowed_operations": (3, 42, -1)}, "allowed_operations must be ids in 0..41, got [42, -1]"),
+        (ActionConfig, {"allowed_operations": ()}, "allowed_operations must name at least one operation"),
+        (ActionConfig, {"allowed_operations": (3, 3)}, "allowed_operations must not repeat an id, got (3, 3)"),
+        (DatasetConfig, {"max_grid_height": 0}, "max_grid_height must be in [1, 30], got 0"),
+        (DatasetConfig, {"max_grid_width": 31}, "max_grid_width must be in [1, 30], got 31"),
+        (EnvironmentConfig, {"max_episode_steps": 0}, "max_episode_steps must be at least 1, got 0"),
+        (EnvironmentConfig, {"max_submissions": -1}, "max_submissions must be at least 1, got -1"),
+        (EnvironmentConfig, {"executor": "fast"}, "executor must be one of ('auto', 'compact', 'dense'), got 'fast'"),
+        (EpisodeConfig, {"mode": "eval"}, "mode must be one of ('train', 'test'), got 'eval'"),
+        (EpisodeConfig, {"demo_selection": "last"}, "demo_selection must be one of ('random', 'first'), got 'last'"),
+        (EpisodeConfig, {"test_selection": "last"}, "test_selection must be one of ('random', 'first'), got 'last'"),
+        (EpisodeConfig, {"start_grid": "noise"}, "start_grid must be one of ('input', 'empty', 'random', 'partial')"),
+        (EpisodeConfig, {"start_height": 0}, "start_height must be in [1, 30], got 0"),
+        (EpisodeConfig, {"start_width": 31}, "start_width must be in [1, 30], got 31"),
+        (EpisodeConfig, {"partial_probability": 1.5}, "partial_probability must be in [0.0, 1.0], got 1.5"),
+        (EpisodeConfig, {"partial_probability": float("nan")}, "partial_probability must be in [0.0, 1.0], got nan"),
+        (EpisodeConfig, {"mode": "test", "start_grid": "partial"}, "start_grid='partial' shows cells of the hidden"),
+        (HistoryConfig, {"max_history_length": 0}, "max_history_length must be at least 1, got 0"),
+        (RewardConfig, {"gamma": 1.01}, "gamma must be in [0.0, 1.0], got 1.01"),
+        *[
+            (RewardConfig, {name: float(value)}, f"{name} must be a finite number, got {value}")
+            for name, value in {
+                "similarity_weight": "nan",
+                "step_penalty": "-inf",
+                "success_bonus": "inf",
+                "unsolved_submission_penalty": "nan",
+                "invalid_action_penalty": "nan",
+            }.items()
+        ],
+    ],
+    ids=str,
+)
+def test_bad_field_names_field_value_and_rule(topic, fields, rule):
+    with pytest.raises(ConfigValidationError) as caught:
+        topic(**fields)
+    assert str(caught.value).startswith(f"{topic.__name__}: {rule}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"mode": "test", "reveal_target": True}, "observation.reveal_target=True would show the hidden target"),
+        ({"start_grid": "empty", "max_grid_height": 2}, "must fit the canvas 2x30, got 3x3"),
+        ({"start_grid": "random", "start_width": 9, "max_grid_width": 8}, "must fit the canvas 30x8, got 3x9"),
+    ],
+    ids=str,
+)
+def test_fields_that_contradict_one_another_are_refused(fields, rule):
+    with pytest.raises(ConfigValidationError, match="JaxArcConfig: ") as caught:
+        JaxArcConfig().with_fields(**fields)
+    assert rule in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("topic", "field"), [(topic, field.name) for topic in TOPICS for field in dataclasses.fields(topic)]
+)
+def test_value_of_another_type_names_field_and_type(topic, field):
+    with pytest.raises(ConfigValidationError, match=rf"^{topic.__name__}: {field} must be .*, got .* of type complex"):
+        topic(**{field: 1j})
+
+
+def test_allowed_operations_that_leave_nothing_legal_are_refused():
+    config = make_config(allowed_operations=(35, 40))
+    with pytest.raises(ValueError, match=r"allowed_operations=\(35, 40\) leaves no legal operation"):
+        arc_step(start(config), make_action(), config)
+
+
+# Arguments that do not fit one another.
+def test_task_larger_than_the_canvas_is_refused():
+    with pytest.raises(ValueError, match=r"padded to 5x5, which is larger than the canvas 4x5; raise dataset"):
+        arc_reset(KEY, make_config(), create_mock_task(5, 5))
+    with pytest.raises(ValueError, match=r"is 2x2 and does not fit the canvas 1x2; use a canvas of at least 2x2"):
+        jaxarc.make(small_tasks(), max_grid_height=1, max_grid_width=2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "fact"),
+    [
+        ({"max_grid_height": 5}, r"canvas \(4, 5\), but the config says \(5, 5\)"),
+        ({"selection_format": "bbox"}, "selection_format point, but the config says bbox"),
+        ({"max_episode_steps": 50}, "history capacity 100, but the config says 50"),
+        ({"history_enabled": False}, "history capacity 100, but the config says None"),
+    ],
+    ids=str,
+)
+def test_state_of_another_config_is_refused(fields, fact):
+    config = make_config().with_fields(**fields)
+    with pytest.raises(ValueError, match=f"the state was made with {fact}; reset with it first"):
+        arc_step(start(make_config()), make_action(config.action.selection_format), config)
+
+
+def test_config_or_task_of_another_type_is_refused():
+    with pytest.raises(TypeError, match=r"config must be a JaxArcConfig, got dict; see JaxArcConfig.from_hydra"):
+        arc_reset(KEY, {"environment": {}}, create_mock_task(*CANVAS))
+    with pytest.raises(TypeError, match=r"task_data must be a JaxArcTask, got RawTask; see jaxarc.tasks.create_task"):
+        arc_reset(KEY, make_config(), small_tasks().tasks[0])
+
+
+@pytest.mark.parametrize("keys", [KEY, jax.random.PRNGKey(0), jax.random.split(KEY, (2, 3))], ids=["one", "raw", "2x3"])
+def test_batch_reset_without_one_key_per_environment_is_refused(keys):
+    with pytest.raises(ValueError, match=r"one key per environment.*jax.random.split"):
+        batch_reset(keys, make_config(), create_mock_task(*CANVAS))
+
+
+@pytest.mark.parametrize("key", [KEY, jax.random.PRNGKey(0)], ids=["typed", "raw"])
+def test_reset_with_many_keys_is_refused(key):
+    with pytest.raises(TypeError, match=r"one key was expected, got \(3,\); use batch_reset or jax.vmap"):
+        arc_reset(jax.random.split(key, 3), make_config(), create_mock_task(*CANVAS))
+
+
+def test_reset_with_an_array_that_is_no_key_is_refused():
+    with pytest.raises(TypeError, match=r"a key comes from jax.random.key or jax.random.PRNGKey, got int32\(2,\)"):
+        arc_reset(jnp.zeros(2, jnp.int32), make_config(), create_mock_task(*CANVAS))
+
+
+def small_tasks():
+    grid = np.ones((2, 2), int)
+    return TaskSet("small", tuple(RawTask(f"bad/{i}", ((grid, grid),), ((grid, grid),)) for i in range(2)))
+
+
+def test_weights_of_another_length_are_refused():
+    _, params = jaxarc.make(small_tasks(), max_grid_height=2, max_grid_width=2)
+    with pytest.raises(ValueError, match=r"one entry per task, shape \(2,\), got \(3,\)"):
+        EnvParams(params.buffer, jnp.ones(3), params.config)
+
+
+def test_buffer_of_another_canvas_is_refused():
+    _, params = jaxarc.make(small_tasks(), max_grid_height=2, max_grid_width=2)
+    with pytest.raises(ValueError, match=r"packed for a canvas of \(2, 2\), but the config's canvas is \(4, 5\)"):
+        EnvParams(params.buffer, params.weights, make_config())
+
+
+def test_state_of_the_agent_api_is_refused_by_the_guide_api():
+    env, params = jaxarc.make(small_tasks(), selection_format="point", max_grid_height=2, max_grid_width=2)
+    state, _ = env.reset(KEY, params)
+    with pytest.raises(TypeError, match=r"states of jaxarc.make are stepped by env.step"):
+        arc_step(state, make_action(), params.config)
+
+
+# States.
+@pytest.mark.parametrize(
+    ("where", "value", "message"),
+    [
+        (lambda s: s.counts, jnp.full((5,), -1, jnp.int32), "Step count cannot be negative"),
+        (lambda s: s.similarity_score, jnp.float32(1.5), r"Similarity score must be in range \[0.0, 1.0\]"),
+        (lambda s: s.similarity_score, jnp.float32(-0.1), r"Similarity score must be in range \[0.0, 1.0\]"),
+        (lambda s: s.similarity_score, jnp.float32("nan"), r"Similarity score must be in range \[0.0, 1.0\]"),
+    ],
+    ids=["steps", "above", "below", "nan"],
+)
+def test_inconsistent_state_is_refused(where, value, message):
+    state = start(make_config())
+    assert eqx.tree_equal(JAXErrorHandler.validate_state_consistency(state), state)
+    with pytest.raises(RuntimeError, match=message):
+        JAXErrorHandler.validate_state_consistency(eqx.tree_at(where, state, value))
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [("target_grid", "Working grid and target grid shapes must match"), ("working_grid_mask", "mask shape must match")],
+)
+def test_state_whose_grids_differ_in_shape_is_refused(field, message):
+    grids = dict.fromkeys(["working_grid", "target_grid", "working_grid_mask"], np.zeros(CANVAS))
+    state = SimpleNamespace(
+        **{**grids, field: np.zeros((2, 2))}, step_count=np.int32(0), similarity_score=np.float32(0)
+    )
+    with pytest.raises(ValueError, match=rf"{message}.*\(2, 2\)|{message}.*\(4, 5\)"):
+        JAXErrorHandler.validate_state_consistency(state)
+
+
+# Error modes; setting one forgets compiled functions, so these come last.
+@pytest.fixture
+def error_mode():
+    before = JAXErrorHandler.get_error_mode()
+    yield JAXErrorHandler.set_error_mode
+    JAXErrorHandler.set_error_mode(before)
+
+
+@pytest.mark.parametrize("mode", ["nan", "off"])
+def test_step_goes_on_without_effect_where_raising_is_switched_off(error_mode, mode):
+    error_mode(mode)
+    config = make_config()
+    state, _, reward, _, info = arc_step(start(config), make_action(operation=SUBMIT + 100), config)
+    assert info["invalid_action"]
+    assert state.submission_count == 0
+    assert eqx.tree_equal(state.canvas, start(config).canvas)
+    assert reward == pytest.approx(-0.01 - 0.1)
+
+
+def test_error_mode_takes_effect_on_compiled_functions(error_mode):
+    config, wrong = make_config(), make_action(row=H)
+    state = start(config)
+    calls = [JAXErrorHandler.validate_action, lambda action, config: arc_step(state, action, config)]
+    for mode in ("raise", "off", "raise"):
+        error_mode(mode)
+        for call in calls:
+            if mode == "off":
+                call(wrong, config)
+            else:
+                with pytest.raises(RuntimeError, match="Invalid point row 4"):
+                    call(wrong, config)
+
+
+@pytest.mark.parametrize("mode", ["default", "raise", "nan", "breakpoint", "off"])
+def test_every_error_mode_can_be_chosen(error_mode, mode):
+    error_mode(mode)
+    assert JAXErrorHandler.get_error_mode() == mode
+
+
+def test_unknown_error_mode_is_refused():
+    with pytest.raises(ValueError, match=r"Invalid error mode: 'ignore'. Must be one of \('default', 'raise', 'nan'"):
+        JAXErrorHandler.set_error_mode("ignore")
+
+
+PROGRAM = """
+import jax
+from jaxarc.envs import PointAction, arc_reset, arc_step
+from jaxarc.testing import create_mock_task, create_test_config
+config = create_test_config(grid_shape=(2, 2))
+state, _ = arc_reset(jax.random.key(0), config, create_mock_task(2, 2))
+print(bool(arc_step(state, PointAction(100, 0, 0), config)[-1]["invalid_action"]))
+"""
+
+
+@pytest.mark.parametrize(("mode", "goes_on"), [("raise", False), ("off", True)])
+def test_environment_variable_of_equinox_chooses_the_mode(mode, goes_on):
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "EQX_ON_ERROR": mode},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.stdout == "True\n") == goes_on, run.stderr
+    assert ("Invalid operation ID 100" in run.stderr) != goes_on
