@@ -1,6 +1,6 @@
 # make train   an agent learns on real ARC tasks        make test   every test
 # Both build .venv first when it is missing or out of date. PYTHON=python3.12 chooses the interpreter, ARGS="..." is
-# passed on: make train ARGS="seed=1", make test ARGS="-k flood".
+# passed on: make train ARGS="training.seed=1", make test ARGS="-k flood".
 
 PYTHON ?= python3
 ARGS ?=

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.agents.features import cell_features
-from jaxarc.agents.networks import GridNetwork, _box_sums
+from jaxarc.agents.networks import GridNetwork, _box_sums, _offset_indices
 from jaxarc.config import PPOConfig
 
 
@@ -61,3 +61,15 @@ def test_the_second_corner_starts_out_at_the_first():
     trunk = network.trunk(seen)
     logits = jax.jit(jax.vmap(lambda first: network.second_corner_logits(trunk, seen, first[None])[0]))(jnp.eye(20))
     np.testing.assert_array_equal(logits.argmax(axis=-1), np.arange(20))
+
+
+def test_two_pairs_of_cells_share_an_offset_exactly_when_they_lie_alike():
+    height, width = 2, 4
+    indices = _offset_indices((height, width))
+    assert (indices.min(), indices.max()) == (0, (2 * height - 1) * (2 * width - 1) - 1)
+    rows, columns = np.divmod(np.arange(height * width), width)
+    offsets = {
+        (int(rows[j] - rows[i]), int(columns[j] - columns[i]), int(indices[i, j]))
+        for i, j in np.ndindex(height * width, height * width)
+    }
+    assert len(offsets) == len({place for _, _, place in offsets}) == len({offset[:2] for offset in offsets})

@@ -58,3 +58,13 @@ def test_a_wrong_override_is_refused_with_what_is_known(override, complaint):
 def test_what_hydra_cannot_read_is_its_own_kind_of_error(override):
     with pytest.raises(HydraException):
         read_experiment([override])
+
+
+def test_an_installed_package_finds_the_files_inside_itself(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages" / "jaxarc"
+    (package / "configs").mkdir(parents=True)
+    monkeypatch.setattr("jaxarc.__file__", str(package / "__init__.py"))
+    with pytest.raises(FileNotFoundError, match=r"no configs folder at .*jaxarc/configs"):
+        config_folder()
+    (package / "configs" / "train.yaml").write_text("defaults: []\n")
+    assert config_folder() == package / "configs"

@@ -12,7 +12,6 @@ NEXT_PAIR = {35: 1, 36: -1, 37: 1, 38: -1}  # how far in the list of pairs
 FIRST_UNSOLVED = (40, 41)
 DEMO_SWITCHES = (35, 36, 40)
 TEST_SWITCHES = (37, 38, 41)
-PAIR_OPERATIONS = range(35, 42)  # start the editing of a pair anew; carry no shaping reward
 
 Pair = tuple[np.ndarray, np.ndarray]  # (input, target), each int[h, w] or padded with -1
 
@@ -132,7 +131,8 @@ class ReferenceEpisode:
 
         similarity_before = self.similarity
         pairs_solved_before = frozenset(self.solved_pairs)
-        applied = not self.invalid_action and self._edit(operation, selection)
+        if not self.invalid_action:
+            self._edit(operation, selection)
         submitted = not self.invalid_action and operation == SUBMIT
         self.similarity, is_equal = self._measure()
         self.step_count += 1
@@ -143,11 +143,10 @@ class ReferenceEpisode:
             self.solved_pairs.add(self.pair_index)
 
         was_last_submit = submitted and self.submission_count >= self.max_submissions
-        self.terminated = was_last_submit or (self.solved and self._all_solved())
+        self.terminated = was_last_submit or (self.solved and self._all_solved() and self._is_scored())
         self.truncated = not self.terminated and self.step_count >= self.max_episode_steps
         self.reward = self._reward(
             shaping=self.similarity_weight * (self.gamma * self.similarity - similarity_before),
-            has_shaping=not (applied and operation in PAIR_OPERATIONS),
             first_solve=self.solved and self.pair_index not in pairs_solved_before,
             wrong_submit=submitted and not self.solved,
         )
@@ -168,18 +167,21 @@ class ReferenceEpisode:
         """Returns bool[42], True where the operation is legal."""
         return np.array([self.is_legal(operation) for operation in range(NUM_OPERATIONS)])
 
-    def _edit(self, operation: int, selection: np.ndarray) -> bool:
-        """Changes canvas and pair; returns False where a pair operation finds no pair to go to."""
+    def _is_scored(self) -> bool:
+        """Returns whether the agent may learn what its submits were worth."""
+        return self.mode == "train" or self.score_on_submit
+
+    def _edit(self, operation: int, selection: np.ndarray) -> None:
+        """Changes canvas and pair, unless a pair operation finds no pair to go to."""
         if operation in NEXT_PAIR:
             self._go_to((self.pair_index + NEXT_PAIR[operation]) % len(self.pairs))
         elif operation in FIRST_UNSOLVED:
-            unsolved = [index for index in range(len(self.pairs)) if index not in self.solved_pairs]
-            if not unsolved:
-                return False
-            self._go_to(unsolved[0])
+            known = self.solved_pairs if self._is_scored() else set()
+            unsolved = [index for index in range(len(self.pairs)) if index not in known]
+            if unsolved:
+                self._go_to(unsolved[0])
         else:
             self.canvas = apply_operation(self.canvas, operation, selection, self.pair_input)
-        return True
 
     def _go_to(self, pair_index: int) -> None:
         self.pair_index = pair_index
@@ -196,12 +198,12 @@ class ReferenceEpisode:
         matches, union = similarity(self.grid, self.target)
         return np.float32(matches) / np.float32(union), matches == union
 
-    def _reward(self, shaping: np.float32, has_shaping: bool, first_solve: bool, wrong_submit: bool) -> np.float32:
+    def _reward(self, shaping: np.float32, first_solve: bool, wrong_submit: bool) -> np.float32:
         reward = np.float32(0)
-        if self.mode == "train" and has_shaping:
+        if self.mode == "train":
             reward += shaping
         reward += self.step_penalty
-        if self.mode == "train" or self.score_on_submit:
+        if self._is_scored():
             if first_solve:
                 reward += self.success_bonus
             if wrong_submit:

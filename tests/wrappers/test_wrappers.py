@@ -215,7 +215,6 @@ def test_solved_episode_reports_its_return_and_length():
     assert ended["episode_return"] == pytest.approx(1 + 10 - 2 * 0.01)
 
 
-@pytest.mark.xfail(strict=True, reason="without auto-reset a step after the end counts as an episode of one step")
 def test_step_after_the_end_adds_nothing_to_the_statistics():
     _, ended, after = play_past_the_end()
     assert after["episode_length"] == ended["episode_length"]

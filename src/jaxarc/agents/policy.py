@@ -12,7 +12,6 @@ from jaxarc import constants as c
 from jaxarc.agents.features import cell_features
 from jaxarc.agents.networks import NUM_KINDS, PAINT, RESIZE, SUBMIT, GridNetwork, Trunk
 from jaxarc.config import JaxArcConfig, PPOConfig
-from jaxarc.envs.legality import legal_operations
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.types import Observation, PRNGKey
 
@@ -151,7 +150,7 @@ def missing_for_editing(config: JaxArcConfig) -> list[str]:
         for name, (value, needed) in wanted.items()
         if value != needed
     ]
-    missing = sorted(set(OPERATIONS) - set(legal_operations(config)))
+    missing = sorted(set(OPERATIONS) - set(config.legal_operations))
     if missing:
         problems.append(f"the policy fills, resizes and submits, so action.allowed_operations must include {missing}")
     return problems

@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from jaxarc.training import Report
 
 _SECONDS_BETWEEN_LINES: Final = 2.0  # where the output is no terminal
+_WIDTH_FOR_A_BAR: Final = 100  # columns of the terminal
 
 
 class TrainingProgress:
@@ -17,7 +18,8 @@ class TrainingProgress:
     def __init__(self, console: Console, num_updates: int):
         self.console, self.num_updates = console, num_updates
         self._last_line = 0.0
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), TimeElapsedColumn())
+        bar = [BarColumn(bar_width=16)] if console.width >= _WIDTH_FOR_A_BAR else []
+        columns = (TextColumn("{task.description}"), *bar, TimeElapsedColumn())
         self._live = Progress(*columns, console=console, disable=not console.is_terminal)
         self._bar = self._live.add_task("compiling ...", total=None)
         self._rates = ""
@@ -34,17 +36,18 @@ class TrainingProgress:
     def show(self, report: Report) -> None:
         """Show the newest report."""
         if report.train_solve_rate is not None:
-            self._rates = f"train {_percent(report.train_solve_rate)}, unseen {_percent(report.evaluation_solve_rate)}"
-        parts = [f"update {report.update}/{self.num_updates}"]
+            rates = f"train {_percent(report.train_solve_rate)}, unseen {_percent(report.evaluation_solve_rate)}"
+            self._rates = f"solved: {rates}"
+        parts = [f"{report.update}/{self.num_updates}"]
         if report.steps_per_second is not None:
-            parts.append(f"{report.steps_per_second:,.0f} steps/s")
+            parts.append(f"{report.steps_per_second / 1000:.0f}k steps/s")
         if report.mean_return is not None:
-            parts += [f"return {report.mean_return:.2f}", f"episodes solved {_percent(report.episode_solve_rate)}"]
+            parts.append(f"return {report.mean_return:.2f}")
         line = "  ".join([*parts, self._rates])
         self._live.update(self._bar, description=line, completed=report.update, total=self.num_updates)
         is_due = time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES
         if self._live.disable and (is_due or report.update in (0, self.num_updates)):
-            self._print_line(line)
+            self._print_line(f"update {line}")
 
     def _print_line(self, line: str) -> None:
         self._last_line = time.monotonic()

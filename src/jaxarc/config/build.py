@@ -26,6 +26,12 @@ class UnknownFieldError(ConfigValidationError, KeyError):
 class CheckedConfig:
     """A frozen, hashable config that refuses wrong values when it is made."""
 
+    def __new__(cls, *args: Any, **values: Any) -> Self:
+        """Refuse unknown fields before the constructor does, with the known ones and a near match."""
+        for name in values:
+            check_known(cls.__name__, name, [field.name for field in dataclasses.fields(cls)])
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)

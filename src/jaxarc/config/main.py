@@ -11,6 +11,7 @@ from jaxarc.config.dataset import DatasetConfig
 from jaxarc.config.environment import EnvironmentConfig
 from jaxarc.config.episode import EpisodeConfig
 from jaxarc.config.history import HistoryConfig
+from jaxarc.config.legality import legal_operations, possible_operations, switches_pairs
 from jaxarc.config.observation import ObservationConfig
 from jaxarc.config.reward import RewardConfig
 
@@ -31,6 +32,21 @@ class JaxArcConfig(CheckedConfig):
     def history_capacity(self) -> int:
         """Records kept in a state: the shorter of history and episode."""
         return min(self.history.max_history_length, self.environment.max_episode_steps)
+
+    @property
+    def legal_operations(self) -> tuple[int, ...]:
+        """Operation ids that are legal, in ascending order."""
+        return legal_operations(self.action, self.episode)
+
+    @property
+    def switches_pairs(self) -> bool:
+        """Whether an episode may go from one pair to another."""
+        return switches_pairs(self.episode)
+
+    @property
+    def scores_submissions(self) -> bool:
+        """Whether the agent learns what its submits were worth: always in training, if asked for in testing."""
+        return self.episode.mode == "train" or self.reward.score_on_submit
 
     @property
     def grid_shape(self) -> tuple[int, int]:
@@ -74,5 +90,11 @@ class JaxArcConfig(CheckedConfig):
             problems.append(
                 f"episode.start_height x start_width must fit the canvas {height}x{width}, "
                 f"got {episode.start_height}x{episode.start_width}"
+            )
+        if not self.legal_operations:
+            problems.append(
+                f"action.allowed_operations={self.action.allowed_operations} leaves no legal operation: in "
+                f"{episode.mode} mode with pair switching {'on' if self.switches_pairs else 'off'} the possible ones "
+                f"are {sorted(possible_operations(episode))}"
             )
         return problems

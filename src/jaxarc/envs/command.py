@@ -8,9 +8,8 @@ from jaxtyping import Array, Bool, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.legality import legal_operations
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.utils.error_handling import JAXErrorHandler, refuse_unstructured
+from jaxarc.utils.error_handling import JAXErrorHandler
 
 
 class CheckedAction(NamedTuple):
@@ -28,13 +27,11 @@ def check_action(action: StructuredAction, config: JaxArcConfig) -> CheckedActio
     Raises:
         TypeError, ValueError, RuntimeError: see :meth:`JAXErrorHandler.validate_action`.
     """
-    refuse_unstructured(action)
-    rules = action.rules(config)
-    if config.action.invalid_action_policy == "raise":
+    if config.action.invalid_action_policy == "raise" and JAXErrorHandler.stops_on_error():
         action = JAXErrorHandler.validate_action(action, config)
-        rules = action.rules(config)
+    rules = action.rules(config)
     within = [(value >= rule.low) & (value <= rule.high) for rule, value in rules]
-    legal = np.isin(np.arange(c.NUM_OPERATIONS), legal_operations(config))
+    legal = np.isin(np.arange(c.NUM_OPERATIONS), config.legal_operations)
     operation = jnp.clip(action.operation, 0, c.NUM_OPERATIONS - 1)
     valid = within[0] & jnp.asarray(legal)[operation]
     if config.action.invalid_action_policy != "clip":

@@ -24,7 +24,7 @@ def decide_ending(
 
     Args:
         submitted: this step handed in the grid.
-        all_solved: this step's submit left no pair unsolved.
+        all_solved: this step's submit left no pair unsolved, and the agent may know it.
         submission_count: submits so far, this one included.
         step_count: steps so far, this one included.
         config: the limits.

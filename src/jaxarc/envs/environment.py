@@ -5,12 +5,12 @@ from typing import Generic, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Float32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
-from jaxarc.envs.legality import switches_pairs
 from jaxarc.envs.observations import observe, report
 from jaxarc.envs.pairs import pairs_of_buffer
 from jaxarc.envs.prng import fraction, split_for_episode
@@ -50,8 +50,17 @@ class EnvParams(eqx.Module):
             raise ValueError(
                 f"weights must have one entry per task, shape ({self.buffer.num_tasks},), got {self.weights.shape}"
             )
+        if not isinstance(self.weights, Tracer):
+            weights = np.asarray(self.weights)
+            if not np.issubdtype(weights.dtype, np.floating):
+                raise TypeError(f"weights must be floating-point numbers, got dtype {weights.dtype}")
+            if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() <= 0:
+                raise ValueError(
+                    f"weights must be finite and 0 or more, one of them above 0; they lie in "
+                    f"[{weights.min()}, {weights.max()}]"
+                )
         counts = self.buffer.num_train if self.config.episode.mode == "train" else self.buffer.num_test
-        if switches_pairs(self.config) and not isinstance(counts, Tracer):
+        if self.config.switches_pairs and not isinstance(counts, Tracer):
             most = int(counts.max())
             if most > MAX_TRACKED_PAIRS:
                 raise ValueError(
@@ -126,6 +135,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
 
 @eqx.filter_jit
 def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+    _require_params(params)
     keys = split_for_episode(key)
     task_index = task_at(fraction(keys.task), params.weights)
     source = pairs_of_buffer(params.buffer, task_index, params.config.episode)
@@ -135,6 +145,17 @@ def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
 
 @eqx.filter_jit
 def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
+    _require_params(params)
+    if not isinstance(state, ArcEnvState) or state.task_data is not None:
+        raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
     source = pairs_of_buffer(params.buffer, state.task_index, params.config.episode)
     state, reward, invalid = take_step(state, action, source, params.config)
     return state, observe(state, params.config), reward, state.done, report(state, invalid, params.config)
+
+
+def _require_params(params: EnvParams) -> None:
+    if not isinstance(params, EnvParams):
+        raise TypeError(
+            f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}; "
+            "the guide API, arc_reset and arc_step, takes a config"
+        )

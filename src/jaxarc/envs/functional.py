@@ -110,24 +110,3 @@ def _require_keys(keys: PRNGKey) -> None:
 def _require_matching(state: ArcEnvState, config: JaxArcConfig) -> None:
     if not isinstance(state, ArcEnvState) or state.task_data is None:
         raise TypeError("arc_step takes a state made by arc_reset; states of jaxarc.make are stepped by env.step")
-    require_same_shape(state, config)
-
-
-def require_same_shape(state: ArcEnvState, config: JaxArcConfig) -> None:
-    """Raise when a state was made with a config of another canvas, selection format or history.
-
-    Raises:
-        ValueError: naming what differs.
-    """
-    capacity = config.history_capacity if config.history.history_enabled else None
-    records = None if state.action_records is None else state.action_records.shape[-2]
-    facts = {
-        "canvas": (state.grid_shape, config.grid_shape),
-        "selection_format": (state.selection_format, config.action.selection_format),
-        "history capacity": (records, capacity),
-    }
-    for name, (made, wanted) in facts.items():
-        if made != wanted:
-            raise ValueError(
-                f"the state was made with {name} {made}, but the config says {wanted}; reset with it first"
-            )

@@ -26,12 +26,11 @@ def report(state: ArcEnvState, invalid_action: Bool[Array, "*B"], config: JaxArc
     target.
     """
     trains = config.episode.mode == "train"
-    scored = trains or config.reward.score_on_submit
     return {
         "terminated": state.terminated,
         "truncated": state.truncated,
         "discount": discount(state.terminated),
-        "success": state.is_solved if scored else jnp.zeros_like(state.is_solved),
+        "success": state.is_solved if config.scores_submissions else jnp.zeros_like(state.is_solved),
         "similarity": state.similarity_score if trains else jnp.zeros_like(state.similarity_score),
         "invalid_action": invalid_action,
         "step_count": state.step_count,

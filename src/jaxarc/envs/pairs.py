@@ -58,7 +58,7 @@ def choose_pair(
     Args:
         operation: any operation; others keep the pair.
         pair_index: the current pair.
-        solved: bit ``i`` tells whether pair ``i`` is solved.
+        solved: bit ``i`` tells whether pair ``i`` is known to be solved.
         count: pairs available.
 
     Returns:

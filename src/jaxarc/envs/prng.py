@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float32, Int32, Key, UInt32
 
 from jaxarc.types import PRNGKey
@@ -15,6 +16,8 @@ def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
     Raises:
         TypeError: the argument is not one key.
     """
+    if not isinstance(key, jax.Array | np.ndarray):
+        raise TypeError(f"a key comes from jax.random.key or jax.random.PRNGKey, got {key!r}")
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         typed = key
     elif key.dtype == jnp.uint32 and key.ndim > 0 and key.shape[-1] in (2, 4):

@@ -13,7 +13,6 @@ class Outcome(NamedTuple):
 
     similarity_before: Float32[Array, ""]
     similarity_after: Float32[Array, ""]
-    pair_changed: Bool[Array, ""]  # operations 35..41 applied: the two similarities belong to different starts
     newly_solved: Bool[Array, ""]  # a submit solved a pair that was not solved before
     wrong_submission: Bool[Array, ""]
     invalid: Bool[Array, ""]  # an invalid or illegal action
@@ -26,9 +25,9 @@ def compute_reward(outcome: Outcome, config: JaxArcConfig) -> Float32[Array, ""]
     reward = zero
     if config.episode.mode == "train":
         shaping = jnp.float32(rule.gamma) * outcome.similarity_after - outcome.similarity_before
-        reward = jnp.where(outcome.pair_changed, zero, jnp.float32(rule.similarity_weight) * shaping)
+        reward = jnp.float32(rule.similarity_weight) * shaping
     reward = reward + jnp.float32(rule.step_penalty)
-    if config.episode.mode == "train" or rule.score_on_submit:
+    if config.scores_submissions:
         reward = reward + weigh(rule.success_bonus, outcome.newly_solved)
         reward = reward + weigh(rule.unsolved_submission_penalty, outcome.wrong_submission)
     return reward + weigh(rule.invalid_action_penalty, outcome.invalid)

@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.envs.legality import legal_operations
 from jaxarc.envs.operations.bits import num_bytes, unpack_cells
 from jaxarc.envs.prng import below
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
@@ -128,7 +127,7 @@ def _random_cells(key: Key[Array, ""], grid_shape: tuple[int, int]) -> Bool[Arra
 
 def action_space(config: JaxArcConfig) -> ActionSpace:
     """The actions that the config allows."""
-    return ActionSpace(Choice(legal_operations(config)), config.action.selection_format, config.grid_shape)
+    return ActionSpace(Choice(config.legal_operations), config.action.selection_format, config.grid_shape)
 
 
 def observation_space(config: JaxArcConfig) -> Space:

@@ -61,7 +61,7 @@ class ArcEnvState(eqx.Module):
         """The cells that the last applied operation used, moved along by a move."""
         stored, (height, width) = self.canvas.selection, self.grid_shape
         if self.selection_format == "mask":
-            return self._grid(unpack_cells(stored, height * width))
+            return self._grid(unpack_cells(jnp.asarray(stored), height * width))
         top, left, bottom, right = (stored[..., i, None, None] for i in range(4))
         rows, columns = jnp.arange(height, dtype=jnp.int8)[:, None], jnp.arange(width, dtype=jnp.int8)
         lead = (1,) * (stored.ndim - 1)
@@ -121,7 +121,7 @@ class ArcEnvState(eqx.Module):
         """
         if self.action_records is None:
             raise ValueError("the action history is off; make the state with history.history_enabled=True")
-        return unpack_history(self.action_records, self.step_count, self.selection_format, self.grid_shape)
+        return unpack_history(jnp.asarray(self.action_records), self.step_count, self.selection_format, self.grid_shape)
 
     def with_task(self, task: JaxArcTask) -> Self:
         """Return the state with this task attached and reported as its own."""

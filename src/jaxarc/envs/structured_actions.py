@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Int, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.legality import legal_operations, switches_pairs
 from jaxarc.utils.error_handling import IntegerRule, JAXErrorHandler
 
 Rules = list[tuple[IntegerRule, Int32[Array, "*B"]]]
@@ -133,8 +132,8 @@ def _axes(grid_shape: tuple[int, int]) -> tuple[Int32[Array, "H 1"], Int32[Array
 
 
 def _operation_rule(config: JaxArcConfig) -> IntegerRule:
-    legal = legal_operations(config)
-    switching = "on" if switches_pairs(config) else "off"
+    legal = config.legal_operations
+    switching = "on" if config.switches_pairs else "off"
     refusal = (
         f"this config allows {list(legal)} (action.allowed_operations={config.action.allowed_operations}, "
         f"{config.episode.mode} mode, pair switching {switching})"

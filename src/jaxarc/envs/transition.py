@@ -12,13 +12,13 @@ from jaxarc.envs.canvas import Canvas, Command
 from jaxarc.envs.command import check_action
 from jaxarc.envs.ending import decide_ending
 from jaxarc.envs.history import append_record
-from jaxarc.envs.legality import legal_operations, switches_pairs
 from jaxarc.envs.operations.execute import Plan, execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
 from jaxarc.envs.rewards import Outcome, compute_reward
 from jaxarc.envs.similarity import count_union, similarity
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.envs.structured_actions import MaskAction, StructuredAction
+from jaxarc.utils.error_handling import refuse_unstructured
 
 
 class Transition(NamedTuple):
@@ -36,29 +36,33 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         source: the pairs of the state's task.
         config: the one that the state was started with.
     """
+    refuse_unstructured(action)
+    _require_single(state, action)
+    require_same_shape(state, config)
     running = ~state.done
+    known_solved = state.solved_pairs if config.scores_submissions else jnp.int32(0)
     checked = check_action(action, config)
     operation = jnp.where(running, checked.operation, c.NO_OPERATION)
-    pair_index, can_switch = choose_pair(operation, state.pair_index, state.solved_pairs, source.count)
+    pair_index, can_switch = choose_pair(operation, state.pair_index, known_solved, source.count)
     operation = jnp.where(can_switch, operation, c.NO_OPERATION)
     command = Command(operation, checked.selection, source.first_row + pair_index)
-    plan = Plan(config.grid_shape, choose_executor(config.environment.executor), legal_operations(config))
+    plan = Plan(config.grid_shape, choose_executor(config.environment.executor), config.legal_operations)
     canvas, matches = execute(state.canvas, command, source.table, plan)
     score = _score(canvas, matches)
 
     submitted = operation == c.SUBMIT
     right = submitted & (matches == count_union(canvas.sizes[:4]))
-    bit = jnp.int32(1) << (pair_index if switches_pairs(config) else jnp.int32(0))
+    bit = jnp.int32(1) << (pair_index if config.switches_pairs else jnp.int32(0))
     solved = state.solved_pairs | jnp.where(right, bit, 0)
-    goal = all_pairs(source.count) if switches_pairs(config) else jnp.int32(1)
+    goal = all_pairs(source.count) if config.switches_pairs else jnp.int32(1)
     step_count = state.step_count + running.astype(jnp.int32)
     submission_count = state.submission_count + submitted.astype(jnp.int32)
-    ending = decide_ending(submitted, right & (solved == goal), submission_count, step_count, config.environment)
+    all_solved = right & (solved == goal) & config.scores_submissions
+    ending = decide_ending(submitted, all_solved, submission_count, step_count, config.environment)
 
     outcome = Outcome(
         similarity_before=state.similarity_score,
         similarity_after=score,
-        pair_changed=operation > c.SUBMIT,
         newly_solved=right & (solved != state.solved_pairs),
         wrong_submission=submitted & ~right,
         invalid=checked.invalid,
@@ -79,6 +83,38 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         selection_format=state.selection_format,
     )
     return Transition(after, reward, checked.invalid & running)
+
+
+def require_same_shape(state: ArcEnvState, config: JaxArcConfig) -> None:
+    """Raise when a state was made with a config of another canvas, selection format or history.
+
+    Raises:
+        ValueError: naming what differs.
+    """
+    capacity = config.history_capacity if config.history.history_enabled else None
+    records = None if state.action_records is None else state.action_records.shape[-2]
+    facts = {
+        "canvas": (state.grid_shape, config.grid_shape),
+        "selection_format": (state.selection_format, config.action.selection_format),
+        "history capacity": (records, capacity),
+    }
+    for name, (made, wanted) in facts.items():
+        if made != wanted:
+            raise ValueError(
+                f"the state was made with {name} {made}, but the config says {wanted}; reset with it first"
+            )
+
+
+def _require_single(state: ArcEnvState, action: StructuredAction) -> None:
+    shapes = {"state": state.counts.shape[:-1], "action": action.operation.shape}
+    if isinstance(action, MaskAction):
+        shapes["mask"] = action.selection.shape[:-2]
+    for name, shape in shapes.items():
+        if shape != ():
+            raise ValueError(
+                f"one environment takes one step at a time, but the {name} is a batch of shape {shape}; "
+                "use batch_step, or jax.vmap over states and actions"
+            )
 
 
 def choose_executor(wanted: str) -> str:

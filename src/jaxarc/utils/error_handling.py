@@ -4,6 +4,7 @@ Equinox reads ``EQX_ON_ERROR`` and ``EQX_ON_ERROR_BREAKPOINT_FRAMES`` when it is
 effect. :meth:`JAXErrorHandler.set_error_mode` works at any time.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -16,6 +17,7 @@ from jaxtyping import Array, Bool, Int32
 
 ErrorMode = Literal["default", "raise", "nan", "breakpoint", "off"]
 ERROR_MODES: tuple[ErrorMode, ...] = ("default", "raise", "nan", "breakpoint", "off")
+EQUINOX_MODE = os.environ.get("EQX_ON_ERROR", "raise")  # as equinox reads it, on import
 NAMED_VALUES = 64  # how far outside its range a value is still named exactly
 
 Checked = TypeVar("Checked")
@@ -143,6 +145,12 @@ class JAXErrorHandler:
         if mode != JAXErrorHandler._mode:
             JAXErrorHandler._mode = mode
             jax.clear_caches()
+
+    @staticmethod
+    def stops_on_error() -> bool:
+        """Whether a failed check stops the program, rather than going on with NaN or unchanged values."""
+        mode = JAXErrorHandler._mode
+        return (EQUINOX_MODE if mode == "default" else mode) in ("raise", "breakpoint")
 
     @staticmethod
     def get_error_mode() -> ErrorMode:

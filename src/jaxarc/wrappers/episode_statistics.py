@@ -23,9 +23,10 @@ class StatisticsState(eqx.Module):
 
 
 class EpisodeStatistics(Wrapper[StatisticsState]):
-    """Adds to ``info`` the ``episode_return`` and ``episode_length`` of the episode that ended last, and ``episode_ended``.
+    """Adds return and length of the episode that ended last to ``info``, and whether one ended in this step.
 
-    Wrap it around an :class:`AutoReset`. Steps on a state that is done add nothing.
+    The keys are ``episode_return``, ``episode_length`` and ``episode_ended``. Wrap it around an :class:`AutoReset`. Steps
+    on a state that is done add nothing.
     """
 
     env: Environment[Any]
@@ -36,16 +37,19 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
         return StatisticsState(env_state, nothing, none, nothing, none), observation
 
     def step(self, state: StatisticsState, action: StructuredAction, params: EnvParams) -> Step[StatisticsState]:
+        before = self.env.info(state.env_state, params)
+        running = ~(before["terminated"] | before["truncated"])
         env_state, observation, reward, done, info = self.env.step(state.env_state, action, params)
         total, length = state.running_return + reward, state.running_length + 1
+        ended = done & running
         after = StatisticsState(
             env_state=env_state,
-            running_return=jnp.where(done, 0.0, total),
-            running_length=jnp.where(done, 0, length),
-            last_return=jnp.where(done, total, state.last_return),
-            last_length=jnp.where(done, length, state.last_length),
+            running_return=jnp.where(running & ~ended, total, 0.0),
+            running_length=jnp.where(running & ~ended, length, 0),
+            last_return=jnp.where(ended, total, state.last_return),
+            last_length=jnp.where(ended, length, state.last_length),
         )
-        return after, observation, reward, done, {**info, **_statistics(after, done)}
+        return after, observation, reward, done, {**info, **_statistics(after, ended)}
 
     def observe(self, state: StatisticsState, params: EnvParams) -> Observation:
         return self.env.observe(state.env_state, params)

@@ -38,7 +38,9 @@ def update_rows(
         return jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
     batch = need.shape[0]
     if batch == 1:
-        return lax.cond(need[0], kernel, lambda old, _: old, out, ins)
+        # The select is always true here; it makes the branches of one type under shard_map.
+        update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)  # noqa: E731
+        return lax.cond(need[0], update, lambda out, _: out, out, ins)
     block = min(batch, max(batch // divisor, SMALLEST_BLOCK))
     rank = jnp.cumsum(need, dtype=jnp.int32)
     nowhere = jnp.int32(batch + block)
@@ -71,7 +73,8 @@ def staged(executor: str, always: Bool[Array, ""], kernel: Callable[..., Out], *
     if executor == "dense":
         return kernel(*args)
     shapes = jax.eval_shape(kernel, *args)
-    zeros = lambda *_: jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)  # noqa: E731
+    # Never taken; made from the predicate, so that shard_map sees both branches vary over the same devices.
+    zeros = lambda *_: jax.tree.map(lambda x: jnp.full(x.shape, always.astype(x.dtype)), shapes)  # noqa: E731
     return lax.cond(always, kernel, zeros, *args)
 
 

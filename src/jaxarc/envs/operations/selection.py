@@ -21,7 +21,6 @@ from jaxarc.envs.operations.geometry import (
     whole_if_empty,
 )
 
-
 MOVE_DIVISOR = 16  # see the divisors of the executor
 
 
