@@ -517,11 +517,17 @@ class TestEndings:
         assert (e.solved_pairs, e.terminated) == ({0, 1, 2}, True)
 
     def test_with_test_switching_every_test_pair_is_to_be_solved(self):
-        e = episode(mode="test", allow_test_switching=True, max_submissions=9)
+        e = episode(mode="test", allow_test_switching=True, max_submissions=9, score_on_submit=True)
         after(e, (9, ("point", (0, 0))), SUBMIT)
         assert (e.solved_pairs, e.terminated) == ({0}, False)
         after(e, (41, ("point", (0, 0))), (9, ("point", (0, 1))), SUBMIT)
         assert (e.solved_pairs, e.terminated) == ({0, 1}, True)
+
+    def test_an_unscored_submit_does_not_show_by_its_ending_that_it_was_right(self):
+        e = episode(mode="test", max_submissions=2)
+        after(e, (9, ("point", (0, 0))), SUBMIT)
+        assert (e.solved_pairs, e.terminated) == ({0}, False)
+        assert after(e, SUBMIT).terminated
 
     def test_switching_of_the_other_mode_does_not_ask_for_every_pair(self):
         assert after(episode(allow_test_switching=True, max_submissions=9), SOLVE[0], SUBMIT).terminated
@@ -562,11 +568,11 @@ class TestReward:
         assert e.reward == np.float32(-0.125)
 
     @pytest.mark.parametrize("operation", [35, 36, 39, 40])
-    def test_pair_operations_pay_no_change_of_similarity(self, operation):
+    def test_pair_operations_pay_the_change_of_similarity(self, operation):
         rules = {"allow_demo_switching": True, "gamma": 0.5, **self.WEIGHTS}
         e = after(episode(**rules), SOLVE[0], (operation, ("point", (0, 0))))
         assert e.similarity < 1
-        assert e.reward == np.float32(-0.125)
+        assert e.reward == np.float32(2 * (0.5 * e.similarity - 1) - 0.125)
 
     def test_illegal_pair_operation_pays_like_any_invalid_action(self):
         e = after(episode(gamma=0.5, **self.WEIGHTS), (35, ("point", (0, 0))))

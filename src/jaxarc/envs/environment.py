@@ -18,7 +18,7 @@ from jaxarc.envs.spaces import ActionSpace, Space, action_space, observation_spa
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import take_step
+from jaxarc.envs.transition import require_single, take_step
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import task_at
 from jaxarc.types import Info, Observation, PRNGKey
@@ -148,6 +148,7 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     _require_params(params)
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
+    require_single(state, action)
     source = pairs_of_buffer(params.buffer, state.task_index, params.config.episode)
     state, reward, invalid = take_step(state, action, source, params.config)
     return state, observe(state, params.config), reward, state.done, report(state, invalid, params.config)

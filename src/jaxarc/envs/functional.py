@@ -15,7 +15,7 @@ from jaxarc.envs.prng import split_for_episode
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import take_step
+from jaxarc.envs.transition import require_single, take_step
 from jaxarc.tasks.task import create_mock_task
 from jaxarc.types import Info, JaxArcTask, Observation, PRNGKey
 
@@ -69,6 +69,7 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
     """
     _require_config(config)
     _require_matching(state, config)
+    require_single(state, action)
     assert state.task_data is not None
     source = pairs_of_task(state.task_data, config.grid_shape, config.episode)
     state, reward, invalid = take_step(state, action, source, config)

@@ -14,6 +14,7 @@ from jaxarc.envs.pairs import PairSource
 from jaxarc.envs.prng import EpisodeKeys, below, from_key_data
 from jaxarc.envs.similarity import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.varying import vary_like
 from jaxarc.types import JaxArcTask
 
 
@@ -41,15 +42,16 @@ def start_episode(
     height, width = grid_size(grid, shape)
     nothing = jnp.zeros((), jnp.int8)
     sizes = jnp.stack([height, width, *grid_size(target, shape), nothing, nothing])
-    canvas = Canvas(grid, jnp.full_like(grid, PADDING), target, _no_selection(config), sizes)
     zero = jnp.int32(0)
+    fresh = (jnp.full_like(grid, PADDING), _no_selection(config), jnp.zeros((2,), jnp.bool_), empty_history(config))
+    clipboard, selection, endings, records = vary_like(fresh, keys.state)
     return ArcEnvState(
-        canvas=canvas,
+        canvas=Canvas(grid, clipboard, target, selection, sizes),
         counts=jnp.stack([zero, zero, task_index, pair_index, zero]),
         similarity_score=similarity(count_matches(grid, target), count_union(sizes[:4])),
-        endings=jnp.zeros((2,), jnp.bool_),
+        endings=endings,
         key=keys.state,
-        action_records=empty_history(config),
+        action_records=records,
         task_data=task_data,
         grid_shape=shape,
         selection_format=config.action.selection_format,

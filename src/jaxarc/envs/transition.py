@@ -36,8 +36,6 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         source: the pairs of the state's task.
         config: the one that the state was started with.
     """
-    refuse_unstructured(action)
-    _require_single(state, action)
     require_same_shape(state, config)
     running = ~state.done
     known_solved = state.solved_pairs if config.scores_submissions else jnp.int32(0)
@@ -105,7 +103,13 @@ def require_same_shape(state: ArcEnvState, config: JaxArcConfig) -> None:
             )
 
 
-def _require_single(state: ArcEnvState, action: StructuredAction) -> None:
+def require_single(state: ArcEnvState, action: StructuredAction) -> None:
+    """Raise when a state or an action is a batch, or the action is not a structured one.
+
+    Raises:
+        TypeError, ValueError: naming what was given and what to use instead.
+    """
+    refuse_unstructured(action)
     shapes = {"state": state.counts.shape[:-1], "action": action.operation.shape}
     if isinstance(action, MaskAction):
         shapes["mask"] = action.selection.shape[:-2]

@@ -3,11 +3,14 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int32, PyTree
 
 from jaxarc.envs.environment import Environment, EnvParams, Step
+from jaxarc.envs.prng import as_typed_key
 from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.envs.varying import vary_like
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper
 
@@ -25,15 +28,16 @@ class StatisticsState(eqx.Module):
 class EpisodeStatistics(Wrapper[StatisticsState]):
     """Adds return and length of the episode that ended last to ``info``, and whether one ended in this step.
 
-    The keys are ``episode_return``, ``episode_length`` and ``episode_ended``. Wrap it around an :class:`AutoReset`. Steps
-    on a state that is done add nothing.
+    The keys are ``episode_return``, ``episode_length`` and ``episode_ended``. Wrap it around an :class:`AutoReset`.
+    Steps on a state that is done add nothing.
     """
 
     env: Environment[Any]
 
     def reset(self, key: PRNGKey, params: EnvParams) -> tuple[StatisticsState, Observation]:
         env_state, observation = self.env.reset(key, params)
-        nothing, none = jnp.float32(0), jnp.int32(0)
+        words = jax.random.key_data(as_typed_key(key))
+        nothing, none = vary_like((jnp.float32(0), jnp.int32(0)), words)
         return StatisticsState(env_state, nothing, none, nothing, none), observation
 
     def step(self, state: StatisticsState, action: StructuredAction, params: EnvParams) -> Step[StatisticsState]:
