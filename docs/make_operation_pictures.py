@@ -148,7 +148,7 @@ def _color_family(first: int, grid: Sequence[Sequence[int]], cells: Cells) -> Dr
 
 def _single_pictures() -> dict[int, list[list[Drawing]]]:
     """Rows of drawings by operation id, 20..41."""
-    one = lambda operation, cells=(), grid=MOTIF: before_and_after(play(grid, Step(operation, cells)))  # noqa: E731
+    one = lambda operation, cells=(), grid=MOTIF: before_and_after(play(grid, Step(operation, cells)))
     return {
         20: [one(20, SHAPE)],
         21: [one(21, SHAPE), one(21)],

@@ -59,7 +59,9 @@ def history_efficiency(side: int, lengths: list[int]) -> None:
             sizes.append(state.action_records.size)  # one byte each
         rows.append((length, config.history_capacity, *(f"{size:,}" for size in sizes)))
     print_table("bytes stored", ["max_episode_steps", "records kept", *FORMATS], rows)
-    say("Kept are min(history.max_history_length, max_episode_steps) records; history.history_enabled=False keeps none.")
+    say(
+        "Kept are min(history.max_history_length, max_episode_steps) records; history.history_enabled=False keeps none."
+    )
 
 
 def serialization_efficiency(side: int, steps: int, folder: Path) -> None:

@@ -41,7 +41,7 @@ def policy_on(height, width, seed=0, scale=1.0):
     """A policy whose choices are far from uniform, but for the kind, which is nearly so."""
     fresh = create(jax.random.key(seed), config(height, width), PPOConfig(submit_bias=0.0, resize_bias=0.0))
     random = np.random.default_rng(seed)
-    noise = lambda x: scale * 0.3 * random.normal(size=x.shape).astype(np.float32)  # noqa: E731
+    noise = lambda x: scale * 0.3 * random.normal(size=x.shape).astype(np.float32)
     noisy = jax.tree.map(lambda x: jnp.asarray(np.asarray(x) + noise(x)), fresh)
     return eqx.tree_at(lambda policy: policy.network.kind_layers[1], noisy, fresh.network.kind_layers[1])
 

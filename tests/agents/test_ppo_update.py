@@ -81,7 +81,7 @@ def test_an_update_keeps_every_type_so_that_a_loop_compiles_once(policy, traject
     optimizer = make_optimizer(PPO, 10)
     learner = jax.jit(lambda: Learner(policy, optimizer.init(policy)))()
     after = jax.eval_shape(lambda x: update(x, jax.random.key(2), trajectories, PPO, optimizer)[0], learner)
-    describe = lambda x: (x.shape, x.dtype, x.weak_type)  # noqa: E731
+    describe = lambda x: (x.shape, x.dtype, x.weak_type)
     assert jax.tree.map(describe, after) == jax.tree.map(describe, learner)
 
 

@@ -119,7 +119,7 @@ def test_nested_vmap_equals_the_batch(selection_format, shape):
     for _ in shape:
         step = jax.vmap(step)
     states, action = start(config), at(random_actions(selection_format, (S, B)), 0)
-    fold = lambda tree: jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), tree)  # noqa: E731
+    fold = lambda tree: jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), tree)
     assert_same_bits(eqx.filter_jit(step)(fold(states), fold(action)), fold(at(batch, 0)))
 
 
@@ -251,7 +251,7 @@ def test_state_and_observation_keep_their_signature(selection_format, more):
 
 
 def two_tasks():
-    grid = lambda color: np.full((H, W), color)  # noqa: E731
+    grid = lambda color: np.full((H, W), color)
     tasks = [RawTask(f"contract/{c}", ((grid(c), grid(c + 1)),), ((grid(c), grid(c + 1)),)) for c in (1, 3)]
     return TaskSet("two", tuple(tasks))
 

@@ -45,7 +45,7 @@ RULES = {
 
 def _pairs(rng, count, shape):
     """Random pairs without their padding."""
-    crop = lambda grid: grid[: (grid[:, 0] >= 0).sum(), : (grid[0] >= 0).sum()]  # noqa: E731
+    crop = lambda grid: grid[: (grid[:, 0] >= 0).sum(), : (grid[0] >= 0).sum()]
     return [(crop(start), crop(target)) for start, target in random_pairs(rng, count, *shape)]
 
 

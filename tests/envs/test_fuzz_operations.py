@@ -43,7 +43,7 @@ def _size(grids):
 def _arrays(cases: Cases, as_boxes: bool):
     """The kernel's arguments for a batch of cases."""
     count = len(cases.operation)
-    flat = lambda grids: jnp.asarray(grids.reshape(count, -1))  # noqa: E731
+    flat = lambda grids: jnp.asarray(grids.reshape(count, -1))
     sizes = np.stack([cases.height, cases.width, *_size(cases.target), *_size(cases.clipboard)], 1)
     held = _bounds(cases.clipboard >= 0)
     sizes[:, 4:] = held[:, 2:] + 1

@@ -59,7 +59,7 @@ def edited(grid, *steps, **kwargs):
 
 def two_tasks():
     """Two one-pair tasks: all 1 to all 2, all 3 to all 4."""
-    grid = lambda color: np.full((2, 2), color)  # noqa: E731
+    grid = lambda color: np.full((2, 2), color)
     tasks = [RawTask(f"peer/{c}", ((grid(c), grid(c + 1)),), ((grid(c), grid(c + 1)),)) for c in (1, 3)]
     return TaskSet("two", tuple(tasks))
 

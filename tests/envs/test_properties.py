@@ -272,7 +272,7 @@ def random_actions(rng, selection_format, shape, refused=()):
 def hidden_params(fields):
     """Params whose tasks have two demonstrations and two tests each, and the same with other hidden outputs."""
     rng = np.random.default_rng(5)
-    grid = lambda: rng.integers(0, 10, (rng.integers(1, H + 1), rng.integers(1, W + 1)))  # noqa: E731
+    grid = lambda: rng.integers(0, 10, (rng.integers(1, H + 1), rng.integers(1, W + 1)))
     shown = [[(grid(), grid()), (grid(), grid())] for _ in range(3)]
     tests = [[grid(), grid()] for _ in range(3)]
     config = create_test_config(7, grid_shape=CANVAS, mode="test", invalid_action_policy="noop").with_fields(
@@ -345,7 +345,7 @@ def explore(config, task, operations):
     actions = PointAction(*np.array(cells, np.int32).T)
     step = eqx.filter_jit(jax.vmap(jax.vmap(functools.partial(arc_step, config=config), (None, 0)), (0, None)))
     leaves, structure = jax.tree.flatten(jax.device_get(arc_reset(jax.random.key(0), config, task)[0]))
-    unpacked = lambda rows: jax.tree.unflatten(structure, [np.stack(x) for x in zip(*rows, strict=True)])  # noqa: E731
+    unpacked = lambda rows: jax.tree.unflatten(structure, [np.stack(x) for x in zip(*rows, strict=True)])
     found, places, table = [leaves], {}, []
     places[b"".join(x.tobytes() for x in leaves)] = 0
     while len(table) < len(found):

@@ -12,7 +12,7 @@ def test_every_pair_of_the_small_tasks_is_measured_once_and_no_unseen_one_is_lea
     pairs = load_pairs(CONFIG)
     assert (pairs.num_train, pairs.num_evaluation) == (136, 27)
     assert len(pairs.learned) == 3 * 136
-    content = lambda task: tuple((g.shape, g.tobytes()) for g in task.train[0])  # noqa: E731
+    content = lambda task: tuple((g.shape, g.tobytes()) for g in task.train[0])
     learned = {content(task) for task in pairs.learned}
     measured = [content(task) for task in pairs.measured]
     assert set(measured[: pairs.num_train]) <= learned

@@ -135,7 +135,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_state(t
 def test_a_call_returns_what_it_takes_so_that_nothing_compiles_twice(compiled):
     state, params, _, _ = compiled
     after, _ = jax.eval_shape(lambda s: loop.run_updates(s, params, PPO, EXPERIMENT.num_updates, 2), state)
-    describe = lambda x: (x.shape, x.dtype, x.weak_type)  # noqa: E731
+    describe = lambda x: (x.shape, x.dtype, x.weak_type)
     assert jax.tree.map(describe, after) == jax.tree.map(describe, state)
 
 

@@ -142,7 +142,7 @@ def test_both_executors_reset_alike():
 
 def test_nested_batches_equal_one_batch():
     _, auto, params = make(executor="compact")
-    fold = lambda x: x.reshape(4, 10, *x.shape[1:])  # noqa: E731
+    fold = lambda x: x.reshape(4, 10, *x.shape[1:])
     states, _ = jax.vmap(auto.reset, (0, None))(jax.random.split(KEY, B), params)
     step = jax.vmap(jax.vmap(lambda state, action: auto.step(state, action, params)))
     action = at(random_actions((S, B)), 0)

@@ -73,7 +73,7 @@ class EditPolicy(eqx.Module):
 
     def greedy(self, observation: Observation) -> Edit:
         """Choose the likeliest part at every stage."""
-        choose: _Chooser = lambda stage, logits, allowed: jnp.argmax(logits, axis=-1).astype(jnp.int32)  # noqa: E731
+        choose: _Chooser = lambda stage, logits, allowed: jnp.argmax(logits, axis=-1).astype(jnp.int32)
         return self._decide(observation, choose).edit
 
     def act(self, observation: Observation) -> BboxAction:
@@ -116,7 +116,7 @@ class EditPolicy(eqx.Module):
         seen, network = cell_features(observation, self.max_episode_steps), self.network
         trunk = network.trunk(seen)
         cells = seen.active.shape[-1]
-        anything = lambda count: jnp.ones((seen.active.shape[0], count), jnp.bool_)  # noqa: E731
+        anything = lambda count: jnp.ones((seen.active.shape[0], count), jnp.bool_)
 
         kind = _Choice.make(_KIND, choose, network.kind_logits(trunk), anything(NUM_KINDS))
         first = _Choice.make(_FIRST, choose, network.first_corner_logits(trunk), seen.active)
@@ -129,7 +129,7 @@ class EditPolicy(eqx.Module):
 
         paints, resizes = kind.place == PAINT, kind.place == RESIZE
         zero = jnp.float32(0)
-        total = lambda part: (  # noqa: E731
+        total = lambda part: (
             kind[part]
             + jnp.where(paints, first[part] + second[part] + color[part], zero)
             + jnp.where(resizes, size[part], zero)

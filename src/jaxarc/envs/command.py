@@ -42,8 +42,8 @@ def check_action(action: StructuredAction, config: JaxArcConfig) -> CheckedActio
 
 
 def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array, " 4"] | Bool[Array, " HW"]:
-    row_in = lambda row: jnp.clip(row, 0, shape[0] - 1)  # noqa: E731
-    column_in = lambda column: jnp.clip(column, 0, shape[1] - 1)  # noqa: E731
+    row_in = lambda row: jnp.clip(row, 0, shape[0] - 1)
+    column_in = lambda column: jnp.clip(column, 0, shape[1] - 1)
     match action:
         case PointAction():
             row, column = row_in(action.row), column_in(action.col)

@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
 def compute_reward(outcome: Outcome, config: JaxArcConfig) -> Float32[Array, ""]:
     """Pay a step. In test mode only the submit depends on the target, and only with ``reward.score_on_submit``."""
     rule, zero = config.reward, jnp.float32(0)
-    weigh = lambda value, happened: jnp.where(happened, jnp.float32(value), zero)  # noqa: E731
+    weigh = lambda value, happened: jnp.where(happened, jnp.float32(value), zero)
     reward = zero
     if config.episode.mode == "train":
         shaping = jnp.float32(rule.gamma) * outcome.similarity_after - outcome.similarity_before

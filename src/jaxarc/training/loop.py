@@ -229,7 +229,7 @@ class _Run:
 
     def _describe(self, episodes: dict[str, float], losses: dict[str, float], steps_per_second: float) -> Report:
         ended = int(episodes["ended"])
-        share = lambda total: episodes[total] / ended if ended else None  # noqa: E731
+        share = lambda total: episodes[total] / ended if ended else None
         return Report(
             update=self.updates,
             environment_steps=self.updates * self.experiment.ppo.samples_per_update,

@@ -63,7 +63,7 @@ def _reset_where_done(
 
 def _batch_kernel(env: Environment[ArcEnvState], executor: str) -> Callable[[Any, Any, EnvParams], Any]:
     def restart(done: Bool[Array, " B"], states: ArcEnvState, params: EnvParams, how: str) -> ArcEnvState:
-        first = lambda ended, _: jax.vmap(lambda state: env.reset(state.key, params)[0])(ended)  # noqa: E731
+        first = lambda ended, _: jax.vmap(lambda state: env.reset(state.key, params)[0])(ended)
         return update_rows(how, done, first, states, (), RESET_DIVISOR)
 
     @custom_vmap
@@ -74,7 +74,7 @@ def _batch_kernel(env: Environment[ArcEnvState], executor: str) -> Callable[[Any
     def fold(
         size: int, is_batched: Any, done: Bool[Array, "A B"], states: ArcEnvState, params: EnvParams
     ) -> tuple[ArcEnvState, Any]:
-        lead = lambda x, batched: x if batched else jnp.broadcast_to(x, (size, *x.shape))  # noqa: E731
+        lead = lambda x, batched: x if batched else jnp.broadcast_to(x, (size, *x.shape))
         done, states = jax.tree.map(lead, (done, states), (is_batched[0], is_batched[1]))
         if any(jax.tree.leaves(is_batched[2])):  # each batch has params of its own: nothing to fold
             axes = jax.tree.map(lambda batched: 0 if batched else None, is_batched[2])

@@ -39,23 +39,21 @@ def update_rows(
     batch = need.shape[0]
     if batch == 1:
         # The select is always true here; it makes the branches of one type under shard_map.
-        update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)  # noqa: E731
+        update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
     block = min(batch, max(batch // divisor, SMALLEST_BLOCK))
     rank = jnp.cumsum(need, dtype=jnp.int32)
     nowhere = jnp.int32(batch + block)
     slots = jnp.where(need, rank - 1, nowhere)
     todo = jnp.full((batch + block,), batch, jnp.int32)
-    todo = todo.at[slots].set(jnp.arange(batch, dtype=jnp.int32), mode="drop", unique_indices=True)
+    todo = todo.at[slots].set(jnp.arange(batch, dtype=jnp.int32), mode="drop")
 
     def body(carry: tuple[Out, Array]) -> tuple[Out, Array]:
         current, start = carry
         rows = lax.dynamic_slice(todo, (start,), (block,))
         picked = jax.tree.map(lambda x: jnp.take(x, rows, axis=0, mode="clip"), (current, ins))
         new = kernel(*picked)
-        put = lambda old, rows_of: old.at[rows].set(  # noqa: E731
-            rows_of, mode="drop", unique_indices=True, indices_are_sorted=True
-        )
+        put = lambda old, rows_of: old.at[rows].set(rows_of, mode="drop", indices_are_sorted=True)
         return jax.tree.map(put, current, new), start + block
 
     return lax.while_loop(lambda carry: carry[1] < rank[-1], body, (out, jnp.int32(0)))[0]
@@ -74,7 +72,7 @@ def staged(executor: str, always: Bool[Array, ""], kernel: Callable[..., Out], *
         return kernel(*args)
     shapes = jax.eval_shape(kernel, *args)
     # Never taken; made from the predicate, so that shard_map sees both branches vary over the same devices.
-    zeros = lambda *_: jax.tree.map(lambda x: jnp.full(x.shape, always.astype(x.dtype)), shapes)  # noqa: E731
+    zeros = lambda *_: jax.tree.map(lambda x: jnp.full(x.shape, always.astype(x.dtype)), shapes)
     return lax.cond(always, kernel, zeros, *args)
 
 

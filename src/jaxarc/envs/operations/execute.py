@@ -66,7 +66,7 @@ def batch_kernel(plan: Plan) -> Callable[[Canvas, Command, PairTable], Edit]:
 
     @kernel.def_vmap
     def fold(size: int, is_batched: Any, canvas: Canvas, command: Command, pairs: PairTable) -> tuple[Edit, Any]:
-        lead = lambda x, batched: x if batched else jnp.broadcast_to(x, (size, *x.shape))  # noqa: E731
+        lead = lambda x, batched: x if batched else jnp.broadcast_to(x, (size, *x.shape))
         canvas, command = jax.tree.map(lead, (canvas, command), (is_batched[0], is_batched[1]))
         row = command.row
         if any(jax.tree.leaves(is_batched[2])):  # one table per environment: stack them into one
@@ -135,7 +135,7 @@ def _flood(
 ) -> Int8[Array, "B HW"]:
     need = _among(operation, c.FLOOD_FILL, c.MOVE_UP - 1) & use.is_single
     box = use.effective.box
-    kernel = lambda grid, ins: flood_fill(grid, ins[0], ins[1], ins[2], plan.shape)  # noqa: E731
+    kernel = lambda grid, ins: flood_fill(grid, ins[0], ins[1], ins[2], plan.shape)
     row, column = jnp.where(need, box.top, 0), jnp.where(need, box.left, 0)
     return update_rows(plan.executor, need, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
 
@@ -167,7 +167,7 @@ def _copy(
     plan: Plan,
 ) -> Int8[Array, "B HW"]:
     need = ((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty
-    kernel = lambda _, ins: copy_to_origin(ins[0], ins[1], plan.shape, plan.executor)  # noqa: E731
+    kernel = lambda _, ins: copy_to_origin(ins[0], ins[1], plan.shape, plan.executor)
     return update_rows(plan.executor, need, kernel, clipboard, (grid, use.chosen), COPY_DIVISOR)
 
 

@@ -76,7 +76,7 @@ def remembered_selection(
 
 
 def _moved_box(box: Box, operation: Int32[Array, " B"]) -> Box:
-    moved = lambda code: (~box.is_empty & (operation == code)).astype(jnp.int32)  # noqa: E731
+    moved = lambda code: (~box.is_empty & (operation == code)).astype(jnp.int32)
     down = moved(c.MOVE_DOWN) - moved(c.MOVE_UP)
     across = moved(c.MOVE_RIGHT) - moved(c.MOVE_LEFT)
     return Box(box.top + down, box.left + across, box.bottom + down, box.right + across)
@@ -95,7 +95,7 @@ def _packed(
 
     def kernel(_: Array, ins: tuple[Array, ...]) -> Array:
         cells, operation, height, width = ins
-        move = lambda cells: _moved_cells(cells, operation, shape) & active_area(height, width, shape)  # noqa: E731
+        move = lambda cells: _moved_cells(cells, operation, shape) & active_area(height, width, shape)
         return pack_cells(staged(executor, jnp.any(operation < c.NUM_OPERATIONS), move, cells))
 
     moves = (operation >= c.MOVE_UP) & (operation <= c.MOVE_RIGHT)
@@ -104,8 +104,8 @@ def _packed(
 
 def _moved_cells(cells: Bool[Array, "B HW"], operation: Int32[Array, " B"], shape: GridShape) -> Bool[Array, "B HW"]:
     width, columns = shape[1], cell_columns(shape)[None]
-    ahead = lambda steps: jnp.pad(cells[:, steps:], ((0, 0), (0, steps)))  # noqa: E731
-    behind = lambda steps: jnp.pad(cells[:, :-steps], ((0, 0), (steps, 0)))  # noqa: E731
+    ahead = lambda steps: jnp.pad(cells[:, steps:], ((0, 0), (0, steps)))
+    behind = lambda steps: jnp.pad(cells[:, :-steps], ((0, 0), (steps, 0)))
     shifted = {
         c.MOVE_UP: ahead(width),
         c.MOVE_DOWN: behind(width),

@@ -66,7 +66,7 @@ def gather_cells(
 
     The gather is a stage of its own: fused with what makes its operands, it would run cell by cell.
     """
-    wide = lambda x: x.astype(jnp.int16)[:, None]  # noqa: E731
+    wide = lambda x: x.astype(jnp.int16)[:, None]
     rows, columns = cell_rows(shape)[None].astype("int16"), cell_columns(shape)[None].astype("int16")
     index = wide(source_map.i) * rows + wide(source_map.j) * columns + wide(source_map.k)
 
