@@ -12,14 +12,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs.operations.bits import num_bytes, pack_cells, unpack_cells
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
-TRAILING_FIELDS = 4  # operation, timestamp, pair index, valid
 STORED_FIELDS = 3  # operation, pair index, valid
-
-
-def get_action_record_fields(selection_format: str, grid_shape: tuple[int, int]) -> int:
-    """Numbers in one record as :func:`unpack_history` shows it: 6, 8, or ``H * W + 4``."""
-    height, width = grid_shape
-    return {"point": 2, "bbox": 4, "mask": height * width}[selection_format] + TRAILING_FIELDS
 
 
 def empty_history(config: JaxArcConfig) -> UInt8[Array, "capacity bytes"] | None:

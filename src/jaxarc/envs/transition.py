@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int32
+from jaxtyping import Array, Bool, Float32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import Canvas, Command
+from jaxarc.envs.canvas import Command
 from jaxarc.envs.command import check_action
 from jaxarc.envs.ending import decide_ending
 from jaxarc.envs.history import append_record
@@ -46,10 +46,11 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     command = Command(operation, checked.selection, source.first_row + pair_index)
     plan = Plan(config.grid_shape, choose_executor(config.environment.executor), config.legal_operations)
     canvas, matches = execute(state.canvas, command, source.table, plan)
-    score = _score(canvas, matches)
+    union = count_union(canvas.sizes[:4])
+    score = similarity(matches, union)
 
     submitted = operation == c.SUBMIT
-    right = submitted & (matches == count_union(canvas.sizes[:4]))
+    right = submitted & (matches == union)
     bit = jnp.int32(1) << (pair_index if config.switches_pairs else jnp.int32(0))
     solved = state.solved_pairs | jnp.where(right, bit, 0)
     goal = all_pairs(source.count) if config.switches_pairs else jnp.int32(1)
@@ -126,7 +127,3 @@ def choose_executor(wanted: str) -> str:
     if wanted != "auto":
         return wanted
     return "compact" if jax.default_backend() == "cpu" else "dense"
-
-
-def _score(canvas: Canvas, matches: Int32[Array, ""]) -> Float32[Array, ""]:
-    return similarity(matches, count_union(canvas.sizes[:4]))

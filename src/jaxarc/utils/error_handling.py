@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int32
+from jaxtyping import Array, Int32
 
 ErrorMode = Literal["default", "raise", "nan", "breakpoint", "off"]
 ERROR_MODES: tuple[ErrorMode, ...] = ("default", "raise", "nan", "breakpoint", "off")
@@ -124,11 +124,6 @@ class JAXErrorHandler:
                 f"{state.working_grid.shape}"
             )
         return _validate_state(state, JAXErrorHandler._mode)
-
-    @staticmethod
-    def enforce(tree: Checked, failed: Bool[Array, "*B"], message: str) -> Checked:
-        """Return the tree, raising with ``message`` where any entry of ``failed`` is true at run time."""
-        return eqx.error_if(tree, failed, message, on_error=JAXErrorHandler._mode)
 
     @staticmethod
     def set_error_mode(mode: ErrorMode) -> None:
