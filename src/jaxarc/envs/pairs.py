@@ -72,7 +72,9 @@ def choose_pair(
     first_unsolved = lax.population_count(lowest - 1)
     step = is_next.astype(jnp.int32) - is_previous.astype(jnp.int32)
     exists = ~is_first | (unsolved != 0)
-    chosen = jnp.where(is_first & exists, first_unsolved, (pair_index + step) % count)
+    beside = pair_index + step
+    beside = jnp.where(beside < 0, count - 1, jnp.where(beside >= count, 0, beside))
+    chosen = jnp.where(is_first & exists, first_unsolved, beside)
     return jnp.where(is_next | is_previous | is_first, chosen, pair_index), exists
 
 

@@ -1,6 +1,7 @@
 """What actions and observations are made of: spaces to sample from and to check against."""
 
 import abc
+import math
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +13,7 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.operations.bits import num_bytes, unpack_cells
-from jaxarc.envs.prng import below
+from jaxarc.envs.prng import as_typed_key, digits, random_words
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
 
@@ -53,11 +54,12 @@ class Choice(Space):
     values: tuple[int, ...] = eqx.field(static=True)
 
     def sample(self, key: Key[Array, ""]) -> Array:
-        return self.at(jax.random.bits(key, (), jnp.uint32))
+        (place,) = digits(random_words(as_typed_key(key), 1)[0], [len(self.values)])
+        return self.at(place)
 
-    def at(self, word: UInt32[Array, ""]) -> Int32[Array, ""]:
-        """Turn a random word into a value."""
-        return jnp.asarray(self.values, jnp.int32)[below(word, jnp.int32(len(self.values)))]
+    def at(self, place: Int32[Array, ""]) -> Int32[Array, ""]:
+        """Return the value at a place of the list."""
+        return jnp.asarray(self.values, jnp.int32)[place]
 
     def contains(self, value: Any) -> Bool[Array, ""]:
         if not isinstance(value, jax.Array | np.ndarray) or value.shape != () or value.dtype != np.int32:
@@ -89,14 +91,17 @@ class ActionSpace(Space):
 
     def sample(self, key: Key[Array, ""]) -> StructuredAction:
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""
+        key, count, (height, width) = as_typed_key(key), len(self.operation.values), self.grid_shape
         if self.selection_format == "mask":
-            key_operation, key_cells = jax.random.split(key)
-            return MaskAction(self.operation.sample(key_operation), _random_cells(key_cells, self.grid_shape))
-        limits = self.grid_shape * (1 if self.selection_format == "point" else 2)
-        words = jax.random.bits(key, (1 + len(limits),), jnp.uint32)  # one call of the generator for everything
-        corners = [below(words[1 + i], jnp.int32(limit)) for i, limit in enumerate(limits)]
-        kind = PointAction if self.selection_format == "point" else BboxAction
-        return kind(self.operation.at(words[0]), *corners)
+            words = random_words(key, 1 + -(-height * width // 32))
+            (place,) = digits(words[0], [count])
+            return MaskAction(self.operation.at(place), _random_cells(words[1:], self.grid_shape))
+        words = random_words(key, 2)
+        place, *corner = digits(words[0], [count, height, width])
+        operation = self.operation.at(place)
+        if self.selection_format == "point":
+            return PointAction(operation, *corner)
+        return BboxAction(operation, *corner, *digits(words[1], [height, width]))
 
     def contains(self, value: Any) -> Bool[Array, ""]:
         fields = {
@@ -116,11 +121,9 @@ class ActionSpace(Space):
         return jnp.all(jnp.stack(checks))
 
 
-def _random_cells(key: Key[Array, ""], grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
-    """Each cell with chance 1/2: the bits of as few random bytes as it takes."""
-    height, width = grid_shape
-    cells = height * width
-    words = jax.random.bits(key, (-(-cells // 32),), jnp.uint32)
+def _random_cells(words: UInt32[Array, " words"], grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
+    """Each cell with chance 1/2: the bits of the words."""
+    cells = math.prod(grid_shape)
     packed = jnp.concatenate([(words >> jnp.uint32(8 * i)).astype(jnp.uint8) for i in range(4)])
     return unpack_cells(packed[: num_bytes(cells)], cells).reshape(grid_shape)
 

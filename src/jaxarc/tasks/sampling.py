@@ -31,7 +31,7 @@ def task_at(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Ar
     """
     steps = cumulative_weights(weights)
     threshold = fraction.astype(weights.dtype) * steps[-1]
-    method = "compare_all" if weights.shape[0] <= FEW_TASKS else "scan"
+    method = "scan_unrolled"
     drawn = jnp.searchsorted(steps, threshold, side="right", method=method)
     last_positive = jnp.searchsorted(steps, steps[-1], side="left")
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)

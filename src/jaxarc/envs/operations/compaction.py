@@ -4,59 +4,94 @@ On a CPU most families of operations are rare in a batch, so the rows that need 
 an accelerator every row is computed and the result is selected. Both give the same bits.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+import functools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, PyTree
+from jaxtyping import Array, Bool, Int32, PyTree
 
 Out = TypeVar("Out", bound=PyTree[Array])
 SMALLEST_BLOCK = 16
+WIDE_ROW = 64  # elements from which on a row is put back by a gather, which skips the rows not meant, not by a scatter
+
+
+class Blocks(NamedTuple):
+    """The rows of a batch that need a kernel, in the order in which blocks take them."""
+
+    need: Bool[Array, " B"]
+    rank: Int32[Array, " B"]  # how many rows up to this one need it
+    order: Int32[Array, " 2B"]  # the rows that need any kernel, kernel by kernel; B behind the last
+    first: Int32[Array, ""]  # where this kernel's rows begin in the order
+
+    @property
+    def count(self) -> Int32[Array, ""]:
+        return self.rank[-1]
+
+
+def assign_blocks(needs: Sequence[Bool[Array, " B"]]) -> list[Blocks]:
+    """Line up the rows that need a kernel; of several kernels, a row needs at most one."""
+    batch = needs[0].shape[0]
+    ranks = _running_sums(jnp.stack(needs).astype(jnp.int32))
+    place, first, firsts = jnp.full((batch,), 2 * batch, jnp.int32), jnp.int32(0), []
+    for need, rank in zip(needs, ranks, strict=True):
+        place = jnp.where(need, first + rank - 1, place)
+        firsts.append(first)
+        first = first + rank[-1]
+    order = jnp.full((2 * batch,), batch, jnp.int32)
+    order = order.at[place].set(jnp.arange(batch, dtype=jnp.int32), mode="drop")
+    return [Blocks(need, rank, order, first) for need, rank, first in zip(needs, ranks, firsts, strict=True)]
 
 
 def update_rows(
     executor: str,
-    need: Bool[Array, " B"],
+    blocks: Blocks | Bool[Array, " B"],
     kernel: Callable[[Out, PyTree[Array]], Out],
     out: Out,
     ins: PyTree[Array],
     divisor: int,
 ) -> Out:
-    """Return ``out`` with ``kernel(out, ins)`` in the rows that ``need`` it, and the other rows as they were.
+    """Return ``out`` with ``kernel(out, ins)`` in the rows that need it, and the other rows as they were.
 
     Args:
         executor: ``"compact"`` (blocks of ``B / divisor`` rows, as many as needed) or ``"dense"`` (every row).
-        need: which rows to update.
+        blocks: which rows to update; lined up by :func:`assign_blocks`, or still to be.
         kernel: batch-native function of the rows of ``out`` and ``ins``.
         out: arrays with a leading axis B, of the same structure as the kernel's result.
         ins: arrays with a leading axis B that the kernel only reads.
         divisor: about the share of rows that usually need the kernel.
     """
-    if executor == "dense":
-        return jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
+    need = blocks.need if isinstance(blocks, Blocks) else blocks
     batch = need.shape[0]
-    if batch == 1:
-        # The select is always true here; it makes the branches of one type under shard_map.
-        update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
+    update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
+    if executor == "dense":
+        return update(out, ins)
+    if batch == 1:  # the select is always true here; it makes the branches of one type under shard_map
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
-    block = min(batch, max(batch // divisor, SMALLEST_BLOCK))
-    rank = jnp.cumsum(need, dtype=jnp.int32)
-    nowhere = jnp.int32(batch + block)
-    slots = jnp.where(need, rank - 1, nowhere)
-    todo = jnp.full((batch + block,), batch, jnp.int32)
-    todo = todo.at[slots].set(jnp.arange(batch, dtype=jnp.int32), mode="drop")
+    if not isinstance(blocks, Blocks):
+        (blocks,) = assign_blocks([need])
+    _, rank, order, first = blocks
+    size = min(batch, max(batch // divisor, SMALLEST_BLOCK))
 
     def body(carry: tuple[Out, Array]) -> tuple[Out, Array]:
         current, start = carry
-        rows = lax.dynamic_slice(todo, (start,), (block,))
+        rows = lax.dynamic_slice(order, (first + start,), (size,))
         picked = jax.tree.map(lambda x: jnp.take(x, rows, axis=0, mode="clip"), (current, ins))
-        new = kernel(*picked)
-        put = lambda old, rows_of: old.at[rows].set(rows_of, mode="drop", indices_are_sorted=True)
-        return jax.tree.map(put, current, new), start + block
+        new = staged(executor, start < blocks.count, kernel, *picked)
+        place = rank - 1 - start
+        here = need & (place >= 0) & (place < size)
+        taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < blocks.count, rows, batch)
 
-    return lax.while_loop(lambda carry: carry[1] < rank[-1], body, (out, jnp.int32(0)))[0]
+        def put(old: Array, new: Array) -> Array:
+            if old[0].size < WIDE_ROW:
+                return old.at[taken].set(new, mode="drop")
+            return _select(here, jnp.take(new, place, axis=0, mode="clip"), old)
+
+        return jax.tree.map(put, current, new), start + size
+
+    return lax.while_loop(lambda carry: carry[1] < blocks.count, body, (out, jnp.int32(0)))[0]
 
 
 def staged(executor: str, always: Bool[Array, ""], kernel: Callable[..., Out], *args: PyTree[Array]) -> Out:
@@ -76,5 +111,17 @@ def staged(executor: str, always: Bool[Array, ""], kernel: Callable[..., Out], *
     return lax.cond(always, kernel, zeros, *args)
 
 
+def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
+    """Sums up to and including each entry, by doubling: ``jnp.cumsum`` takes five times as long on a CPU."""
+    always, step = jnp.all(numbers >= 0), 1
+    add = lambda sums, step: sums + jnp.pad(sums[:, :-step], ((0, 0), (step, 0)))
+    while step < numbers.shape[1]:
+        numbers = staged("compact", always, functools.partial(add, step=step), numbers)
+        step *= 2
+    return numbers
+
+
 def _select(need: Bool[Array, " B"], new: Array, old: Array) -> Array:
-    return jnp.where(need.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+    """Choose row by row; rows are flat, because XLA's CPU backend is slow on more axes."""
+    flat = lambda x: x.reshape(x.shape[0], -1)
+    return jnp.where(need[:, None], flat(new), flat(old)).reshape(old.shape)

@@ -13,17 +13,24 @@ from jaxtyping import Array, Bool, Int8, Int32
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT, HEIGHT, TARGET_HEIGHT, WIDTH, Canvas, Command, PairTable
-from jaxarc.envs.operations.compaction import staged, update_rows
+from jaxarc.envs.operations.compaction import Blocks, assign_blocks, staged, update_rows
 from jaxarc.envs.operations.flood import flood_fill
-from jaxarc.envs.operations.geometry import GridShape, active_area, grid_size, inside, per_cell
+from jaxarc.envs.operations.geometry import Box, GridShape, active_area, grid_size, inside
 from jaxarc.envs.operations.selection import UsedSelection, remembered_selection, used_selection
-from jaxarc.envs.operations.transform import copy_to_origin, transform
+from jaxarc.envs.operations.transform import shift_cells, turn_box
 from jaxarc.envs.similarity import count_matches
 
 Loadable = tuple[Array, Array, Array, Array]  # grid, target, clipboard, sizes
 Edit = tuple[Canvas, Int32[Array, "*B"]]
 # Blocks of the compact executor hold one row in so many: about half of the rows that usually need the family.
-FLOOD_DIVISOR, TRANSFORM_DIVISOR, COPY_DIVISOR, LOAD_DIVISOR = 16, 32, 16, 16
+FLOOD_DIVISOR, SHIFT_DIVISOR, TURN_DIVISOR, LOAD_DIVISOR = 64, 5, 7, 16
+_FAMILIES = {  # first and last operation that can need it; copy and cut, 28 and 30, shift like 20..23 and 29 do
+    "flood": (c.FLOOD_FILL, c.MOVE_UP - 1),
+    "shift": (c.MOVE_UP, c.CUT),
+    "turn": (c.ROTATE_CLOCKWISE, c.FLIP_UP_DOWN),
+    "copy_input": (c.COPY_INPUT, c.COPY_INPUT),
+    "change_pair": (c.NEXT_DEMO_PAIR, c.NUM_OPERATIONS),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,35 +90,42 @@ def batch_kernel(plan: Plan) -> Callable[[Canvas, Command, PairTable], Edit]:
 
 def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan) -> Edit:
     """Apply one command to each canvas of a batch; see :func:`execute`."""
-    operation, shape, grid, clipboard, target = (
-        command.operation,
-        plan.shape,
-        canvas.grid,
-        canvas.clipboard,
-        canvas.target,
-    )
+    operation, shape, executor = command.operation, plan.shape, plan.executor
     use = used_selection(canvas, command, shape)
+    grid, clipboard, target = canvas.grid, canvas.clipboard, canvas.target
     sizes = _new_sizes(canvas.sizes, operation, use)
-    if plan.has(c.FLOOD_FILL, c.MOVE_UP - 1):
-        grid = _flood(grid, operation, use, plan)
-    if plan.has(c.MOVE_UP, c.FLIP_UP_DOWN) or plan.has(c.PASTE, c.PASTE):
-        grid = _transform(grid, canvas, operation, use, plan)
-    if plan.has(c.COPY, c.COPY) or plan.has(c.CUT, c.CUT):
-        clipboard = _copy(clipboard, grid, operation, use, plan)
-    if plan.has(c.COPY_INPUT, c.COPY_INPUT):
-        grid, sizes = _copy_input((grid, sizes), operation, command.row, pairs, plan)
-    if plan.has(c.NEXT_DEMO_PAIR, c.NUM_OPERATIONS):
-        grid, target, clipboard, sizes = _change_pair(
-            (grid, target, clipboard, sizes), operation, command.row, pairs, plan
-        )
+    needs = {name: need for name, need in _needs(operation, use).items() if plan.has(*_FAMILIES[name])}
+    blocks = dict(zip(needs, assign_blocks(list(needs.values())), strict=True)) if needs else {}
+    if "flood" in blocks:
+        grid = _flood(grid, operation, use, blocks["flood"], plan)
+    if "shift" in blocks:
+        grid, clipboard = _shift((grid, clipboard), canvas.sizes, operation, use, blocks["shift"], plan)
+    if "turn" in blocks:
+        grid = _turn(grid, canvas.sizes, operation, use, blocks["turn"], plan)
+    if "copy_input" in blocks:
+        grid, sizes = _copy_input((grid, sizes), command.row, pairs, blocks["copy_input"], plan)
+    if "change_pair" in blocks:
+        out = (grid, target, clipboard, sizes)
+        grid, target, clipboard, sizes = _change_pair(out, command.row, pairs, blocks["change_pair"], plan)
     always = jnp.any(operation < c.NUM_OPERATIONS)
-    write = functools.partial(_write, shape)
-    grid = staged(plan.executor, always, write, grid, operation, use, sizes[:, HEIGHT], sizes[:, WIDTH])
-    matches = staged(plan.executor, always, count_matches, grid, target)
+    grid = _write(grid, operation, use, sizes, plan)
+    matches = count_matches(grid, target, functools.partial(staged, executor, always))
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
     applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
-    selection = remembered_selection(canvas, operation, applied, use.chosen, height, width, shape, plan.executor)
+    selection = remembered_selection(canvas, operation, applied, use.chosen, height, width, shape, executor)
     return Canvas(grid, clipboard, target, selection, sizes), matches
+
+
+def _needs(operation: Int32[Array, " B"], use: UsedSelection) -> dict[str, Bool[Array, " B"]]:
+    """Which environments need which family; each needs one at most."""
+    pastes_or_copies = (operation == c.PASTE) | (operation == c.COPY) | (operation == c.CUT)
+    return {
+        "flood": _among(operation, c.FLOOD_FILL, c.MOVE_UP - 1) & use.is_single,
+        "shift": _among(operation, c.MOVE_UP, c.MOVE_RIGHT) | (pastes_or_copies & ~use.is_empty),
+        "turn": _among(operation, c.ROTATE_CLOCKWISE, c.FLIP_UP_DOWN),
+        "copy_input": operation == c.COPY_INPUT,
+        "change_pair": operation > c.SUBMIT,
+    }
 
 
 def _among(operation: Int32[Array, " B"], first: int, last: int) -> Bool[Array, " B"]:
@@ -131,48 +145,52 @@ def _is_applied(
 
 
 def _flood(
-    grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, plan: Plan
+    grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, blocks: Blocks, plan: Plan
 ) -> Int8[Array, "B HW"]:
-    need = _among(operation, c.FLOOD_FILL, c.MOVE_UP - 1) & use.is_single
     box = use.effective.box
-    kernel = lambda grid, ins: flood_fill(grid, ins[0], ins[1], ins[2], plan.shape)
-    row, column = jnp.where(need, box.top, 0), jnp.where(need, box.left, 0)
-    return update_rows(plan.executor, need, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
+    kernel = lambda grid, ins: flood_fill(grid, *ins, plan.shape, plan.executor)
+    row, column = jnp.where(blocks.need, box.top, 0), jnp.where(blocks.need, box.left, 0)
+    return update_rows(plan.executor, blocks, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
 
 
-def _transform(
-    grid: Int8[Array, "B HW"],
-    canvas: Canvas,
+def _shift(
+    out: tuple[Array, Array],
+    sizes: Int8[Array, "B 6"],
     operation: Int32[Array, " B"],
     use: UsedSelection,
+    blocks: Blocks,
     plan: Plan,
-) -> Int8[Array, "B HW"]:
-    pastes = (operation == c.PASTE) & ~use.is_empty
-    need = _among(operation, c.MOVE_UP, c.FLIP_UP_DOWN) | pastes
+) -> tuple[Array, Array]:
+    """Move, paste, copy and cut; ``out`` is grid and clipboard."""
 
-    def kernel(grid: Array, ins: tuple[Any, ...]) -> Array:
-        clipboard, operation, selection, sizes = ins
+    def kernel(out: tuple[Array, Array], ins: tuple[Any, ...]) -> tuple[Array, Array]:
+        (grid, clipboard), (operation, selection, sizes) = out, ins
         active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
-        return transform(grid, clipboard, operation, selection, active, plan.shape, plan.executor)
+        result = shift_cells(grid, clipboard, operation, selection, active, plan.shape, plan.executor)
+        copies = ((operation == c.COPY) | (operation == c.CUT))[:, None]
+        return jnp.where(copies, grid, result), jnp.where(copies, result, clipboard)
 
-    ins = (canvas.clipboard, operation, use.effective, canvas.sizes)
-    return update_rows(plan.executor, need, kernel, grid, ins, TRANSFORM_DIVISOR)
+    return update_rows(plan.executor, blocks, kernel, out, (operation, use.effective, sizes), SHIFT_DIVISOR)
 
 
-def _copy(
-    clipboard: Int8[Array, "B HW"],
+def _turn(
     grid: Int8[Array, "B HW"],
+    sizes: Int8[Array, "B 6"],
     operation: Int32[Array, " B"],
     use: UsedSelection,
+    blocks: Blocks,
     plan: Plan,
 ) -> Int8[Array, "B HW"]:
-    need = ((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty
-    kernel = lambda _, ins: copy_to_origin(ins[0], ins[1], plan.shape, plan.executor)
-    return update_rows(plan.executor, need, kernel, clipboard, (grid, use.chosen), COPY_DIVISOR)
+    def kernel(grid: Array, ins: tuple[Any, ...]) -> Array:
+        operation, box, sizes = ins
+        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
+        return turn_box(grid, operation, box, active, plan.shape, plan.executor)
+
+    return update_rows(plan.executor, blocks, kernel, grid, (operation, use.effective.box, sizes), TURN_DIVISOR)
 
 
 def _copy_input(
-    out: tuple[Array, Array], operation: Int32[Array, " B"], row: Int32[Array, " B"], pairs: PairTable, plan: Plan
+    out: tuple[Array, Array], row: Int32[Array, " B"], pairs: PairTable, blocks: Blocks, plan: Plan
 ) -> tuple[Array, Array]:
     """Make grid and active area those of the pair's input; ``out`` is grid and sizes."""
 
@@ -181,11 +199,11 @@ def _copy_input(
         active = jnp.stack(grid_size(grid, plan.shape), axis=1)
         return grid, jnp.concatenate([active, out[1][:, TARGET_HEIGHT:]], axis=1)
 
-    return update_rows(plan.executor, operation == c.COPY_INPUT, kernel, out, row, LOAD_DIVISOR)
+    return update_rows(plan.executor, blocks, kernel, out, row, LOAD_DIVISOR)
 
 
 def _change_pair(
-    out: Loadable, operation: Int32[Array, " B"], row: Int32[Array, " B"], pairs: PairTable, plan: Plan
+    out: Loadable, row: Int32[Array, " B"], pairs: PairTable, blocks: Blocks, plan: Plan
 ) -> Loadable:
     """Start on the pair in ``row``: its input as grid, its output as target, nothing on the clipboard."""
 
@@ -195,7 +213,7 @@ def _change_pair(
         sizes = jnp.stack([*grid_size(grid, plan.shape), *grid_size(target, plan.shape), nothing, nothing], axis=1)
         return grid, target, jnp.full_like(out[2], PADDING), sizes
 
-    return update_rows(plan.executor, operation > c.SUBMIT, kernel, out, row, LOAD_DIVISOR)
+    return update_rows(plan.executor, blocks, kernel, out, row, LOAD_DIVISOR)
 
 
 def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: UsedSelection) -> Int8[Array, "B 6"]:
@@ -211,20 +229,22 @@ def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: Us
 
 
 def _write(
-    shape: GridShape,
-    grid: Int8[Array, "B HW"],
-    operation: Int32[Array, " B"],
-    use: UsedSelection,
-    height: Int8[Array, " B"],
-    width: Int8[Array, " B"],
+    grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, sizes: Int8[Array, "B 6"], plan: Plan
 ) -> Int8[Array, "B HW"]:
-    """Fill, cut, clear and the edge of a resized grid: one masked write for every environment."""
-    leave = jnp.int32(-2)
-    fills = _among(operation, c.FILL, c.FLOOD_FILL - 1) & ~use.is_empty
-    erases = ((operation == c.CUT) & ~use.is_empty) | (operation == c.CLEAR)
-    color = per_cell(jnp.where(fills, operation, jnp.where(erases, 0, leave)))
-    selection = use.effective
-    cells = inside(selection.box, shape) if selection.cells is None else selection.cells
-    painted = jnp.where(cells & (color >= 0), color, grid)
-    active = active_area(height, width, shape)
-    return jnp.where(active, jnp.maximum(painted, jnp.int8(0)), jnp.int8(PADDING))
+    """Fill, cut, clear and the edge of a resized grid: one masked write, in place, of the grids that change."""
+    always = jnp.any(operation < c.NUM_OPERATIONS)
+
+    def prepare(operation: Array, box: Box, is_empty: Array) -> tuple[Array, Array, Box]:
+        fills = _among(operation, c.FILL, c.FLOOD_FILL - 1) & ~is_empty
+        erases = ((operation == c.CUT) & ~is_empty) | (operation == c.CLEAR)
+        resizes = (operation == c.RESIZE) & ~is_empty
+        color = jnp.where(fills, operation, jnp.where(erases, 0, -2))
+        return fills | erases | resizes, color.astype(jnp.int8), box
+
+    # A stage of its own: as a part of the write it would be repeated for each cell.
+    writes, color, box = staged(plan.executor, always, prepare, operation, use.effective.box, use.is_empty)
+    cells = inside(box, plan.shape) if use.effective.cells is None else use.effective.cells
+    painted = jnp.where(cells & (color >= 0)[:, None], color[:, None], grid)
+    active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
+    new = jnp.where(active, jnp.maximum(painted, jnp.int8(0)), jnp.int8(PADDING))
+    return jnp.where(writes[:, None], new, grid)

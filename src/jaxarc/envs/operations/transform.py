@@ -1,12 +1,12 @@
-"""Move, rotate, flip, paste and copy: one gather whose source index is affine in row and column.
+"""Move, rotate, flip, paste and copy: each fills a destination rectangle from source cells.
 
-Each of them fills a destination rectangle from source cells ``i * row + j * column + k``. Source cells that do not take
-part are marked as padding beforehand, so a gathered padding value means: leave this cell.
+Moves, paste and copy keep the order of the cells: on a flat grid that is one shift of everything, which XLA's CPU
+backend does four times as fast as it gathers cells one by one. Rotations and flips are that gather.
 """
 
-from typing import NamedTuple
-
+import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Int8, Int16, Int32
 
 from jaxarc import constants as c
@@ -15,15 +15,7 @@ from jaxarc.envs.operations.compaction import staged
 from jaxarc.envs.operations.geometry import Box, GridShape, Selection, cell_columns, cell_rows, inside, per_cell
 
 
-class Affine(NamedTuple):
-    """Source index of cell (row, column): ``i * row + j * column + k``."""
-
-    i: Int32[Array, " B"]
-    j: Int32[Array, " B"]
-    k: Int32[Array, " B"]
-
-
-def transform(
+def shift_cells(
     grid: Int8[Array, "B HW"],
     clipboard: Int8[Array, "B HW"],
     operation: Int32[Array, " B"],
@@ -32,95 +24,77 @@ def transform(
     shape: GridShape,
     executor: str,
 ) -> Int8[Array, "B HW"]:
-    """Apply operations 20..27 and 29; the selection is not empty."""
-    source_map, destination = _plan(operation, selection.box, shape)
-    moves = per_cell(operation) <= c.MOVE_RIGHT
-    pastes = per_cell(operation) == c.PASTE
-    in_box = inside(selection.box, shape)
-    taken = in_box if selection.cells is None else jnp.where(moves, selection.cells, in_box)
-    source = jnp.where(pastes, clipboard, jnp.where(taken, grid, jnp.int8(PADDING)))
-    gathered = gather_cells(source, source_map, shape, executor)
-    received = inside(destination, shape) & active & (gathered > PADDING)
-    vacated = taken & ~pastes
-    return jnp.where(received, gathered, jnp.where(vacated, jnp.int8(0), grid))
-
-
-def copy_to_origin(
-    grid: Int8[Array, "B HW"], selection: Selection, shape: GridShape, executor: str
-) -> Int8[Array, "B HW"]:
-    """The selected cells moved to the top-left corner; padding where nothing was selected."""
-    box = selection.box
+    """Apply operations 20..23 and 29 to the grid, or make the clipboard of 28 and 30; the selection is not empty."""
+    box, width = selection.box, shape[1]
+    pastes, copies = operation == c.PASTE, (operation == c.COPY) | (operation == c.CUT)
+    is_move = lambda code: (operation == code).astype(jnp.int32)
+    down = is_move(c.MOVE_DOWN) - is_move(c.MOVE_UP)
+    across = is_move(c.MOVE_RIGHT) - is_move(c.MOVE_LEFT)
+    corner = width * box.top + box.left
+    offset = jnp.where(pastes, -corner, jnp.where(copies, corner, -width * down - across))
+    always = jnp.any(operation < c.NUM_OPERATIONS)
     cells = inside(box, shape) if selection.cells is None else selection.cells
-    source = jnp.where(cells, grid, jnp.int8(PADDING))
-    one, row = jnp.ones_like(box.top), jnp.full_like(box.top, shape[1])
-    gathered = gather_cells(source, Affine(row, one, box.top * shape[1] + box.left), shape, executor)
-    zero = jnp.zeros_like(box.top)
-    extent = Box(zero, zero, box.bottom - box.top, box.right - box.left)
-    return jnp.where(inside(extent, shape), gathered, jnp.int8(PADDING))
+    from_clipboard = pastes[:, None]
+
+    def mark(grid: Array, clipboard: Array, cells: Array, from_clipboard: Array) -> Array:
+        return jnp.where(from_clipboard, clipboard, jnp.where(cells, grid, jnp.int8(PADDING)))
+
+    source = staged(executor, always, mark, grid, clipboard, cells, from_clipboard)
+    shifted = shift_flat(source, offset)
+    goal = Box(
+        jnp.where(copies, 0, box.top + down),
+        jnp.where(copies, 0, box.left + across),
+        jnp.where(pastes, shape[0] - 1, jnp.where(copies, box.bottom - box.top, box.bottom + down)),
+        jnp.where(pastes, shape[1] - 1, jnp.where(copies, box.right - box.left, box.right + across)),
+    )
+    received = inside(goal, shape) & (shifted > PADDING)
+    edits = jnp.where(received & active, shifted, jnp.where(cells & ~from_clipboard, jnp.int8(0), grid))
+    return jnp.where(copies[:, None], jnp.where(received, shifted, jnp.int8(PADDING)), edits)
 
 
-def gather_cells(
-    source: Int8[Array, "B HW"], source_map: Affine, shape: GridShape, executor: str
+def turn_box(
+    grid: Int8[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    box: Box,
+    active: Bool[Array, "B HW"],
+    shape: GridShape,
+    executor: str,
 ) -> Int8[Array, "B HW"]:
-    """Read each cell's source; an index outside the grid is clipped, and must not be used by the caller.
+    """Apply operations 24..27 to the cells of a box that is not empty: one gather, affine in row and column.
 
-    The gather is a stage of its own: fused with what makes its operands, it would run cell by cell.
+    The source of cell (r, c) is the flat cell ``i * r + j * c + k``.
     """
-    wide = lambda x: x.astype(jnp.int16)[:, None]
-    rows, columns = cell_rows(shape)[None].astype("int16"), cell_columns(shape)[None].astype("int16")
-    index = wide(source_map.i) * rows + wide(source_map.j) * columns + wide(source_map.k)
-
-    def gather(source: Int8[Array, "B HW"], index: Int16[Array, "B HW"]) -> Int8[Array, "B HW"]:
-        index = jnp.clip(index, 0, shape[0] * shape[1] - 1).astype(jnp.int32)
-        return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
-
-    always = jnp.any(source_map.k > -(2**15))
-    return staged(executor, always, gather, source, index)
-
-
-def _plan(operation: Int32[Array, " B"], box: Box, shape: GridShape) -> tuple[Affine, Box]:
-    """Where each cell comes from, and the rectangle that is filled."""
     top, left, bottom, right = box
     width = shape[1]
-    same = top * 0
-    identity = width + same
-    i = _pick(operation, identity, {c.ROTATE_CLOCKWISE: 1, c.ROTATE_COUNTERCLOCKWISE: -1, c.FLIP_UP_DOWN: -width})
-    j = _pick(
-        operation,
-        same + 1,
-        {c.ROTATE_CLOCKWISE: -width, c.ROTATE_COUNTERCLOCKWISE: width, c.FLIP_LEFT_RIGHT: -1},
+    clockwise, across = operation == c.ROTATE_CLOCKWISE, operation == c.FLIP_LEFT_RIGHT
+    rotates = clockwise | (operation == c.ROTATE_COUNTERCLOCKWISE)
+    sign = jnp.where(clockwise | across, 1, -1)
+    i = jnp.where(rotates, sign, sign * width)
+    j = jnp.where(rotates, -sign * width, -sign)
+    k = jnp.where(across, left + right, width * (top + bottom))
+    turned = jnp.where(clockwise, width * (bottom + left) + left - top, width * (top - left) + right + top)
+    k = jnp.where(rotates, turned, k)
+    cells = inside(box, shape)
+    always = jnp.any(operation < c.NUM_OPERATIONS)
+    wide = lambda x: x.astype(jnp.int16)[:, None]
+    rows, columns = cell_rows(shape)[None].astype("int16"), cell_columns(shape)[None].astype("int16")
+    index = wide(i) * rows + wide(j) * columns + wide(k)
+
+    def gather(source: Int8[Array, "B HW"], index: Int16[Array, "B HW"]) -> Int8[Array, "B HW"]:
+        index = jnp.clip(index, 0, shape[0] * shape[1] - 1).astype(jnp.int32)  # clipped ones are not used
+        return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
+
+    gathered = staged(executor, always, gather, grid, index)
+    goal = Box(
+        top, left, jnp.where(rotates, top + right - left, bottom), jnp.where(rotates, left + bottom - top, right)
     )
-    k = _pick(
-        operation,
-        same,
-        {
-            c.MOVE_UP: width,
-            c.MOVE_DOWN: -width,
-            c.MOVE_LEFT: 1,
-            c.MOVE_RIGHT: -1,
-            c.ROTATE_CLOCKWISE: width * (bottom + left) + left - top,
-            c.ROTATE_COUNTERCLOCKWISE: width * (top - left) + right + top,
-            c.FLIP_LEFT_RIGHT: left + right,
-            c.FLIP_UP_DOWN: width * (top + bottom),
-            c.PASTE: -(width * top + left),
-        },
-    )
-    turned = (operation == c.ROTATE_CLOCKWISE) | (operation == c.ROTATE_COUNTERCLOCKWISE)
-    down = _pick(operation, same, {c.MOVE_UP: -1, c.MOVE_DOWN: 1})
-    across = _pick(operation, same, {c.MOVE_LEFT: -1, c.MOVE_RIGHT: 1})
-    pasted = operation == c.PASTE
-    destination = Box(
-        top + down,
-        left + across,
-        jnp.where(pasted, shape[0] - 1, jnp.where(turned, top + right - left, bottom) + down),
-        jnp.where(pasted, shape[1] - 1, jnp.where(turned, left + bottom - top, right) + across),
-    )
-    return Affine(i, j, k), destination
+    received = inside(goal, shape) & active
+    return jnp.where(received, gathered, jnp.where(cells, jnp.int8(0), grid))
 
 
-def _pick(
-    operation: Int32[Array, " B"], default: Int32[Array, " B"], by_operation: dict[int, int | Int32[Array, " B"]]
-) -> Int32[Array, " B"]:
-    for code, value in by_operation.items():
-        default = jnp.where(operation == code, value, default)
-    return default
+def shift_flat(source: Int8[Array, "B HW"], offset: Int32[Array, " B"]) -> Int8[Array, "B HW"]:
+    """Cell ``p`` of each row becomes its cell ``p + offset``; beyond the row anything, which the caller must not use."""
+    batch, cells = source.shape
+    padded = jnp.pad(source.reshape(-1), (cells, cells), constant_values=PADDING)
+    starts = jnp.arange(1, batch + 1, dtype=jnp.int32) * cells + offset
+    return jax.vmap(lambda start: lax.dynamic_slice(padded, (start,), (cells,)))(starts)
