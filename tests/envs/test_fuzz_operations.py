@@ -10,7 +10,7 @@ from reference.canvas import apply_operation, similarity
 from reference.cases import Cases, random_cases
 
 from jaxarc.envs.canvas import Canvas, Command, PairTable
-from jaxarc.envs.operations.bits import pack_cells, unpack_cells
+from jaxarc.envs.operations.bits import pack_columns, unpack_columns
 from jaxarc.envs.operations.execute import Plan, execute_batch
 
 RESET_PAIR = 39
@@ -50,7 +50,7 @@ def _arrays(cases: Cases, as_boxes: bool):
     if as_boxes:
         selection, old = jnp.asarray(_bounds(cases.selection)), jnp.asarray(_bounds(cases.old_selection), jnp.int8)
     else:
-        selection, old = flat(cases.selection), pack_cells(flat(cases.old_selection))
+        selection, old = flat(cases.selection), pack_columns(flat(cases.old_selection), cases.grid.shape[1:])
     canvas = Canvas(
         flat(cases.grid), flat(cases.clipboard), flat(cases.target), old, jnp.asarray(sizes.astype(np.int8))
     )
@@ -78,9 +78,7 @@ def _mismatches(cases: Cases, shape, as_boxes, expected):
         if as_boxes:
             selected = _filled(canvas.selection.astype(np.int32), shape)
         else:
-            selected = np.asarray(unpack_cells(jnp.asarray(canvas.selection), shape[0] * shape[1])).reshape(
-                count, *shape
-            )
+            selected = np.asarray(unpack_columns(jnp.asarray(canvas.selection), shape)).reshape(count, *shape)
         sizes = canvas.sizes.astype(np.int32)
         union = np.maximum(sizes[:, 0], sizes[:, 2]) * np.maximum(sizes[:, 1], sizes[:, 3])
         parts = {

@@ -1,7 +1,7 @@
 """What operations edit: the canvas, the command that edits it, and the pairs it can load."""
 
 import equinox as eqx
-from jaxtyping import Array, Bool, Int8, Int32, UInt8
+from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 HEIGHT, WIDTH, TARGET_HEIGHT, TARGET_WIDTH, CLIPBOARD_HEIGHT, CLIPBOARD_WIDTH = range(6)
 
@@ -12,7 +12,7 @@ class Canvas(eqx.Module):
     grid: Int8[Array, "*B HW"]  # colors 0..9, -1 outside the active area
     clipboard: Int8[Array, "*B HW"]  # content at the origin, -1 where nothing is held
     target: Int8[Array, "*B HW"]  # the grid that a submit is compared with
-    selection: Int8[Array, "*B 4"] | UInt8[Array, "*B bytes"]  # last used: a box (top, left, bottom, right), or bits
+    selection: Int8[Array, "*B 4"] | UInt32[Array, "*B W"]  # last used: a box's bounds, or columns of bits
     sizes: Int8[Array, "*B 6"]  # height and width of the active area, of the target and of the clipboard's content
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Float32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
+from jaxarc.envs.boundary import compiled
 from jaxarc.envs.observations import observe, report
 from jaxarc.envs.pairs import pairs_of_buffer
 from jaxarc.envs.prng import fraction, split_for_episode
@@ -133,7 +134,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
         return report(state, jnp.zeros_like(state.terminated), params.config)
 
 
-@eqx.filter_jit
+@compiled()
 def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
     _require_params(params)
     keys = split_for_episode(key)
@@ -143,7 +144,7 @@ def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
     return state, observe(state, params.config)
 
 
-@eqx.filter_jit
+@compiled(checked=lambda step: step[2])
 def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
     _require_params(params)
     if not isinstance(state, ArcEnvState) or state.task_data is not None:

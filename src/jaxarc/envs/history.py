@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int32, UInt8
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.operations.bits import num_bytes, pack_cells, unpack_cells
+from jaxarc.envs.operations.bits import from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
 STORED_FIELDS = 3  # operation, pair index, valid
@@ -19,8 +19,7 @@ def empty_history(config: JaxArcConfig) -> UInt8[Array, "capacity bytes"] | None
     """Return room for the records of one episode, or None when the history is off."""
     if not config.history.history_enabled:
         return None
-    height, width = config.grid_shape
-    selection = {"point": 2, "bbox": 4, "mask": num_bytes(height * width)}[config.action.selection_format]
+    selection = {"point": 2, "bbox": 4, "mask": num_bytes(config.grid_shape)}[config.action.selection_format]
     return jnp.zeros((config.history_capacity, selection + STORED_FIELDS), jnp.uint8)
 
 
@@ -57,7 +56,7 @@ def unpack_history(
     capacity = history.shape[-2]
     selection, (operation, pair, valid) = history[..., :-STORED_FIELDS], jnp.moveaxis(history[..., -3:], -1, 0)
     if selection_format == "mask":
-        selection = unpack_cells(selection, grid_shape[0] * grid_shape[1])
+        selection = unpack_columns(from_bytes(selection, grid_shape), grid_shape)
     last = step_count[..., None] - 1
     slots = jnp.arange(capacity, dtype=jnp.int32)
     timestamp = last - (last - slots.reshape((1,) * (last.ndim - 1) + (-1,))) % capacity
@@ -78,4 +77,5 @@ def _selection_bytes(action: StructuredAction) -> UInt8[Array, " bytes"]:
         case BboxAction():
             return _bytes([action.r1, action.c1, action.r2, action.c2])
         case MaskAction():
-            return pack_cells(action.selection.reshape(-1))
+            shape = (action.selection.shape[-2], action.selection.shape[-1])
+            return to_bytes(pack_columns(action.selection.reshape(-1), shape), shape)

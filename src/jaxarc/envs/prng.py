@@ -55,11 +55,10 @@ def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count words"]
 
 
 def random_words(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
-    """Draw random words, two from each call of the generator."""
+    """Draw random words."""
     if jax.random.key_impl(key) != THREEFRY:
         return jax.random.bits(key, (count,), jnp.uint32)
-    calls = jnp.arange((count + 1) // 2, dtype=jnp.uint32)
-    return jnp.concatenate(threefry(jax.random.key_data(key), calls))[:count]
+    return threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32))[0]
 
 
 def threefry(key: UInt32[Array, " 2"], counter: UInt32[Array, " n"]) -> tuple[UInt32[Array, " n"], UInt32[Array, " n"]]:

@@ -1,19 +1,18 @@
 """How much a grid agrees with its target: the one definition that rewards, endings and scores read."""
 
 import functools
-from collections.abc import Callable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float32, Int8, Int32
 
 from jaxarc.constants import PADDING
+from jaxarc.envs.operations.compaction import Stage, call
 
-Stage = Callable[..., Array]  # calls a kernel so that XLA's CPU fusion does not repeat it in every consumer
 SLICES = (4, 9)  # cells are added up in int8, in slices: at most 36 a lane, far from overflow
 
 
 def count_matches(
-    grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"], stage: Stage = lambda kernel, *args: kernel(*args)
+    grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"], stage: Stage = call
 ) -> Int32[Array, "..."]:
     """Number of active cells where grid and target have the same color.
 

@@ -1,7 +1,8 @@
 """What actions and observations are made of: spaces to sample from and to check against."""
 
 import abc
-import math
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +13,9 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.envs.operations.bits import num_bytes, unpack_cells
+from jaxarc.envs.batching import batch_native, shares_nothing
+from jaxarc.envs.operations.bits import unpack_columns
+from jaxarc.envs.operations.compaction import choose_executor, staged
 from jaxarc.envs.prng import as_typed_key, digits, random_words
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
@@ -93,9 +96,10 @@ class ActionSpace(Space):
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""
         key, count, (height, width) = as_typed_key(key), len(self.operation.values), self.grid_shape
         if self.selection_format == "mask":
-            words = random_words(key, 1 + -(-height * width // 32))
+            words = random_words(key, 1 + width)
             (place,) = digits(words[0], [count])
-            return MaskAction(self.operation.at(place), _random_cells(words[1:], self.grid_shape))
+            cells = _unpack(self.grid_shape)(words[1:], ())
+            return MaskAction(self.operation.at(place), cells.reshape(self.grid_shape))
         words = random_words(key, 2)
         place, *corner = digits(words[0], [count, height, width])
         operation = self.operation.at(place)
@@ -121,11 +125,16 @@ class ActionSpace(Space):
         return jnp.all(jnp.stack(checks))
 
 
-def _random_cells(words: UInt32[Array, " words"], grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
-    """Each cell with chance 1/2: the bits of the words."""
-    cells = math.prod(grid_shape)
-    packed = jnp.concatenate([(words >> jnp.uint32(8 * i)).astype(jnp.uint8) for i in range(4)])
-    return unpack_cells(packed[: num_bytes(cells)], cells).reshape(grid_shape)
+@functools.cache
+def _unpack(shape: tuple[int, int]) -> Callable[[UInt32[Array, " W"], tuple[()]], Bool[Array, " HW"]]:
+    """Read cells from words of bits, for a whole batch at once: on a CPU that takes stages."""
+
+    def kernel(words: UInt32[Array, "B W"], _: tuple[()]) -> Bool[Array, "B HW"]:
+        # The other branch of a stage gives zeros, which is what words of zeros unpack to.
+        stage = functools.partial(staged, choose_executor("auto"), jnp.any(words != 0))
+        return unpack_columns(stage(jnp.copy, words), shape, stage)
+
+    return batch_native(kernel, shares_nothing)
 
 
 def action_space(config: JaxArcConfig) -> ActionSpace:

@@ -8,7 +8,6 @@ from jaxarc.config import EpisodeConfig, JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.canvas import Canvas
 from jaxarc.envs.history import empty_history
-from jaxarc.envs.operations.bits import num_bytes
 from jaxarc.envs.operations.geometry import cell_columns, cell_rows, grid_size
 from jaxarc.envs.pairs import PairSource
 from jaxarc.envs.prng import EpisodeKeys, below, from_key_data
@@ -65,8 +64,7 @@ def _first_pair(word: UInt32[Array, ""], count: Int32[Array, ""], episode: Episo
 
 def _no_selection(config: JaxArcConfig) -> Array:
     if config.action.selection_format == "mask":
-        height, width = config.grid_shape
-        return jnp.zeros((num_bytes(height * width),), jnp.uint8)
+        return jnp.zeros((config.grid_shape[1],), jnp.uint32)
     return jnp.array([0, 0, -1, -1], jnp.int8)
 
 

@@ -11,7 +11,7 @@ from jaxarc.constants import PADDING
 from jaxarc.envs import canvas as layout
 from jaxarc.envs.canvas import Canvas
 from jaxarc.envs.history import unpack_history
-from jaxarc.envs.operations.bits import unpack_cells
+from jaxarc.envs.operations.bits import unpack_columns
 from jaxarc.types import JaxArcTask
 
 STEP, SUBMISSION, TASK, PAIR, SOLVED = range(5)
@@ -61,7 +61,7 @@ class ArcEnvState(eqx.Module):
         """The cells that the last applied operation used, moved along by a move."""
         stored, (height, width) = self.canvas.selection, self.grid_shape
         if self.selection_format == "mask":
-            return self._grid(unpack_cells(jnp.asarray(stored), height * width))
+            return self._grid(unpack_columns(jnp.asarray(stored), self.grid_shape))
         top, left, bottom, right = (stored[..., i, None, None] for i in range(4))
         rows, columns = jnp.arange(height, dtype=jnp.int8)[:, None], jnp.arange(width, dtype=jnp.int8)
         lead = (1,) * (stored.ndim - 1)

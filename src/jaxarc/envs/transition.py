@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32
 
@@ -12,6 +11,7 @@ from jaxarc.envs.canvas import Command
 from jaxarc.envs.command import check_action
 from jaxarc.envs.ending import decide_ending
 from jaxarc.envs.history import append_record
+from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.operations.execute import Plan, execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
 from jaxarc.envs.rewards import Outcome, compute_reward
@@ -120,10 +120,3 @@ def require_single(state: ArcEnvState, action: StructuredAction) -> None:
                 f"one environment takes one step at a time, but the {name} is a batch of shape {shape}; "
                 "use batch_step, or jax.vmap over states and actions"
             )
-
-
-def choose_executor(wanted: str) -> str:
-    """Resolve ``"auto"``: compact on a CPU, dense on accelerators."""
-    if wanted != "auto":
-        return wanted
-    return "compact" if jax.default_backend() == "cpu" else "dense"

@@ -1,20 +1,17 @@
 """Start the next episode in the very step that ends one."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
-from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool
 
+from jaxarc.envs.batching import Kernel, batch_native
+from jaxarc.envs.boundary import compiled
 from jaxarc.envs.environment import Environment, EnvParams, Step
-from jaxarc.envs.operations.compaction import update_rows
+from jaxarc.envs.operations.compaction import choose_executor, update_rows
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import choose_executor
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper
 
@@ -43,7 +40,7 @@ class AutoReset(Wrapper[ArcEnvState]):
         return {**self.env.info(state, params), "final_observation": self.env.observe(state, params)}
 
 
-@eqx.filter_jit
+@compiled(checked=lambda step: step[2])
 def _step(
     env: Environment[ArcEnvState], state: ArcEnvState, action: StructuredAction, params: EnvParams
 ) -> Step[ArcEnvState]:
@@ -57,32 +54,16 @@ def _reset_where_done(
 ) -> ArcEnvState:
     """Replace a state that is done by the first one of the next episode; batches reset only the rows that are done."""
     executor = choose_executor(params.config.environment.executor)
-    dones, states = jax.tree.map(lambda x: x[None], (done, state))
-    return jax.tree.map(lambda x: x[0], _batch_kernel(env, executor)(dones, states, params))
 
-
-def _batch_kernel(env: Environment[ArcEnvState], executor: str) -> Callable[[Any, Any, EnvParams], Any]:
-    def restart(done: Bool[Array, " B"], states: ArcEnvState, params: EnvParams, how: str) -> ArcEnvState:
+    def restart(how: str, rows: tuple[Bool[Array, " B"], ArcEnvState], params: EnvParams) -> ArcEnvState:
         first = lambda ended, _: jax.vmap(lambda state: env.reset(state.key, params)[0])(ended)
-        return update_rows(how, done, first, states, (), RESET_DIVISOR)
+        return update_rows(how, rows[0], first, rows[1], (), RESET_DIVISOR)
 
-    @custom_vmap
-    def kernel(done: Bool[Array, " B"], states: ArcEnvState, params: EnvParams) -> ArcEnvState:
-        return restart(done, states, params, executor)
+    def restart_apart(
+        _: Kernel, has_axis: Any, rows: tuple[Bool[Array, "A B"], ArcEnvState], params: EnvParams
+    ) -> ArcEnvState:
+        """Each batch has params of its own: nothing to fold."""
+        axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
+        return jax.vmap(functools.partial(restart, "dense"), (0, axes))(rows, params)
 
-    @kernel.def_vmap
-    def fold(
-        size: int, is_batched: Any, done: Bool[Array, "A B"], states: ArcEnvState, params: EnvParams
-    ) -> tuple[ArcEnvState, Any]:
-        lead = lambda x, batched: x if batched else jnp.broadcast_to(x, (size, *x.shape))
-        done, states = jax.tree.map(lead, (done, states), (is_batched[0], is_batched[1]))
-        if any(jax.tree.leaves(is_batched[2])):  # each batch has params of its own: nothing to fold
-            axes = jax.tree.map(lambda batched: 0 if batched else None, is_batched[2])
-            dense = functools.partial(restart, how="dense")
-            after = jax.vmap(dense, in_axes=(0, 0, axes))(done, states, params)
-        else:
-            done, states = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (done, states))
-            after = jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), kernel(done, states, params))
-        return after, jax.tree.map(lambda _: True, after)
-
-    return kernel
+    return batch_native(functools.partial(restart, executor), restart_apart)((done, state), params)

@@ -5,8 +5,9 @@ an accelerator every row is computed and the result is selected. Both give the s
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +15,16 @@ from jax import lax
 from jaxtyping import Array, Bool, Int32, PyTree
 
 Out = TypeVar("Out", bound=PyTree[Array])
+Stage = Callable[..., Any]  # calls a kernel, by itself or behind a branch: ``staged`` with its first arguments bound
 SMALLEST_BLOCK = 16
 WIDE_ROW = 64  # elements from which on a row is put back by a gather, which skips the rows not meant, not by a scatter
+
+
+def choose_executor(wanted: str) -> str:
+    """Resolve ``"auto"``: compact on a CPU, dense on accelerators."""
+    if wanted != "auto":
+        return wanted
+    return "compact" if jax.default_backend() == "cpu" else "dense"
 
 
 class Blocks(NamedTuple):
@@ -25,24 +34,21 @@ class Blocks(NamedTuple):
     rank: Int32[Array, " B"]  # how many rows up to this one need it
     order: Int32[Array, " 2B"]  # the rows that need any kernel, kernel by kernel; B behind the last
     first: Int32[Array, ""]  # where this kernel's rows begin in the order
-
-    @property
-    def count(self) -> Int32[Array, ""]:
-        return self.rank[-1]
+    total: Int32[Array, ""]  # how many rows need it
 
 
 def assign_blocks(needs: Sequence[Bool[Array, " B"]]) -> list[Blocks]:
     """Line up the rows that need a kernel; of several kernels, a row needs at most one."""
     batch = needs[0].shape[0]
     ranks = _running_sums(jnp.stack(needs).astype(jnp.int32))
-    place, first, firsts = jnp.full((batch,), 2 * batch, jnp.int32), jnp.int32(0), []
-    for need, rank in zip(needs, ranks, strict=True):
+    totals = [rank[-1] for rank in ranks]
+    firsts = list(itertools.accumulate(totals[:-1], initial=jnp.int32(0)))
+    place = jnp.full((batch,), 2 * batch, jnp.int32)
+    for need, rank, first in zip(needs, ranks, firsts, strict=True):
         place = jnp.where(need, first + rank - 1, place)
-        firsts.append(first)
-        first = first + rank[-1]
     order = jnp.full((2 * batch,), batch, jnp.int32)
     order = order.at[place].set(jnp.arange(batch, dtype=jnp.int32), mode="drop")
-    return [Blocks(need, rank, order, first) for need, rank, first in zip(needs, ranks, firsts, strict=True)]
+    return [Blocks(need, rank, order, *place) for need, rank, *place in zip(needs, ranks, firsts, totals, strict=True)]
 
 
 def update_rows(
@@ -72,17 +78,17 @@ def update_rows(
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
     if not isinstance(blocks, Blocks):
         (blocks,) = assign_blocks([need])
-    _, rank, order, first = blocks
+    rank, order, first = blocks.rank, blocks.order, blocks.first
     size = min(batch, max(batch // divisor, SMALLEST_BLOCK))
 
     def body(carry: tuple[Out, Array]) -> tuple[Out, Array]:
         current, start = carry
         rows = lax.dynamic_slice(order, (first + start,), (size,))
         picked = jax.tree.map(lambda x: jnp.take(x, rows, axis=0, mode="clip"), (current, ins))
-        new = staged(executor, start < blocks.count, kernel, *picked)
+        new = staged(executor, start < blocks.total, kernel, *picked)
         place = rank - 1 - start
         here = need & (place >= 0) & (place < size)
-        taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < blocks.count, rows, batch)
+        taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < blocks.total, rows, batch)
 
         def put(old: Array, new: Array) -> Array:
             if old[0].size < WIDE_ROW:
@@ -91,7 +97,7 @@ def update_rows(
 
         return jax.tree.map(put, current, new), start + size
 
-    return lax.while_loop(lambda carry: carry[1] < blocks.count, body, (out, jnp.int32(0)))[0]
+    return lax.while_loop(lambda carry: carry[1] < blocks.total, body, (out, jnp.int32(0)))[0]
 
 
 def staged(executor: str, always: Bool[Array, ""], kernel: Callable[..., Out], *args: PyTree[Array]) -> Out:
@@ -109,6 +115,11 @@ def staged(executor: str, always: Bool[Array, ""], kernel: Callable[..., Out], *
     # Never taken; made from the predicate, so that shard_map sees both branches vary over the same devices.
     zeros = lambda *_: jax.tree.map(lambda x: jnp.full(x.shape, always.astype(x.dtype)), shapes)
     return lax.cond(always, kernel, zeros, *args)
+
+
+def call(kernel: Callable[..., Out], *args: PyTree[Array]) -> Out:
+    """Return ``kernel(*args)``: the stage that is none."""
+    return kernel(*args)
 
 
 def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:

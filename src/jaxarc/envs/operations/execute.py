@@ -7,16 +7,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
+from jaxarc.envs.batching import Kernel, batch_native, fold_rows, unfold_rows
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT, HEIGHT, TARGET_HEIGHT, WIDTH, Canvas, Command, PairTable
 from jaxarc.envs.operations.compaction import Blocks, assign_blocks, staged, update_rows
 from jaxarc.envs.operations.flood import flood_fill
-from jaxarc.envs.operations.geometry import Box, GridShape, active_area, grid_size, inside
-from jaxarc.envs.operations.selection import UsedSelection, remembered_selection, used_selection
+from jaxarc.envs.operations.geometry import Box, GridShape, active_area, grid_size
+from jaxarc.envs.operations.selection import UsedSelection, effective_cells, remembered_selection, used_selection
 from jaxarc.envs.operations.transform import shift_cells, turn_box
 from jaxarc.envs.similarity import count_matches
 
@@ -58,40 +58,30 @@ def execute(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan) -> E
     Returns:
         The edited canvas, and the number of cells that match the target.
     """
-    canvas, command = jax.tree.map(lambda x: x[None], (canvas, command))
-    edit = batch_kernel(plan)(canvas, command, pairs)
-    return jax.tree.map(lambda x: x[0], edit)
+    return _single(plan)((canvas, command), pairs)
 
 
 @functools.cache
-def batch_kernel(plan: Plan) -> Callable[[Canvas, Command, PairTable], Edit]:
-    """Make the function of a batch whose vmap rule folds any further batch axis into the first."""
+def _single(plan: Plan) -> Callable[[tuple[Canvas, Command], PairTable], Edit]:
+    def kernel(rows: tuple[Canvas, Command], pairs: PairTable) -> Edit:
+        return execute_batch(*rows, pairs, plan)
 
-    @custom_vmap
-    def kernel(canvas: Canvas, command: Command, pairs: PairTable) -> Edit:
-        return execute_batch(canvas, command, pairs, plan)
+    def stack_tables(kernel: Kernel, has_axis: Any, rows: tuple[Canvas, Command], pairs: PairTable) -> Edit:
+        """Make one table of those of several batches."""
+        canvas, command = rows
+        size = command.row.shape[0]
+        pairs = jax.tree.map(lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape)), pairs, has_axis)
+        row = command.row + jnp.arange(size, dtype=jnp.int32)[:, None] * pairs.inputs.shape[1]
+        rows = fold_rows((canvas, Command(command.operation, command.selection, row)))
+        return unfold_rows(size, kernel(rows, fold_rows(pairs)))
 
-    @kernel.def_vmap
-    def fold(size: int, is_batched: Any, canvas: Canvas, command: Command, pairs: PairTable) -> tuple[Edit, Any]:
-        lead = lambda x, batched: x if batched else jnp.broadcast_to(x, (size, *x.shape))
-        canvas, command = jax.tree.map(lead, (canvas, command), (is_batched[0], is_batched[1]))
-        row = command.row
-        if any(jax.tree.leaves(is_batched[2])):  # one table per environment: stack them into one
-            pairs = jax.tree.map(lead, pairs, is_batched[2])
-            row = row + jnp.arange(size, dtype=jnp.int32)[:, None] * pairs.inputs.shape[1]
-            pairs = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), pairs)
-        command = Command(command.operation, command.selection, row)
-        canvas, command = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (canvas, command))
-        edit = jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), kernel(canvas, command, pairs))
-        return edit, jax.tree.map(lambda _: True, edit)
-
-    return kernel
+    return batch_native(kernel, stack_tables)
 
 
 def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan) -> Edit:
     """Apply one command to each canvas of a batch; see :func:`execute`."""
     operation, shape, executor = command.operation, plan.shape, plan.executor
-    use = used_selection(canvas, command, shape)
+    use = used_selection(canvas, command, shape, executor)
     grid, clipboard, target = canvas.grid, canvas.clipboard, canvas.target
     sizes = _new_sizes(canvas.sizes, operation, use)
     needs = {name: need for name, need in _needs(operation, use).items() if plan.has(*_FAMILIES[name])}
@@ -112,7 +102,7 @@ def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan
     matches = count_matches(grid, target, functools.partial(staged, executor, always))
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
     applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
-    selection = remembered_selection(canvas, operation, applied, use.chosen, height, width, shape, executor)
+    selection = remembered_selection(canvas, operation, applied, use, height, width, shape, executor)
     return Canvas(grid, clipboard, target, selection, sizes), matches
 
 
@@ -147,8 +137,12 @@ def _is_applied(
 def _flood(
     grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, blocks: Blocks, plan: Plan
 ) -> Int8[Array, "B HW"]:
-    box = use.effective.box
-    kernel = lambda grid, ins: flood_fill(grid, *ins, plan.shape, plan.executor)
+    box = use.effective
+
+    def kernel(grid: Array, ins: tuple[Array, Array, Array]) -> Array:
+        operation, row, column = ins
+        return flood_fill(grid, operation, row, column, plan.shape, plan.executor)
+
     row, column = jnp.where(blocks.need, box.top, 0), jnp.where(blocks.need, box.left, 0)
     return update_rows(plan.executor, blocks, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
 
@@ -164,13 +158,15 @@ def _shift(
     """Move, paste, copy and cut; ``out`` is grid and clipboard."""
 
     def kernel(out: tuple[Array, Array], ins: tuple[Any, ...]) -> tuple[Array, Array]:
-        (grid, clipboard), (operation, selection, sizes) = out, ins
+        (grid, clipboard), (operation, box, is_empty, raw, sizes) = out, ins
         active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
-        result = shift_cells(grid, clipboard, operation, selection, active, plan.shape, plan.executor)
+        cells = effective_cells(box, is_empty, raw, active, plan.shape)
+        result = shift_cells(grid, clipboard, operation, box, cells, active, plan.shape, plan.executor)
         copies = ((operation == c.COPY) | (operation == c.CUT))[:, None]
         return jnp.where(copies, grid, result), jnp.where(copies, result, clipboard)
 
-    return update_rows(plan.executor, blocks, kernel, out, (operation, use.effective, sizes), SHIFT_DIVISOR)
+    ins = (operation, use.effective, use.is_empty, use.raw, sizes)
+    return update_rows(plan.executor, blocks, kernel, out, ins, SHIFT_DIVISOR)
 
 
 def _turn(
@@ -186,7 +182,7 @@ def _turn(
         active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
         return turn_box(grid, operation, box, active, plan.shape, plan.executor)
 
-    return update_rows(plan.executor, blocks, kernel, grid, (operation, use.effective.box, sizes), TURN_DIVISOR)
+    return update_rows(plan.executor, blocks, kernel, grid, (operation, use.effective, sizes), TURN_DIVISOR)
 
 
 def _copy_input(
@@ -202,9 +198,7 @@ def _copy_input(
     return update_rows(plan.executor, blocks, kernel, out, row, LOAD_DIVISOR)
 
 
-def _change_pair(
-    out: Loadable, row: Int32[Array, " B"], pairs: PairTable, blocks: Blocks, plan: Plan
-) -> Loadable:
+def _change_pair(out: Loadable, row: Int32[Array, " B"], pairs: PairTable, blocks: Blocks, plan: Plan) -> Loadable:
     """Start on the pair in ``row``: its input as grid, its output as target, nothing on the clipboard."""
 
     def kernel(out: Loadable, row: Int32[Array, " K"]) -> Loadable:
@@ -218,7 +212,7 @@ def _change_pair(
 
 def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: UsedSelection) -> Int8[Array, "B 6"]:
     """Sizes after a resize, copy or cut."""
-    box = use.chosen.box
+    box = use.chosen
     resizes = ((operation == c.RESIZE) & ~use.is_empty)[:, None]
     copies = (((operation == c.COPY) | (operation == c.CUT)) & ~use.is_empty)[:, None]
     corner = jnp.stack([box.bottom + 1, box.right + 1], axis=1).astype(jnp.int8)
@@ -242,9 +236,9 @@ def _write(
         return fills | erases | resizes, color.astype(jnp.int8), box
 
     # A stage of its own: as a part of the write it would be repeated for each cell.
-    writes, color, box = staged(plan.executor, always, prepare, operation, use.effective.box, use.is_empty)
-    cells = inside(box, plan.shape) if use.effective.cells is None else use.effective.cells
-    painted = jnp.where(cells & (color >= 0)[:, None], color[:, None], grid)
+    writes, color, box = staged(plan.executor, always, prepare, operation, use.effective, use.is_empty)
     active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
+    cells = effective_cells(box, use.is_empty, use.raw, active, plan.shape)
+    painted = jnp.where(cells & (color >= 0)[:, None], color[:, None], grid)
     new = jnp.where(active, jnp.maximum(painted, jnp.int8(0)), jnp.int8(PADDING))
     return jnp.where(writes[:, None], new, grid)

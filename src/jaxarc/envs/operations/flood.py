@@ -7,13 +7,13 @@ grids and 8 on spirals, where growing by one cell a round takes up to 403.
 import functools
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Int8, Int32, UInt32
+from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.constants import FLOOD_FILL
+from jaxarc.envs.operations.bits import pack_columns, unpack_columns
 from jaxarc.envs.operations.compaction import staged
-from jaxarc.envs.operations.geometry import GridShape, cell_rows, per_cell
+from jaxarc.envs.operations.geometry import GridShape, per_cell
 
 
 def flood_fill(
@@ -27,14 +27,11 @@ def flood_fill(
     """Recolor the 4-connected component of equal color around one active cell per environment."""
     stage = functools.partial(staged, executor, jnp.any(row >= 0))
     start = jnp.take_along_axis(grid, (row * shape[1] + column)[:, None], axis=1)
-    same = stage(lambda grid, start: _pack_columns(grid == start, shape), grid, start).T  # padding never is the color
+    same = stage(lambda grid, start: pack_columns(grid == start, shape), grid, start).T  # padding never is the color
     columns = jnp.arange(shape[1], dtype=jnp.int32)[:, None]
     seed = jnp.where(columns == column[None], (jnp.uint32(1) << row.astype(jnp.uint32))[None], jnp.uint32(0)) & same
     region = stage(jnp.transpose, _connected(seed, same))
-    parts = [(region >> jnp.uint32(8 * i)).astype(jnp.uint8) for i in range(-(-shape[0] // 8))]
-    spread = stage(lambda *parts: jnp.concatenate([parts[r // 8] for r in range(shape[0])], axis=1), *parts)
-    filled = (spread >> (cell_rows(shape)[None] % 8).astype(np.uint8)) & jnp.uint8(1)
-    return jnp.where(filled != 0, per_cell(operation - FLOOD_FILL), grid)
+    return jnp.where(unpack_columns(region, shape, stage), per_cell(operation - FLOOD_FILL), grid)
 
 
 def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> UInt32[Array, "W B"]:
@@ -64,12 +61,3 @@ def _fill_runs(seed: UInt32[Array, " B"], open_cells: UInt32[Array, " B"]) -> UI
         spread = spread | (run & (spread >> jnp.uint32(step)))
         run = run & (run >> jnp.uint32(step))
     return spread | (open_cells & ~(open_cells + spread))
-
-
-def _pack_columns(cells: Bool[Array, "B HW"], shape: GridShape) -> UInt32[Array, "B W"]:
-    """One word per column, bit ``r`` for row ``r``: the rows of a flat grid are contiguous slices."""
-    words, (height, width) = cells.astype(jnp.uint32), shape
-    packed = words[:, :width]
-    for row in range(1, height):
-        packed = packed | (words[:, row * width : (row + 1) * width] << jnp.uint32(row))
-    return packed

@@ -1,11 +1,10 @@
-"""Cells, boxes and selections of a batch of flat grids.
+"""Cells and boxes of a batch of flat grids.
 
 A flat grid has ``HW = H * W`` cells, row by row: arrays of shape ``[B, H, W]`` are many times slower on XLA's CPU
 backend than ``[B, HW]``. Coordinates fit int8, because a side has at most 30 cells.
 """
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -28,13 +27,6 @@ class Box(NamedTuple):
     @property
     def is_empty(self) -> Bool[Array, " B"]:
         return (self.bottom < self.top) | (self.right < self.left)
-
-
-class Selection(NamedTuple):
-    """The cells that an operation uses: their bounding box, and the cells themselves unless they fill the box."""
-
-    box: Box
-    cells: Bool[Array, "B HW"] | None  # None: every cell of the box
 
 
 @functools.cache
@@ -90,29 +82,6 @@ def whole_if_empty(box: Box, height: Int32[Array, " B"], width: Int32[Array, " B
         jnp.where(empty, height - 1, box.bottom),
         jnp.where(empty, width - 1, box.right),
     )
-
-
-def bounding_box(cells: Bool[Array, "B HW"], shape: GridShape) -> Box:
-    """Smallest box around the selected cells; empty (top and left beyond bottom and right) when there is none."""
-    rows, columns = cell_rows(shape)[None], cell_columns(shape)[None]
-    far, none = jnp.int8(max(shape)), jnp.int8(-1)
-    return Box(
-        fold(jnp.where(cells, rows, far), jnp.minimum),
-        fold(jnp.where(cells, columns, far), jnp.minimum),
-        fold(jnp.where(cells, rows, none), jnp.maximum),
-        fold(jnp.where(cells, columns, none), jnp.maximum),
-    )
-
-
-def fold(values: Int8[Array, "B HW"], combine: Callable[[Array, Array], Array]) -> Int32[Array, " B"]:
-    """Combine all cells into one number by halving slices, which overlap where the count is odd.
-
-    XLA's CPU backend reduces over cells many times slower. ``combine`` is idempotent: a minimum or a maximum.
-    """
-    while values.shape[1] > 1:
-        half = (values.shape[1] + 1) // 2
-        values = combine(values[:, :half], values[:, -half:])
-    return values[:, 0].astype(jnp.int32)
 
 
 def pack_box(box: Box) -> Int8[Array, "B 4"]:

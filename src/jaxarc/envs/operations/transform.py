@@ -12,20 +12,32 @@ from jaxtyping import Array, Bool, Int8, Int16, Int32
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
 from jaxarc.envs.operations.compaction import staged
-from jaxarc.envs.operations.geometry import Box, GridShape, Selection, cell_columns, cell_rows, inside, per_cell
+from jaxarc.envs.operations.geometry import Box, GridShape, cell_columns, cell_rows, inside
 
 
 def shift_cells(
     grid: Int8[Array, "B HW"],
     clipboard: Int8[Array, "B HW"],
     operation: Int32[Array, " B"],
-    selection: Selection,
+    box: Box,
+    cells: Bool[Array, "B HW"],
     active: Bool[Array, "B HW"],
     shape: GridShape,
     executor: str,
 ) -> Int8[Array, "B HW"]:
-    """Apply operations 20..23 and 29 to the grid, or make the clipboard of 28 and 30; the selection is not empty."""
-    box, width = selection.box, shape[1]
+    """Apply operations 20..23 and 29 to the grid, or make the clipboard of 28 and 30.
+
+    Args:
+        grid: what is edited.
+        clipboard: what is pasted.
+        operation: one of those.
+        box: the smallest one around the cells, not empty.
+        cells: what is moved or copied.
+        active: the active area.
+        shape: rows and columns of the canvas.
+        executor: see :func:`jaxarc.envs.operations.compaction.staged`.
+    """
+    width = shape[1]
     pastes, copies = operation == c.PASTE, (operation == c.COPY) | (operation == c.CUT)
     is_move = lambda code: (operation == code).astype(jnp.int32)
     down = is_move(c.MOVE_DOWN) - is_move(c.MOVE_UP)
@@ -33,7 +45,6 @@ def shift_cells(
     corner = width * box.top + box.left
     offset = jnp.where(pastes, -corner, jnp.where(copies, corner, -width * down - across))
     always = jnp.any(operation < c.NUM_OPERATIONS)
-    cells = inside(box, shape) if selection.cells is None else selection.cells
     from_clipboard = pastes[:, None]
 
     def mark(grid: Array, clipboard: Array, cells: Array, from_clipboard: Array) -> Array:
@@ -93,7 +104,7 @@ def turn_box(
 
 
 def shift_flat(source: Int8[Array, "B HW"], offset: Int32[Array, " B"]) -> Int8[Array, "B HW"]:
-    """Cell ``p`` of each row becomes its cell ``p + offset``; beyond the row anything, which the caller must not use."""
+    """Cell ``p`` of each row becomes its cell ``p + offset``; beyond the row anything, not to be used."""
     batch, cells = source.shape
     padded = jnp.pad(source.reshape(-1), (cells, cells), constant_values=PADDING)
     starts = jnp.arange(1, batch + 1, dtype=jnp.int32) * cells + offset
