@@ -6,20 +6,19 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
-from jaxtyping import Array
 
 Result = TypeVar("Result")
 
 
-def compiled(checked: Callable[[Any], Array] | None = None) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Compile a function of pytrees of arrays.
 
     ``eqx.filter_jit`` explains what went wrong, and takes four times as long to call as ``jax.jit``. So the second is
     tried first; a call that fails is repeated with the first, which fails in the same way and says why.
 
     Args:
-        checked: picks an array of the result to wait for, because a check at run time fails no sooner; None when the
-            function has no such check.
+        may_raise: tells from the arguments whether the function checks values at run time. Such a check fails no
+            sooner than the result is there, so the call waits for it.
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -29,8 +28,8 @@ def compiled(checked: Callable[[Any], Array] | None = None) -> Callable[[Callabl
         def call(*args: Any) -> Result:
             try:
                 result = fast(*args)
-                if checked is not None:
-                    jax.block_until_ready(checked(result))
+                if may_raise is not None and may_raise(*args):
+                    jax.block_until_ready(result)
             except (TypeError, ValueError, RuntimeError):
                 return careful(*args)
             return result

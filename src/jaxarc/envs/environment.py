@@ -1,9 +1,11 @@
 """The agent API: an environment that many tasks share, for loops that reset and step millions of times."""
 
 import abc
+import dataclasses
 from typing import Generic, TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -70,8 +72,11 @@ class EnvParams(eqx.Module):
                 )
 
 
-class Environment(eqx.Module, Generic[State]):
+class Environment(abc.ABC, Generic[State]):
     """What agents and wrappers hold; every method is pure and works under jit, vmap and scan.
+
+    Every kind is a frozen dataclass that is a pytree, and no ``eqx.Module``: looking up a method of one takes longer
+    than a step.
 
     Class data sheet:
         state: :class:`ArcEnvState`, a few kilobytes at 30x30.
@@ -106,6 +111,8 @@ class Environment(eqx.Module, Generic[State]):
         return observation_space(params.config)
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
 class ArcEnvironment(Environment[ArcEnvState]):
     """The environment itself, without wrappers; it holds nothing."""
 
@@ -144,7 +151,7 @@ def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
     return state, observe(state, params.config)
 
 
-@compiled(checked=lambda step: step[2])
+@compiled(may_raise=lambda state, action, params: checks_actions(params))
 def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
     _require_params(params)
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
@@ -153,6 +160,11 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     source = pairs_of_buffer(params.buffer, state.task_index, params.config.episode)
     state, reward, invalid = take_step(state, action, source, params.config)
     return state, observe(state, params.config), reward, state.done, report(state, invalid, params.config)
+
+
+def checks_actions(params: EnvParams) -> bool:
+    """Whether a step raises on an invalid action."""
+    return isinstance(params, EnvParams) and params.config.action.invalid_action_policy == "raise"
 
 
 def _require_params(params: EnvParams) -> None:

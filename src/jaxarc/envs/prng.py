@@ -61,6 +61,22 @@ def random_words(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
     return threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32))[0]
 
 
+def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
+    """Draw many words that only have to look fair: a counter, mixed with one random word, then with another.
+
+    For a word a third of the work of :func:`random_words`.
+    """
+    first, second = random_words(key, 2)
+    return _mix(_mix(first + jnp.arange(count, dtype=jnp.uint32) * jnp.uint32(0x9E3779B9)) + second)
+
+
+def _mix(words: UInt32[Array, " n"]) -> UInt32[Array, " n"]:
+    """Change about half of the bits when one bit changes: lowbias32 (Wellons 2018)."""
+    words = (words ^ (words >> jnp.uint32(16))) * jnp.uint32(0x7FEB352D)
+    words = (words ^ (words >> jnp.uint32(15))) * jnp.uint32(0x846CA68B)
+    return words ^ (words >> jnp.uint32(16))
+
+
 def threefry(key: UInt32[Array, " 2"], counter: UInt32[Array, " n"]) -> tuple[UInt32[Array, " n"], UInt32[Array, " n"]]:
     """Encrypt the counters ``(0, counter)`` with Threefry-2x32, 20 rounds (Salmon et al. 2011).
 

@@ -9,6 +9,7 @@ from jaxarc.constants import PADDING
 from jaxarc.envs.operations.compaction import Stage, call
 
 SLICES = (4, 9)  # cells are added up in int8, in slices: at most 36 a lane, far from overflow
+LONG_ROW = 64  # cells from which on that pays
 
 
 def count_matches(
@@ -21,10 +22,11 @@ def count_matches(
         target: the same of the target.
         stage: how to call a kernel; see :func:`jaxarc.envs.operations.compaction.staged`.
     """
-    alike = lambda grid, target: ((grid == target) & (target > PADDING)).astype(jnp.int8)
+    if grid.shape[-1] < LONG_ROW:
+        return jnp.sum(_alike(grid, target), axis=-1, dtype=jnp.int32)
     first, *others = SLICES
-    counts = stage(lambda *grids: _add_slices(alike(*grids), first), grid, target)
-    for slices in others:  # XLA's CPU backend is many times slower to add up a row in one go
+    counts = stage(lambda *grids: _add_slices(_alike(*grids), first), grid, target)
+    for slices in others:  # XLA's CPU backend is many times slower to add up a long row in one go
         counts = stage(functools.partial(_add_slices, slices=slices), counts)
     return jnp.sum(counts, axis=-1, dtype=jnp.int32)
 
@@ -38,6 +40,10 @@ def count_union(sizes: Int8[Array, "... 4"]) -> Int32[Array, "..."]:
 def similarity(matches: Int32[Array, "..."], union: Int32[Array, "..."]) -> Float32[Array, "..."]:
     """Matching cells over cells of the union, in [0, 1]; 1 exactly when grid and target are equal, size included."""
     return matches.astype(jnp.float32) / union.astype(jnp.float32)
+
+
+def _alike(grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"]) -> Int8[Array, "... HW"]:
+    return ((grid == target) & (target > PADDING)).astype(jnp.int8)
 
 
 def _add_slices(counts: Int8[Array, "... N"], slices: int) -> Int8[Array, "... M"]:

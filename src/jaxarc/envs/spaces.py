@@ -16,7 +16,7 @@ from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.batching import batch_native, shares_nothing
 from jaxarc.envs.operations.bits import unpack_columns
 from jaxarc.envs.operations.compaction import choose_executor, staged
-from jaxarc.envs.prng import as_typed_key, digits, random_words
+from jaxarc.envs.prng import as_typed_key, digits, random_bits, random_words
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
 
@@ -96,9 +96,8 @@ class ActionSpace(Space):
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""
         key, count, (height, width) = as_typed_key(key), len(self.operation.values), self.grid_shape
         if self.selection_format == "mask":
-            words = random_words(key, 1 + width)
-            (place,) = digits(words[0], [count])
-            cells = _unpack(self.grid_shape)(words[1:], ())
+            (place,) = digits(random_words(key, 3)[2], [count])
+            cells = _unpack(self.grid_shape)(random_bits(key, width), ())
             return MaskAction(self.operation.at(place), cells.reshape(self.grid_shape))
         words = random_words(key, 2)
         place, *corner = digits(words[0], [count, height, width])
@@ -130,8 +129,8 @@ def _unpack(shape: tuple[int, int]) -> Callable[[UInt32[Array, " W"], tuple[()]]
     """Read cells from words of bits, for a whole batch at once: on a CPU that takes stages."""
 
     def kernel(words: UInt32[Array, "B W"], _: tuple[()]) -> Bool[Array, "B HW"]:
-        # The other branch of a stage gives zeros, which is what words of zeros unpack to.
-        stage = functools.partial(staged, choose_executor("auto"), jnp.any(words != 0))
+        some = words[0, 0]
+        stage = functools.partial(staged, choose_executor("auto"), jnp.maximum(some, ~some) != 0)
         return unpack_columns(stage(jnp.copy, words), shape, stage)
 
     return batch_native(kernel, shares_nothing)

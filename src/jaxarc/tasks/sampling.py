@@ -11,8 +11,6 @@ from jaxtyping import Array, Float, Float32, Int32
 from jaxarc.tasks.task_set import TaskSet
 from jaxarc.types import PRNGKey
 
-FEW_TASKS = 2048  # up to here comparing with every entry is faster than a binary search
-
 
 def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
     """Draw a task with probability proportional to its weight.
@@ -31,8 +29,7 @@ def task_at(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Ar
     """
     steps = cumulative_weights(weights)
     threshold = fraction.astype(weights.dtype) * steps[-1]
-    method = "scan_unrolled"
-    drawn = jnp.searchsorted(steps, threshold, side="right", method=method)
+    drawn = jnp.searchsorted(steps, threshold, side="right", method="scan_unrolled")
     last_positive = jnp.searchsorted(steps, steps[-1], side="left")
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)
 

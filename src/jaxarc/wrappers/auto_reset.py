@@ -1,5 +1,6 @@
 """Start the next episode in the very step that ends one."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -8,7 +9,7 @@ from jaxtyping import Array, Bool
 
 from jaxarc.envs.batching import Kernel, batch_native
 from jaxarc.envs.boundary import compiled
-from jaxarc.envs.environment import Environment, EnvParams, Step
+from jaxarc.envs.environment import Environment, EnvParams, Step, checks_actions
 from jaxarc.envs.operations.compaction import choose_executor, update_rows
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
@@ -18,6 +19,8 @@ from jaxarc.wrappers.wrapper import Wrapper
 RESET_DIVISOR = 16  # blocks of the compact executor: an episode of 35 random operations lasts about 20 steps
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
 class AutoReset(Wrapper[ArcEnvState]):
     """Same-step auto-reset: a step that ends an episode returns the next one's first state and observation.
 
@@ -40,7 +43,7 @@ class AutoReset(Wrapper[ArcEnvState]):
         return {**self.env.info(state, params), "final_observation": self.env.observe(state, params)}
 
 
-@compiled(checked=lambda step: step[2])
+@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _step(
     env: Environment[ArcEnvState], state: ArcEnvState, action: StructuredAction, params: EnvParams
 ) -> Step[ArcEnvState]:

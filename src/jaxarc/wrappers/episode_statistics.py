@@ -1,5 +1,6 @@
 """Return and length of every episode, in ``info``."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -7,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int32, PyTree
 
-from jaxarc.envs.environment import Environment, EnvParams, Step
+from jaxarc.envs.boundary import compiled
+from jaxarc.envs.environment import Environment, EnvParams, Step, checks_actions
 from jaxarc.envs.prng import as_typed_key
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.varying import vary_like
@@ -25,6 +27,8 @@ class StatisticsState(eqx.Module):
     last_length: Int32[Array, "*B"]
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
 class EpisodeStatistics(Wrapper[StatisticsState]):
     """Adds return and length of the episode that ended last to ``info``, and whether one ended in this step.
 
@@ -41,19 +45,7 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
         return StatisticsState(env_state, nothing, none, nothing, none), observation
 
     def step(self, state: StatisticsState, action: StructuredAction, params: EnvParams) -> Step[StatisticsState]:
-        before = self.env.info(state.env_state, params)
-        running = ~(before["terminated"] | before["truncated"])
-        env_state, observation, reward, done, info = self.env.step(state.env_state, action, params)
-        total, length = state.running_return + reward, state.running_length + 1
-        ended = done & running
-        after = StatisticsState(
-            env_state=env_state,
-            running_return=jnp.where(running & ~ended, total, 0.0),
-            running_length=jnp.where(running & ~ended, length, 0),
-            last_return=jnp.where(ended, total, state.last_return),
-            last_length=jnp.where(ended, length, state.last_length),
-        )
-        return after, observation, reward, done, {**info, **_statistics(after, ended)}
+        return _step(self.env, state, action, params)
 
     def observe(self, state: StatisticsState, params: EnvParams) -> Observation:
         return self.env.observe(state.env_state, params)
@@ -61,6 +53,25 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
     def info(self, state: StatisticsState, params: EnvParams) -> Info:
         nothing = jnp.zeros_like(state.last_length, jnp.bool_)
         return {**self.env.info(state.env_state, params), **_statistics(state, nothing)}
+
+
+@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+def _step(
+    env: Environment[Any], state: StatisticsState, action: StructuredAction, params: EnvParams
+) -> Step[StatisticsState]:
+    before = env.info(state.env_state, params)
+    running = ~(before["terminated"] | before["truncated"])
+    env_state, observation, reward, done, info = env.step(state.env_state, action, params)
+    total, length = state.running_return + reward, state.running_length + 1
+    ended = done & running
+    after = StatisticsState(
+        env_state=env_state,
+        running_return=jnp.where(running & ~ended, total, 0.0),
+        running_length=jnp.where(running & ~ended, length, 0),
+        last_return=jnp.where(ended, total, state.last_return),
+        last_length=jnp.where(ended, length, state.last_length),
+    )
+    return after, observation, reward, done, {**info, **_statistics(after, ended)}
 
 
 def _statistics(state: StatisticsState, ended: Bool[Array, "*B"]) -> Info:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
-
 from jaxarc.envs.environment import Environment, EnvParams, State
 from jaxarc.envs.spaces import ActionSpace, Space
 
@@ -11,7 +9,7 @@ from jaxarc.envs.spaces import ActionSpace, Space
 class Wrapper(Environment[State]):
     """An environment around another; spaces are those of the inner one unless a wrapper says otherwise."""
 
-    env: eqx.AbstractVar[Environment[Any]]
+    env: Environment[Any]
 
     def action_space(self, params: EnvParams) -> ActionSpace:
         return self.env.action_space(params)

@@ -23,7 +23,8 @@ from jaxarc.envs.similarity import count_matches
 Loadable = tuple[Array, Array, Array, Array]  # grid, target, clipboard, sizes
 Edit = tuple[Canvas, Int32[Array, "*B"]]
 # Blocks of the compact executor hold one row in so many: about half of the rows that usually need the family.
-FLOOD_DIVISOR, SHIFT_DIVISOR, TURN_DIVISOR, LOAD_DIVISOR = 64, 5, 7, 16
+FLOOD_DIVISOR, TURN_DIVISOR, LOAD_DIVISOR = 64, 7, 16
+SHIFT_DIVISOR, SHIFT_DIVISOR_OF_MASKS = 5, 4  # a random box is often empty, and then not pasted or copied
 _FAMILIES = {  # first and last operation that can need it; copy and cut, 28 and 30, shift like 20..23 and 29 do
     "flood": (c.FLOOD_FILL, c.MOVE_UP - 1),
     "shift": (c.MOVE_UP, c.CUT),
@@ -166,7 +167,8 @@ def _shift(
         return jnp.where(copies, grid, result), jnp.where(copies, result, clipboard)
 
     ins = (operation, use.effective, use.is_empty, use.raw, sizes)
-    return update_rows(plan.executor, blocks, kernel, out, ins, SHIFT_DIVISOR)
+    divisor = SHIFT_DIVISOR if use.raw is None else SHIFT_DIVISOR_OF_MASKS
+    return update_rows(plan.executor, blocks, kernel, out, ins, divisor)
 
 
 def _turn(
