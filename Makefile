@@ -7,10 +7,11 @@ ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
 BUILDING := .venv/.building
+PEERS := benchmarks/.venv-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help train test lint format types docs wheel clean
+.PHONY: help train test lint format types docs wheel clean benchmark-peers
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +20,7 @@ help:
 	@echo "make lint     ruff, check and format              make format   let ruff repair both"
 	@echo "make types    pyright                             make docs     build the pages into dist/docs"
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
+	@echo "make benchmark-peers   compare the speed with JaxARC 1.0.3 and ARCLE 0.2.6   (ARGS: --quick, --help)"
 
 train: $(READY)
 	$(BIN)/jaxarc train $(ARGS)
@@ -44,8 +46,11 @@ docs: $(READY)
 wheel: $(READY)
 	$(BIN)/python -m pip wheel -qq --no-deps --wheel-dir dist .
 
+benchmark-peers: $(READY) $(PEERS)/.ready
+	$(BIN)/python benchmarks/compare_peers.py $(ARGS)
+
 clean:
-	rm -rf .venv dist .pytest_cache .hypothesis .ruff_cache .coverage
+	rm -rf .venv $(PEERS) dist .pytest_cache .hypothesis .ruff_cache .coverage
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # READY is the last file to be written, BUILDING lies there while pip works: a .venv in which it is still found was
@@ -61,3 +66,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[dev]"
 	@rm -f $(BUILDING) && touch $(READY)
 	@echo ".venv is ready"
+
+# Both jaxarc and JaxARC are imported as jaxarc, so the peers live in an environment of their own.
+$(PEERS)/.ready: benchmarks/requirements-peers.txt | $(READY)
+	@echo "Building $(PEERS) (once; about a minute, mostly download) ..."
+	@rm -rf $(PEERS)
+	@$(BIN)/python -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install -qq --requirement benchmarks/requirements-peers.txt
+	@touch $@

@@ -1,17 +1,91 @@
+import contextlib
+import io
+import os
 import re
+import subprocess
+import sys
 
+import jax
 import pytest
 
 from jaxarc.cli.main import main
 
+SHORT = ["--num-envs", "6", "--steps", "201", "--repeats", "3", "--format", "point", "--max-steps", "10"]
 
-@pytest.mark.usefixtures("standard_promotion")
-def test_a_rollout_reports_speed_and_what_random_actions_gain(capsys):
+
+def run(capsys, *arguments):
     with pytest.raises(SystemExit) as exit_info:
-        main(["rollout", "--num-envs", "8", "--steps", "60", "--max-steps", "10", "--format", "point"])
-    out = capsys.readouterr().out
-    assert exit_info.value.code == 0
-    assert "8 × 100" in out  # whole calls of 50 steps
-    assert re.search(r"steps per second +│ +[\d,]+", out)
-    assert int(re.search(r"episodes +│ +([\d,]+)", out)[1].replace(",", "")) >= 80
-    assert re.search(r"mean return +│ +-?\d", out)
+        main(["rollout", *arguments])
+    output = capsys.readouterr()
+    return exit_info.value.code, output.out, output.err
+
+
+def run_alone(*arguments, **environment):
+    """Run the command in a process of its own, where JAX has not started."""
+    return subprocess.run(
+        [sys.executable, "-m", "jaxarc.cli.main", "rollout", *arguments],
+        env={**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "COLUMNS": "200", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def row(out, name):
+    return re.search(rf"{name} +│ +(.*?) +│", out)[1]
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """What a short rollout prints, in a process where JAX runs already."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as exit_info:
+        main(["rollout", *SHORT])
+    assert (exit_info.value.code, err.getvalue()) == (0, "")
+    return out.getvalue()
+
+
+def test_a_rollout_reports_speed_and_what_random_actions_gain(printed):
+    assert row(printed, "environments × steps") == "6 × 202, 3 times"  # whole calls of 101 steps
+    assert row(printed, "devices") == f"{len(jax.local_devices())} cpu"
+    median, low, high = (float(x.replace(",", "")) for x in re.findall(r"[\d,]+", row(printed, "steps per second")))
+    assert low <= median <= high
+    assert int(row(printed, "episodes").replace(",", "")) >= 6 * 3 * 202 // 10
+    assert re.fullmatch(r"-?\d+\.\d{3}", row(printed, "mean return"))
+
+
+def test_devices_do_not_change_what_happens(printed):
+    shared = run_alone(*SHORT, JAX_NUM_CPU_DEVICES="4")
+    assert shared.returncode == 0, shared.stderr
+    assert row(shared.stdout, "devices") == "3 cpu"  # the most among which 6 environments can be split evenly
+    for name in ("environments × steps", "episodes", "mean return", "solved episodes"):
+        assert row(shared.stdout, name) == row(printed, name)
+
+
+def test_cores_that_cannot_share_the_environments_are_refused():
+    refused = run_alone("--num-envs", "7", "--cores", "2")
+    assert refused.returncode == 2
+    assert "--num-envs: num_envs=7 cannot be split evenly over 2 device(s)" in refused.stderr
+
+
+def test_cores_cannot_change_once_jax_runs(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, _, err = run(capsys, "--cores", str(len(jax.devices()) + 1))
+    assert code == 2
+    assert "--cores" in err
+    assert "comes too late" in err
+
+
+def test_a_batch_that_does_not_fit_is_one_line_on_stderr(capsys):
+    needed = {}
+    for history in ("--no-history", "--history"):
+        code, out, err = run(capsys, "--num-envs", "100000000", history)
+        assert (code, out) == (1, "")
+        numbers = re.fullmatch(
+            r"error: num_envs=100000000 needs \S+ .B \(([\d,]+) bytes\) of memory, but .* \([\d,]+ bytes\) are "
+            r"available; num_envs=\d+ would fit\n",
+            err,
+        )
+        assert numbers, err
+        needed[history] = int(numbers[1].replace(",", ""))
+    assert needed["--history"] > needed["--no-history"]

@@ -9,13 +9,23 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.markup import escape
 
-from jaxarc.cli import rollout, train
+from jaxarc.cli import benchmark, rollout, train
+from jaxarc.cli.profile import app as profile_app
 from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.config import ConfigValidationError
+from jaxarc.parallel import NotEnoughMemoryError
 from jaxarc.tasks import TaskFormatError, UnknownDatasetError, UnknownTaskError
 from jaxarc.training import CheckpointError, TrainingDivergedError
 
-DATA_ERRORS = (UnknownDatasetError, UnknownTaskError, TaskFormatError, CheckpointError, TrainingDivergedError, OSError)
+DATA_ERRORS = (
+    UnknownDatasetError,
+    UnknownTaskError,
+    TaskFormatError,
+    CheckpointError,
+    TrainingDivergedError,
+    NotEnoughMemoryError,
+    OSError,
+)
 CONFIG_ERRORS = (ConfigValidationError, HydraException, OmegaConfBaseException)
 
 app = typer.Typer(
@@ -28,6 +38,8 @@ app = typer.Typer(
 app.command("train", help=train.HELP, epilog=train.EPILOG)(train.train)
 app.command("rollout")(rollout.rollout)
 app.add_typer(tasks_app, name="tasks")
+app.add_typer(benchmark.app, name="benchmark")
+app.add_typer(profile_app, name="profile")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

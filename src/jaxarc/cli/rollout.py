@@ -1,30 +1,34 @@
 """``jaxarc rollout``: how fast the environment is, and how a random policy fares in it."""
 
-import functools
+import itertools
+import statistics
 import time
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from typing import Annotated
 
 import jax
-import jax.numpy as jnp
 import typer
-from jaxtyping import Array, Float32, Int32
+from jax.sharding import Mesh
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from jaxarc.config.action import SELECTION_FORMATS
-from jaxarc.envs import ArcEnvironment, EnvParams
+from jaxarc.envs import EnvParams
+from jaxarc.parallel import (
+    CompiledRollout,
+    RandomPolicy,
+    Totals,
+    compile_rollout,
+    data_mesh,
+    replicate,
+    require_even_split,
+    use_host_cores,
+)
 from jaxarc.registration import make
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
-from jaxarc.wrappers.episode_statistics import StatisticsState
 
-_STEPS_A_CALL = 50
-_ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
-
-
-class Totals(NamedTuple):
-    episodes: Int32[Array, ""]
-    solved: Int32[Array, ""]
-    return_sum: Float32[Array, ""]
+_MOST_STEPS_A_CALL = 200  # a tenth of a second or so, between two moves of the progress bar
 
 
 def rollout(
@@ -34,48 +38,98 @@ def rollout(
     steps: Annotated[int, typer.Option(min=1, help="Steps of each environment, rounded up to whole calls.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     max_steps: Annotated[int, typer.Option(min=1, help="Steps after which an episode is cut off.")] = 100,
+    history: Annotated[bool, typer.Option("--history/--no-history", help="Record every action in the state.")] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Timed runs; the median speed is reported.")] = 5,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="CPU cores to use, all by default; no effect on accelerators.")
+    ] = None,
 ) -> None:
     """Play random actions, and print steps per second, returns and solved episodes."""
-    config = {"selection_format": selection_format, "max_episode_steps": max_steps, "invalid_action_policy": "noop"}
-    _, params = make(dataset, **config)
-    key_reset, key_actions = jax.random.split(jax.random.key(seed))
-    start = time.perf_counter()
-    states = _start(jax.random.split(key_reset, num_envs), params)
-    keys = jax.random.split(key_actions, -(-steps // _STEPS_A_CALL))
-    play = _play.lower(states, keys[0], params, num_envs).compile()
-    compiled = time.perf_counter()
-    totals = jax.tree.map(jnp.zeros_like, jax.eval_shape(lambda: Totals(jnp.int32(0), jnp.int32(0), jnp.float32(0))))
-    for key in keys:
-        states, more = play(states, key, params)
-        totals = jax.tree.map(jnp.add, totals, more)
-    episodes, solved, return_sum = (total.item() for total in totals)
-    seconds = time.perf_counter() - compiled
-    taken = num_envs * _STEPS_A_CALL * len(keys)
+    mesh = _choose_mesh(num_envs, cores)
+    config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}
+    inner, params = make(dataset, **config, invalid_action_policy="noop")
+    params = replicate(params, mesh)
+    env = EpisodeStatistics(AutoReset(inner))
+    policy = RandomPolicy(env.action_space(params))
+    num_calls = -(-steps // _MOST_STEPS_A_CALL)
+    steps_a_call = -(-steps // num_calls)
+    compiled = compile_rollout(env, params, policy, num_envs, steps_a_call, mesh)
+    with _progress(num_calls * repeats) as progress:
+        task = progress.task_ids[0]
+        totals, seconds = _play(
+            compiled, params, policy, jax.random.key(seed), num_calls, repeats, lambda: progress.advance(task)
+        )
+    Console().print(_table(dataset, num_envs, mesh.size, compiled.compile_seconds, totals, seconds))
+
+
+def _choose_mesh(num_envs: int, cores: int | None) -> Mesh:
+    """Use the cores asked for; otherwise as many as can share the environments evenly."""
+    try:
+        use_host_cores(cores)
+    except RuntimeError as error:  # JAX runs already: the command was called from Python
+        if cores is not None:
+            raise typer.BadParameter(str(error), param_hint="--cores") from None
+    mesh = data_mesh()
+    if cores is None:
+        return data_mesh(max(count for count in range(1, mesh.size + 1) if num_envs % count == 0))
+    try:
+        require_even_split(num_envs, mesh)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--num-envs") from None
+    return mesh
+
+
+def _play(
+    compiled: CompiledRollout,
+    params: EnvParams,
+    policy: RandomPolicy,
+    key: jax.Array,
+    num_calls: int,
+    repeats: int,
+    advance: Callable[[], None],
+) -> tuple[Totals, list[float]]:
+    """Return the totals of all repeats, and the seconds of each; a repeat goes on where the one before ended."""
+    key_first, *keys_left = jax.random.split(key, 1 + repeats * num_calls)
+    first = compiled(params, policy, key_first)  # unmeasured: it resets, and touches its memory for the first time
+    keys, states = iter(keys_left), jax.block_until_ready(first.states)
+    totals, seconds = None, []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for key_call in itertools.islice(keys, num_calls):
+            result = compiled(params, policy, key_call, states)
+            states, more = result.states, result.totals
+            totals = more if totals is None else totals + more
+            advance()
+        seconds.append(time.perf_counter() - start)
+    assert totals is not None
+    return totals, seconds
+
+
+def _progress(num_calls: int) -> Progress:
+    columns = (TextColumn("playing"), BarColumn(), MofNCompleteColumn(), TextColumn("calls"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    progress.add_task("playing", total=num_calls)
+    return progress
+
+
+def _table(
+    dataset: str, num_envs: int, num_devices: int, compile_seconds: float, totals: Totals, seconds: list[float]
+) -> Table:
+    steps = totals.steps // len(seconds)
+    speeds = sorted(steps / each for each in seconds)
+    speed = f"{statistics.median(speeds):,.0f}"
+    if len(seconds) > 1:
+        speed += f" ({speeds[0]:,.0f} to {speeds[-1]:,.0f})"
     table = Table("random policy", dataset, show_header=True)
-    table.add_row("environments × steps", f"{num_envs:,} × {taken // num_envs:,}")
-    table.add_row("steps per second", f"{taken / seconds:,.0f}")
-    table.add_row("compilation", f"{compiled - start:.1f} s")
-    table.add_row("episodes", f"{episodes:,}")
-    table.add_row("mean return", f"{return_sum / episodes:.3f}" if episodes else "no episode ended")
-    table.add_row("solved episodes", f"{solved:,}")
-    Console().print(table)
-
-
-@jax.jit
-def _start(keys: Array, params: EnvParams) -> StatisticsState:
-    return jax.vmap(_ENV.reset, (0, None))(keys, params)[0]
-
-
-@functools.partial(jax.jit, static_argnames="num_envs")
-def _play(states: StatisticsState, key: Array, params: EnvParams, num_envs: int) -> tuple[StatisticsState, Totals]:
-    space = _ENV.action_space(params)
-
-    def step(states: StatisticsState, key_actions: Array) -> tuple[StatisticsState, Totals]:
-        actions = jax.vmap(space.sample)(jax.random.split(key_actions, num_envs))
-        states, _, _, done, info = jax.vmap(_ENV.step, (0, 0, None))(states, actions, params)
-        returns = jnp.where(done, info["episode_return"], jnp.float32(0))
-        solved = (done & info["success"]).sum(dtype=jnp.int32)
-        return states, Totals(done.sum(dtype=jnp.int32), solved, returns.sum())
-
-    states, totals = jax.lax.scan(step, states, jax.random.split(key, _STEPS_A_CALL))
-    return states, jax.tree.map(lambda x: x.sum(dtype=x.dtype), totals)
+    table.add_row("environments × steps", f"{num_envs:,} × {steps // num_envs:,}, {len(seconds)} times")
+    table.add_row("devices", f"{num_devices} {jax.default_backend()}")
+    table.add_row("steps per second", speed)
+    table.add_row("compilation", f"{compile_seconds:.1f} s")
+    table.add_row("episodes", f"{totals.episodes:,}")
+    mean = "no episode ended"
+    if totals.episodes and totals.return_sum is not None:
+        mean = f"{totals.return_sum / totals.episodes:.3f}"
+    table.add_row("mean return", mean)
+    table.add_row("solved episodes", f"{totals.solved:,}")
+    return table

@@ -1,0 +1,188 @@
+"""The picture of a comparison: steps per second against batch size."""
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from contests import ARCLE, JAXARC, JAXARC_EPISODES, OURS, RATIO_CONTEST
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from jaxarc.io.atomic import write_whole
+
+INK, LINES = "#767e89", "#767e8940"  # mid-tones on no background, which read on white and on black
+BLUE, ORANGE, PURPLE = "#2f81f7", "#e8702a", "#a05ee6"
+STEP_CONTESTS = "bbox-"
+BATCH_TICKS = (1, 16, 256, 4096, 65536)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Median, minimum and maximum of one entrant at one batch size, in steps per second."""
+
+    batch: int
+    median: float
+    lowest: float
+    highest: float
+
+
+def draw_speed(results: dict[str, Any], path: Path) -> None:
+    """Draw the results of the comparison into an SVG or PNG file with a transparent background.
+
+    Raises:
+        ValueError: the file's name ends differently, or the results hold no step contest.
+    """
+    if path.suffix not in {".svg", ".png"}:
+        raise ValueError(f"pictures are .svg or .png, got {path.name!r}")
+    style: dict[Any, Any] = {
+        "font.family": "DejaVu Sans",
+        "font.size": 10.5,
+        "text.color": INK,
+        "svg.hashsalt": "speed",
+    }
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(8.4, 4.7), dpi=200)
+        figure.patch.set_alpha(0)
+        axes = figure.add_axes((0.085, 0.125, 0.885, 0.715))
+        _draw(axes, results)
+        _title(figure, results)
+        drawn = io.BytesIO()
+        if path.suffix == ".svg":
+            FigureCanvasSVG(figure).print_svg(drawn, metadata={"Date": None})
+        else:
+            FigureCanvasAgg(figure).print_png(drawn)
+    write_whole(path, drawn.getvalue())
+
+
+def points(results: dict[str, Any], name: str) -> list[Point]:
+    """Collect what an entrant reached in the step contests, by batch size."""
+    found = [
+        Point(contest["request"]["batch"], entrant["median"], entrant["min"], entrant["max"])
+        for contest, entrant in _entrants(results, name)
+        if contest["id"].startswith(STEP_CONTESTS)
+    ]
+    return sorted(found, key=lambda point: point.batch)
+
+
+def _entrants(results: dict[str, Any], name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for contest in results["contests"]:
+        for entrant in contest["entrants"]:
+            if entrant["name"] == name:
+                yield contest, entrant
+
+
+def _draw(axes: Axes, results: dict[str, Any]) -> None:
+    ours, vmap, alone = (points(results, entrant.name) for entrant in (OURS, JAXARC, JAXARC_EPISODES))
+    if not ours:
+        raise ValueError(f"the results hold no contest {STEP_CONTESTS}BATCH; run: make benchmark-peers")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    _style(axes)
+    _curve(axes, ours, BLUE, "-", 2.8)
+    _curve(axes, vmap, ORANGE, "-", 2.0)
+    _curve(axes, alone, ORANGE, (0, (4, 2)), 1.6)
+    top = max(point.highest for point in ours[-3:])
+    _label(axes, (ours[-1].batch, top), "jaxarc, this package", BLUE, (0, 7), weight="bold", align="right")
+    for curve, text, offset in ((vmap, "JaxARC 1.0.3, vmap", (9, 0)), (alone, "JaxARC 1.0.3, lax.map", (9, 8))):
+        if curve:
+            _label(axes, (curve[-1].batch, curve[-1].median), text, ORANGE, offset)
+    for _, entrant in _entrants(results, ARCLE.name):
+        axes.plot(1, entrant["median"], "D", color=PURPLE, markersize=7, clip_on=False, zorder=4)
+        _label(axes, (1, entrant["median"]), "ARCLE 0.2.6", PURPLE, (9, -6))
+    _ratio(axes, results)
+    axes.set_xlim(0.8, 100_000)
+    lowest = min(point.lowest for curve in (ours, vmap, alone) for point in curve)
+    axes.set_ylim(lowest / 1.8, max(point.highest for point in ours) * 1.9)
+
+
+def _curve(axes: Axes, curve: Sequence[Point], color: str, style: Any, width: float) -> None:
+    batches = [point.batch for point in curve]
+    axes.fill_between(
+        batches,
+        [point.lowest for point in curve],
+        [point.highest for point in curve],
+        color=color,
+        alpha=0.18,
+        linewidth=0,
+    )
+    axes.plot(
+        batches,
+        [point.median for point in curve],
+        color=color,
+        linestyle=style,
+        linewidth=width,
+        marker="o",
+        markersize=2.4 * width,
+        zorder=3,
+    )
+
+
+def _label(
+    axes: Axes,
+    place: tuple[float, float],
+    text: str,
+    color: str,
+    offset: tuple[float, float],
+    weight: str = "normal",
+    align: str = "left",
+) -> None:
+    """Write beside a place, or above it when the text ends there."""
+    side = "bottom" if align == "right" else "center"
+    where = {"xy": place, "xytext": offset, "textcoords": "offset points"}
+    axes.annotate(text, **where, color=color, weight=weight, ha=align, va=side, fontsize=11.5)
+
+
+def _ratio(axes: Axes, results: dict[str, Any]) -> None:
+    """Say how many times faster, on an arrow between the curves."""
+    for contest, entrant in _entrants(results, JAXARC.name):
+        if contest["id"] == RATIO_CONTEST:
+            batch, ours = contest["request"]["batch"], contest["entrants"][0]["median"]
+            low, high = entrant["median"] * 1.35, ours / 1.35
+            arrow = {"arrowstyle": "<->", "color": INK, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
+            axes.annotate("", (batch, low), xytext=(batch, high), arrowprops=arrow)
+            middle = high / (high / low) ** 0.28
+            axes.annotate(
+                f"{entrant['first_is_faster_by']['median']:.0f}×",
+                (batch, middle),
+                xytext=(8, 0),
+                textcoords="offset points",
+                fontsize=17,
+                weight="bold",
+                va="center",
+            )
+
+
+def _style(axes: Axes) -> None:
+    axes.patch.set_alpha(0)
+    axes.grid(axis="y", color=LINES, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, length=0, pad=6)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
+    axes.xaxis.set_major_locator(FixedLocator(BATCH_TICKS))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.set_xlabel("environments side by side", color=INK, labelpad=5)
+
+
+def _short(value: float) -> str:
+    for size, unit in ((1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"
+
+
+def _title(figure: Figure, results: dict[str, Any]) -> None:
+    jax_version = results["packages"].get("ours", {}).get("jax", "")
+    setting = f"random policy, box actions on 30×30, 400 ARC-AGI-1 tasks · {results['hardware']}, jax {jax_version}"
+    figure.text(0.02, 0.935, "Environment steps per second", fontsize=15, weight="bold")
+    figure.text(0.02, 0.878, setting, fontsize=10)

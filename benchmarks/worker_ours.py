@@ -1,0 +1,34 @@
+"""Measures this package on request; see worker_protocol.py."""
+
+from collections.abc import Callable
+
+from worker_protocol import Request, serve
+
+from jaxarc.benchmarks import versions
+from jaxarc.benchmarks.playing import play_params
+from jaxarc.benchmarks.single_step import PythonLoop
+from jaxarc.benchmarks.stepping import Throughput
+
+Sample = Callable[[float], float]
+_samplers: dict[tuple, Sample] = {}
+
+
+def measure(request: Request) -> float:
+    kind, mode, selection, side, batch, longest = (
+        request[name] for name in ("kind", "mode", "selection", "side", "batch", "longest_scan")
+    )
+    key = (kind, mode, selection, side, batch)
+    if key not in _samplers:
+        params = play_params(selection, side)
+        if kind == "loop":
+            loop = PythonLoop(params, compiled_outside=mode == "jit")
+            _samplers[key] = lambda seconds: 1e6 / loop.sample(seconds)
+        elif kind == "resets":
+            _samplers[key] = Throughput.of_resets(params, batch, longest).sample
+        else:
+            _samplers[key] = Throughput.of_steps(params, batch, longest).sample
+    return _samplers[key](request["seconds"])
+
+
+if __name__ == "__main__":
+    serve(lambda: {"package": "jaxarc", **versions()}, measure, _samplers.clear)

@@ -1,0 +1,29 @@
+"""How fast the environment is, measured through the calls that users make.
+
+:func:`core_rows` and :func:`operation_rows` list what can be measured, :func:`measure_rows` measures it, and the
+results say how and on what.
+"""
+
+from jaxarc.benchmarks.core_rows import DEFAULT_SIZES, Row, UnknownRowError, choose_rows, core_rows, operation_rows
+from jaxarc.benchmarks.cores import pinned_to_cores
+from jaxarc.benchmarks.machine import describe_machine, versions
+from jaxarc.benchmarks.measuring import RowResult, measure_rows
+from jaxarc.benchmarks.workbench import QUICK, THOROUGH, Effort, Workbench
+
+__all__ = [
+    "DEFAULT_SIZES",
+    "QUICK",
+    "THOROUGH",
+    "Effort",
+    "Row",
+    "RowResult",
+    "UnknownRowError",
+    "Workbench",
+    "choose_rows",
+    "core_rows",
+    "describe_machine",
+    "measure_rows",
+    "operation_rows",
+    "pinned_to_cores",
+    "versions",
+]

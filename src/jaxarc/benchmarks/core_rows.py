@@ -1,0 +1,263 @@
+"""The rows of ``jaxarc benchmark core``: what is measured, and what it should reach on one core."""
+
+import difflib
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from jaxarc import constants as c
+from jaxarc.benchmarks.playing import EPISODE_STEPS, MINI_SIDE
+from jaxarc.benchmarks.workbench import Measure, Play, Workbench
+
+DEFAULT_SIZES: Final = (256, 1024, 4096, 16384, 65536)
+
+_STEPS_TARGETS: Final = {256: 1.8e6, 1024: 2.0e6, 4096: 1.8e6, 16384: 1.8e6}
+_ROLLOUT_FROM: Final = 4096  # environments from which on a rollout plays one part of them after the other
+
+
+class UnknownRowError(KeyError):
+    """No row has this id."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that is measured.
+
+    The target is for one processor core; it is a floor, or a ceiling where less is better.
+    """
+
+    row_id: str
+    what: str
+    unit: str
+    measure: Measure
+    target: float | None = None
+    less_is_better: bool = False
+    is_exact: bool = False  # the same number each time, so one sample is enough
+    fresh_part: str | None = None  # what a fresh process has to do for it
+
+    def meets(self, value: float) -> bool | None:
+        """Whether a value reaches the target; None without one."""
+        if self.target is None:
+            return None
+        return value <= self.target if self.less_is_better else value >= self.target
+
+
+def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
+    """List the rows, with one of steps per second of box actions for each of the batch sizes."""
+    bbox = [
+        Row(
+            f"steps-bbox-{size}",
+            f"30x30, box actions, {size:,} environments",
+            "steps/s",
+            lambda bench, size=size: bench.steps_per_second(Play(size)),
+            target=None if size > _ROLLOUT_FROM else _STEPS_TARGETS.get(size),
+        )
+        for size in sizes
+    ]
+    rollouts = [
+        Row(
+            f"rollout-bbox-{size}",
+            f"jaxarc.parallel.rollout, 30x30, box actions, {size:,} environments",
+            "steps/s",
+            lambda bench, size=size: bench.rollout_steps_per_second(Play(size)),
+            target=_STEPS_TARGETS.get(size),
+        )
+        for size in sizes
+        if size >= _ROLLOUT_FROM
+    ]
+    return (*bbox, *rollouts, *_OTHER_THROUGHPUTS, *_SINGLE, *_SIZES, *_STARTS)
+
+
+def choose_rows(rows: Sequence[Row], ids: Iterable[str]) -> tuple[Row, ...]:
+    """Keep the rows with these ids, in the order of ``rows``; all of them when no id is given.
+
+    Raises:
+        UnknownRowError: a ``KeyError`` that lists the known ids and the nearest ones.
+    """
+    wanted, known = list(ids), [row.row_id for row in rows]
+    for row_id in wanted:
+        if row_id not in known:
+            near = difflib.get_close_matches(row_id, known, n=2)
+            hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+            raise UnknownRowError(f"no row {row_id!r}; {hint}The rows are {', '.join(known)}")
+    return tuple(row for row in rows if row.row_id in wanted) if wanted else tuple(rows)
+
+
+def operation_rows() -> tuple[Row, ...]:
+    """List a row for each family of operations: what a step costs when nothing else is drawn."""
+    return tuple(
+        Row(
+            f"operations-{name}",
+            f"{first}..{last}, {selection_format} actions, 1,024 environments",
+            "ns/step",
+            functools.partial(Workbench.nanoseconds_per_step, play=play),
+            less_is_better=True,
+        )
+        for name, (first, last, selection_format) in _FAMILIES.items()
+        for play in [Play(1024, selection_format, operations=tuple(range(first, last + 1)))]
+    )
+
+
+_FAMILIES: Final = {  # first and last operation, and the actions that make it do its work
+    "fill": (c.FILL, c.FLOOD_FILL - 1, "bbox"),
+    "flood": (c.FLOOD_FILL, c.MOVE_UP - 1, "point"),
+    "move": (c.MOVE_UP, c.MOVE_RIGHT, "bbox"),
+    "turn": (c.ROTATE_CLOCKWISE, c.FLIP_UP_DOWN, "bbox"),
+    "copy-paste-cut": (c.COPY, c.CUT, "bbox"),
+    "clear": (c.CLEAR, c.CLEAR, "bbox"),
+    "copy-input": (c.COPY_INPUT, c.COPY_INPUT, "bbox"),
+    "resize": (c.RESIZE, c.RESIZE, "bbox"),
+    "submit": (c.SUBMIT, c.SUBMIT, "bbox"),
+}
+
+_OTHER_THROUGHPUTS: Final = (
+    Row(
+        "cost-65536",
+        "time per step of a rollout of 65,536 environments over that of 1,024",
+        "ratio",
+        lambda bench: bench.cost_ratio(Play(65536), Play(1024)),
+        target=1.15,
+        less_is_better=True,
+    ),
+    Row(
+        "steps-point-1024",
+        "30x30, point actions, 1,024 environments",
+        "steps/s",
+        lambda bench: bench.steps_per_second(Play(1024, "point")),
+        target=2.0e6,
+    ),
+    Row(
+        "steps-mask-1024",
+        "30x30, mask actions, 1,024 environments",
+        "steps/s",
+        lambda bench: bench.steps_per_second(Play(1024, "mask")),
+        target=1.5e6,
+    ),
+    Row(
+        "steps-history-1024",
+        f"30x30, box actions, 1,024 environments, a history of {EPISODE_STEPS} actions",
+        "steps/s",
+        lambda bench: bench.steps_per_second(Play(1024, history=True)),
+    ),
+    Row(
+        "steps-5x5-2048",
+        "5x5, box actions, 2,048 environments",
+        "steps/s",
+        lambda bench: bench.steps_per_second(Play(2048, side=MINI_SIDE)),
+        target=10e6,
+    ),
+    Row(
+        "resets-1024",
+        "30x30, resets of 1,024 environments",
+        "resets/s",
+        lambda bench: bench.resets_per_second(Play(1024)),
+        target=2e6,
+    ),
+)
+
+_SINGLE: Final = (
+    Row(
+        "env-step",
+        "env.step in a Python loop that reads done, one environment",
+        "us",
+        lambda bench: bench.step_microseconds(compiled_outside=False),
+        target=40,
+        less_is_better=True,
+    ),
+    Row(
+        "env-step-jit",
+        "the same with jax.jit(env.step)",
+        "us",
+        lambda bench: bench.step_microseconds(compiled_outside=True),
+        less_is_better=True,
+    ),
+)
+
+_SIZES: Final = (
+    Row(
+        "state-bytes",
+        "state of one environment, box actions, no history",
+        "bytes",
+        lambda bench: bench.state_bytes(Play(1)),
+        target=2_800,
+        less_is_better=True,
+        is_exact=True,
+    ),
+    Row(
+        "state-bytes-history",
+        f"state of one environment, point actions, a history of {EPISODE_STEPS}",
+        "bytes",
+        lambda bench: bench.state_bytes(Play(1, "point", history=True)),
+        target=4_200,
+        less_is_better=True,
+        is_exact=True,
+    ),
+    Row(
+        "buffer-bytes",
+        "all 400 tasks, shared by all environments",
+        "bytes",
+        lambda bench: bench.buffer_bytes(),
+        target=4e6,
+        less_is_better=True,
+        is_exact=True,
+    ),
+    Row(
+        "temp-bytes-1024",
+        "working memory of XLA per environment, 1,024 environments",
+        "bytes",
+        lambda bench: bench.temp_bytes(Play(1024)),
+        less_is_better=True,
+        is_exact=True,
+    ),
+    Row(
+        "temp-bytes-16384",
+        "the same with 16,384 environments",
+        "bytes",
+        lambda bench: bench.temp_bytes(Play(16384)),
+        less_is_better=True,
+        is_exact=True,
+    ),
+)
+
+_STARTS: Final = (
+    Row(
+        "import",
+        "import of jaxarc.make and jaxarc.wrappers, after import jax",
+        "s",
+        lambda bench: bench.fresh("import"),
+        target=0.5,
+        less_is_better=True,
+        fresh_part="import",
+    ),
+    Row(
+        "make-cold",
+        "make of 400 tasks in a fresh process",
+        "s",
+        lambda bench: bench.fresh("make-cold"),
+        target=2.0,
+        less_is_better=True,
+        fresh_part="make",
+    ),
+    Row(
+        "make-warm",
+        "the same once more",
+        "s",
+        lambda bench: bench.fresh("make-warm"),
+        target=0.3,
+        less_is_better=True,
+        fresh_part="make",
+    ),
+    Row(
+        "compile",
+        "trace, lower and compile a rollout of 1,024 environments in a fresh process",
+        "s",
+        lambda bench: bench.fresh("compile"),
+        target=3.0,
+        less_is_better=True,
+        fresh_part="compile",
+    ),
+)

@@ -1,0 +1,169 @@
+"""``jaxarc benchmark``: how fast the environment is on this machine."""
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final, Self
+
+import jax
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from jaxarc.benchmarks import (
+    DEFAULT_SIZES,
+    QUICK,
+    THOROUGH,
+    Row,
+    RowResult,
+    UnknownRowError,
+    choose_rows,
+    core_rows,
+    describe_machine,
+    measure_rows,
+    operation_rows,
+    pinned_to_cores,
+    versions,
+)
+from jaxarc.io.atomic import write_whole
+
+app = typer.Typer(help="Measure how fast the environment is.", no_args_is_help=True)
+
+_LARGEST_SIZE: Final = 2**20
+_WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
+_SECONDS_BETWEEN_LINES: Final = 10.0  # where the output is no terminal
+_VERDICTS: Final = {None: "", True: "[green]yes[/]", False: "[red]no[/]"}
+
+
+@app.callback()
+def benchmark() -> None:
+    """Measure how fast the environment is."""
+
+
+_Quick = Annotated[bool, typer.Option("--quick", help="Take few steps: shows that it works, not how fast.")]
+_Cores = Annotated[int, typer.Option(min=1, help="Processor cores to use, where the system lets us choose.")]
+_JsonFile = Annotated[Path | None, typer.Option("--json", help="File to write the results to.", dir_okay=False)]
+
+
+@app.command()
+def core(
+    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    sizes: Annotated[
+        str, typer.Option(help=f"Batch sizes of the rows steps-bbox-SIZE, with commas, up to {_LARGEST_SIZE:,}.")
+    ] = ",".join(map(str, DEFAULT_SIZES)),
+    quick: _Quick = False,
+    cores: _Cores = 1,
+    json_file: _JsonFile = None,
+) -> None:
+    """Measure steps per second, resets, memory and start-up time with a random policy on 400 real tasks.
+
+    The targets are for one processor core; elsewhere the table has none.
+    """
+    _measure("core", _choose(rows, core_rows(_parse_sizes(sizes))), quick, cores, json_file)
+
+
+@app.command()
+def operations(
+    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    quick: _Quick = False,
+    cores: _Cores = 1,
+    json_file: _JsonFile = None,
+) -> None:
+    """Measure what a step costs in which all environments draw operations of one family."""
+    _measure("operations", _choose(rows, operation_rows()), quick, cores, json_file)
+
+
+def _measure(name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None) -> None:
+    """Measure rows, print them as a table and write them to a file."""
+    effort, console = QUICK if quick else THOROUGH, Console()
+    with ExitStack() as stack:
+        try:
+            used = stack.enter_context(pinned_to_cores(cores))
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--cores") from error
+        has_targets = used == 1 and jax.devices()[0].platform == "cpu"
+        bar = stack.enter_context(_ProgressBar(Console(stderr=True)))
+        results = measure_rows(chosen, effort, bar.show, has_targets)
+        machine = describe_machine(used)
+    console.print(_table(name, results, machine, console.width))
+    if json_file is not None:
+        report = {
+            "benchmark": name,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "hardware": machine,
+            "versions": versions(),
+            "quick": quick,
+            "rows": [result.as_json() for result in results],
+        }
+        write_whole(json_file, (json.dumps(report, indent=1) + "\n").encode())
+
+
+class _ProgressBar:
+    """A bar on stderr where that is a terminal; elsewhere a line every now and then."""
+
+    def __init__(self, console: Console):
+        self._console, self._last_line = console, time.monotonic()
+        columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+        self._live = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+        self._task = self._live.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def show(self, done: int, total: int, what: str) -> None:
+        self._live.update(self._task, completed=done, total=total, description=what)
+        if self._live.disable and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            self._console.print(f"{done}/{total} {what}", highlight=False, soft_wrap=True)
+
+
+def _parse_sizes(text: str) -> list[int]:
+    sizes = [part.strip() for part in text.split(",")]
+    for size in sizes:
+        if not size.isdecimal() or not 1 <= int(size) <= _LARGEST_SIZE:
+            raise typer.BadParameter(
+                f"{size!r} is no batch size; write numbers in 1..{_LARGEST_SIZE} with commas, such as 1024,65536",
+                param_hint="--sizes",
+            )
+    return list(dict.fromkeys(map(int, sizes)))
+
+
+def _choose(text: str, rows: Sequence[Row]) -> tuple[Row, ...]:
+    try:
+        return choose_rows(rows, [part.strip() for part in text.split(",") if part.strip()])
+    except UnknownRowError as error:
+        raise typer.BadParameter(str(error), param_hint="--rows") from error
+
+
+def _table(name: str, results: Sequence[RowResult], machine: str, width: int) -> Table:
+    table = Table(title=f"jaxarc benchmark {name}", caption=machine)
+    table.add_column("row", no_wrap=True)
+    if width >= _WIDTH_FOR_WORDS:
+        table.add_column("what")
+    for name in ("median", "min – max", "target"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("met")
+    for result in results:
+        row, target = result.row, result.row.target if result.has_target else None
+        what = [row.what] if width >= _WIDTH_FOR_WORDS else []
+        spread = "" if row.is_exact else f"{_number(min(result.samples))} – {_number(max(result.samples))}"
+        bound = "" if target is None else f"{'<=' if row.less_is_better else '>='} {_number(target)}"
+        table.add_row(row.row_id, *what, f"{_number(result.value)} {row.unit}", spread, bound, _VERDICTS[result.is_met])
+    return table
+
+
+def _number(value: float) -> str:
+    """Show three digits or so: 2.13 M, 2,744, 38.1, 0.004."""
+    if value >= 1e6:
+        return f"{value / 1e6:,.2f} M"
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

@@ -1,0 +1,130 @@
+"""Refuse a batch that does not fit in memory before it starts."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from jax.sharding import Mesh
+
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_MARGIN: Final = 0.9  # of the batch that would fit by proportion, since some memory does not grow with the batch
+_NO_LIMIT: Final = 1 << 60  # what cgroup v1 reports without a limit is about 2**63
+
+
+class NotEnoughMemoryError(MemoryError):
+    """A batch needs more memory than there is; nothing has been started.
+
+    Attributes:
+        num_envs: environments of the batch.
+        needed_bytes: what the batch needs on top of what is already in memory, over all devices.
+        available_bytes: what is free, over all devices.
+        fitting_envs: a batch that would fit, 0 when none does.
+    """
+
+    def __init__(self, num_envs: int, needed_bytes: int, available_bytes: int, fitting_envs: int):
+        self.num_envs, self.fitting_envs = num_envs, fitting_envs
+        self.needed_bytes, self.available_bytes = needed_bytes, available_bytes
+        advice = f"num_envs={fitting_envs} would fit" if fitting_envs else "not even one environment per device fits"
+        super().__init__(
+            f"num_envs={num_envs} needs {_in_words(needed_bytes)} of memory, but {_in_words(available_bytes)} are "
+            f"available; {advice}"
+        )
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.num_envs, self.needed_bytes, self.available_bytes, self.fitting_envs)
+
+
+def require_memory(
+    num_envs: int, needed_bytes: int, available_bytes: int | None, *, num_devices: int = 1, growth: float = 1.0
+) -> None:
+    """Raise when a batch needs more memory than is available.
+
+    Args:
+        num_envs: environments of the batch.
+        needed_bytes: what it needs at least, over all devices.
+        available_bytes: what is free, over all devices; None where that is not known, which raises nothing.
+        num_devices: the batch that is proposed instead is a multiple of it.
+        growth: what the batch needs in the end, as a multiple of ``needed_bytes``; for the proposal only.
+
+    Raises:
+        NotEnoughMemoryError: with a batch that would fit.
+    """
+    if available_bytes is None or needed_bytes <= available_bytes:
+        return
+    fitting = int(_MARGIN * num_envs * max(available_bytes, 0) / (growth * needed_bytes))
+    raise NotEnoughMemoryError(num_envs, needed_bytes, available_bytes, fitting - fitting % num_devices)
+
+
+def available_memory(mesh: Mesh) -> int | None:
+    """Return the bytes that are free on the devices of a mesh together, None where that cannot be found out.
+
+    CPU devices share the memory of the machine, or less where a control group limits the process. A batch is split
+    evenly, so of accelerators the fullest one counts.
+    """
+    devices = list(mesh.devices.flat)
+    if devices[0].platform == "cpu":
+        return host_memory()
+    free: list[int] = []
+    for device in devices:
+        stats = device.memory_stats()
+        if stats is None or "bytes_limit" not in stats or "bytes_in_use" not in stats:
+            return None
+        free.append(stats["bytes_limit"] - stats["bytes_in_use"])
+    return min(free) * len(free)
+
+
+def host_memory(root: Path = Path("/")) -> int | None:
+    """Return the bytes of main memory that this process can still take, None where the system does not say.
+
+    Args:
+        root: where ``proc`` and ``sys`` lie.
+    """
+    limits = list(_control_group_limits(root))
+    meminfo = root / "proc" / "meminfo"
+    if meminfo.is_file():
+        fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
+    elif sys.platform != "win32":
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=None)
+
+
+def _control_group_limits(root: Path) -> Iterator[int]:
+    """Bytes left below each limit on this process: its own control group's and those above it, version 2 and 1."""
+    groups = root / "proc" / "self" / "cgroup"
+    if not groups.is_file():
+        return
+    for line in groups.read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mounts, limit, usage, cache = ["", "unified"], "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            mounts, limit, usage = ["memory"], "memory.limit_in_bytes", "memory.usage_in_bytes"
+            cache = "total_inactive_file"
+        else:
+            continue
+        for mount in mounts:
+            top = root / "sys" / "fs" / "cgroup" / mount
+            own = top / path.strip("/")
+            for folder in [own, *own.parents]:  # a container may see its own group as the top
+                if folder.is_relative_to(top) and (folder / limit).is_file():
+                    yield from _left_in(folder, limit, usage, cache)
+
+
+def _left_in(folder: Path, limit: str, usage: str, cache: str) -> Iterator[int]:
+    most = (folder / limit).read_text().strip()
+    if most == "max" or int(most) >= _NO_LIMIT:
+        return
+    statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    in_use = int((folder / usage).read_text()) - int(statistics[cache])  # files that were read can be dropped
+    yield int(most) - in_use
+
+
+def _in_words(num_bytes: int) -> str:
+    value, unit = float(num_bytes), 0
+    while abs(value) >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    exact = f"{num_bytes:,} bytes"
+    return exact if unit == 0 else f"{value:.1f} {_UNITS[unit]} ({exact})"

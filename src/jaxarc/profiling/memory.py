@@ -1,0 +1,90 @@
+"""How much memory the devices hold, and how much a compiled program will take."""
+
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+from jax.stages import Compiled
+
+
+class DeviceMemory(NamedTuple):
+    """Memory of one device, in bytes; what the backend does not tell is None."""
+
+    device: str
+    bytes_in_use: int
+    peak_bytes: int | None  # most in use since the process started
+    limit_bytes: int | None  # what JAX may take of the device
+
+
+class CompiledMemory(NamedTuple):
+    """Memory of one compiled program on one device, in bytes; what the backend does not tell is None."""
+
+    argument_bytes: int | None
+    output_bytes: int | None
+    temp_bytes: int | None  # between the first and the last operation
+    alias_bytes: int | None  # outputs that lie in donated arguments
+    generated_code_bytes: int | None
+
+
+def device_memory() -> list[DeviceMemory]:
+    """Return the memory of every local device.
+
+    Where the backend keeps no account (the CPU), ``bytes_in_use`` is the size of all live arrays; arrays that share a
+    buffer are counted twice.
+    """
+    return [_memory_of(device) for device in jax.local_devices()]
+
+
+def compiled_memory(compiled: Compiled) -> CompiledMemory:
+    """Return what a compiled program needs, before it runs: ``compiled_memory(jax.jit(f).lower(x).compile())``."""
+    sizes = compiled.memory_analysis()
+    if sizes is None:
+        return CompiledMemory(None, None, None, None, None)
+    return CompiledMemory(
+        argument_bytes=sizes.argument_size_in_bytes,
+        output_bytes=sizes.output_size_in_bytes,
+        temp_bytes=sizes.temp_size_in_bytes,
+        alias_bytes=sizes.alias_size_in_bytes,
+        generated_code_bytes=sizes.generated_code_size_in_bytes,
+    )
+
+
+def save_memory_profile(path: str | Path) -> Path:
+    """Write which line of code allocated what is alive now, as a gzipped pprof profile.
+
+    The file is written whole, to a temporary name and then renamed. Open it with ``pprof --web PATH``.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full; an older file is then untouched.
+    """
+    target = Path(path)
+    profile = jax.profiler.device_memory_profile()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(profile)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    finally:
+        Path(name).unlink(missing_ok=True)  # gone already when the rename succeeded
+    return target
+
+
+def _memory_of(device: Any) -> DeviceMemory:
+    stats = device.memory_stats()
+    if stats is None:
+        return DeviceMemory(str(device), _live_bytes(device), None, None)
+    return DeviceMemory(str(device), stats["bytes_in_use"], stats.get("peak_bytes_in_use"), stats.get("bytes_limit"))
+
+
+def _live_bytes(device: Any) -> int:
+    on_device = [x for x in jax.live_arrays() if device in x.sharding.addressable_devices]
+    return sum(math.prod(x.sharding.shard_shape(x.shape)) * x.dtype.itemsize for x in on_device)

@@ -1,0 +1,50 @@
+"""Random words: JAX's own bits where they are promised, fair bits elsewhere."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.envs.prng import digits, random_bits, random_words, split_words, threefry
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**31 - 1])
+def test_splitting_gives_the_words_of_jax(seed):
+    key = jax.random.key(seed)
+    np.testing.assert_array_equal(split_words(key, 7), jax.random.key_data(jax.random.split(key, 7)))
+
+
+@pytest.mark.parametrize("seed", [0, 77])
+def test_threefry_is_the_block_cipher_that_jax_folds_in_with(seed):
+    key, counters = jax.random.key(seed), jnp.array([0, 1, 5, 2**32 - 1], jnp.uint32)
+    folded = jax.vmap(lambda data: jax.random.key_data(jax.random.fold_in(key, data)))(counters)
+    # fold_in encrypts the counter (0, data), as a split does.
+    np.testing.assert_array_equal(jnp.stack(threefry(jax.random.key_data(key), counters), 1), folded)
+
+
+def test_other_generators_serve_too():
+    key = jax.random.key(3, impl="rbg")
+    np.testing.assert_array_equal(split_words(key, 4), jax.random.key_data(jax.random.split(key, 4)))
+    assert random_words(key, 5).shape == (5,)
+    assert random_bits(key, 5).dtype == jnp.uint32
+
+
+@pytest.mark.parametrize("draw", [random_words, random_bits])
+def test_every_bit_is_fair_and_follows_no_other(draw):
+    keys = jax.random.split(jax.random.key(0), 4096)
+    words = np.asarray(jax.vmap(lambda key: draw(key, 6))(keys))
+    bits = (words[..., None] >> np.arange(32, dtype=np.uint32)) & 1
+    bits = bits.reshape(len(words), -1).astype(np.float64)
+    assert np.abs(bits.mean(0) - 0.5).max() < 5 * 0.5 / np.sqrt(len(bits))  # five standard deviations
+    correlation = np.corrcoef(bits.T)
+    np.fill_diagonal(correlation, 0)
+    assert np.abs(correlation).max() < 6 / np.sqrt(len(bits))
+    assert len(np.unique(words, axis=0)) == len(words)
+
+
+def test_digits_cover_every_combination_evenly():
+    words = jax.random.bits(jax.random.key(1), (60_000,), jnp.uint32)
+    first, second, third = (np.asarray(x) for x in digits(words, [3, 4, 5]))
+    counts = np.bincount(first + 3 * (second + 4 * third), minlength=60)
+    assert counts.size == 60
+    assert np.abs(counts - 1000).max() < 6 * np.sqrt(1000)

@@ -1,0 +1,91 @@
+"""Collectives are counted in the compiled program: eight devices of the CPU, in a process of their own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxarc.profiling import COLLECTIVES, count_collectives
+
+PROGRAM = """
+import json, jax, jax.numpy as jnp
+from jax import lax
+from jaxarc.profiling import count_collectives
+
+mesh = jax.make_mesh((8,), ("B",), axis_types=(jax.sharding.AxisType.Auto,))
+batch, same = jax.P("B"), jax.P()
+
+def count(f, out):
+    mapped = jax.shard_map(f, mesh=mesh, in_specs=batch, out_specs=out, check_vma=False)
+    return count_collectives(jax.jit(mapped).lower(jnp.ones((64, 8))).compile())
+
+ring = [(i, (i + 1) % 8) for i in range(8)]
+body = lambda _, x: lax.psum(x, "B") / 8
+print(json.dumps({
+    "nothing": count(lambda x: x + 1, batch),
+    "sum": count(lambda x: lax.psum(x, "B"), same),
+    "sum and shift": count(lambda x: lax.ppermute(x, "B", ring) + lax.psum(x * 2, "B"), batch),
+    "gather": count(lambda x: lax.all_gather(x, "B"), same),
+    "scatter": count(lambda x: lax.psum_scatter(x, "B", scatter_dimension=0, tiled=True), batch),
+    "transpose": count(lambda x: lax.all_to_all(x, "B", 1, 0), batch),
+    "loop": count(lambda x: lax.fori_loop(0, 5, body, x), batch),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def counts():
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nothing", {}),
+        ("sum", {"all-reduce": 1}),
+        ("sum and shift", {"all-reduce": 1, "collective-permute": 1}),
+        ("gather", {"all-gather": 1}),
+        ("scatter", {"reduce-scatter": 1}),
+        ("transpose", {"all-to-all": 1}),
+        ("loop", {"all-reduce": 1}),
+    ],
+)
+def test_every_collective_is_counted_once(counts, name, expected):
+    assert counts[name] == dict.fromkeys(COLLECTIVES, 0) | expected
+
+
+class Program:
+    def __init__(self, text):
+        self.text = text
+
+    def as_text(self):
+        return self.text
+
+
+def test_an_asynchronous_collective_counts_once_and_a_mention_never():
+    text = """HloModule m
+ENTRY %main (x: f32[4]) -> f32[4] {
+  %x = f32[4]{0} parameter(0), metadata={op_name="all-to-all(x)"}
+  %start = (f32[4]{0}, f32[4]{0}, /*index=2*/(u32[], u32[])) all-gather-start(%x), dimensions={0}
+  ROOT %all-reduce.1 = f32[4]{0} all-gather-done(%start)
+}
+"""
+    assert count_collectives(Program(text)) == dict.fromkeys(COLLECTIVES, 0) | {"all-gather": 1}
+
+
+def test_a_backend_without_text_is_named():
+    with pytest.raises(ValueError, match="no text"):
+        count_collectives(Program(None))
+
+
+def test_one_device_needs_none():
+    assert sum(count_collectives(jax.jit(jnp.sum).lower(jnp.ones(8)).compile()).values()) == 0

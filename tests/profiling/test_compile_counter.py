@@ -1,0 +1,239 @@
+"""The counter names what was compiled and why, and leaves JAX as it found it."""
+
+import contextlib
+import functools
+import logging
+import threading
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jaxarc
+from jaxarc.profiling import CompileCounter
+from jaxarc.wrappers import AutoReset
+
+X3, X4 = jnp.ones(3), jnp.ones(4)
+
+
+def make_double():
+    @jax.jit
+    def double(x):
+        return x * jnp.asarray(2, x.dtype)
+
+    return double
+
+
+def make_scale(jit):
+    def scale(x, factor):
+        return x * factor
+
+    return jit(scale)
+
+
+def test_the_same_shapes_compile_nothing():
+    double = make_double()
+    double(X3)
+    with CompileCounter() as counter:
+        for _ in range(3):
+            double(X3)
+    counter.assert_none()
+    assert (counter.total, counter.counts["double"]) == (0, 0)
+
+
+def test_a_first_call_counts_once():
+    double = make_double()
+    with CompileCounter() as counter:
+        double(X3)
+        double(X3)
+    assert counter.counts == {"double": 1}
+    assert counter.reasons["double"][0].startswith("first call (test_compile_counter.py:")
+
+
+def test_another_shape_names_the_function_and_both_shapes():
+    double = make_double()
+    double(X3)
+    with CompileCounter() as counter:
+        double(X4)
+    assert counter.counts == {"double": 1}
+    assert counter.reasons == {
+        "double": ["different input types: at x, now f32[4] and before f32[3]; compiled for (float32[4])"]
+    }
+    message = r"nothing should be:\n  double, 1 x:\n    .*at x, now f32\[4\] and before f32\[3\]"
+    with pytest.raises(AssertionError, match=message):
+        counter.assert_none()
+
+
+def test_another_dtype_is_a_reason():
+    double = make_double()
+    double(X3)
+    x = X3.astype(jnp.int32)
+    with CompileCounter() as counter:
+        double(x)
+    assert "now i32[3] and before f32[3]" in counter.reasons["double"][0]
+
+
+@pytest.mark.parametrize("jit", [functools.partial(jax.jit, static_argnums=1), eqx.filter_jit], ids=["jax", "equinox"])
+def test_another_static_argument_is_a_reason(jit):
+    scale = make_scale(jit)
+    scale(X3, 21.5)
+    with CompileCounter() as counter:
+        scale(X3, 21.5)
+        scale(X3, 47.5)
+    assert counter.counts == {"scale": 1}
+    reason = counter.reasons["scale"][0]
+    now, before = reason.split(" and before ")
+    assert "47.5" in now.partition("static value")[2]
+    assert "21.5" in before
+
+
+def test_another_shape_is_a_reason_under_filter_jit():
+    scale = make_scale(eqx.filter_jit)
+    scale(X3, 2.0)
+    with CompileCounter() as counter:
+        scale(X4, 2.0)
+    assert counter.counts == {"scale": 1}
+    assert "now f32[4] and before f32[3]" in counter.reasons["scale"][0]
+
+
+def test_a_function_made_anew_is_told_so():
+    with CompileCounter() as counter:
+        for _ in range(2):
+            jax.jit(lambda x: x + X3)(X3)
+    assert counter.counts == {"<lambda>": 2}
+    assert "a new function from a line that made one before" in counter.reasons["<lambda>"][1]
+
+
+def test_two_functions_under_filter_jit_are_not_taken_for_one():
+    with CompileCounter() as counter:
+        eqx.filter_jit(lambda x: x + X3)(X3)
+        make_scale(eqx.filter_jit)(X3, 2.0)
+    assert counter.counts == {"<lambda>": 1, "scale": 1}
+    assert counter.reasons["scale"] == ["first call; compiled for (float32[3])"]
+
+
+def test_a_reason_belongs_to_the_function_that_was_compiled():
+    double = make_double()
+
+    @jax.jit
+    def outer(x):
+        return double(x) + x
+
+    outer(X3)
+    with CompileCounter() as counter:
+        outer(X4)
+        jnp.zeros((2, 5)) + 1  # outside jit: operations are programs too
+    assert set(counter.counts) >= {"outer", "add"}
+    assert "double" not in counter.counts
+    assert "at x, now f32[4]" in counter.reasons["outer"][0]
+    assert counter.reasons["add"][0].startswith(
+        "traced before, or an operation outside jit; compiled for (float32[2,5]"
+    )
+
+
+def test_a_function_that_is_traced_inside_grad_has_its_reason():
+    double = make_double()
+    double(X3)
+    with CompileCounter() as counter:
+        jax.grad(lambda x: double(x).sum())(X4)
+    assert "at x, now f32[4] and before f32[3]" in counter.reasons["double"][0]
+
+
+def test_a_long_static_argument_is_cut_to_what_differs():
+    long = lambda word: ("left" * 200, word, "right" * 200)
+    pick = jax.jit(lambda x, words: x + len(words[1]), static_argnums=1)
+    pick(X3, long("short"))
+    with CompileCounter() as counter:
+        pick(X3, long("longer one"))
+    reason = counter.reasons["<lambda>"][0]
+    assert "longer one" in reason
+    assert len(reason) < 400
+
+
+def test_assert_none_looks_only_at_the_names_it_is_given():
+    double = make_double()
+    with CompileCounter() as counter:
+        double(X3)
+    counter.assert_none("step", "reset")
+    with pytest.raises(AssertionError, match="double, 1 x"):
+        counter.assert_none("double")
+
+
+def test_nothing_reaches_stderr_and_the_logging_is_as_before(capfd, caplog):
+    loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("jax")]
+    flags = lambda: (jax.config.jax_log_compiles, jax.config.jax_explain_cache_misses)
+    before = flags(), [list(logger.filters) for logger in loggers]
+    counter = CompileCounter()
+    with contextlib.suppress(ZeroDivisionError), counter:
+        make_double()(X3)
+        1 / 0  # noqa: B018
+    make_double()(X3)  # after the block nothing counts
+    assert counter.total == 1
+    assert (flags(), [list(logger.filters) for logger in loggers]) == before
+    assert capfd.readouterr().err == ""
+    assert caplog.records == []
+
+
+def test_messages_that_were_asked_for_still_come(caplog):
+    with jax.log_compiles(), CompileCounter():
+        make_double()(X3)
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(message.startswith("Compiling jit(double)") for message in messages)
+    assert not any("CACHE MISS" in message for message in messages)
+
+
+def test_a_block_inside_a_block_sees_the_same():
+    double = make_double()
+    double(X3)
+    with CompileCounter() as outer, CompileCounter() as inner:
+        double(X4)
+    assert inner.reasons == outer.reasons
+    assert "now f32[4]" in inner.reasons["double"][0]
+
+
+def test_entering_again_starts_from_zero():
+    counter = CompileCounter()
+    for x in (X3, X4):
+        with counter:
+            make_double()(x)
+        assert counter.total == 1
+
+
+def test_other_threads_count_without_a_reason():
+    double = make_double()
+    with CompileCounter() as counter:
+        thread = threading.Thread(target=double, args=(X3,))
+        thread.start()
+        thread.join()
+    assert counter.counts == {"double": 1}
+    assert "another thread" in counter.reasons["double"][0]
+
+
+def test_a_thread_that_compiles_takes_no_reason_away():
+    def outer(x):
+        thread = threading.Thread(target=make_double(), args=(X3,))
+        thread.start()
+        thread.join()
+        return x
+
+    with CompileCounter() as counter:
+        jax.jit(outer)(X4)
+    assert counter.counts == {"outer": 1, "double": 1}
+    assert counter.reasons["outer"][0].startswith("first call")
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_twenty_steps_of_the_environment_compile_once():
+    env, params = jaxarc.make(
+        "arc-agi-1/training", tasks=["007bbfb7"], selection_format="point", max_episode_steps=5, history_enabled=False
+    )
+    env = AutoReset(env)
+    step, sample = jax.jit(env.step), jax.jit(lambda key: env.action_space(params).sample(key))
+    state, _ = jax.jit(env.reset)(jax.random.key(0), params)
+    keys = list(jax.random.split(jax.random.key(1), 20))
+    sample(keys[0])
+    with CompileCounter() as counter:
+        for key in keys:
+            state, *_ = step(state, sample(key), params)
+    assert counter.counts == {"step": 1}

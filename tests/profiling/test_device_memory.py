@@ -1,0 +1,79 @@
+"""Memory of devices and of compiled programs."""
+
+import gc
+import gzip
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxarc.profiling import compiled_memory, device_memory, save_memory_profile
+from jaxarc.profiling.memory import CompiledMemory, DeviceMemory
+
+MEGABYTE = 2**20
+
+
+class FakeDevice:
+    """A device whose backend keeps an account, as accelerators do."""
+
+    def __init__(self, stats):
+        self.stats = stats
+
+    def memory_stats(self):
+        return self.stats
+
+    def __str__(self):
+        return "fake:0"
+
+
+class FakeProgram:
+    def memory_analysis(self):
+        return None
+
+
+def test_live_arrays_stand_in_where_the_backend_keeps_no_account():
+    gc.collect()  # what earlier tests left must not go in between
+    before = device_memory()
+    assert [record.device for record in before] == [str(device) for device in jax.local_devices()]
+    x = jax.block_until_ready(jnp.zeros((4, MEGABYTE), jnp.int8))
+    after = device_memory()[0]
+    assert after.bytes_in_use - before[0].bytes_in_use == 4 * MEGABYTE
+    assert (after.peak_bytes, after.limit_bytes) == (None, None)
+    x.delete()
+    assert device_memory()[0].bytes_in_use == before[0].bytes_in_use
+
+
+def test_the_account_of_the_backend_is_used_where_there_is_one(monkeypatch):
+    stats = [{"bytes_in_use": 3, "peak_bytes_in_use": 5, "bytes_limit": 7, "num_allocs": 1}, {"bytes_in_use": 3}]
+    monkeypatch.setattr(jax, "local_devices", lambda: [FakeDevice(one) for one in stats])
+    assert device_memory() == [DeviceMemory("fake:0", 3, 5, 7), DeviceMemory("fake:0", 3, None, None)]
+
+
+def test_a_compiled_program_tells_its_arguments_outputs_and_scratch_memory():
+    program = jax.jit(lambda x: (jnp.sort(x @ x), x[0]), donate_argnums=()).lower(jnp.ones((64, 64))).compile()
+    memory = compiled_memory(program)
+    assert memory.argument_bytes == 64 * 64 * 4
+    assert memory.output_bytes >= 64 * 64 * 4 + 64 * 4  # a tuple adds its table of pointers
+    assert memory.temp_bytes >= 0
+    donating = jax.jit(lambda x: x + 1, donate_argnums=0).lower(jnp.ones((64, 64))).compile()
+    assert compiled_memory(donating).alias_bytes == 64 * 64 * 4
+
+
+def test_an_unknown_size_is_none():
+    assert compiled_memory(FakeProgram()) == CompiledMemory(None, None, None, None, None)
+
+
+def test_a_memory_profile_is_written_whole(tmp_path):
+    path = save_memory_profile(tmp_path / "new" / "memory.prof")
+    assert len(gzip.decompress(path.read_bytes())) > 0
+    assert [file.name for file in path.parent.iterdir()] == ["memory.prof"]
+
+
+def test_a_profile_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "memory.prof"
+    path.write_text("old")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        save_memory_profile(path)
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["memory.prof"]

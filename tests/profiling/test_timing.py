@@ -1,0 +1,64 @@
+"""Timing: every call is waited for, and the statistics are those of the runs."""
+
+import inspect
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from jaxarc.profiling import benchmark_ops, profile_fn, timing
+
+
+class LateResult:
+    """A result that is ready only some time after the call, as on a device that works asynchronously."""
+
+    def block_until_ready(self):
+        time.sleep(0.02)
+        return self
+
+
+def test_runs_are_counted_and_waited_for():
+    calls = []
+    stats = profile_fn(lambda *args: calls.append(args) or LateResult(), 1, 2, n_warmup=2, n_runs=3)
+    assert calls == [(1, 2)] * 5
+    assert list(stats) == ["mean", "std", "min", "max", "median"]
+    assert all(type(value) is float for value in stats.values())
+    assert 0.02 <= stats["min"] <= stats["median"] <= stats["max"] < 1
+
+
+def test_the_statistics_are_those_of_the_runs(monkeypatch):
+    clock = iter([0.0, 1.0, 10.0, 12.0, 20.0, 26.0])
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
+    stats = profile_fn(lambda: 0, n_warmup=0, n_runs=3)
+    assert stats == {"mean": 3.0, "std": pytest.approx(np.std([1, 2, 6])), "min": 1.0, "max": 6.0, "median": 2.0}
+
+
+def test_defaults_are_three_and_ten():
+    parameters = inspect.signature(profile_fn).parameters
+    assert (parameters["n_warmup"].default, parameters["n_runs"].default) == (3, 10)
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_warmup", -1), ("n_runs", 0)])
+def test_too_few_runs_are_refused(name, value):
+    with pytest.raises(ValueError, match=rf"{name} must be at least \d, got {value}"):
+        profile_fn(lambda: 0, **{name: value})
+
+
+def test_benchmark_ops_takes_the_ratio_from_the_statistics_it_returns():
+    naive, jitted, speedup = benchmark_ops()
+    assert speedup == naive["mean"] / jitted["mean"]
+    assert min(naive["min"], jitted["min"]) > 1e-6  # a million squares take longer than a microsecond
+
+
+def test_benchmark_ops_compares_the_same_sum(monkeypatch):
+    results = []
+
+    def run_once(fn, x):
+        results.append(fn(x))
+        assert x.shape == (1000, 1000)
+        return dict.fromkeys(["mean", "std", "min", "max", "median"], 2.0)
+
+    monkeypatch.setattr(timing, "profile_fn", run_once)
+    assert benchmark_ops().speedup == 1
+    np.testing.assert_allclose(*jax.device_get(results), rtol=1e-5)
