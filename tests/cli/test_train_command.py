@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -28,13 +29,13 @@ def environment(tmp_path_factory):
     return {
         **os.environ,
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-        "JAX_COMPILATION_CACHE_DIR": str(cache),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "XDG_CACHE_HOME": str(cache),
     }
 
 
 def start(environment, root, *overrides):
-    command = [sys.executable, "-m", "jaxarc.cli.main", "train", *TINY, f"training.run_root={root}", *overrides]
+    command = [sys.executable, "-m", "jaxarc.cli.main", "train", *TINY, "training.compilation_cache=true"]
+    command += [f"training.run_root={root}", *overrides]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
@@ -58,6 +59,7 @@ def test_a_run_leaves_its_files_and_prints_the_rates_before_and_after(environmen
     assert read_config(folder / "checkpoint.eqx")["training"]["seed"] == 3
     assert [report.update for report in read_metrics(folder / "metrics.jsonl")] == [0, 1, 2, 3]
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    assert any(Path(environment["XDG_CACHE_HOME"]).rglob("*-cache"))  # compiled programs, for the next run
     for words in ("The answer is visible", "before", "after", "136", "27", "update 0/3", "update 3/3", str(folder)):
         assert words in out
 

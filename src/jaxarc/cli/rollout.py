@@ -28,7 +28,7 @@ from jaxarc.parallel import (
 from jaxarc.registration import make
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
-_MOST_STEPS_A_CALL = 200  # a tenth of a second or so, between two moves of the progress bar
+_MOST_STEPS_A_CALL = 500  # a fraction of a second, between two moves of the progress bar
 
 
 def rollout(

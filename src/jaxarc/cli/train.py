@@ -14,6 +14,7 @@ from jaxarc.cli.interrupt import StopWish
 from jaxarc.cli.progress import TrainingProgress
 from jaxarc.cli.settings import TOPICS, read_experiment, topics_of
 from jaxarc.config import ConfigValidationError
+from jaxarc.profiling import enable_compilation_cache
 from jaxarc.render.learning_curve import LearningCurve, draw_learning_curve
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import Experiment, Outcome, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
@@ -48,6 +49,8 @@ def train(
     if show:
         typer.echo(OmegaConf.to_yaml(topics_of(experiment)), nl=False)
         return
+    if experiment.training.compilation_cache:
+        enable_compilation_cache()
     pairs = _load(experiment)
     folder = create_run_folder(experiment)
     console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)

@@ -17,6 +17,7 @@ class TrainingConfig(CheckedConfig):
     max_seconds: float | None = None  # stop earlier, counted without compilation
     updates_per_report: int = 4  # updates in one compiled call, after which metrics are reported
     reports_per_evaluation: int = 1  # every pair of both sets is played after so many reports
+    compilation_cache: bool = False  # keep compiled programs in the user's cache folder for the next run
     run_root: str = "runs"  # the folder that holds the run folders
     run_name: str = "ppo"  # ends the run folder's name, after date and time
 
