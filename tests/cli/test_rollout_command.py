@@ -10,7 +10,7 @@ import pytest
 
 from jaxarc.cli.main import main
 
-SHORT = ["--num-envs", "6", "--steps", "201", "--repeats", "3", "--format", "point", "--max-steps", "10"]
+SHORT = ["--num-envs", "6", "--steps", "501", "--repeats", "3", "--format", "point", "--max-steps", "10"]
 
 
 def run(capsys, *arguments):
@@ -46,11 +46,11 @@ def printed():
 
 
 def test_a_rollout_reports_speed_and_what_random_actions_gain(printed):
-    assert row(printed, "environments × steps") == "6 × 202, 3 times"  # whole calls of 101 steps
+    assert row(printed, "environments × steps") == "6 × 502, 3 times"  # whole calls of 251 steps
     assert row(printed, "devices") == f"{len(jax.local_devices())} cpu"
     median, low, high = (float(x.replace(",", "")) for x in re.findall(r"[\d,]+", row(printed, "steps per second")))
     assert low <= median <= high
-    assert int(row(printed, "episodes").replace(",", "")) >= 6 * 3 * 202 // 10
+    assert int(row(printed, "episodes").replace(",", "")) >= 6 * 3 * 502 // 10
     assert re.fullmatch(r"-?\d+\.\d{3}", row(printed, "mean return"))
 
 
