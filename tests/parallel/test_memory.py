@@ -93,8 +93,8 @@ def test_the_message_names_every_number():
 
 
 def test_what_fits_or_cannot_be_known_is_not_refused():
-    require_memory(10, 100, 100)
-    require_memory(10, HUGE, None)
+    assert require_memory(10, 100, 100) is None
+    assert require_memory(10, HUGE, None) is None
 
 
 def mesh_of(*devices):
