@@ -15,7 +15,7 @@ from jax import lax
 from jaxarc.benchmarks import pinned_to_cores
 from jaxarc.envs.operations.compaction import assign_blocks, staged
 from jaxarc.envs.operations.transform import shift_flat
-from jaxarc.envs.prng import threefry
+from jaxarc.prng import threefry
 
 BATCH, SIDE, REPEATS, ROUNDS = 1024, 30, 200, 7
 CELLS = SIDE * SIDE

@@ -50,7 +50,7 @@ def test_the_bytes_are_those_of_real_arrays():
         choose_rows(core_rows(), ["state-bytes-history", "buffer-bytes"]), Effort(1, 0.0, 1), lambda *_: None
     )
     assert [result.value for result in results] == [
-        sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(tree)) for tree in (state, params.buffer)
+        sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(tree)) for tree in (state, params.tasks)
     ]
 
 

@@ -356,15 +356,15 @@ def test_states_and_params_of_the_other_api_are_refused():
 @pytest.mark.parametrize("weights", [[-1.0], [float("nan")], [0.0]])
 def test_weights_that_cannot_be_drawn_from_are_refused(weights):
     _, params = jaxarc.make(small_tasks(), max_grid_height=2, max_grid_width=2)
-    weights = weights * params.buffer.num_tasks
+    weights = weights * params.tasks.num_tasks
     with pytest.raises(ValueError, match="weights must be finite and 0 or more, one of them above 0"):
-        EnvParams(params.buffer, jnp.asarray(weights), params.config)
+        EnvParams(params.tasks, jnp.asarray(weights), params.config)
 
 
 def test_weights_that_are_integers_are_refused():
     _, params = jaxarc.make(small_tasks(), max_grid_height=2, max_grid_width=2)
     with pytest.raises(TypeError, match="weights must be floating-point numbers, got dtype int32"):
-        EnvParams(params.buffer, jnp.ones(params.buffer.num_tasks, jnp.int32), params.config)
+        EnvParams(params.tasks, jnp.ones(params.tasks.num_tasks, jnp.int32), params.config)
 
 
 def test_task_larger_than_the_canvas_is_refused():
@@ -422,13 +422,13 @@ def small_tasks():
 def test_weights_of_another_length_are_refused():
     _, params = jaxarc.make(small_tasks(), max_grid_height=2, max_grid_width=2)
     with pytest.raises(ValueError, match=r"one entry per task, shape \(2,\), got \(3,\)"):
-        EnvParams(params.buffer, jnp.ones(3), params.config)
+        EnvParams(params.tasks, jnp.ones(3), params.config)
 
 
 def test_buffer_of_another_canvas_is_refused():
     _, params = jaxarc.make(small_tasks(), max_grid_height=2, max_grid_width=2)
     with pytest.raises(ValueError, match=r"packed for a canvas of \(2, 2\), but the config's canvas is \(4, 5\)"):
-        EnvParams(params.buffer, params.weights, make_config())
+        EnvParams(params.tasks, params.weights, make_config())
 
 
 def test_state_of_the_agent_api_is_refused_by_the_guide_api():

@@ -321,7 +321,7 @@ def test_buffer_of_equal_shape_does_not_compile_again():
     env, params = make_env("plain", make_config("mask"))
     chex.clear_trace_counter()
     step = eqx.filter_jit(chex.assert_max_traces(lambda *args: env.step(*args), n=1))
-    other = eqx.tree_at(lambda p: p.buffer.outputs, params, params.buffer.inputs)
+    other = eqx.tree_at(lambda p: p.tasks.outputs, params, params.tasks.inputs)
     for each in (params, other):
         state, _ = env.reset(KEY, each)
         step(state, at(random_actions("mask", (S, B)), 0, 0), each)

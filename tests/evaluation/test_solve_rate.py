@@ -45,6 +45,6 @@ def test_each_task_is_played_once_and_judged_by_its_own_pair():
 
 def test_a_grid_that_is_not_submitted_in_time_is_not_solved_whatever_training_starts_from():
     tasks = params(*[FAR] * 15, ONE_CELL, start_grid="partial", partial_probability=1.0)
-    tasks = EnvParams(tasks.buffer, tasks.weights, tasks.config.with_fields(max_episode_steps=2))
+    tasks = EnvParams(tasks.tasks, tasks.weights, tasks.config.with_fields(max_episode_steps=2))
     solved = jax.jit(lambda p: play_every_task(paint_first_wrong_cell, p))(tasks)
     np.testing.assert_array_equal(solved, [False] * 15 + [True])

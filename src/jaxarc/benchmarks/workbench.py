@@ -96,7 +96,7 @@ class Workbench:
 
     def buffer_bytes(self) -> float:
         """Bytes of the buffer of all tasks, whatever the number of environments."""
-        return sum(leaf.nbytes for leaf in jax.tree.leaves(Play(1).params().buffer))
+        return sum(leaf.nbytes for leaf in jax.tree.leaves(Play(1).params().tasks))
 
     def temp_bytes(self, play: Play) -> float:
         """Bytes per environment of what XLA keeps while it steps, besides the state."""

@@ -14,14 +14,15 @@ from jaxtyping import Array, Bool, Float, Float32
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.envs.boundary import compiled
+from jaxarc.envs.episode_keys import split_for_episode
 from jaxarc.envs.observations import observe, report
 from jaxarc.envs.pairs import pairs_of_buffer
-from jaxarc.envs.prng import fraction, split_for_episode
 from jaxarc.envs.spaces import ActionSpace, Space, action_space, observation_space
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import require_single, take_step
+from jaxarc.prng import fraction
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import task_at
 from jaxarc.types import Info, Observation, PRNGKey
@@ -39,19 +40,19 @@ class EnvParams(eqx.Module):
         ValueError: buffer, weights and config do not fit one another.
     """
 
-    buffer: TaskBuffer
+    tasks: TaskBuffer
     weights: Float[Array, " T"]  # how often a reset draws each task, relative to their sum; 0 or more
     config: JaxArcConfig = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        if self.buffer.grid_shape != self.config.grid_shape:
+        if self.tasks.grid_shape != self.config.grid_shape:
             raise ValueError(
-                f"the buffer is packed for a canvas of {self.buffer.grid_shape}, but the config's canvas is "
+                f"the buffer is packed for a canvas of {self.tasks.grid_shape}, but the config's canvas is "
                 f"{self.config.grid_shape}; pack it with task_set.buffer(config.grid_shape)"
             )
-        if self.weights.shape != (self.buffer.num_tasks,):
+        if self.weights.shape != (self.tasks.num_tasks,):
             raise ValueError(
-                f"weights must have one entry per task, shape ({self.buffer.num_tasks},), got {self.weights.shape}"
+                f"weights must have one entry per task, shape ({self.tasks.num_tasks},), got {self.weights.shape}"
             )
         if not isinstance(self.weights, Tracer):
             weights = np.asarray(self.weights)
@@ -62,7 +63,7 @@ class EnvParams(eqx.Module):
                     f"weights must be finite and 0 or more, one of them above 0; they lie in "
                     f"[{weights.min()}, {weights.max()}]"
                 )
-        counts = self.buffer.num_train if self.config.episode.mode == "train" else self.buffer.num_test
+        counts = self.tasks.num_train if self.config.episode.mode == "train" else self.tasks.num_test
         if self.config.switches_pairs and not isinstance(counts, Tracer):
             most = int(counts.max())
             if most > MAX_TRACKED_PAIRS:
@@ -146,7 +147,7 @@ def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
     _require_params(params)
     keys = split_for_episode(key)
     task_index = task_at(fraction(keys.task), params.weights)
-    source = pairs_of_buffer(params.buffer, task_index, params.config.episode)
+    source = pairs_of_buffer(params.tasks, task_index, params.config.episode)
     state = start_episode(keys, source, task_index, params.config)
     return state, observe(state, params.config)
 
@@ -157,7 +158,7 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
     require_single(state, action)
-    source = pairs_of_buffer(params.buffer, state.task_index, params.config.episode)
+    source = pairs_of_buffer(params.tasks, state.task_index, params.config.episode)
     state, reward, invalid = take_step(state, action, source, params.config)
     return state, observe(state, params.config), reward, state.done, report(state, invalid, params.config)
 

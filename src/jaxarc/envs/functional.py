@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.episode_keys import split_for_episode
 from jaxarc.envs.observations import observe, report
 from jaxarc.envs.pairs import pairs_of_task
-from jaxarc.envs.prng import split_for_episode
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction

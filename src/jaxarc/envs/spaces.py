@@ -16,8 +16,8 @@ from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.batching import batch_native, shares_nothing
 from jaxarc.envs.operations.bits import unpack_columns
 from jaxarc.envs.operations.compaction import choose_executor, staged
-from jaxarc.envs.prng import as_typed_key, digits, random_bits, random_words
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.prng import as_typed_key, digits, random_bits, random_words
 
 
 class Space(eqx.Module):

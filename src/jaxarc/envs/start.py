@@ -7,13 +7,14 @@ from jaxtyping import Array, Int8, Int32, UInt32
 from jaxarc.config import EpisodeConfig, JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.canvas import Canvas
+from jaxarc.envs.episode_keys import EpisodeKeys
 from jaxarc.envs.history import empty_history
 from jaxarc.envs.operations.geometry import cell_columns, cell_rows, grid_size
 from jaxarc.envs.pairs import PairSource
-from jaxarc.envs.prng import EpisodeKeys, below, from_key_data
 from jaxarc.envs.similarity import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.varying import vary_like
+from jaxarc.prng import below, from_key_data
 from jaxarc.types import JaxArcTask
 
 

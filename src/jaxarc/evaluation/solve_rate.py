@@ -26,7 +26,7 @@ def play_every_task(actor: Actor, params: EnvParams) -> Bool[Array, " T"]:
         actor: decides; under ``eqx.filter_jit`` its arrays may change from call to call.
         params: tasks and rules; the weights are not used, and episodes start from the input whatever the config says.
     """
-    buffer = params.buffer
+    buffer = params.tasks
     rules = params.config.with_fields(start_grid="input", demo_selection="first", test_selection="first")
     params = EnvParams(buffer, params.weights, rules)
     env = ArcEnvironment()

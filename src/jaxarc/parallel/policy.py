@@ -4,9 +4,9 @@ from typing import Protocol
 
 import equinox as eqx
 
-from jaxarc.envs.prng import as_typed_key
 from jaxarc.envs.spaces import Space
 from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.prng import as_typed_key
 from jaxarc.types import Observation, PRNGKey
 
 

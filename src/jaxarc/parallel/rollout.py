@@ -12,12 +12,12 @@ from jax.sharding import Mesh
 from jaxtyping import Array, PyTree, UInt32
 
 from jaxarc.envs.environment import Environment, EnvParams
-from jaxarc.envs.prng import as_typed_key
 from jaxarc.parallel.memory import available_memory, require_memory
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, place
 from jaxarc.parallel.policy import Policy
 from jaxarc.parallel.program import KEY, Plan, Programs, compile_programs, make_plan, state_shapes
 from jaxarc.parallel.tally import Tally, Totals, sum_tally
+from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
 
 _GROWTH = 4.0  # memory of a rollout over that of its states: those before, those after, and what a step computes

@@ -1,13 +1,13 @@
 """How much memory the devices hold, and how much a compiled program will take."""
 
 import math
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 from jax.stages import Compiled
+
+from jaxarc.io.atomic import write_whole
 
 
 class DeviceMemory(NamedTuple):
@@ -63,19 +63,7 @@ def save_memory_profile(path: str | Path) -> Path:
     Raises:
         OSError: the folder cannot be written, or the disk is full; an older file is then untouched.
     """
-    target = Path(path)
-    profile = jax.profiler.device_memory_profile()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(profile)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)  # gone already when the rename succeeded
-    return target
+    return write_whole(path, jax.profiler.device_memory_profile())
 
 
 def _memory_of(device: Any) -> DeviceMemory:

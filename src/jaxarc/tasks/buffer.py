@@ -1,5 +1,9 @@
-"""Many tasks in a few device arrays, so that any number of environments share one copy."""
+"""What a reset draws tasks from: a buffer of given ones, or a generator of new ones.
 
+A buffer is a few device arrays, so that any number of environments share one copy of all tasks.
+"""
+
+import abc
 import itertools
 from collections.abc import Sequence
 
@@ -11,7 +15,7 @@ from jaxtyping import Array, Int8, Int32
 
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import register_task
-from jaxarc.types import JaxArcTask
+from jaxarc.types import JaxArcTask, PRNGKey
 
 
 class TaskBuffer(eqx.Module):
@@ -33,6 +37,27 @@ class TaskBuffer(eqx.Module):
     def num_tasks(self) -> int:
         """How many tasks the buffer holds, a static number."""
         return self.first_pair.shape[-1]
+
+
+class TaskGenerator(eqx.Module):
+    """Makes a new task at every reset; abstract.
+
+    A task index is the index of the rule that the task follows. Every task has as many pairs as the fields say.
+    """
+
+    grid_shape: eqx.AbstractVar[tuple[int, int]]  # rows and columns (H, W) of the canvas, static
+    num_train: eqx.AbstractVar[int]  # demonstrations of every task, static
+    num_test: eqx.AbstractVar[int]  # tests of every task, static
+    registry_index: eqx.AbstractVar[Int32[Array, " T"]]  # of each rule's name, for jaxarc.tasks.task_id_of
+
+    @property
+    def num_tasks(self) -> int:
+        """How many rules there are to draw from, a static number."""
+        return self.registry_index.shape[-1]
+
+    @abc.abstractmethod
+    def generate(self, key: PRNGKey, task_index: Int32[Array, ""]) -> tuple[Int8[Array, "P HW"], Int8[Array, "P HW"]]:
+        """Make the pairs of one task: inputs and outputs, demonstrations first; colors 0..9, -1 padding."""
 
 
 def pack_tasks(tasks: Sequence[RawTask], grid_shape: tuple[int, int]) -> TaskBuffer:

@@ -24,6 +24,8 @@ class RawTask:
     task_id: str
     train: tuple[Pair, ...]  # 1 .. 31 pairs
     test: tuple[Pair, ...]  # 1 .. 31 pairs
+    title: str = ""  # what people call it, where its id says little
+    concept: str = ""  # the group that its data set puts it in
 
     def __post_init__(self) -> None:
         if not isinstance(self.task_id, str) or not self.task_id:

@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Float32, Int32, PyTree
 
 from jaxarc.envs.boundary import compiled
 from jaxarc.envs.environment import Environment, EnvParams, Step, checks_actions
-from jaxarc.envs.prng import as_typed_key
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.varying import vary_like
+from jaxarc.prng import as_typed_key
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper
 

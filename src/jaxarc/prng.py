@@ -1,7 +1,6 @@
-"""Random keys, typed or raw."""
+"""Random keys, typed or raw, and random numbers that are cheap on a CPU and the same everywhere."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,21 +29,6 @@ def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
     if typed.ndim != 0:
         raise TypeError(f"one key was expected, got {typed.shape}; use batch_reset or jax.vmap for several")
     return typed
-
-
-class EpisodeKeys(NamedTuple):
-    """Random words of one reset, each for one use."""
-
-    task: UInt32[Array, ""]
-    pair: UInt32[Array, ""]
-    start: UInt32[Array, " words"]  # data of the key of the start grid
-    state: UInt32[Array, " words"]  # data of the key of the next episode
-
-
-def split_for_episode(key: PRNGKey) -> EpisodeKeys:
-    """Draw everything that a reset needs from one key."""
-    words = split_words(as_typed_key(key), 4)
-    return EpisodeKeys(words[0, 0], words[1, 0], words[2], words[3])
 
 
 def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count words"]:

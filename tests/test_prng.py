@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs.prng import digits, random_bits, random_words, split_words, threefry
+from jaxarc.prng import digits, random_bits, random_words, split_words, threefry
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31 - 1])
