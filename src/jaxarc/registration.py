@@ -4,17 +4,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
-
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.environment import ArcEnvironment, EnvParams
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
+from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.catalogue import load_tasks
+from jaxarc.tasks.procedural import procedural_tasks
+from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.sampling import task_weights, uniform_weights
 from jaxarc.tasks.task_set import TaskSet
 
 
 def make(
-    dataset: str | Path | TaskSet,
+    dataset: str | Path | TaskSet | TaskGenerator,
     config: JaxArcConfig | None = None,
     *,
     tasks: Iterable[str] | Mapping[str, float] | None = None,
@@ -22,10 +24,12 @@ def make(
 ) -> tuple[ArcEnvironment, EnvParams]:
     """Make an environment that plays the tasks of a dataset, and the params that hold them.
 
-    ``make("arc-agi-1/training", selection_format="bbox", max_episode_steps=100)`` plays 400 real tasks.
+    ``make("arc-agi-1/training", selection_format="bbox", max_episode_steps=100)`` plays 400 real tasks;
+    ``make("procedural/gravity", max_grid_height=10, max_grid_width=10)`` a new task in every episode.
 
     Args:
-        dataset: a name (see :func:`jaxarc.tasks.dataset_names`), a file or folder of ARC JSON, or a task set.
+        dataset: a name (see :func:`jaxarc.tasks.load_tasks`), a file or folder of ARC JSON, a task set, or a generator
+            (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
         config: where to start from; the defaults otherwise.
         tasks: ids to play, or a weight for each; only these are loaded. Every task alike when left out.
         **fields: config fields by their own name, whichever topic they belong to.
@@ -34,15 +38,28 @@ def make(
         The environment and its params; a curriculum changes ``params.weights`` without a recompilation.
 
     Raises:
-        UnknownDatasetError, UnknownTaskError: with near matches.
+        UnknownDatasetError, UnknownTaskError, UnknownRuleError: with near matches.
         ConfigValidationError: a field is unknown or breaks a rule.
-        ValueError: a task is larger than the canvas.
+        ValueError: a task is larger than the canvas, or ``tasks`` are given with a generator, which has none.
+
+    Warns:
+        TooLargeWarning: with ``too_large="report"``, tasks were left out because they do not fit the canvas.
     """
     settings = (config or JaxArcConfig()).with_fields(**fields)
+    if isinstance(dataset, str) and dataset.startswith(PREFIX):
+        dataset = procedural_tasks(dataset, settings.grid_shape)
+    if isinstance(dataset, TaskGenerator):
+        if tasks is not None:
+            raise ValueError("a generator has no tasks to choose from, got tasks=...; name the rules when making it")
+        return ArcEnvironment(), EnvParams(dataset, uniform_weights(dataset.num_tasks), settings)
     task_set = dataset if isinstance(dataset, TaskSet) else load_tasks(dataset)
-    if tasks is not None:
-        tasks = tasks if isinstance(tasks, str | Mapping) else list(tasks)
-        task_set = task_set.select(ids=tasks)
-    buffer = task_set.buffer(settings.grid_shape)
-    weights = uniform_weights(len(task_set)) if tasks is None else task_weights(task_set, tasks)
-    return ArcEnvironment(), EnvParams(buffer, jnp.asarray(weights), settings)
+    chosen = None if tasks is None else (tasks if isinstance(tasks, str | Mapping) else list(tasks))
+    if chosen is not None:
+        task_set = task_set.select(ids=chosen)
+    task_set = task_set.fit(settings.grid_shape, settings.dataset.too_large)
+    if isinstance(chosen, Mapping):
+        weights = task_weights(task_set, {name: weight for name, weight in chosen.items() if name in task_set})
+    else:
+        weights = uniform_weights(len(task_set))
+    buffer = task_set.buffer(settings.grid_shape).with_symmetries(settings.augmentation.num_symmetries)
+    return ArcEnvironment(), EnvParams(buffer, weights, settings)

@@ -23,10 +23,10 @@ TASKS = TaskSet(
 )
 
 
-def make_world(**fields):
+def make_world(tasks=TASKS, **fields):
     """Environment with auto-reset and statistics, and params; episodes last at most 5 steps."""
     config = create_test_config(5, "point", CANVAS, invalid_action_policy="noop", allowed_operations=OPERATIONS)
-    env, params = jaxarc.make(TASKS, config.with_fields(**fields))
+    env, params = jaxarc.make(tasks, config.with_fields(**fields))
     return EpisodeStatistics(AutoReset(env)), params
 
 

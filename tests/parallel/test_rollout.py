@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import AxisType
-from small_world import KEY, filling, make_world
+from small_world import CANVAS, KEY, filling, make_world
 
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import PointAction
 from jaxarc.parallel import RandomPolicy, compile_rollout, data_mesh, program, replicate, rollout
+from jaxarc.tasks.procedural import procedural_tasks
 
 B, S = 8, 12
 
@@ -29,7 +30,15 @@ def digest(tree):
     return bits.hexdigest()
 
 
-def facts_on(num_devices):
+def augmented_world():
+    return make_world(symmetries="flips", recolor="all", shuffle_demos=True, task_order="in_turn")
+
+
+def generated_world():
+    return make_world(procedural_tasks("color-map", CANVAS, side=(2, 2)))
+
+
+def facts_on(num_devices, make_world=make_world):
     """Play twice on so many devices; what came out, as text and numbers."""
     env, params = make_world()
     mesh = data_mesh(num_devices)
@@ -71,6 +80,15 @@ def test_same_key_gives_same_bits_on_any_number_of_devices():
     assert alone["totals"][0][0] > 0
     assert alone["totals"][1][1] > 0
     assert alone["states"] == facts_on(1)["states"]
+
+
+def test_augmented_and_generated_tasks_are_the_same_on_any_number_of_devices():
+    worlds = "t.augmented_world, t.generated_world"
+    for alone, shared in run_with_devices(8, f"[[t.facts_on(n, world) for n in (1, 4)] for world in ({worlds})]"):
+        assert [alone["used"], shared["used"]] == [[1], [4]]
+        assert shared["states"] == alone["states"]
+        assert shared["totals"] == alone["totals"]
+        assert alone["totals"][0][0] > 0
 
 
 def by_hand(env, params, policy):

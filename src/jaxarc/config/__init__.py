@@ -1,7 +1,9 @@
 """Every choice a user can make, as frozen dataclasses: one file a topic, the only home of a default."""
 
 from jaxarc.config.action import ActionConfig
+from jaxarc.config.augmentation import AugmentationConfig
 from jaxarc.config.build import ConfigValidationError, build
+from jaxarc.config.curriculum import CurriculumConfig
 from jaxarc.config.dataset import DatasetConfig
 from jaxarc.config.environment import EnvironmentConfig
 from jaxarc.config.episode import EpisodeConfig
@@ -14,7 +16,9 @@ from jaxarc.config.training import TrainingConfig
 
 __all__ = [
     "ActionConfig",
+    "AugmentationConfig",
     "ConfigValidationError",
+    "CurriculumConfig",
     "DatasetConfig",
     "EnvironmentConfig",
     "EpisodeConfig",

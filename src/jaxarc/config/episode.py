@@ -7,12 +7,14 @@ from jaxarc.constants import MAX_GRID_SIZE
 
 MODES = ("train", "test")
 PAIR_SELECTIONS = ("random", "first")
+TASK_ORDERS = ("weighted", "in_turn")
 START_GRIDS = ("input", "empty", "random", "partial")
 
 
 @dataclass(frozen=True)
 class EpisodeConfig(CheckedConfig):
     mode: str = "train"  # train plays demonstration pairs; test plays test pairs and hides their targets
+    task_order: str = "weighted"  # each reset draws a task by weight; in_turn: auto-reset takes the next one
     demo_selection: str = "random"  # how a training episode picks its pair
     test_selection: str = "first"  # how a test episode picks its pair
     allow_demo_switching: bool = False  # operations 35, 36 and 40, in train mode
@@ -25,6 +27,7 @@ class EpisodeConfig(CheckedConfig):
     def validate(self) -> list[str]:
         problems = [
             *one_of("mode", self.mode, MODES),
+            *one_of("task_order", self.task_order, TASK_ORDERS),
             *one_of("demo_selection", self.demo_selection, PAIR_SELECTIONS),
             *one_of("test_selection", self.test_selection, PAIR_SELECTIONS),
             *one_of("start_grid", self.start_grid, START_GRIDS),

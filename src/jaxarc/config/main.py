@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from jaxarc.config.action import ActionConfig
+from jaxarc.config.augmentation import AugmentationConfig
 from jaxarc.config.build import CheckedConfig, build, check_known
 from jaxarc.config.dataset import DatasetConfig
 from jaxarc.config.environment import EnvironmentConfig
@@ -27,6 +28,7 @@ class JaxArcConfig(CheckedConfig):
     episode: EpisodeConfig = field(default_factory=EpisodeConfig)
     history: HistoryConfig = field(default_factory=HistoryConfig)
     observation: ObservationConfig = field(default_factory=ObservationConfig)
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
 
     @property
     def history_capacity(self) -> int:
@@ -90,6 +92,11 @@ class JaxArcConfig(CheckedConfig):
             problems.append(
                 f"episode.start_height x start_width must fit the canvas {height}x{width}, "
                 f"got {episode.start_height}x{episode.start_width}"
+            )
+        if self.augmentation.symmetries == "all" and height != width:
+            problems.append(
+                f"augmentation.symmetries='all' turns rows into columns and needs a square canvas, got "
+                f"{height}x{width}; use 'flips', or equal dataset.max_grid_height and dataset.max_grid_width"
             )
         if not self.legal_operations:
             problems.append(

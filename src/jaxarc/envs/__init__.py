@@ -11,8 +11,9 @@ from jaxarc.config import (
     ObservationConfig,
     RewardConfig,
 )
-from jaxarc.envs.environment import ArcEnvironment, Environment, EnvParams
+from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
 

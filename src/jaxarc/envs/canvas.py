@@ -22,6 +22,7 @@ class Command(eqx.Module):
     operation: Int32[Array, "*B"]  # 0 .. 41, or -1: leave the canvas as it is
     selection: Int32[Array, "*B 4"] | Bool[Array, "*B HW"]  # a box with ordered corners, or cells; raw
     row: Int32[Array, "*B"]  # row of the pair table that operations 32 and 35..41 load
+    colors: Int8[Array, "*B 10"] | None = None  # what the colors of loaded grids become; None: they stay
 
 
 class PairTable(eqx.Module):

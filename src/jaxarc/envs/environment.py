@@ -4,73 +4,29 @@ import abc
 import dataclasses
 from typing import Generic, TypeVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.core import Tracer
-from jaxtyping import Array, Bool, Float, Float32
+from jaxtyping import Array, Bool, Float32, Int, Int32
 
-from jaxarc.config import JaxArcConfig
-from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.envs.boundary import compiled
-from jaxarc.envs.episode_keys import split_for_episode
+from jaxarc.envs.canvas import PairTable
+from jaxarc.envs.episode_keys import EpisodeKeys, split_for_episode
 from jaxarc.envs.observations import observe, report
-from jaxarc.envs.pairs import pairs_of_buffer
+from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_of_buffer, pairs_of_table
+from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Space, action_space, observation_space
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import require_single, take_step
-from jaxarc.prng import fraction
+from jaxarc.prng import fraction, from_key_data
+from jaxarc.tasks.augmentation import Augmentation, draw_augmentation
 from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.tasks.sampling import task_at
+from jaxarc.tasks.sampling import task_after, task_at
 from jaxarc.types import Info, Observation, PRNGKey
 
 State = TypeVar("State")
 Step = tuple[State, Observation, Float32[Array, ""], Bool[Array, ""], Info]
-
-
-class EnvParams(eqx.Module):
-    """What an environment plays: the tasks, how often each, and the rules.
-
-    Arrays may change from call to call without a recompilation; the config is static.
-
-    Raises:
-        ValueError: buffer, weights and config do not fit one another.
-    """
-
-    tasks: TaskBuffer
-    weights: Float[Array, " T"]  # how often a reset draws each task, relative to their sum; 0 or more
-    config: JaxArcConfig = eqx.field(static=True)
-
-    def __check_init__(self) -> None:
-        if self.tasks.grid_shape != self.config.grid_shape:
-            raise ValueError(
-                f"the buffer is packed for a canvas of {self.tasks.grid_shape}, but the config's canvas is "
-                f"{self.config.grid_shape}; pack it with task_set.buffer(config.grid_shape)"
-            )
-        if self.weights.shape != (self.tasks.num_tasks,):
-            raise ValueError(
-                f"weights must have one entry per task, shape ({self.tasks.num_tasks},), got {self.weights.shape}"
-            )
-        if not isinstance(self.weights, Tracer):
-            weights = np.asarray(self.weights)
-            if not np.issubdtype(weights.dtype, np.floating):
-                raise TypeError(f"weights must be floating-point numbers, got dtype {weights.dtype}")
-            if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() <= 0:
-                raise ValueError(
-                    f"weights must be finite and 0 or more, one of them above 0; they lie in "
-                    f"[{weights.min()}, {weights.max()}]"
-                )
-        counts = self.tasks.num_train if self.config.episode.mode == "train" else self.tasks.num_test
-        if self.config.switches_pairs and not isinstance(counts, Tracer):
-            most = int(counts.max())
-            if most > MAX_TRACKED_PAIRS:
-                raise ValueError(
-                    f"pair switching tracks at most {MAX_TRACKED_PAIRS} pairs a task, but a task has {most}; "
-                    "switch it off or leave the task out"
-                )
 
 
 class Environment(abc.ABC, Generic[State]):
@@ -88,8 +44,21 @@ class Environment(abc.ABC, Generic[State]):
     """
 
     @abc.abstractmethod
-    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[State, Observation]:
-        """Start an episode on a task drawn by the params' weights."""
+    def reset(
+        self,
+        key: PRNGKey,
+        params: EnvParams,
+        task_index: Int[Array, ""] | int | None = None,
+        pair_index: Int[Array, ""] | int | None = None,
+    ) -> tuple[State, Observation]:
+        """Start an episode on a task drawn by the params' weights, or on the task and the pair that are given."""
+
+    @abc.abstractmethod
+    def restart(self, state: State, params: EnvParams) -> tuple[State, Observation]:
+        """Start the episode that follows the one of a state, as auto-reset does.
+
+        It draws with the state's key, or with ``episode.task_order="in_turn"`` goes on to the next task.
+        """
 
     @abc.abstractmethod
     def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
@@ -117,17 +86,36 @@ class Environment(abc.ABC, Generic[State]):
 class ArcEnvironment(Environment[ArcEnvState]):
     """The environment itself, without wrappers; it holds nothing."""
 
-    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
-        """Start an episode on a task drawn by the params' weights.
+    def reset(
+        self,
+        key: PRNGKey,
+        params: EnvParams,
+        task_index: Int[Array, ""] | int | None = None,
+        pair_index: Int[Array, ""] | int | None = None,
+    ) -> tuple[ArcEnvState, Observation]:
+        """Start an episode on a task drawn by the params' weights, or on the task and the pair that are given.
 
         Args:
             key: random key, typed or raw.
             params: tasks, weights and rules.
+            task_index: place of a task in ``params.tasks``, 0 .. T - 1; drawn by weight when left out.
+            pair_index: place of a pair among those that the mode plays; chosen as the params say when left out.
 
         Returns:
             The state and the first observation.
+
+        Raises:
+            IndexError: there is no such task or pair. Inside ``jit`` and ``vmap`` nothing can be raised, and the
+                nearest one is played.
         """
-        return _reset(key, params)
+        if not (task_index is None and pair_index is None):
+            _require_params(params)
+            params.require_place(task_index, pair_index)
+        return _reset(key, params, _index(task_index), _index(pair_index))
+
+    def restart(self, state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+        """Start the episode that follows; see :meth:`Environment.restart`."""
+        return _restart(state, params)
 
     def step(self, state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
         """Take one step; see :func:`jaxarc.envs.functional.arc_step`."""
@@ -143,13 +131,53 @@ class ArcEnvironment(Environment[ArcEnvState]):
 
 
 @compiled()
-def _reset(key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+def _reset(
+    key: PRNGKey, params: EnvParams, task_index: Int32[Array, ""] | None, pair_index: Int32[Array, ""] | None
+) -> tuple[ArcEnvState, Observation]:
     _require_params(params)
     keys = split_for_episode(key)
-    task_index = task_at(fraction(keys.task), params.weights)
-    source = pairs_of_buffer(params.tasks, task_index, params.config.episode)
-    state = start_episode(keys, source, task_index, params.config)
-    return state, observe(state, params.config)
+    if task_index is None:
+        task_index = task_at(fraction(keys.task), params.weights)
+    return _start(keys, params, jnp.clip(task_index, 0, params.tasks.num_tasks - 1), pair_index)
+
+
+@compiled()
+def _restart(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+    keys = split_for_episode(state.key)
+    if params.config.episode.task_order == "in_turn":
+        task_index = task_after(state.task_index, params.weights)
+    else:
+        task_index = task_at(fraction(keys.task), params.weights)
+    return _start(keys, params, task_index, None)
+
+
+def _start(
+    keys: EpisodeKeys, params: EnvParams, task_index: Int32[Array, ""], pair_index: Int32[Array, ""] | None
+) -> tuple[ArcEnvState, Observation]:
+    tasks, config, augmentation, pairs = params.tasks, params.config, None, None
+    is_buffer = isinstance(tasks, TaskBuffer)
+    if config.augmentation.is_active:
+        num_train = tasks.num_train[task_index] if is_buffer else tasks.num_train
+        augmentation = draw_augmentation(from_key_data(keys.augmentation), num_train, config.augmentation)
+    if not is_buffer:
+        pairs = generate_pairs(from_key_data(keys.generation), tasks, task_index, augmentation)
+    if pair_index is None:
+        pair_index = params.pair_index
+    source = _pairs_in_play(params, task_index, augmentation, pairs)
+    state = start_episode(
+        keys, source, task_index, config, pair_index=pair_index, augmentation=augmentation, pairs=pairs
+    )
+    return state, observe(state, config)
+
+
+def _pairs_in_play(
+    params: EnvParams, task_index: Int32[Array, ""], augmentation: Augmentation | None, pairs: PairTable | None
+) -> PairSource:
+    tasks, episode = params.tasks, params.config.episode
+    if isinstance(tasks, TaskBuffer):
+        return pairs_of_buffer(tasks, task_index, augmentation, episode)
+    assert pairs is not None
+    return pairs_of_table(pairs, tasks, episode)
 
 
 @compiled(may_raise=lambda state, action, params: checks_actions(params))
@@ -158,7 +186,7 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
     require_single(state, action)
-    source = pairs_of_buffer(params.tasks, state.task_index, params.config.episode)
+    source = _pairs_in_play(params, state.task_index, state.augmentation, state.pairs)
     state, reward, invalid = take_step(state, action, source, params.config)
     return state, observe(state, params.config), reward, state.done, report(state, invalid, params.config)
 
@@ -166,6 +194,10 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
 def checks_actions(params: EnvParams) -> bool:
     """Whether a step raises on an invalid action."""
     return isinstance(params, EnvParams) and params.config.action.invalid_action_policy == "raise"
+
+
+def _index(place: Int[Array, ""] | int | None) -> Int32[Array, ""] | None:
+    return None if place is None else jnp.asarray(place, jnp.int32)
 
 
 def _require_params(params: EnvParams) -> None:

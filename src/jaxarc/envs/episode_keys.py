@@ -15,9 +15,11 @@ class EpisodeKeys(NamedTuple):
     pair: UInt32[Array, ""]
     start: UInt32[Array, " words"]  # data of the key of the start grid
     state: UInt32[Array, " words"]  # data of the key of the next episode
+    augmentation: UInt32[Array, " words"]  # data of the key of the augmentation
+    generation: UInt32[Array, " words"]  # data of the key of a generated task
 
 
 def split_for_episode(key: PRNGKey) -> EpisodeKeys:
     """Draw everything that a reset needs from one key."""
-    words = split_words(as_typed_key(key), 4)
-    return EpisodeKeys(words[0, 0], words[1, 0], words[2], words[3])
+    words = split_words(as_typed_key(key), 6)
+    return EpisodeKeys(words[0, 0], words[1, 0], *words[2:])

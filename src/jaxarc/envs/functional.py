@@ -11,11 +11,13 @@ from jaxtyping import Array, Bool, Float32
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.episode_keys import split_for_episode
 from jaxarc.envs.observations import observe, report
-from jaxarc.envs.pairs import pairs_of_task
+from jaxarc.envs.pairs import on_canvas, pairs_of_task
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import require_single, take_step
+from jaxarc.prng import from_key_data
+from jaxarc.tasks.augmentation import augment_task, draw_augmentation
 from jaxarc.tasks.task import create_mock_task
 from jaxarc.types import Info, JaxArcTask, Observation, PRNGKey
 
@@ -45,8 +47,13 @@ def arc_reset(
         task_data = create_mock_task(*config.grid_shape)
     if not isinstance(task_data, JaxArcTask):
         raise TypeError(f"task_data must be a JaxArcTask, got {type(task_data).__name__}; see jaxarc.tasks.create_task")
+    keys, augmentation = split_for_episode(key), None
+    if config.augmentation.is_active:
+        key_augmentation = from_key_data(keys.augmentation)
+        augmentation = draw_augmentation(key_augmentation, task_data.num_train_pairs, config.augmentation)
+        task_data = augment_task(on_canvas(task_data, config.grid_shape), augmentation)
     source = pairs_of_task(task_data, config.grid_shape, config.episode)
-    state = start_episode(split_for_episode(key), source, task_data.task_index, config, task_data)
+    state = start_episode(keys, source, task_data.task_index, config, augmentation=augmentation, task_data=task_data)
     return state, observe(state, config)
 
 

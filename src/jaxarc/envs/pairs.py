@@ -1,32 +1,64 @@
 """The pairs an episode may play: where they lie in a table, and how an operation goes from one to another."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Int32
+from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import EpisodeConfig
 from jaxarc.envs.canvas import PairTable
-from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.types import JaxArcTask
+from jaxarc.tasks.augmentation import Augmentation, augment_grid
+from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator
+from jaxarc.types import JaxArcTask, PRNGKey
 
 
 class PairSource(eqx.Module):
-    """The pairs of one task that a mode plays: demonstrations in training, tests in testing."""
+    """The pairs of one task that a mode plays, demonstrations or tests, and how an augmentation changes them."""
 
     table: PairTable
     first_row: Int32[Array, ""]  # row of pair 0 in the table
     count: Int32[Array, ""]  # pairs available, 1 or more
+    order: Int8[Array, " P"] | None = None  # the pair that comes p-th lies order[p] rows further down; None: p
+    colors: Int8[Array, " 10"] | None = None  # what the colors of loaded grids become; None: they stay
+
+    def row_of(self, pair_index: Int32[Array, ""]) -> Int32[Array, ""]:
+        """Row of a pair in the table."""
+        return self.first_row + (pair_index if self.order is None else self.order[pair_index].astype(jnp.int32))
 
 
-def pairs_of_buffer(buffer: TaskBuffer, task_index: Int32[Array, ""], episode: EpisodeConfig) -> PairSource:
-    """Point at the pairs of one task of a buffer."""
+def pairs_of_buffer(
+    buffer: TaskBuffer, task_index: Int32[Array, ""], augmentation: Augmentation | None, episode: EpisodeConfig
+) -> PairSource:
+    """Point at the pairs of one task of a buffer, as the augmentation changes them."""
     first, num_train = buffer.first_pair[task_index], buffer.num_train[task_index]
-    table = PairTable(buffer.inputs, buffer.outputs)
+    table, order, colors = PairTable(buffer.inputs, buffer.outputs), None, None
+    if augmentation is not None:
+        order, colors = augmentation.order, augmentation.colors
+        if augmentation.symmetry is not None:
+            first = first + augmentation.symmetry.astype(jnp.int32) * buffer.num_pairs
     if episode.mode == "train":
-        return PairSource(table, first, num_train)
-    return PairSource(table, first + num_train, buffer.num_test[task_index])
+        return PairSource(table, first, num_train, order, colors)
+    return PairSource(table, first + num_train, buffer.num_test[task_index], None, colors)
+
+
+def pairs_of_table(table: PairTable, tasks: TaskGenerator, episode: EpisodeConfig) -> PairSource:
+    """Point at the pairs of a generated task, augmented already."""
+    train = episode.mode == "train"
+    first, count = (0, tasks.num_train) if train else (tasks.num_train, tasks.num_test)
+    return PairSource(table, jnp.int32(first), jnp.int32(count))
+
+
+def generate_pairs(
+    key: PRNGKey, tasks: TaskGenerator, task_index: Int32[Array, ""], augmentation: Augmentation | None
+) -> PairTable:
+    """Make the pairs of a new task, turned and recolored by the augmentation; their order is random anyway."""
+    inputs, outputs = tasks.generate(key, task_index)
+    if augmentation is None:
+        return PairTable(inputs, outputs)
+    change = lambda grid: augment_grid(grid.reshape(tasks.grid_shape), augmentation).reshape(-1)
+    return PairTable(jax.vmap(change)(inputs), jax.vmap(change)(outputs))
 
 
 def pairs_of_task(task: JaxArcTask, grid_shape: tuple[int, int], episode: EpisodeConfig) -> PairSource:
@@ -35,9 +67,21 @@ def pairs_of_task(task: JaxArcTask, grid_shape: tuple[int, int], episode: Episod
     Raises:
         ValueError: the task is larger than the canvas.
     """
-    train = episode.mode == "train"
-    inputs = task.input_grids_examples if train else task.test_input_grids
-    outputs = task.output_grids_examples if train else task.true_test_output_grids
+    task = on_canvas(task, grid_shape)
+    if episode.mode == "train":
+        grids, count = (task.input_grids_examples, task.output_grids_examples), task.num_train_pairs
+    else:
+        grids, count = (task.test_input_grids, task.true_test_output_grids), task.num_test_pairs
+    flat = (x.reshape(x.shape[0], -1) for x in grids)
+    return PairSource(PairTable(*flat), jnp.int32(0), count)
+
+
+def on_canvas(task: JaxArcTask, grid_shape: tuple[int, int]) -> JaxArcTask:
+    """Pad a task to a canvas that is at least as large.
+
+    Raises:
+        ValueError: the task is larger than the canvas.
+    """
     height, width = task.grid_shape
     if height > grid_shape[0] or width > grid_shape[1]:
         raise ValueError(
@@ -46,8 +90,11 @@ def pairs_of_task(task: JaxArcTask, grid_shape: tuple[int, int], episode: Episod
             "task to less"
         )
     missing = ((0, 0), (0, grid_shape[0] - height), (0, grid_shape[1] - width))
-    flat = [jnp.pad(x, missing, constant_values=c.PADDING).reshape(x.shape[0], -1) for x in (inputs, outputs)]
-    return PairSource(PairTable(*flat), jnp.int32(0), task.num_train_pairs if train else task.num_test_pairs)
+
+    def pad(leaf: Array) -> Array:
+        return jnp.pad(leaf, missing, constant_values=False if leaf.dtype == jnp.bool_ else c.PADDING)
+
+    return jax.tree.map(lambda leaf: pad(leaf) if leaf.ndim == 3 else leaf, task)
 
 
 def choose_pair(

@@ -6,7 +6,7 @@ from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.config import EpisodeConfig, JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.envs.canvas import Canvas
+from jaxarc.envs.canvas import Canvas, PairTable
 from jaxarc.envs.episode_keys import EpisodeKeys
 from jaxarc.envs.history import empty_history
 from jaxarc.envs.operations.geometry import cell_columns, cell_rows, grid_size
@@ -15,6 +15,7 @@ from jaxarc.envs.similarity import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.varying import vary_like
 from jaxarc.prng import below, from_key_data
+from jaxarc.tasks.augmentation import Augmentation, recolor
 from jaxarc.types import JaxArcTask
 
 
@@ -23,7 +24,11 @@ def start_episode(
     source: PairSource,
     task_index: Int32[Array, ""],
     config: JaxArcConfig,
+    *,
+    pair_index: Int32[Array, ""] | None = None,
+    augmentation: Augmentation | None = None,
     task_data: JaxArcTask | None = None,
+    pairs: PairTable | None = None,
 ) -> ArcEnvState:
     """Make the first state of an episode on one of the source's pairs.
 
@@ -32,12 +37,20 @@ def start_episode(
         source: the pairs of the task.
         task_index: what the state reports as its task.
         config: fixes shapes and rules.
+        pair_index: the pair to play, the last one if there are not so many; by default the config says which.
+        augmentation: what the source does to the task, kept in the state.
         task_data: kept in the state by the guide API.
+        pairs: the table of a generated task, kept in the state.
     """
-    pair_index = _first_pair(keys.pair, source.count, config.episode)
-    row = source.first_row + pair_index
-    target = source.table.outputs[row]
-    grid = _start_grid(from_key_data(keys.start), source.table.inputs[row], target, config)
+    if pair_index is None:
+        pair_index = _first_pair(keys.pair, source.count, config.episode)
+    else:
+        pair_index = jnp.clip(pair_index, 0, source.count - 1)
+    row = source.row_of(pair_index)
+    pair_input, target = source.table.inputs[row], source.table.outputs[row]
+    if source.colors is not None:
+        pair_input, target = recolor(pair_input, source.colors), recolor(target, source.colors)
+    grid = _start_grid(from_key_data(keys.start), pair_input, target, config)
     shape = config.grid_shape
     height, width = grid_size(grid, shape)
     nothing = jnp.zeros((), jnp.int8)
@@ -52,7 +65,9 @@ def start_episode(
         endings=endings,
         key=keys.state,
         action_records=records,
+        augmentation=augmentation,
         task_data=task_data,
+        pairs=pairs,
         grid_shape=shape,
         selection_format=config.action.selection_format,
     )

@@ -9,9 +9,10 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt8, UInt32
 
 from jaxarc.constants import PADDING
 from jaxarc.envs import canvas as layout
-from jaxarc.envs.canvas import Canvas
+from jaxarc.envs.canvas import Canvas, PairTable
 from jaxarc.envs.history import unpack_history
 from jaxarc.envs.operations.bits import unpack_columns
+from jaxarc.tasks.augmentation import Augmentation, augment_task, restore_task
 from jaxarc.types import JaxArcTask
 
 STEP, SUBMISSION, TASK, PAIR, SOLVED = range(5)
@@ -29,7 +30,9 @@ class ArcEnvState(eqx.Module):
     endings: Bool[Array, "*B 2"]  # terminated, truncated
     key: UInt32[Array, "*B words"]  # for the next episode; never used in this one
     action_records: UInt8[Array, "*B capacity bytes"] | None  # None when the history is off
-    task_data: JaxArcTask | None  # the task, in the guide API; None where tasks live in a buffer
+    augmentation: Augmentation | None  # how the task that is played differs from the one in the data; None: it does not
+    task_data: JaxArcTask | None  # the task as it is played, in the guide API; None where tasks live in the params
+    pairs: PairTable | None  # the pairs of a generated task; None where tasks are given
     grid_shape: tuple[int, int] = eqx.field(static=True)
     selection_format: str = eqx.field(static=True)
 
@@ -88,6 +91,7 @@ class ArcEnvState(eqx.Module):
 
     @property
     def pair_index(self) -> Int32[Array, "*B"]:
+        """Place of the pair among those of the task, in the order in which the episode shows them."""
         return self.counts[..., PAIR]
 
     @property
@@ -123,10 +127,18 @@ class ArcEnvState(eqx.Module):
             raise ValueError("the action history is off; make the state with history.history_enabled=True")
         return unpack_history(jnp.asarray(self.action_records), self.step_count, self.selection_format, self.grid_shape)
 
+    @property
+    def original_task(self) -> JaxArcTask | None:
+        """The task as it stands in the data, in the guide API; of one environment, not a batch."""
+        if self.task_data is None or self.augmentation is None:
+            return self.task_data
+        return restore_task(self.task_data, self.augmentation)
+
     def with_task(self, task: JaxArcTask) -> Self:
-        """Return the state with this task attached and reported as its own."""
+        """Return the state with this task, as it stands in the data, attached and reported as its own."""
         counts = self.counts.at[..., TASK].set(task.task_index)
-        return dataclasses.replace(self, task_data=task, counts=counts)
+        played = task if self.augmentation is None else augment_task(task, self.augmentation)
+        return dataclasses.replace(self, task_data=played, counts=counts)
 
     def _grid(self, flat: Array) -> Array:
         return flat.reshape(*flat.shape[:-1], *self.grid_shape)

@@ -1,5 +1,6 @@
 """One step of an episode: check the action, edit the canvas, decide ending and reward."""
 
+import dataclasses
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -43,7 +44,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     operation = jnp.where(running, checked.operation, c.NO_OPERATION)
     pair_index, can_switch = choose_pair(operation, state.pair_index, known_solved, source.count)
     operation = jnp.where(can_switch, operation, c.NO_OPERATION)
-    command = Command(operation, checked.selection, source.first_row + pair_index)
+    command = Command(operation, checked.selection, source.row_of(pair_index), source.colors)
     plan = Plan(config.grid_shape, choose_executor(config.environment.executor), config.legal_operations)
     canvas, matches = execute(state.canvas, command, source.table, plan)
     union = count_union(canvas.sizes[:4])
@@ -70,16 +71,13 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     records = state.action_records
     if records is not None:
         records = append_record(records, action, state.step_count, state.pair_index, checked.invalid, running)
-    after = ArcEnvState(
+    after = dataclasses.replace(
+        state,
         canvas=canvas,
         counts=jnp.stack([step_count, submission_count, state.task_index, pair_index, solved]),
         similarity_score=score,
         endings=jnp.where(running, jnp.stack(ending), state.endings),
-        key=state.key,
         action_records=records,
-        task_data=state.task_data,
-        grid_shape=state.grid_shape,
-        selection_format=state.selection_format,
     )
     return Transition(after, reward, checked.invalid & running)
 

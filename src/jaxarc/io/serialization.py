@@ -34,6 +34,11 @@ class TaskState(Protocol):
     @property
     def task_data(self) -> Any: ...
     @property
+    def original_task(self) -> Any:
+        """The task as it stands in the data, whatever the episode changes in it."""
+        ...
+
+    @property
     def task_index(self) -> Any: ...
     def with_task(self, task: JaxArcTask) -> Self:
         """Return the state with this task attached and its index set."""
@@ -87,7 +92,7 @@ def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
     payload = zlib.compress(b"".join(leaf.tobytes() for leaf in leaves), level=9)
     header = {
         "task_id": task_id,
-        "task_checksum": task_checksum(state.task_data),
+        "task_checksum": task_checksum(state.original_task),
         "task_shape": [*state.task_data.test_input_grids.shape[:1], *state.task_data.input_grids_examples.shape],
         "leaves": [[leaf.dtype.str, list(leaf.shape)] for leaf in leaves],
         "payload_sha256": hashlib.sha256(payload).hexdigest(),

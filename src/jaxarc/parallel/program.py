@@ -11,8 +11,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Int32, Key, PyTree
 
-from jaxarc.envs.environment import Environment, EnvParams
+from jaxarc.envs.environment import Environment
 from jaxarc.envs.operations.compaction import choose_executor
+from jaxarc.envs.params import EnvParams
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, is_array, require_even_split
 from jaxarc.parallel.policy import Policy
 from jaxarc.parallel.tally import Tally, count_step, empty_tally

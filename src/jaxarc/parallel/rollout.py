@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jax.sharding import Mesh
 from jaxtyping import Array, PyTree, UInt32
 
-from jaxarc.envs.environment import Environment, EnvParams
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.params import EnvParams
 from jaxarc.parallel.memory import available_memory, require_memory
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, place
 from jaxarc.parallel.policy import Policy

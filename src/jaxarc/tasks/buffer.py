@@ -4,6 +4,7 @@ A buffer is a few device arrays, so that any number of environments share one co
 """
 
 import abc
+import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int8, Int32
 
+from jaxarc.tasks.augmentation import turn_all
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import register_task
 from jaxarc.types import JaxArcTask, PRNGKey
@@ -22,21 +24,52 @@ class TaskBuffer(eqx.Module):
     """Pairs of all tasks one after the other; within a task demonstrations first, then tests.
 
     Demonstration ``p`` of task ``t`` is row ``first_pair[t] + p``, its test ``q`` is row
-    ``first_pair[t] + num_train[t] + q``. Masks are derived: a cell is active where it is not -1.
+    ``first_pair[t] + num_train[t] + q``. Masks are derived: a cell is active where it is not -1. Where the buffer holds
+    several symmetries, the rows come again for each: ``symmetry * num_pairs`` further down.
     """
 
     inputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
     outputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
-    first_pair: Int32[Array, " T"]  # 0 .. N - 1
+    first_pair: Int32[Array, " T"]  # 0 .. num_pairs - 1
     num_train: Int32[Array, " T"]  # 1 .. 31
     num_test: Int32[Array, " T"]  # 1 .. 31
     registry_index: Int32[Array, " T"]  # what jaxarc.tasks.task_id_of understands; -1 for a task without an id
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
+    num_symmetries: int = eqx.field(static=True, default=1)  # 1, 4 or 8; see jaxarc.tasks.augmentation
 
     @property
     def num_tasks(self) -> int:
         """How many tasks the buffer holds, a static number."""
         return self.first_pair.shape[-1]
+
+    @property
+    def num_pairs(self) -> int:
+        """How many pairs all tasks have, a static number."""
+        return self.inputs.shape[-2] // self.num_symmetries
+
+    def with_symmetries(self, count: int) -> "TaskBuffer":
+        """Return a buffer that also holds every pair turned and mirrored, ``count`` times as large.
+
+        Args:
+            count: 1, 4 (flips; the canvas may have any shape) or 8 (rotations and diagonals too; a square canvas).
+
+        Raises:
+            ValueError: another count, or 8 on a canvas that is not square.
+        """
+        height, width = self.grid_shape
+        if count not in (1, 4, 8):
+            raise ValueError(f"a buffer holds 1, 4 or 8 symmetries of its tasks, got {count}; choose one of these")
+        if count == 8 and height != width:
+            raise ValueError(
+                f"8 symmetries turn rows into columns, which needs a square canvas, got {height}x{width}; "
+                "use a square one, or the 4 flips"
+            )
+        if count == self.num_symmetries:
+            return self
+        inputs, outputs = (
+            turn_all(grids[: self.num_pairs], self.grid_shape, count) for grids in (self.inputs, self.outputs)
+        )
+        return dataclasses.replace(self, inputs=inputs, outputs=outputs, num_symmetries=count)
 
 
 class TaskGenerator(eqx.Module):

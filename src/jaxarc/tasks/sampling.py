@@ -34,6 +34,14 @@ def task_at(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Ar
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)
 
 
+def task_after(previous: Int32[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
+    """Find the next task of positive weight, the first one after the last."""
+    steps = cumulative_weights(weights)
+    find = lambda level: jnp.searchsorted(steps, level, side="right", method="scan_unrolled").astype(jnp.int32)
+    following = find(steps[previous])
+    return jnp.where(following < weights.shape[0], following, find(jnp.zeros_like(steps[0])))
+
+
 def cumulative_weights(weights: Float[Array, " T"]) -> Float[Array, " T"]:
     """Sum the positive weights from the left; the sum never falls, and it stands still where a weight is not positive.
 

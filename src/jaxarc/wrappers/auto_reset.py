@@ -5,12 +5,13 @@ import functools
 from typing import Any
 
 import jax
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from jaxarc.envs.batching import Kernel, batch_native
 from jaxarc.envs.boundary import compiled
-from jaxarc.envs.environment import Environment, EnvParams, Step, checks_actions
+from jaxarc.envs.environment import Environment, Step, checks_actions
 from jaxarc.envs.operations.compaction import choose_executor, update_rows
+from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.types import Info, Observation, PRNGKey
@@ -30,8 +31,17 @@ class AutoReset(Wrapper[ArcEnvState]):
 
     env: Environment[ArcEnvState]
 
-    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[ArcEnvState, Observation]:
-        return self.env.reset(key, params)
+    def reset(
+        self,
+        key: PRNGKey,
+        params: EnvParams,
+        task_index: Int[Array, ""] | int | None = None,
+        pair_index: Int[Array, ""] | int | None = None,
+    ) -> tuple[ArcEnvState, Observation]:
+        return self.env.reset(key, params, task_index, pair_index)
+
+    def restart(self, state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+        return self.env.restart(state, params)
 
     def step(self, state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
         return _step(self.env, state, action, params)
@@ -59,7 +69,7 @@ def _reset_where_done(
     executor = choose_executor(params.config.environment.executor)
 
     def restart(how: str, rows: tuple[Bool[Array, " B"], ArcEnvState], params: EnvParams) -> ArcEnvState:
-        first = lambda ended, _: jax.vmap(lambda state: env.reset(state.key, params)[0])(ended)
+        first = lambda ended, _: jax.vmap(lambda state: env.restart(state, params)[0])(ended)
         return update_rows(how, rows[0], first, rows[1], (), RESET_DIVISOR)
 
     def restart_apart(

@@ -6,10 +6,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int32, PyTree
+from jaxtyping import Array, Bool, Float32, Int, Int32, PyTree
 
 from jaxarc.envs.boundary import compiled
-from jaxarc.envs.environment import Environment, EnvParams, Step, checks_actions
+from jaxarc.envs.environment import Environment, Step, checks_actions
+from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.varying import vary_like
 from jaxarc.prng import as_typed_key
@@ -38,11 +39,22 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
 
     env: Environment[Any]
 
-    def reset(self, key: PRNGKey, params: EnvParams) -> tuple[StatisticsState, Observation]:
-        env_state, observation = self.env.reset(key, params)
+    def reset(
+        self,
+        key: PRNGKey,
+        params: EnvParams,
+        task_index: Int[Array, ""] | int | None = None,
+        pair_index: Int[Array, ""] | int | None = None,
+    ) -> tuple[StatisticsState, Observation]:
+        env_state, observation = self.env.reset(key, params, task_index, pair_index)
         words = jax.random.key_data(as_typed_key(key))
         nothing, none = vary_like((jnp.float32(0), jnp.int32(0)), words)
         return StatisticsState(env_state, nothing, none, nothing, none), observation
+
+    def restart(self, state: StatisticsState, params: EnvParams) -> tuple[StatisticsState, Observation]:
+        env_state, observation = self.env.restart(state.env_state, params)
+        nothing, none = jnp.zeros_like(state.running_return), jnp.zeros_like(state.running_length)
+        return dataclasses.replace(state, env_state=env_state, running_return=nothing, running_length=none), observation
 
     def step(self, state: StatisticsState, action: StructuredAction, params: EnvParams) -> Step[StatisticsState]:
         return _step(self.env, state, action, params)

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from jaxarc.envs.environment import Environment, EnvParams, State
+from jaxarc.envs.environment import Environment, State
+from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Space
 
 

@@ -19,9 +19,11 @@ from jaxarc.envs.operations.geometry import Box, GridShape, active_area, grid_si
 from jaxarc.envs.operations.selection import UsedSelection, effective_cells, remembered_selection, used_selection
 from jaxarc.envs.operations.transform import shift_cells, turn_box
 from jaxarc.envs.similarity import count_matches
+from jaxarc.tasks.augmentation import recolor
 
 Loadable = tuple[Array, Array, Array, Array]  # grid, target, clipboard, sizes
 Edit = tuple[Canvas, Int32[Array, "*B"]]
+RowToLoad = tuple[Int32[Array, " B"], Int8[Array, "B 10"] | None]  # of the pair table, and how it is recolored
 # Blocks of the compact executor hold one row in so many: about half of the rows that usually need the family.
 FLOOD_DIVISOR, TURN_DIVISOR, LOAD_DIVISOR = 64, 7, 16
 SHIFT_DIVISOR, SHIFT_DIVISOR_OF_MASKS = 5, 4  # a random box is often empty, and then not pasted or copied
@@ -73,7 +75,7 @@ def _single(plan: Plan) -> Callable[[tuple[Canvas, Command], PairTable], Edit]:
         size = command.row.shape[0]
         pairs = jax.tree.map(lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape)), pairs, has_axis)
         row = command.row + jnp.arange(size, dtype=jnp.int32)[:, None] * pairs.inputs.shape[1]
-        rows = fold_rows((canvas, Command(command.operation, command.selection, row)))
+        rows = fold_rows((canvas, dataclasses.replace(command, row=row)))
         return unfold_rows(size, kernel(rows, fold_rows(pairs)))
 
     return batch_native(kernel, stack_tables)
@@ -94,10 +96,12 @@ def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan
     if "turn" in blocks:
         grid = _turn(grid, canvas.sizes, operation, use, blocks["turn"], plan)
     if "copy_input" in blocks:
-        grid, sizes = _copy_input((grid, sizes), command.row, pairs, blocks["copy_input"], plan)
+        grid, sizes = _copy_input((grid, sizes), (command.row, command.colors), pairs, blocks["copy_input"], plan)
     if "change_pair" in blocks:
         out = (grid, target, clipboard, sizes)
-        grid, target, clipboard, sizes = _change_pair(out, command.row, pairs, blocks["change_pair"], plan)
+        grid, target, clipboard, sizes = _change_pair(
+            out, (command.row, command.colors), pairs, blocks["change_pair"], plan
+        )
     always = jnp.any(operation < c.NUM_OPERATIONS)
     grid = _write(grid, operation, use, sizes, plan)
     matches = count_matches(grid, target, functools.partial(staged, executor, always))
@@ -188,28 +192,34 @@ def _turn(
 
 
 def _copy_input(
-    out: tuple[Array, Array], row: Int32[Array, " B"], pairs: PairTable, blocks: Blocks, plan: Plan
+    out: tuple[Array, Array], row: RowToLoad, pairs: PairTable, blocks: Blocks, plan: Plan
 ) -> tuple[Array, Array]:
     """Make grid and active area those of the pair's input; ``out`` is grid and sizes."""
 
-    def kernel(out: tuple[Array, Array], row: Int32[Array, " K"]) -> tuple[Array, Array]:
-        grid = jnp.take(pairs.inputs, row, axis=0, mode="clip")
+    def kernel(out: tuple[Array, Array], row: RowToLoad) -> tuple[Array, Array]:
+        grid = _load(pairs.inputs, row)
         active = jnp.stack(grid_size(grid, plan.shape), axis=1)
         return grid, jnp.concatenate([active, out[1][:, TARGET_HEIGHT:]], axis=1)
 
     return update_rows(plan.executor, blocks, kernel, out, row, LOAD_DIVISOR)
 
 
-def _change_pair(out: Loadable, row: Int32[Array, " B"], pairs: PairTable, blocks: Blocks, plan: Plan) -> Loadable:
+def _change_pair(out: Loadable, row: RowToLoad, pairs: PairTable, blocks: Blocks, plan: Plan) -> Loadable:
     """Start on the pair in ``row``: its input as grid, its output as target, nothing on the clipboard."""
 
-    def kernel(out: Loadable, row: Int32[Array, " K"]) -> Loadable:
-        grid, target = (jnp.take(table, row, axis=0, mode="clip") for table in (pairs.inputs, pairs.outputs))
+    def kernel(out: Loadable, row: RowToLoad) -> Loadable:
+        grid, target = (_load(table, row) for table in (pairs.inputs, pairs.outputs))
         nothing = jnp.zeros_like(out[3][:, 0])
         sizes = jnp.stack([*grid_size(grid, plan.shape), *grid_size(target, plan.shape), nothing, nothing], axis=1)
         return grid, target, jnp.full_like(out[2], PADDING), sizes
 
     return update_rows(plan.executor, blocks, kernel, out, row, LOAD_DIVISOR)
+
+
+def _load(table: Int8[Array, "N HW"], row: RowToLoad) -> Int8[Array, "B HW"]:
+    number, colors = row
+    grid = jnp.take(table, number, axis=0, mode="clip")
+    return grid if colors is None else recolor(grid, colors)
 
 
 def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: UsedSelection) -> Int8[Array, "B 6"]:

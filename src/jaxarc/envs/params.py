@@ -1,0 +1,128 @@
+"""What an environment plays: the tasks, how often each, and the rules."""
+
+import dataclasses
+from typing import Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float, Int, Int32
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.constants import MAX_TRACKED_PAIRS
+from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator
+
+
+class EnvParams(eqx.Module):
+    """What an environment plays: the tasks, how often each, and the rules.
+
+    Arrays may change from call to call without a recompilation; the config is static.
+
+    Raises:
+        ValueError: tasks, weights, pair and config do not fit one another.
+    """
+
+    tasks: TaskBuffer | TaskGenerator
+    weights: Float[Array, " T"]  # how often a reset draws each task, relative to their sum; 0 or more
+    config: JaxArcConfig = eqx.field(static=True)
+    pair_index: Int32[Array, ""] | None = None  # the only pair to play of each task; None: the config says which
+
+    def __check_init__(self) -> None:
+        if self.tasks.grid_shape != self.config.grid_shape:
+            raise ValueError(
+                f"the buffer is packed for a canvas of {self.tasks.grid_shape}, but the config's canvas is "
+                f"{self.config.grid_shape}; pack it with task_set.buffer(config.grid_shape)"
+            )
+        needed = self.config.augmentation.num_symmetries
+        if isinstance(self.tasks, TaskBuffer) and self.tasks.num_symmetries < needed:
+            raise ValueError(
+                f"augmentation.symmetries={self.config.augmentation.symmetries!r} needs {needed} symmetries of every "
+                f"pair, but the buffer holds {self.tasks.num_symmetries}; pack it with buffer.with_symmetries({needed})"
+            )
+        if self.weights.shape != (self.tasks.num_tasks,):
+            raise ValueError(
+                f"weights must have one entry per task, shape ({self.tasks.num_tasks},), got {self.weights.shape}"
+            )
+        if not isinstance(self.weights, Tracer):
+            _check_weights(np.asarray(self.weights))
+        counts = _counts(self)
+        if counts is None:
+            return
+        if self.config.switches_pairs and counts.max() > MAX_TRACKED_PAIRS:
+            raise ValueError(
+                f"pair switching tracks at most {MAX_TRACKED_PAIRS} pairs a task, but a task has {counts.max()}; "
+                "switch it off or leave the task out"
+            )
+        if self.pair_index is not None and not isinstance(self.pair_index, Tracer | type(None)):
+            _check_pair(int(self.pair_index), counts, self.weights)
+
+    def only(self, task_index: int | None = None, pair_index: int | None = None) -> Self:
+        """Return params that play this task, or this pair of every task, again and again.
+
+        Only arrays change, so nothing is compiled anew for another task, nor, after the first one, for another pair.
+
+        Args:
+            task_index: place of the task in ``tasks``; all tasks as before when left out.
+            pair_index: place of the pair among those that the mode plays; as before when left out.
+
+        Raises:
+            IndexError: there is no such task or pair.
+        """
+        self.require_place(task_index, pair_index)
+        weights, pair = self.weights, self.pair_index
+        if task_index is not None:
+            weights = jnp.zeros_like(weights).at[task_index].set(1)
+        if pair_index is not None:
+            pair = jnp.asarray(pair_index, jnp.int32)
+        return dataclasses.replace(self, weights=weights, pair_index=pair)
+
+    def require_place(self, task_index: Int[Array, ""] | int | None, pair_index: Int[Array, ""] | int | None) -> None:
+        """Raise when a task or a pair that is given does not exist; values inside ``jit`` pass.
+
+        Raises:
+            IndexError: naming what there is.
+        """
+        task = None if isinstance(task_index, Tracer) else task_index
+        if task is not None and not 0 <= int(task) < self.tasks.num_tasks:
+            raise IndexError(
+                f"task_index must be in [0, {self.tasks.num_tasks - 1}], got {int(task)}; pass a task's place"
+            )
+        counts = _counts(self)
+        if pair_index is None or isinstance(pair_index, Tracer) or counts is None:
+            return
+        count = int(counts.max()) if task is None else int(counts[int(task)])
+        if not 0 <= int(pair_index) < count:
+            raise IndexError(
+                f"pair_index must be in [0, {count - 1}], got {int(pair_index)}: in {self.config.episode.mode} mode "
+                f"{'no task' if task is None else f'task {int(task)}'} has more pairs; pass the place of a pair"
+            )
+
+
+def _counts(params: EnvParams) -> np.ndarray | None:
+    """How many pairs of each task the mode plays; None inside ``jit``."""
+    train = params.config.episode.mode == "train"
+    counts = params.tasks.num_train if train else params.tasks.num_test
+    if isinstance(counts, int):
+        return np.full(params.tasks.num_tasks, counts)
+    return None if isinstance(counts, Tracer) else np.asarray(counts)
+
+
+def _check_weights(weights: np.ndarray) -> None:
+    if not np.issubdtype(weights.dtype, np.floating):
+        raise TypeError(f"weights must be floating-point numbers, got dtype {weights.dtype}")
+    if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() <= 0:
+        raise ValueError(
+            f"weights must be finite and 0 or more, one of them above 0; they lie in [{weights.min()}, {weights.max()}]"
+        )
+
+
+def _check_pair(pair_index: int, counts: np.ndarray, weights: Array) -> None:
+    """Refuse a pair that a task which can be drawn does not have."""
+    drawn = np.ones(len(counts), np.bool_) if isinstance(weights, Tracer) else np.asarray(weights) > 0
+    fewest = int(counts[drawn].min())
+    if not 0 <= pair_index < fewest:
+        raise ValueError(
+            f"pair_index must be in [0, {fewest - 1}], got {pair_index}: a task with a positive weight has {fewest} "
+            "pairs; take another pair, or give weight to tasks that have it"
+        )

@@ -1,0 +1,153 @@
+"""Another task of the same rule: every grid turned or mirrored alike, colors permuted, demonstrations in another order.
+
+An augmentation is applied to all grids of a task, answers included, and can be undone: a prediction for the augmented
+task becomes one for the task itself, so that predictions under several augmentations can vote.
+"""
+
+import dataclasses
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, Int8, Int32
+
+from jaxarc.config.augmentation import AugmentationConfig
+from jaxarc.constants import MAX_TRACKED_PAIRS, NUM_COLORS, PADDING
+from jaxarc.prng import as_typed_key, below, random_bits
+from jaxarc.types import JaxArcTask, PRNGKey
+
+UP_DOWN, LEFT_RIGHT, DIAGONAL = 1, 2, 4  # bits of a symmetry: the diagonal flip comes first, then the others
+
+
+class Augmentation(eqx.Module):
+    """What was done to a task; a part that is None leaves it as it is."""
+
+    symmetry: Int8[Array, "*B"] | None  # bits: 4 rows become columns, then 1 upside down, then 2 left to right
+    colors: Int8[Array, "*B 10"] | None  # color c became colors[c]
+    order: Int8[Array, "*B P"] | None  # the demonstration that comes p-th was number order[p]
+
+
+def draw_augmentation(key: PRNGKey, num_train: Int[Array, ""] | int, config: AugmentationConfig) -> Augmentation:
+    """Draw an augmentation of a task, each one that the config allows as likely as any other.
+
+    Args:
+        key: random key, typed or raw.
+        num_train: demonstrations of the task; the entries of ``order`` past them stay in place.
+        config: what may be changed.
+    """
+    words = random_bits(as_typed_key(key), 1 + NUM_COLORS + MAX_TRACKED_PAIRS)
+    symmetry = colors = order = None
+    if config.num_symmetries > 1:
+        symmetry = below(words[0], jnp.int32(config.num_symmetries)).astype(jnp.int8)
+    if config.recolor != "none":
+        fixed = jnp.arange(NUM_COLORS) < (1 if config.recolor == "keep_black" else 0)
+        colors = _ranks(jnp.where(fixed, jnp.uint32(0), words[1 : 1 + NUM_COLORS]))
+    if config.shuffle_demos:
+        unused = jnp.arange(MAX_TRACKED_PAIRS) >= num_train
+        order = _ranks(jnp.where(unused, jnp.uint32(0xFFFFFFFF), words[1 + NUM_COLORS :]))
+    return Augmentation(symmetry, colors, order)
+
+
+def augment_grid(grid: Int8[Array, "H W"], augmentation: Augmentation) -> Int8[Array, "H W"]:
+    """Turn and recolor one grid; its active area stays at the top left.
+
+    A symmetry that makes rows of columns needs a canvas as high as wide.
+    """
+    if augmentation.symmetry is not None:
+        grid = turn_grid(grid, augmentation.symmetry)
+    if augmentation.colors is None:
+        return grid
+    return recolor(grid.reshape(-1), augmentation.colors).reshape(grid.shape)
+
+
+def restore_grid(grid: Int8[Array, "H W"], augmentation: Augmentation) -> Int8[Array, "H W"]:
+    """Undo :func:`augment_grid`, of a grid of the task or of a prediction of any size."""
+    return augment_grid(grid, inverse(augmentation))
+
+
+def augment_task(task: JaxArcTask, augmentation: Augmentation) -> JaxArcTask:
+    """Apply an augmentation to every grid of a task, and to the order of its demonstrations."""
+    sides = (task.input_grids_examples, task.output_grids_examples)
+    slots = sides[0].shape[0]
+    if augmentation.order is not None:
+        shown = augmentation.order[:slots].astype(jnp.int32)
+        sides = tuple(grids[shown] for grids in sides)
+    change = jax.vmap(augment_grid, (0, None))
+    inputs, outputs = (change(grids, augmentation) for grids in sides)
+    test_inputs, test_outputs = (
+        change(grids, augmentation) for grids in (task.test_input_grids, task.true_test_output_grids)
+    )
+    return dataclasses.replace(
+        task,
+        input_grids_examples=inputs,
+        input_masks_examples=inputs > PADDING,
+        output_grids_examples=outputs,
+        output_masks_examples=outputs > PADDING,
+        test_input_grids=test_inputs,
+        test_input_masks=test_inputs > PADDING,
+        true_test_output_grids=test_outputs,
+        true_test_output_masks=test_outputs > PADDING,
+    )
+
+
+def restore_task(task: JaxArcTask, augmentation: Augmentation) -> JaxArcTask:
+    """Undo :func:`augment_task`."""
+    return augment_task(task, inverse(augmentation))
+
+
+def inverse(augmentation: Augmentation) -> Augmentation:
+    """Return the augmentation that undoes this one."""
+    symmetry, colors, order = augmentation.symmetry, augmentation.colors, augmentation.order
+    if symmetry is not None:  # a diagonal flip turns up-down into left-right
+        swapped = (symmetry & DIAGONAL) | ((symmetry & UP_DOWN) << 1) | ((symmetry & LEFT_RIGHT) >> 1)
+        symmetry = jnp.where((symmetry & DIAGONAL) > 0, swapped, symmetry)
+    return Augmentation(
+        symmetry, None if colors is None else _inverse(colors), None if order is None else _inverse(order)
+    )
+
+
+def turn_grid(grid: Int8[Array, "H W"], symmetry: Int[Array, ""]) -> Int8[Array, "H W"]:
+    """Mirror or turn the active area of a grid; see :class:`Augmentation` for what the bits mean."""
+    height, width = grid.shape
+    symmetry = jnp.asarray(symmetry, jnp.int32)
+    is_diagonal = (symmetry & DIAGONAL) > 0
+    rows, columns = ((line > PADDING).sum(dtype=jnp.int32) for line in (grid[:, 0], grid[0]))
+    new_rows, new_columns = jnp.where(is_diagonal, columns, rows), jnp.where(is_diagonal, rows, columns)
+    row, column = jnp.arange(height, dtype=jnp.int32)[:, None], jnp.arange(width, dtype=jnp.int32)[None]
+    inside = (row < new_rows) & (column < new_columns)
+    row = jnp.where((symmetry & UP_DOWN) > 0, new_rows - 1 - row, row)
+    column = jnp.where((symmetry & LEFT_RIGHT) > 0, new_columns - 1 - column, column)
+    place = jnp.where(is_diagonal, column * width + row, row * width + column)
+    moved = jnp.take(grid.reshape(-1), place, mode="clip")
+    return jnp.where(inside, moved, jnp.int8(PADDING))
+
+
+def recolor(grid: Int8[Array, "*B N"], colors: Int8[Array, "*B 10"]) -> Int8[Array, "*B N"]:
+    """Replace color ``c`` by ``colors[c]`` in every cell; padding stays padding."""
+    new = grid
+    for color in range(NUM_COLORS):  # ten selects are several times as fast as a lookup per cell
+        new = jnp.where(grid == color, colors[..., color : color + 1], new)
+    return new
+
+
+@functools.partial(jax.jit, static_argnames=("grid_shape", "num_symmetries"))
+def turn_all(
+    grids: Int8[Array, "N HW"], grid_shape: tuple[int, int], num_symmetries: int
+) -> Int8[Array, "{num_symmetries}*N HW"]:
+    """Stack copies of flat grids under the first so many symmetries, one after the other."""
+    square = grids.reshape(-1, *grid_shape)
+    turned = jax.vmap(jax.vmap(turn_grid, (0, None)), (None, 0))(square, jnp.arange(num_symmetries, dtype=jnp.int32))
+    return turned.reshape(-1, grids.shape[1])
+
+
+def _ranks(words: Int32[Array, " N"]) -> Int8[Array, " N"]:
+    """Place of each word among all, equal ones in their order: of random words a random permutation."""
+    place = jnp.arange(words.shape[0])
+    before = (words[None] < words[:, None]) | ((words[None] == words[:, None]) & (place[None] < place[:, None]))
+    return before.sum(axis=1, dtype=jnp.int8)
+
+
+def _inverse(permutation: Int8[Array, " N"]) -> Int8[Array, " N"]:
+    place = jnp.arange(permutation.shape[-1], dtype=jnp.int8)
+    return jnp.where(permutation[None] == place[:, None], place[None], jnp.int8(0)).sum(axis=1, dtype=jnp.int8)

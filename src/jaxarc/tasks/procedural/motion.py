@@ -1,0 +1,140 @@
+"""Rules that move things: an object, or everything that falls."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int32, UInt32
+
+from jaxarc.constants import NUM_COLORS
+from jaxarc.prng import below
+from jaxarc.tasks.procedural.drawing import (
+    FlatMask,
+    Number,
+    Word,
+    between,
+    box_mask,
+    cell_columns,
+    cell_rows,
+    crop_canvas,
+    draw_bits,
+    draw_sides,
+    draw_words,
+    look_up,
+    random_colors,
+    split_key,
+)
+from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
+from jaxarc.tasks.procedural.stage import materialized
+from jaxarc.types import FlatGrid
+
+OBJECT_SIDE = 3  # an object fits a box of 3x3
+REACH = 2  # a task's vector has rows and columns in -2 .. 2
+
+
+class MoveObject(Rule):
+    """Moves an object of one color by the vector of the task, or in the direction of the task until the wall.
+
+    The object always moves by at least a cell, and all of it stays on the grid.
+    """
+
+    smallest_side: ClassVar[int] = OBJECT_SIDE + REACH
+    to_wall: bool = eqx.field(static=True, default=False)
+    min_side: int = eqx.field(static=True, default=OBJECT_SIDE + REACH, kw_only=True)
+
+    def draw(self, key: PairKey) -> Int32[Array, "2"]:
+        """Draw rows and columns to move by, not both 0; until the wall, one of the four unit vectors."""
+        word = draw_words(key, 1)[0]
+        if self.to_wall:
+            return jnp.array([[-1, 0], [1, 0], [0, -1], [0, 1]], jnp.int32)[below(word, jnp.int32(4))]
+        side = 2 * REACH + 1
+        place = below(word, jnp.int32(side * side - 1))
+        place = place + (place >= side * side // 2).astype(jnp.int32)  # leave out the middle
+        return jnp.stack([place // side - REACH, place % side - REACH])
+
+    def make_pair(self, key: PairKey, drawn: Int32[Array, "2"], grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
+        """Draw an object on black where it has room to move."""
+        words = draw_words(key, 8)
+        sides = draw_sides(words[:2], self, grid_shape)
+        lengths = between(words[2], 1, OBJECT_SIDE), between(words[3], 1, OBJECT_SIDE)
+        color = between(words[4], 1, NUM_COLORS - 1).astype(jnp.int8)
+        cells = _object_cells(words[5], *lengths)
+        top, new_top = self._places(words[6], sides[0], lengths[0], drawn[0])
+        left, new_left = self._places(words[7], sides[1], lengths[1], drawn[1])
+        pair_input, output = (
+            jnp.where(_object_mask(cells, *corner, *lengths, grid_shape), color, jnp.int8(0))
+            for corner in ((top, left), (new_top, new_left))
+        )
+        return crop_canvas(pair_input, *sides, grid_shape), crop_canvas(output, *sides, grid_shape)
+
+    def _places(self, word: Word, side: Number, length: Number, step: Number) -> tuple[Number, Number]:
+        """Draw where the object starts along one side of the grid, and find where it ends."""
+        room = side - length
+        start = between(word, jnp.maximum(-step, 0), room - jnp.maximum(step, 0))
+        wall = jnp.where(step == 0, start, jnp.where(step > 0, room, 0))
+        return start, wall if self.to_wall else start + step
+
+
+class Gravity(Rule):
+    """Lets every colored cell fall as far as it can, in the direction of the task; cells keep their order.
+
+    At least one cell falls.
+    """
+
+    smallest_side: ClassVar[int] = 2
+
+    def draw(self, key: PairKey) -> Int32[Array, ""]:
+        """Draw the direction: 0 up, 1 down, 2 left, 3 right."""
+        return below(draw_words(key, 1)[0], jnp.int32(4))
+
+    def make_pair(self, key: PairKey, drawn: Int32[Array, ""], grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
+        """Draw stacks of colors, one for each line of falling, and the gaps between the colors in the input.
+
+        A line has a word, whose bit ``n`` says whether there is a color ``n`` cells above the floor. How many set bits
+        are below it is the color's place in the stack, and the stack alone is the output.
+        """
+        key_words, key_colors, key_lines = split_key(key, 3)
+        words = draw_words(key_words, 5)
+        height, width = draw_sides(words[:2], self, grid_shape)
+        is_sideways, is_to_end = drawn >= 2, drawn % 2 == 1
+        length, num_lines = jnp.where(is_sideways, width, height), jnp.where(is_sideways, height, width)
+        rows, columns = jnp.asarray(cell_rows(grid_shape)), jnp.asarray(cell_columns(grid_shape))
+        line, above = jnp.where(is_sideways, rows, columns), jnp.where(is_sideways, columns, rows)
+        above = jnp.where(is_to_end, (length - 1).astype(jnp.int8) - above, above)
+
+        longest = max(grid_shape)
+        loose_line, gap = between(words[2], 0, num_lines - 1), between(words[3], 0, length - 2)
+        bits = materialized(_line_bits(key_lines, longest, words[4], loose_line, gap))[line]
+        stacks = random_colors(key_colors, (longest, longest), NUM_COLORS - 1) + jnp.int8(1)
+        bit = jnp.uint32(1) << jnp.maximum(above, jnp.int8(0)).astype(jnp.uint32)
+        below_it = jax.lax.population_count(bits & (bit - jnp.uint32(1))).astype(jnp.int8)
+        in_line = jax.lax.population_count(bits & ((jnp.uint32(1) << length.astype(jnp.uint32)) - jnp.uint32(1)))
+        black = jnp.int8(0)
+        pair_input = jnp.where((bits & bit) != 0, look_up(stacks, line, below_it, (longest, longest)), black)
+        settled = look_up(stacks, line, above, (longest, longest))
+        output = jnp.where(above < in_line.astype(jnp.int8), settled, black)
+        return crop_canvas(pair_input, height, width, grid_shape), crop_canvas(output, height, width, grid_shape)
+
+
+def _object_cells(word: Word, height: Number, width: Number) -> Word:
+    """Draw which cells of a box are colored, bit ``3 * row + column``; they touch all four sides of the box."""
+    last_row, last_column = OBJECT_SIDE * (height - 1), width - 1
+    falling = jnp.uint32(1) | (jnp.uint32(1) << (last_row + last_column).astype(jnp.uint32))
+    rising = (jnp.uint32(1) << last_row.astype(jnp.uint32)) | (jnp.uint32(1) << last_column.astype(jnp.uint32))
+    return (word >> jnp.uint32(8)) | jnp.where((word & jnp.uint32(1)) == 0, falling, rising)
+
+
+def _object_mask(cells: Word, top: Number, left: Number, height: Number, width: Number, shape: GridShape) -> FlatMask:
+    place = (cell_rows(shape) - top.astype(jnp.int8)) * jnp.int8(OBJECT_SIDE)
+    place = place + (cell_columns(shape) - left.astype(jnp.int8))
+    is_set = (cells >> (place & jnp.int8(15)).astype(jnp.uint32)) & jnp.uint32(1) != 0
+    return box_mask(top, left, height, width, shape) & is_set
+
+
+def _line_bits(key: PairKey, count: int, share: Word, line: Number, gap: Number) -> UInt32[Array, " L"]:
+    """Draw the words of the lines, half or a quarter of the bits set, with one gap below a color."""
+    dense = draw_bits(key, 2 * count).reshape(2, count)
+    bits = jnp.where(share < jnp.uint32(2**31), dense[0], dense[0] & dense[1])
+    loose = jnp.uint32(1) << gap.astype(jnp.uint32)
+    return jnp.where(jnp.arange(count, dtype=jnp.int32) == line, (bits & ~loose) | (loose << jnp.uint32(1)), bits)
