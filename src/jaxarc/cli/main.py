@@ -14,13 +14,16 @@ from jaxarc.cli.profile import app as profile_app
 from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.config import ConfigValidationError
 from jaxarc.parallel import NotEnoughMemoryError
-from jaxarc.tasks import TaskFormatError, UnknownDatasetError, UnknownTaskError
+from jaxarc.tasks import SubsetError, TaskFormatError, UnknownDatasetError, UnknownTaskError
+from jaxarc.tasks.procedural import UnknownRuleError
 from jaxarc.training import CheckpointError, TrainingDivergedError
 
 DATA_ERRORS = (
     UnknownDatasetError,
     UnknownTaskError,
+    UnknownRuleError,
     TaskFormatError,
+    SubsetError,
     CheckpointError,
     TrainingDivergedError,
     NotEnoughMemoryError,

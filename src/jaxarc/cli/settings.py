@@ -9,7 +9,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from jaxarc.cli.config_folder import config_folder
-from jaxarc.config import ConfigValidationError, JaxArcConfig, PPOConfig, TrainingConfig, build
+from jaxarc.config import ConfigValidationError, CurriculumConfig, JaxArcConfig, PPOConfig, TrainingConfig, build
 from jaxarc.config.build import CheckedConfig, check_known
 from jaxarc.training.experiment import Experiment
 
@@ -17,7 +17,9 @@ TOPICS: Final[dict[str, type[CheckedConfig]]] = {
     **{field.name: type(getattr(JaxArcConfig(), field.name)) for field in dataclasses.fields(JaxArcConfig)},
     "ppo": PPOConfig,
     "training": TrainingConfig,
+    "curriculum": CurriculumConfig,
 }
+_BESIDE_THE_RULES: Final = ("ppo", "training", "curriculum")  # topics that are no part of the environment
 _OVERRIDE: Final = re.compile(r"[\w/]+(\.\w+)*(@[\w.]+)?=")
 
 
@@ -46,15 +48,19 @@ def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
     """
     for name in mapping:
         check_known("jaxarc train", name, list(TOPICS))
-    rules = {name: mapping[name] for name in mapping if name not in ("ppo", "training")}
-    ppo, training = build(PPOConfig, mapping.get("ppo")), build(TrainingConfig, mapping.get("training"))
-    return Experiment(JaxArcConfig.from_hydra(rules), ppo, training)
+    rules = {name: mapping[name] for name in mapping if name not in _BESIDE_THE_RULES}
+    return Experiment(
+        environment=JaxArcConfig.from_hydra(rules),
+        ppo=build(PPOConfig, mapping.get("ppo")),
+        training=build(TrainingConfig, mapping.get("training")),
+        curriculum=build(CurriculumConfig, mapping.get("curriculum")),
+    )
 
 
 def topics_of(experiment: Experiment) -> dict[str, dict[str, Any]]:
     """Return every field of an experiment by topic, in the shape that the command line overrides."""
     fields = experiment.as_dict()
-    return {**fields["environment"], "ppo": fields["ppo"], "training": fields["training"]}
+    return {**fields["environment"], **{name: fields[name] for name in _BESIDE_THE_RULES}}
 
 
 def _settable(override: str) -> str:

@@ -1,116 +1,171 @@
-"""``jaxarc tasks``: list the datasets, draw a task, count what a dataset holds."""
+"""``jaxarc tasks``: list the datasets, draw a task, count, verify, download and import."""
 
-from collections import Counter
+import difflib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from jaxarc.cli import task_files
+from jaxarc.cli.task_errors import one_line_errors
+from jaxarc.cli.task_statistics import counts_table, pairs_table, sides_table
+from jaxarc.cli.task_verification import verify
 from jaxarc.render.terminal import render_task
-from jaxarc.tasks.catalogue import UnknownDatasetError, dataset_names, load_tasks
-from jaxarc.tasks.raw_task import RawTask
+from jaxarc.tasks.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
+from jaxarc.tasks.procedural import procedural_names
+from jaxarc.tasks.published.dataset import Dataset, Edition
+from jaxarc.tasks.published.datasets import is_concept
+from jaxarc.tasks.published.errata import Erratum, known_issues
 from jaxarc.tasks.registry import UnknownTaskError
 from jaxarc.tasks.task_set import TaskSet
 from jaxarc.tasks.validation import TaskFormatError
 
-app = typer.Typer(help="Look at ARC tasks.", no_args_is_help=True)
+app = typer.Typer(help="Find, look at and check ARC tasks.", no_args_is_help=True)
 
-_BUCKET = 5  # sides 1..5, 6..10, ..., 26..30
-_BAR_WIDTH = 40
+_NOT_HERE: Final = "not here"
+_WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
 
 
 @app.command("list")
 def list_datasets() -> None:
-    """List the datasets that are there without a download."""
-    table = Table("dataset", "tasks", "train pairs", "test pairs", "largest grids")
-    with _one_line_errors():
-        for name in dataset_names():
-            tasks = load_tasks(name)
-            height, width = tasks.max_grid_shape
-            train, test = _pair_counts(tasks)
-            table.add_row(name, str(len(tasks)), str(train), str(test), f"{height}x{width}")
-    Console().print(table)
+    """List the datasets by name, and where each comes from.
+
+    Behind a name stand a version and a choice of tasks: arc-agi-1/training@kaggle2019:first 10,max_side=8
+    """
+    console = Console()
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
+    table.add_column("dataset", no_wrap=True)
+    for column in ("tasks", "train", "test", "largest"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("where", no_wrap=True)
+    if console.width >= _WIDTH_FOR_WORDS:
+        table.add_column("what")
+    with one_line_errors():
+        for dataset in _plain_datasets():
+            for row in _rows(dataset):
+                table.add_row(*map(escape, row[: len(table.columns)]))
+    console.print(table)
+    concepts = [name.partition("/")[2] for name in dataset_names() if is_concept(name)]
+    rules = [name.partition("/")[2] for name in procedural_names()]
+    console.print(f"concept-arc/CONCEPT, ten tasks each: {', '.join(concepts)}", highlight=False)
+    console.print(f"procedural/RULE, endless tasks: {', '.join(rules)}", highlight=False)
+    console.print("Bring what is not here with: jaxarc tasks download NAME", highlight=False)
 
 
 @app.command()
 def show(
-    task_id: Annotated[str, typer.Argument(help="Id of a task, such as 007bbfb7.")],
+    name: Annotated[str, typer.Argument(help="Id or title of a task, such as 007bbfb7, or name of a dataset.")],
     dataset: Annotated[
         str | None, typer.Option(help="Name of a dataset or path of a folder; by default every dataset is searched.")
     ] = None,
 ) -> None:
-    """Draw the pairs of a task in the terminal."""
-    with _one_line_errors():
-        tasks = _find(task_id) if dataset is None else load_tasks(dataset)
+    """Draw the pairs of a task in the terminal; of a dataset its first task."""
+    with one_line_errors():
+        tasks, task_id = _find(name, dataset)
         task = tasks.get_task_by_id(task_id)
-    Console().print(render_task(task, title=f"{task_id} in {tasks.name}"))
+    raw = tasks.raw_task(task_id)
+    console = Console()
+    console.print(render_task(task, title=f"{task_id} in {tasks.name}"))
+    for label, words in (("title", raw.title), ("concept", raw.concept)):
+        if words:
+            console.print(Text(f"{label}: {words}"))
+    issue = _issues_of(tasks).get(task_id)
+    if issue is not None:
+        console.print(Text(f"reported: {issue.report} ({issue.source})", style="yellow"))
 
 
 @app.command()
 def stats(name: Annotated[str, typer.Argument(help="Name of a dataset or path of a folder.")]) -> None:
-    """Count tasks and pairs, and show how large the grids are."""
-    with _one_line_errors():
+    """Count tasks, pairs and colors, and show how large the grids are and how much padding costs."""
+    with one_line_errors():
         tasks = load_tasks(name)
+    issues = _issues_of(tasks)
     console = Console()
-    console.print(_counts_table(tasks))
-    console.print(_histogram_table(tasks))
+    console.print(counts_table(tasks, sum(task_id in issues for task_id in tasks.task_ids)))
+    console.print(sides_table(tasks))
+    console.print(pairs_table(tasks))
 
 
-def _counts_table(tasks: TaskSet) -> Table:
-    train, test = _pair_counts(tasks)
-    height, width = tasks.max_grid_shape
-    pairs = [pair for task in tasks for pair in task.pairs]
-    cells = sum(grid.size for pair in pairs for grid in pair)
-    padded = 2 * len(pairs) * height * width
-    table = Table("", "count", title=escape(tasks.name))
-    table.add_row("tasks", str(len(tasks)))
-    table.add_row("train pairs", f"{train} ({_spread([len(task.train) for task in tasks])} a task)")
-    table.add_row("test pairs", f"{test} ({_spread([len(task.test) for task in tasks])} a task)")
-    table.add_row("output as large as input", f"{sum(_keeps_shape(task) for task in tasks)} tasks")
-    table.add_row("largest grids", f"{height}x{width}")
-    table.add_row("buffer", f"{padded / 1e6:.2f} MB, {100 * (1 - cells / padded):.0f} % of it padding")
-    return table
+app.command("verify")(verify)
+task_files.register(app)
 
 
-def _histogram_table(tasks: TaskSet) -> Table:
-    buckets = Counter((max(task.grid_shape) - 1) // _BUCKET for task in tasks)
-    table = Table("largest side", "tasks", "", title="Tasks by their largest grid side")
-    for bucket in range(max(buckets) + 1):
-        count = buckets[bucket]
-        bar = "█" * round(_BAR_WIDTH * count / max(buckets.values()))
-        table.add_row(f"{bucket * _BUCKET + 1}..{(bucket + 1) * _BUCKET}", str(count), bar)
-    return table
+def _plain_datasets() -> Iterator[Dataset]:
+    for name in dataset_names():
+        if not is_concept(name) and name not in procedural_names():
+            yield find_dataset(name)
 
 
-def _find(task_id: str) -> TaskSet:
-    """Return the first dataset that has the task."""
-    loaded = [load_tasks(name) for name in dataset_names()]
-    by_id = {task.task_id: task for tasks in loaded for task in tasks}
-    TaskSet("every dataset", tuple(by_id.values())).index_of(task_id)  # raises when none has it, naming the nearest ids
-    return next(tasks for tasks in loaded if task_id in tasks)
+def _rows(dataset: Dataset) -> Iterator[tuple[str, ...]]:
+    """Yield a row for a dataset, and one for each further version of it."""
+    where = dataset.where() or _NOT_HERE
+    for edition in dataset.editions:
+        counted, note = edition, edition.note or dataset.description
+        if edition.num_tasks is None and where == "installed":
+            try:
+                counted = _count(load_tasks(dataset.name))
+            except TaskFormatError:
+                note = where = "damaged"
+        version = f"@{edition.version}" if edition.version else ""
+        if edition is dataset.editions[0]:
+            yield dataset.name, *_counts(counted), f"{where} {version}", note
+        else:
+            yield f"  {version}", *_counts(counted), "", note
 
 
-def _pair_counts(tasks: TaskSet) -> tuple[int, int]:
-    return sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)
+def _count(tasks: TaskSet) -> Edition:
+    train, test = sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)
+    return Edition("", "", len(tasks), train, test, tasks.max_grid_shape)
 
 
-def _keeps_shape(task: RawTask) -> bool:
-    return all(source.shape == target.shape for source, target in task.pairs)
+def _counts(edition: Edition) -> tuple[str, ...]:
+    shape = "" if edition.max_grid_shape is None else "{}x{}".format(*edition.max_grid_shape)
+    counts = (edition.num_tasks, edition.num_train, edition.num_test)
+    return (*("" if count is None else str(count) for count in counts), shape)
 
 
-def _spread(counts: list[int]) -> str:
-    return f"{min(counts)}..{max(counts)}"
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn an error that the user can mend into one line and exit code 1."""
+def _find(name: str, dataset: str | None) -> tuple[TaskSet, str]:
+    """Return a task, by id or title, and the set it was found in; or the first task of a dataset."""
+    if dataset is not None:
+        tasks = load_tasks(dataset)
+        return tasks, _by_title([tasks], name) or tasks.raw_task(name).task_id
     try:
-        yield
-    except (TaskFormatError, UnknownDatasetError, UnknownTaskError, OSError) as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(1) from error
+        sets = [load_tasks(name)]
+    except UnknownDatasetError:
+        sets = [load_tasks(known.name) for known in _plain_datasets() if known.where()]
+    else:
+        return sets[0], sets[0].task_ids[0]
+    for tasks in sets:
+        if name in tasks:
+            return tasks, name
+    for tasks in sets:
+        if found := _by_title([tasks], name):
+            return tasks, found
+    raise UnknownTaskError(_unknown(name, sets))
+
+
+def _by_title(sets: list[TaskSet], title: str) -> str | None:
+    wanted = title.casefold()
+    return next((task.task_id for tasks in sets for task in tasks if task.title.casefold() == wanted), None)
+
+
+def _unknown(name: str, sets: list[TaskSet]) -> str:
+    spellings = {task.task_id.casefold(): task.task_id for tasks in sets for task in tasks}
+    spellings |= {task.title.casefold(): task.title for tasks in sets for task in tasks if task.title}
+    spellings |= {known.casefold(): known for known in dataset_names()}
+    near = difflib.get_close_matches(name.casefold(), spellings, n=3, cutoff=0.5)
+    hint = f"; did you mean {', '.join(repr(spellings[one]) for one in near)}?" if near else ""
+    return f"no task {name!r} in the {len(sets)} datasets that are here, and no dataset of this name{hint}"
+
+
+def _issues_of(tasks: TaskSet) -> dict[str, Erratum]:
+    """Return what was reported about the version of a dataset that a set of some of its tasks came from."""
+    name = tasks.name.partition(" (")[0]
+    if name in dataset_names() and (versions := find_dataset(name).versions):
+        name = f"{name}@{versions[0]}"
+    return known_issues(name)

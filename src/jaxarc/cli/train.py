@@ -24,7 +24,9 @@ HELP = """Train an agent on real ARC tasks, and measure it on tasks that it neve
 
 By default it learns with PPO on the pairs of the ARC-AGI-1 training tasks whose grids have sides up to 5, in about a
 minute on two CPU cores. The answer is visible to the agent: it learns to edit a grid into a given one, not to find a
-task's rule. At the end a run folder holds config.json, metrics.jsonl, learning_curve.png and checkpoint.eqx.
+task's rule. At the end a run folder holds config.json, metrics.jsonl, learning_curve.png, checkpoint.eqx and
+tasks.jsonl, which tells how each task went. [cyan]curriculum=learnability[/] or [cyan]curriculum=replay[/] draws some
+tasks more often than others.
 
 Ctrl-C (or SIGTERM) ends it early, keeps what was learned and exits with 0; a second Ctrl-C quits at once.
 
@@ -58,6 +60,9 @@ def train(
         outcome = run_training(experiment, pairs, folder, progress.show, lambda: wish.is_set)
     draw_learning_curve(_curve(outcome.reports), folder.learning_curve, _title(experiment, pairs))
     console.print(_results(outcome, pairs))
+    if experiment.curriculum.kind != "uniform":
+        line = _drawn(experiment.curriculum.kind, outcome.reports, len(pairs.learned))
+        console.print(line, highlight=False, soft_wrap=True)
     console.print(_closing(outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
 
 
@@ -95,9 +100,19 @@ def _results(outcome: Outcome, pairs: TrainingPairs) -> Table:
     return table
 
 
+def _drawn(kind: str, reports: list[Report], num_learned: int) -> str:
+    told = [report for report in reports if report.effective_tasks is not None]
+    if not told:
+        return f"Curriculum {kind}: stopped before the first report."
+    return (
+        f"Curriculum {kind}: {told[-1].tasks_played:,} of {num_learned:,} pairs and copies were played; "
+        f"the next would be drawn as if from {told[-1].effective_tasks:,.0f} equally likely ones."
+    )
+
+
 def _closing(outcome: Outcome, folder: RunFolder, seconds: float) -> str:
     last = outcome.reports[-1]
-    files = [folder.config, folder.metrics, folder.learning_curve, folder.checkpoint]
+    files = [folder.config, folder.metrics, folder.learning_curve, folder.checkpoint, folder.tasks]
     ending = "Stopped early, and kept what was learned, after" if outcome.interrupted else "Done in"
     return "\n".join(
         [
@@ -105,6 +120,7 @@ def _closing(outcome: Outcome, folder: RunFolder, seconds: float) -> str:
             f"{ending} {seconds:.0f} s: {outcome.compile_seconds:.0f} s compiling, {last.seconds:.0f} s learning and "
             f"measuring {last.environment_steps:,} environment steps.",
             f"{escape(str(folder.path))}: {', '.join(file.name for file in files if file.exists())}",
+            f"How each task went: {escape(str(folder.tasks))}",
         ]
     )
 

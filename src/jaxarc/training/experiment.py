@@ -1,4 +1,4 @@
-"""One training run, said completely: the rules, the learning, the data."""
+"""One training run, said completely: the rules, the learning, the data and their order."""
 
 import dataclasses
 import math
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxarc.agents.policy import missing_for_editing
-from jaxarc.config import JaxArcConfig, PPOConfig, TrainingConfig
+from jaxarc.config import CurriculumConfig, JaxArcConfig, PPOConfig, TrainingConfig
 from jaxarc.config.build import CheckedConfig
 
 
@@ -17,6 +17,7 @@ class Experiment(CheckedConfig):
     environment: JaxArcConfig = field(default_factory=JaxArcConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
 
     @property
     def num_updates(self) -> int:

@@ -13,20 +13,30 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, UInt32
+from jaxtyping import Array, Bool, Float32, Int32, UInt32
 
-from jaxarc.agents import EditPolicy, Learner, make_optimizer, update
-from jaxarc.agents.ppo import Losses
-from jaxarc.config import JaxArcConfig, PPOConfig
-from jaxarc.envs.environment import ArcEnvironment, EnvParams
+from jaxarc.agents import EditPolicy, Learner, Trajectories, make_optimizer, update
+from jaxarc.agents.ppo import Losses, make_samples
+from jaxarc.config import CurriculumConfig, JaxArcConfig, PPOConfig
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import play_every_task
 from jaxarc.tasks import TaskSet, uniform_weights
+from jaxarc.tasks.curriculum import (
+    Curriculum,
+    count_played_tasks,
+    curriculum_weights,
+    effective_task_count,
+    record,
+    start_curriculum,
+)
 from jaxarc.training.checkpoint import save_checkpoint
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import MetricsFile, Report
 from jaxarc.training.pairs import TrainingPairs
 from jaxarc.training.rollout import EpisodeCounts, collect
 from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.task_table import write_task_table
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
@@ -42,14 +52,17 @@ class TrainingState(eqx.Module):
 
     learner: Learner
     env_states: StatisticsState  # of B environments
+    curriculum: Curriculum  # of the learned tasks
     key: UInt32[Array, "words"]  # for the next update; never used before
 
 
 class Progress(NamedTuple):
-    """What a compiled call tells: sums of its updates' episodes, means of their losses."""
+    """What a compiled call tells: sums of its updates' episodes, means of their losses, and how the tasks stand."""
 
     episodes: EpisodeCounts
     losses: Losses
+    tasks_played: Int32[Array, ""]  # since training began
+    effective_tasks: Float32[Array, ""]  # that the next episodes are drawn from; see effective_task_count
 
 
 @dataclass(frozen=True)
@@ -74,7 +87,7 @@ def train(
     Args:
         experiment: all choices.
         pairs: what is played.
-        folder: gets the metrics as they come, and at the end the checkpoint.
+        folder: gets the metrics as they come, and at the end the checkpoint and how each learned task went.
         on_report: called with each report; the first comes before learning.
         should_stop: asked after each report.
 
@@ -102,35 +115,51 @@ def train(
     return Outcome(run.state, run.reports, run.compile_seconds, interrupted)
 
 
-@functools.partial(jax.jit, static_argnames=("ppo", "num_updates"))
-def start_training(key: Array, params: EnvParams, ppo: PPOConfig, num_updates: int) -> TrainingState:
-    """Make a fresh policy, its optimizer and the first states of the environments."""
+@functools.partial(jax.jit, static_argnames=("ppo", "num_updates", "curriculum"))
+def start_training(
+    key: Array, params: EnvParams, ppo: PPOConfig, num_updates: int, curriculum: CurriculumConfig
+) -> TrainingState:
+    """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
     key_policy, key_envs, key_state = jax.random.split(key, 3)
     policy = EditPolicy.create(key_policy, params.config, ppo)
     optimizer_state = make_optimizer(ppo, num_updates).init(eqx.filter(policy, eqx.is_array))
     env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, ppo.num_envs), params)
-    return TrainingState(Learner(policy, optimizer_state), env_states, jax.random.key_data(key_state))
+    return TrainingState(
+        learner=Learner(policy, optimizer_state),
+        env_states=env_states,
+        curriculum=start_curriculum(params.weights, curriculum),
+        key=jax.random.key_data(key_state),
+    )
 
 
 @functools.partial(jax.jit, static_argnames=("ppo", "num_updates", "length"))
 def run_updates(
     state: TrainingState, params: EnvParams, ppo: PPOConfig, num_updates: int, length: int
 ) -> tuple[TrainingState, Progress]:
-    """Collect and learn ``length`` times, of the ``num_updates`` that the learning rate decays over."""
+    """Collect and learn ``length`` times, of the ``num_updates`` that the learning rate decays over.
+
+    Episodes are drawn by the weights of the state's curriculum, not those of the params.
+    """
     optimizer = make_optimizer(ppo, num_updates)
 
-    def once(state: TrainingState, _: None) -> tuple[TrainingState, Progress]:
+    def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple[EpisodeCounts, Losses]]:
         key_rollout, key_update, key_state = jax.random.split(jax.random.wrap_key_data(state.key), 3)
-        policy = state.learner.policy
-        env_states, trajectories, counts = collect(
-            policy, _ENV, params, state.env_states, key_rollout, ppo.rollout_steps
+        drawn = dataclasses.replace(params, weights=curriculum_weights(state.curriculum))
+        env_states, trajectories, played, counts = collect(
+            state.learner.policy, _ENV, drawn, state.env_states, key_rollout, ppo.rollout_steps
         )
         learner, losses = update(state.learner, key_update, trajectories, ppo, optimizer)
-        return TrainingState(learner, env_states, jax.random.key_data(key_state)), Progress(counts, losses)
+        score = _value_errors(trajectories, ppo) if state.curriculum.config.kind == "replay" else None
+        curriculum = record(state.curriculum, *played, score)
+        return TrainingState(learner, env_states, curriculum, jax.random.key_data(key_state)), (counts, losses)
 
-    state, progress = jax.lax.scan(once, state, None, length)
-    episodes = jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), progress.episodes)
-    return state, Progress(episodes, jax.tree.map(jnp.mean, progress.losses))
+    state, (counts, losses) = jax.lax.scan(once, state, None, length)
+    return state, Progress(
+        episodes=jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts),
+        losses=jax.tree.map(jnp.mean, losses),
+        tasks_played=count_played_tasks(state.curriculum),
+        effective_tasks=effective_task_count(curriculum_weights(state.curriculum)),
+    )
 
 
 @jax.jit
@@ -145,7 +174,13 @@ def make_params(task_set: TaskSet, config: JaxArcConfig) -> EnvParams:
     Raises:
         ValueError: a task does not fit the canvas.
     """
-    return EnvParams(task_set.buffer(config.grid_shape), uniform_weights(len(task_set)), config)
+    buffer = task_set.buffer(config.grid_shape).with_symmetries(config.augmentation.num_symmetries)
+    return EnvParams(buffer, uniform_weights(len(task_set)), config)
+
+
+def _value_errors(trajectories: Trajectories, ppo: PPOConfig) -> Float32[Array, "S B"]:
+    """How far each step's value was from what came, the score of prioritized level replay."""
+    return jnp.abs(make_samples(trajectories, ppo).value_target - trajectories.value)
 
 
 class _Run:
@@ -159,14 +194,15 @@ class _Run:
         on_report: Callable[[Report], None],
     ):
         self.experiment, self.folder, self.on_report = experiment, folder, on_report
-        self.num_train = pairs.num_train
+        self.num_train, self.task_ids = pairs.num_train, pairs.learned.task_ids
         self.reports: list[Report] = []
         self.updates = 0
         start = time.perf_counter()
         self.learned = make_params(pairs.learned, experiment.environment)
         self.measured = make_params(pairs.measured, experiment.environment)
         ppo, num_updates, length = experiment.ppo, experiment.num_updates, experiment.training.updates_per_report
-        self.state = start_training(jax.random.key(experiment.training.seed), self.learned, ppo, num_updates)
+        key = jax.random.key(experiment.training.seed)
+        self.state = start_training(key, self.learned, ppo, num_updates, experiment.curriculum)
         lowered = (
             run_updates.lower(self.state, self.learned, ppo, num_updates, length),
             measure.lower(self.state.learner.policy, self.measured),
@@ -185,7 +221,6 @@ class _Run:
         """Make one compiled call, keep its result if it is sound, and report it."""
         start = time.perf_counter()
         state, progress = self.run_updates(self.state, self.learned)
-        episodes = {name: total.item() for name, total in progress.episodes._asdict().items()}
         losses = {name: mean.item() for name, mean in progress.losses._asdict().items()}
         duration = time.perf_counter() - start
         each = self.experiment.training.updates_per_report
@@ -198,7 +233,7 @@ class _Run:
         numbers = len(self.reports)
         last = self.updates >= self.experiment.num_updates
         self.report(
-            self._describe(episodes, losses, each * self.experiment.ppo.samples_per_update / duration),
+            self._describe(progress, losses, each * self.experiment.ppo.samples_per_update / duration),
             is_measured=last or numbers % self.experiment.training.reports_per_evaluation == 0,
         )
 
@@ -221,23 +256,27 @@ class _Run:
     def save(self) -> None:
         if self.folder is not None:
             save_checkpoint(self.folder.checkpoint, self.state, self.experiment.as_dict())
+            write_task_table(self.folder.tasks, self.task_ids, self.state.curriculum)
 
     def _solve_rates(self) -> dict[str, float]:
         solved = np.asarray(self.measure(self.state.learner.policy, self.measured))
         rates = solved[: self.num_train].mean(), solved[self.num_train :].mean()
         return {"train_solve_rate": float(rates[0]), "evaluation_solve_rate": float(rates[1])}
 
-    def _describe(self, episodes: dict[str, float], losses: dict[str, float], steps_per_second: float) -> Report:
-        ended = int(episodes["ended"])
-        share = lambda total: episodes[total] / ended if ended else None
+    def _describe(self, progress: Progress, losses: dict[str, float], steps_per_second: float) -> Report:
+        episodes = progress.episodes
+        ended = episodes.ended.item()
+        share = lambda total: total.item() / ended if ended else None
         return Report(
             update=self.updates,
             environment_steps=self.updates * self.experiment.ppo.samples_per_update,
             seconds=self.seconds,
             steps_per_second=steps_per_second,
             episodes=ended,
-            mean_return=share("return_sum"),
-            mean_length=share("length_sum"),
-            episode_solve_rate=share("solved"),
+            mean_return=share(episodes.return_sum),
+            mean_length=share(episodes.length_sum),
+            episode_solve_rate=share(episodes.solved),
+            tasks_played=progress.tasks_played.item(),
+            effective_tasks=progress.effective_tasks.item(),
             **losses,
         )

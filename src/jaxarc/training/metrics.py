@@ -25,6 +25,8 @@ class Report:
     entropy: float | None = None
     divergence: float | None = None
     clipped: float | None = None
+    tasks_played: int | None = None  # tasks on which an episode ended, since learning began
+    effective_tasks: float | None = None  # equally likely tasks that would be as hard to guess as the next one drawn
 
 
 class MetricsFile:

@@ -7,10 +7,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc.agents import EditPolicy, Trajectories
-from jaxarc.envs.environment import EnvParams
+from jaxarc.envs.params import EnvParams
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.wrappers import EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
+
+
+class PlayedSteps(NamedTuple):
+    """Which task each step belongs to, and how it ended where it ended."""
+
+    task_index: Int32[Array, "S B"]
+    ended: Bool[Array, "S B"]
+    solved: Bool[Array, "S B"]  # whether the task is solved so far
 
 
 class EpisodeCounts(NamedTuple):
@@ -24,7 +32,7 @@ class EpisodeCounts(NamedTuple):
 
 def collect(
     policy: EditPolicy, env: EpisodeStatistics, params: EnvParams, states: StatisticsState, key: PRNGKey, num_steps: int
-) -> tuple[StatisticsState, Trajectories, EpisodeCounts]:
+) -> tuple[StatisticsState, Trajectories, PlayedSteps, EpisodeCounts]:
     """Take ``num_steps`` steps in each environment with edits drawn from the policy.
 
     Args:
@@ -49,9 +57,9 @@ def collect(
             length_sum=jnp.where(done, info["episode_length"], jnp.int32(0)).sum(dtype=jnp.int32),
         )
         happened = (observation, decision, reward, info["terminated"], info["truncated"], final_value)
-        return states, (happened, counts)
+        return states, (happened, PlayedSteps(info["task_index"], done, info["success"]), counts)
 
-    states, (happened, counts) = jax.lax.scan(step, states, jax.random.split(key, num_steps))
+    states, (happened, played, counts) = jax.lax.scan(step, states, jax.random.split(key, num_steps))
     observation, decision, reward, terminated, truncated, final_value = happened
     trajectories = Trajectories(
         observation=observation,
@@ -64,7 +72,7 @@ def collect(
         final_value=final_value,
         last_value=policy.value(env.observe(states, params)),
     )
-    return states, trajectories, jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)
+    return states, trajectories, played, jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)
 
 
 def _value_where_needed(

@@ -34,6 +34,11 @@ class RunFolder:
         return self.path / "checkpoint.eqx"
 
     @property
+    def tasks(self) -> Path:
+        """How each learned task went, a line of JSON each."""
+        return self.path / "tasks.jsonl"
+
+    @property
     def learning_curve(self) -> Path:
         return self.path / "learning_curve.png"
 

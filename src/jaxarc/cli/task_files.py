@@ -1,0 +1,142 @@
+"""``jaxarc tasks download`` and ``jaxarc tasks import``: bring task sets into the data folder."""
+
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from jaxarc.cli.task_errors import one_line_errors
+from jaxarc.tasks.catalogue import dataset_names
+from jaxarc.tasks.digest import digest_of
+from jaxarc.tasks.downloads.installed import (
+    check_set_name,
+    has_published_set,
+    install,
+    installed_names,
+    installed_path,
+    read_installed,
+)
+from jaxarc.tasks.published.archive_reader import read_archive, read_zip
+from jaxarc.tasks.published.archives import ARCHIVES
+from jaxarc.tasks.readers.json_reader import read_json
+from jaxarc.tasks.task_set import TaskSet
+from jaxarc.tasks.validation import TaskFormatError
+
+
+def register(app: typer.Typer) -> None:
+    """Add both commands to ``jaxarc tasks``."""
+    app.command("download")(download)
+    app.command("import")(import_tasks)
+
+
+def download(
+    name: Annotated[str | None, typer.Argument(help=f"One of {', '.join(ARCHIVES)}.", show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all", help="Download every set that is not there yet.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Fetch it even if it is there.")] = False,
+) -> None:
+    """Download a published task set into the data folder, and check that it is the right one.
+
+    The folder is JAXARC_DATA, or else your data folder. A download that was cut goes on where it stopped.
+    """
+    if (name is None) != every:
+        raise typer.BadParameter(f"give one name ({', '.join(ARCHIVES)}) or --all")
+    failed = False
+    for chosen in ARCHIVES if name is None else [name]:
+        try:
+            _download_one(chosen, again)
+        except typer.Exit:  # the error is printed; the other sets may still come
+            failed = True
+    if failed:
+        raise typer.Exit(1)
+
+
+def import_tasks(
+    path: Annotated[Path, typer.Argument(help="A zip archive, a folder or a file of ARC JSON.", show_default=False)],
+    name: Annotated[
+        str | None, typer.Option(help="What to call the set; by default the name of the file or folder.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a set of this name that is there.")] = False,
+) -> None:
+    """Check tasks and copy them into the data folder, where they are found by name.
+
+    Under the name of a published set (such as mini-arc) the tasks must be exactly those of that set.
+    """
+    chosen = _name_for(path, name)
+    with one_line_errors():
+        tasks = _read(path, chosen)
+        if _is_same_set(tasks, chosen):
+            typer.echo(f"{chosen} is already installed: {len(tasks)} tasks in {installed_path(chosen)}")
+            return
+        if installed_path(chosen).exists() and not replace:
+            raise FileExistsError(
+                f"{chosen!r} is installed already, with other tasks, in {installed_path(chosen)}; "
+                "give another --name, or --replace to replace it"
+            )
+        typer.echo(f"{chosen}: {len(tasks)} tasks in {install(tasks, chosen)}")
+    if chosen not in ARCHIVES and (published := _published_as(tasks)):
+        typer.echo(f"These are the tasks of {published}; import them with --name {published} to find them as that.")
+
+
+def _download_one(name: str, again: bool) -> None:
+    from jaxarc.tasks.downloads.download import (
+        download as download_set,  # requests takes a while to import, and few need it
+    )
+
+    with one_line_errors():
+        if not again and name in ARCHIVES and has_published_set(name):
+            typer.echo(f"{name} is already installed in {installed_path(name)}; --again fetches it anew")
+            return
+        with _shown_bytes(name) as show:
+            file = download_set(name, show, again=again)
+        typer.echo(f"{name}: {ARCHIVES[name].num_tasks} tasks in {file}")
+
+
+@contextmanager
+def _shown_bytes(name: str) -> Iterator[Callable[[int, int | None], None]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+def _name_for(path: Path, name: str | None) -> str:
+    chosen = name if name is not None else path.resolve().name.removesuffix(".zip").removesuffix(".json")
+    try:
+        check_set_name(chosen)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--name") from error
+    own = set(dataset_names()) - set(installed_names())
+    families = {known.split("/")[0] for known in (*ARCHIVES, *own)}
+    if chosen not in ARCHIVES and chosen.split("/")[0] in families:
+        raise typer.BadParameter(
+            f"{chosen!r} is among the names of jaxarc's own sets; give another", param_hint="--name"
+        )
+    return chosen
+
+
+def _read(path: Path, name: str) -> TaskSet:
+    if name in ARCHIVES:
+        return read_archive(path, ARCHIVES[name], name)
+    if path.is_file() and (path.suffix == ".zip" or zipfile.is_zipfile(path)):
+        return read_zip(path)
+    return read_json(path)
+
+
+def _published_as(tasks: TaskSet) -> str | None:
+    digest = digest_of(tasks)
+    return next((name for name, archive in ARCHIVES.items() if archive.digest == digest), None)
+
+
+def _is_same_set(tasks: TaskSet, name: str) -> bool:
+    if name not in installed_names():
+        return False
+    try:
+        there = read_installed(name)
+    except TaskFormatError:  # damaged, or another program's file
+        return False
+    return digest_of(there) == digest_of(tasks) and there.task_ids == tasks.task_ids

@@ -1,0 +1,222 @@
+"""What became of each task, and from it how often each is drawn next: a few arrays on the device.
+
+A loop counts the episodes of an update once, and puts the new weights into its params; nothing recompiles:
+
+    curriculum = start_curriculum(params.weights, CurriculumConfig("learnability"))
+    ...
+    curriculum = record(curriculum, info["task_index"], done, info["success"])
+    params = dataclasses.replace(params, weights=curriculum_weights(curriculum))
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Float32, Int32
+
+from jaxarc.config.curriculum import CurriculumConfig
+
+_MOST = 2**31 - 1
+
+
+class TaskStatistics(eqx.Module):
+    """What happened on each task since the curriculum began."""
+
+    attempts: Int32[Array, " T"]  # episodes that ended; stays at 2**31 - 1 when it gets there
+    solves: Int32[Array, " T"]  # of these, solved ones
+    success_rate: Float32[Array, " T"]  # 0 .. 1, of recent episodes, the prior before the first; see apply_tally
+    score: Float32[Array, " T"]  # of the last update that gave one, what replay ranks by; 0 before the first
+    last_update: Int32[Array, " T"]  # the clock when an episode ended here last; -1 never
+    clock: Int32[Array, ""]  # updates so far
+
+
+class Curriculum(eqx.Module):
+    """Statistics of every task and the rule that turns them into weights.
+
+    A pytree of arrays whose shapes never change: it goes through ``jit``, ``vmap``, ``scan`` and checkpoints.
+    """
+
+    statistics: TaskStatistics
+    base_weights: Float32[Array, " T"]  # how often each task is drawn without a curriculum; 0 means never, with one too
+    config: CurriculumConfig = eqx.field(static=True)
+
+
+class EpisodeTally(NamedTuple):
+    """Counts of one update; the sum over devices is a ``jax.lax.psum``."""
+
+    attempts: Int32[Array, " T"]
+    solves: Int32[Array, " T"]
+    score_count: Int32[Array, " T"] | None  # entries with a score; None where no score is given
+    score_sum: Float32[Array, " T"] | None
+
+
+def start_curriculum(base_weights: Float[Array, " T"], config: CurriculumConfig) -> Curriculum:
+    """Start with tasks that were never played.
+
+    Args:
+        base_weights: such as those of :func:`jaxarc.tasks.uniform_weights` or :func:`jaxarc.tasks.task_weights`.
+        config: the rule.
+    """
+    base = jnp.asarray(base_weights, jnp.float32)
+    none = jnp.zeros_like(base, jnp.int32)
+    statistics = TaskStatistics(
+        attempts=none,
+        solves=none,
+        success_rate=jnp.full_like(base, config.prior_success),
+        score=jnp.zeros_like(base),
+        last_update=none - 1,
+        clock=jnp.int32(0),
+    )
+    return Curriculum(statistics, base, config)
+
+
+def record(
+    curriculum: Curriculum,
+    task_index: Int32[Array, "*B"],
+    ended: Bool[Array, "*B"],
+    solved: Bool[Array, "*B"],
+    score: Float32[Array, "*B"] | None = None,
+) -> Curriculum:
+    """Take an update's episodes into account: :func:`count_episodes`, then :func:`apply_tally`."""
+    tally = count_episodes(curriculum.base_weights.shape[-1], task_index, ended, solved, score)
+    return apply_tally(curriculum, tally)
+
+
+def count_episodes(
+    num_tasks: int,
+    task_index: Int32[Array, "*B"],
+    ended: Bool[Array, "*B"],
+    solved: Bool[Array, "*B"],
+    score: Float32[Array, "*B"] | None = None,
+) -> EpisodeTally:
+    """Count episodes by task; the integers do not depend on the order of the entries.
+
+    Under ``shard_map`` each device counts its own, and ``jax.lax.psum(tally, axis)`` is the tally of all.
+
+    Args:
+        num_tasks: T, static.
+        task_index: which task each entry played; entries are steps or episodes, with any leading axes.
+        ended: whether an episode ended in the entry; one count each.
+        solved: whether the episode that ended was solved; read only where one ended.
+        score: how much there is to learn from the entry, such as the value's error; read in every entry.
+    """
+    index = task_index.ravel()
+
+    def total(of: Array) -> Array:
+        return jnp.zeros((num_tasks,), of.dtype).at[index].add(of.ravel())
+
+    return EpisodeTally(
+        attempts=total(ended.astype(jnp.int32)),
+        solves=total((ended & solved).astype(jnp.int32)),
+        score_count=None if score is None else total(jnp.ones_like(task_index)),
+        score_sum=None if score is None else total(score),
+    )
+
+
+def apply_tally(curriculum: Curriculum, tally: EpisodeTally) -> Curriculum:
+    """Take the counts of an update into account, and let the clock tick.
+
+    The recent success rate is an exponential moving average that starts at the prior. Each episode moves it by a share
+    of ``1 - decay``, and the episodes of one update count as equally solved, since their order means nothing. So the
+    prior weighs like the ``1 / (1 - decay)`` episodes that the average remembers, and fades as episodes come.
+
+    Without scores a task's score is its learnability, success rate times failure rate.
+    """
+    old, config = curriculum.statistics, curriculum.config
+    count = tally.attempts.astype(jnp.float32)
+    played = tally.attempts > 0
+    kept = jnp.float32(config.decay) ** count
+    share = tally.solves.astype(jnp.float32) / jnp.maximum(count, 1.0)
+    success_rate = jnp.where(played, kept * old.success_rate + (1 - kept) * share, old.success_rate)
+    if tally.score_sum is None or tally.score_count is None:
+        score = jnp.where(played, _learnability(success_rate), old.score)
+    else:
+        mean = tally.score_sum / jnp.maximum(tally.score_count.astype(jnp.float32), 1.0)
+        score = jnp.where(tally.score_count > 0, mean, old.score)
+    clock = _add(old.clock, jnp.int32(1))
+    statistics = TaskStatistics(
+        attempts=_add(old.attempts, tally.attempts),
+        solves=_add(old.solves, tally.solves),
+        success_rate=success_rate,
+        score=score,
+        last_update=jnp.where(played, clock, old.last_update),
+        clock=clock,
+    )
+    return Curriculum(statistics, curriculum.base_weights, config)
+
+
+def curriculum_weights(curriculum: Curriculum) -> Float32[Array, " T"]:
+    """Say how often each task is drawn next; the weights sum to one.
+
+    - ``uniform``: the base weights as they were given.
+    - ``learnability``: ``p * (1 - p)`` of the recent success rate ``p`` (Tzannetos et al. 2023,
+      https://arxiv.org/abs/2304.12877; Rutherford et al. 2024, https://arxiv.org/abs/2408.15099). A task that is
+      always or never solved fades. One that was never played has the prior's learnability.
+    - ``replay``: prioritized level replay (Jiang et al. 2021, https://arxiv.org/abs/2010.03934). A task that was never
+      played keeps its base weight; the rest goes to the played ones by the rank of their score, and in part by the
+      time since they were played. A task that is left alone thus comes back.
+
+    Base weights multiply learnability and rank. What is drawn by them alone, ``uniform_share``, keeps every task alive
+    whose base weight is positive.
+    """
+    config, base = curriculum.config, curriculum.base_weights
+    if config.kind == "uniform":
+        return base
+    base = base / base.sum()
+    chosen = (_by_learnability if config.kind == "learnability" else _by_replay)(curriculum.statistics, base, config)
+    return config.uniform_share * base + (1 - config.uniform_share) * chosen
+
+
+def count_played_tasks(curriculum: Curriculum) -> Int32[Array, ""]:
+    """Count the tasks on which at least one episode ended."""
+    return (curriculum.statistics.attempts > 0).sum(dtype=jnp.int32)
+
+
+def effective_task_count(weights: Float32[Array, " T"]) -> Float32[Array, ""]:
+    """Return how many equally likely tasks would be as hard to guess: the exponential of the weights' entropy.
+
+    It is T for equal weights and 1 when only one task is drawn.
+    """
+    share = weights / weights.sum()
+    surprise = -jnp.log(jnp.where(share > 0, share, 1.0))
+    return jnp.exp((share * surprise).sum())
+
+
+def _by_learnability(
+    statistics: TaskStatistics, base: Float32[Array, " T"], config: CurriculumConfig
+) -> Float32[Array, " T"]:
+    learnability = _learnability(statistics.success_rate)
+    highest = jnp.maximum(learnability.max(), jnp.finfo(jnp.float32).tiny)
+    return _normalized(base * (learnability / highest) ** (1 / config.temperature), base)
+
+
+def _by_replay(
+    statistics: TaskStatistics, base: Float32[Array, " T"], config: CurriculumConfig
+) -> Float32[Array, " T"]:
+    """Give unseen tasks their base weight, and the seen ones the rest by rank and staleness."""
+    nothing = jnp.float32(0)
+    seen = (statistics.last_update >= 0) & (base > 0)
+    seen_base = jnp.where(seen, base, nothing)
+    order = jnp.argsort(jnp.where(seen, statistics.score, -jnp.inf), descending=True)
+    place = jnp.zeros_like(order).at[order].set(jnp.arange(order.size, dtype=order.dtype))
+    rank = (place + 1).astype(jnp.float32)
+    age = (statistics.clock - statistics.last_update).astype(jnp.float32)
+    by_rank = _normalized(seen_base * rank ** (-1 / config.temperature), nothing)
+    by_age = _normalized(seen_base * age, by_rank)
+    chosen = config.staleness_share * by_age + (1 - config.staleness_share) * by_rank
+    return jnp.where(seen, seen_base.sum() * chosen, base)
+
+
+def _learnability(success_rate: Float32[Array, " T"]) -> Float32[Array, " T"]:
+    return success_rate * (1 - success_rate)
+
+
+def _normalized(weights: Float32[Array, " T"], otherwise: Float32[Array, "..."]) -> Float32[Array, " T"]:
+    """Make weights sum to one; where all are 0, take the others."""
+    total = weights.sum()
+    return jnp.where(total > 0, weights / jnp.where(total > 0, total, 1.0), otherwise)
+
+
+def _add(count: Int32[Array, "*T"], more: Int32[Array, "*T"]) -> Int32[Array, "*T"]:
+    """Add counts of 0 or more, and stop at the largest number instead of going below zero."""
+    return count + jnp.minimum(more, _MOST - count)

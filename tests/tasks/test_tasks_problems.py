@@ -1,0 +1,72 @@
+"""Listing all that is wrong with a folder."""
+
+import json
+
+import pytest
+
+from jaxarc.tasks import TaskFormatError, find_problems
+from jaxarc.tasks.readers.json_reader import read_json
+from jaxarc.tasks.readers.problems import MOST_PROBLEMS_OF_A_FILE
+
+PAIR = {"input": [[1]], "output": [[2]]}
+TASK = {"train": [PAIR], "test": [PAIR]}
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    return path
+
+
+def test_good_folder_has_no_problems(tmp_path):
+    write(tmp_path / "a.json", TASK)
+    assert find_problems(tmp_path) == []
+
+
+def test_every_problem_of_every_file_is_listed(tmp_path):
+    write(tmp_path / "a.json", {"train": [{"input": [[10]], "output": [[11]]}], "test": []})
+    write(tmp_path / "b.json", "{")
+    write(tmp_path / "c.json", TASK)
+    write(tmp_path / "deep" / "c.json", TASK)
+    (tmp_path / "d.json").symlink_to("nowhere")
+    write(tmp_path / "e.json", {"good": TASK, "bad": {"train": [PAIR]}})
+    found = [(problem.file.name, problem.task_id) for problem in find_problems(tmp_path)]
+    assert found == [
+        ("a.json", "a"),
+        ("a.json", "a"),
+        ("a.json", "a"),
+        ("b.json", ""),
+        ("d.json", ""),
+        ("c.json", "c"),
+        ("e.json", "bad"),
+    ]
+    with pytest.raises(TaskFormatError) as first:
+        read_json(tmp_path)
+    assert str(first.value) == find_problems(tmp_path)[0].message
+
+
+def test_messages_are_one_line_each_and_name_the_file(tmp_path):
+    write(tmp_path / "a.json", {"train": [{"input": [[10]]}], "test": [3]})
+    for problem in find_problems(tmp_path):
+        assert problem.message.startswith(str(tmp_path / "a.json"))
+        assert "\n" not in problem.message
+
+
+def test_problems_of_one_file_are_bounded(tmp_path):
+    bad = {"train": [{"input": [[10]], "output": [[10]]}], "test": [PAIR]}
+    write(tmp_path / "many.json", {f"t{index}": bad for index in range(60)})
+    found = find_problems(tmp_path)
+    assert len(found) == MOST_PROBLEMS_OF_A_FILE + 1
+    assert found[-1].message.endswith("20 more problems")
+
+
+def test_empty_folder_is_a_problem_and_a_missing_path_an_error(tmp_path):
+    assert "has no *.json file" in find_problems(tmp_path)[0].message
+    with pytest.raises(FileNotFoundError, match="no file or folder"):
+        find_problems(tmp_path / "none")
+
+
+def test_null_cells_are_no_problem_where_they_have_a_color(tmp_path):
+    file = write(tmp_path / "a.json", {"train": [PAIR], "test": [{"input": [[None]], "output": [[1]]}]})
+    assert len(find_problems(file)) == 1
+    assert find_problems(file, null_color=0) == []
