@@ -1,13 +1,15 @@
 """How fast the environment is, measured through the calls that users make.
 
-:func:`core_rows` and :func:`operation_rows` list what can be measured, :func:`measure_rows` measures it, and the
-results say how and on what.
+:func:`core_rows`, :func:`operation_rows` and :func:`task_rows` list what can be measured, :func:`measure_rows` measures
+it, and the results say how and on what.
 """
 
-from jaxarc.benchmarks.core_rows import DEFAULT_SIZES, Row, UnknownRowError, choose_rows, core_rows, operation_rows
+from jaxarc.benchmarks.core_rows import DEFAULT_SIZES, core_rows, operation_rows
 from jaxarc.benchmarks.cores import pinned_to_cores
 from jaxarc.benchmarks.machine import describe_machine, versions
 from jaxarc.benchmarks.measuring import RowResult, measure_rows
+from jaxarc.benchmarks.row import Row, UnknownRowError, choose_rows
+from jaxarc.benchmarks.task_rows import task_rows
 from jaxarc.benchmarks.workbench import QUICK, THOROUGH, Effort, Workbench
 
 __all__ = [
@@ -25,5 +27,6 @@ __all__ = [
     "measure_rows",
     "operation_rows",
     "pinned_to_cores",
+    "task_rows",
     "versions",
 ]

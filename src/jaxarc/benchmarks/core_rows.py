@@ -1,49 +1,18 @@
 """The rows of ``jaxarc benchmark core``: what is measured, and what it should reach on one core."""
 
-import difflib
 import functools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from jaxarc import constants as c
 from jaxarc.benchmarks.playing import EPISODE_STEPS, MINI_SIDE
-from jaxarc.benchmarks.workbench import Measure, Play, Workbench
+from jaxarc.benchmarks.row import Row
+from jaxarc.benchmarks.workbench import Play, Workbench
 
 DEFAULT_SIZES: Final = (256, 1024, 4096, 16384, 65536)
 
 _STEPS_TARGETS: Final = {256: 1.8e6, 1024: 2.0e6, 4096: 1.8e6, 16384: 1.8e6}
 _ROLLOUT_FROM: Final = 4096  # environments from which on a rollout plays one part of them after the other
-
-
-class UnknownRowError(KeyError):
-    """No row has this id."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One thing that is measured.
-
-    The target is for one processor core; it is a floor, or a ceiling where less is better.
-    """
-
-    row_id: str
-    what: str
-    unit: str
-    measure: Measure
-    target: float | None = None
-    less_is_better: bool = False
-    is_exact: bool = False  # the same number each time, so one sample is enough
-    fresh_part: str | None = None  # what a fresh process has to do for it
-
-    def meets(self, value: float) -> bool | None:
-        """Whether a value reaches the target; None without one."""
-        if self.target is None:
-            return None
-        return value <= self.target if self.less_is_better else value >= self.target
 
 
 def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
@@ -70,21 +39,6 @@ def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
         if size >= _ROLLOUT_FROM
     ]
     return (*bbox, *rollouts, *_OTHER_THROUGHPUTS, *_SINGLE, *_SIZES, *_STARTS)
-
-
-def choose_rows(rows: Sequence[Row], ids: Iterable[str]) -> tuple[Row, ...]:
-    """Keep the rows with these ids, in the order of ``rows``; all of them when no id is given.
-
-    Raises:
-        UnknownRowError: a ``KeyError`` that lists the known ids and the nearest ones.
-    """
-    wanted, known = list(ids), [row.row_id for row in rows]
-    for row_id in wanted:
-        if row_id not in known:
-            near = difflib.get_close_matches(row_id, known, n=2)
-            hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-            raise UnknownRowError(f"no row {row_id!r}; {hint}The rows are {', '.join(known)}")
-    return tuple(row for row in rows if row.row_id in wanted) if wanted else tuple(rows)
 
 
 def operation_rows() -> tuple[Row, ...]:

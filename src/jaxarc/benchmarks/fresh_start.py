@@ -1,7 +1,9 @@
 """What a process pays before its first step: import, tasks, compilation. Run as a script, in a process of its own.
 
-``python -P fresh_start.py import make compile`` prints a JSON object: ``import`` seconds of jaxarc beyond jax's own,
-``make-cold`` and ``make-warm`` seconds of the first and the second ``make``, ``compile`` seconds of a whole rollout.
+``python -P fresh_start.py import make compile tasks`` prints a JSON object: ``import`` seconds of jaxarc beyond jax,
+``make-cold`` and ``make-warm`` seconds of the first and the second ``make``, ``compile`` seconds of a whole rollout,
+``tasks-400-cached`` and ``tasks-400-read`` seconds until 400 tasks are on the device, from the cache and from the
+published file, and the same of 1,120 tasks.
 """
 
 import json
@@ -9,15 +11,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
-PARTS: Final = ("import", "make", "compile")
+PARTS: Final = ("import", "make", "compile", "tasks")
+TASKS: Final = {400: ("arc-agi-1/training",), 1120: ("arc-agi-2/training", "arc-agi-2/evaluation")}
 NUM_ENVS: Final = 1024
 NUM_STEPS: Final = 100
 
 
-def start_fresh(parts: Iterable[str]) -> dict[str, float]:
+def start_fresh(parts: Collection[str]) -> dict[str, float]:
     """Start a process that imports, makes and compiles as far as the parts ask, without a compilation cache.
 
     Args:
@@ -29,6 +32,8 @@ def start_fresh(parts: Iterable[str]) -> dict[str, float]:
     Raises:
         RuntimeError: the process failed; its last words are quoted.
     """
+    if "tasks" in parts:
+        _fill_cache()
     environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"}
     command = [sys.executable, "-P", __file__, *parts]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -46,7 +51,9 @@ def measure(parts: Iterable[str]) -> dict[str, float]:
     import jaxarc.wrappers  # noqa: F401
 
     seconds, wanted = {"import": time.perf_counter() - start}, set(parts)
-    return {**seconds, **_make_and_compile("compile" in wanted)} if wanted - {"import"} else seconds
+    if wanted & {"make", "compile"}:
+        seconds |= _make_and_compile("compile" in wanted)
+    return seconds | _load_tasks() if "tasks" in wanted else seconds
 
 
 def _make_and_compile(compiles: bool) -> dict[str, float]:
@@ -63,6 +70,27 @@ def _make_and_compile(compiles: bool) -> dict[str, float]:
     if compiles:
         playing = start_playing(jax.random.key(0), params, NUM_ENVS)
         seconds["compile"] = compile_steps(playing, params, NUM_ENVS, NUM_STEPS).compile_seconds
+    return seconds
+
+
+def _fill_cache() -> None:
+    from jaxarc.tasks import load_tasks
+
+    for name in (name for names in TASKS.values() for name in names):
+        load_tasks(name)
+
+
+def _load_tasks() -> dict[str, float]:
+    import jax
+
+    from jaxarc.tasks import load_tasks
+
+    seconds = {}
+    for how, cache in (("cached", True), ("read", False)):
+        for count, names in TASKS.items():
+            start = time.perf_counter()
+            jax.block_until_ready([load_tasks(name, cache=cache).buffer() for name in names])
+            seconds[f"tasks-{count}-{how}"] = time.perf_counter() - start
     return seconds
 
 

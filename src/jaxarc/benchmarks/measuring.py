@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxarc.benchmarks.core_rows import Row
+from jaxarc.benchmarks.row import Row
 from jaxarc.benchmarks.workbench import Effort, Workbench
 
 OnSample = Callable[[int, int, str], None]

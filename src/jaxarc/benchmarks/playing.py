@@ -2,13 +2,14 @@
 
 from typing import Final
 
+from jaxarc.config import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS
 from jaxarc.envs import EnvParams
 from jaxarc.registration import make
-from jaxarc.tasks import load_tasks
 
 DATASET: Final = "arc-agi-1/training"
 EPISODE_STEPS: Final = 100
+NO_AUGMENTATION: Final = AugmentationConfig()
 MINI_SIDE: Final = 5  # the canvas of Mini-ARC
 
 
@@ -17,18 +18,23 @@ def play_params(
     side: int = MAX_GRID_SIZE,
     history: bool = False,
     operations: tuple[int, ...] = tuple(range(NUM_GRID_OPERATIONS)),
+    dataset: str = DATASET,
+    augmentation: AugmentationConfig = NO_AUGMENTATION,
 ) -> EnvParams:
-    """Make the params of an episode of at most 100 steps on ARC-AGI-1 training tasks.
+    """Make the params of an episode of at most 100 steps, by default on ARC-AGI-1 training tasks.
 
     Args:
         selection_format: point, bbox or mask.
         side: rows and columns of the canvas; below 30 only the tasks that fit are played.
         history: whether states remember the actions of their episode.
         operations: the ones that can be drawn, the 35 grid operations by default.
+        dataset: what is played; a name.
+        augmentation: how tasks are changed, by default not at all.
     """
-    dataset = DATASET if side == MAX_GRID_SIZE else load_tasks(DATASET).select(max_side=side)
     _, params = make(
         dataset,
+        too_large="skip",
+        augmentation=augmentation,
         selection_format=selection_format,
         max_grid_height=side,
         max_grid_width=side,

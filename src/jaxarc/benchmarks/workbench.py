@@ -8,10 +8,11 @@ from typing import Final
 import jax
 
 from jaxarc.benchmarks.fresh_start import start_fresh
-from jaxarc.benchmarks.playing import play_params
+from jaxarc.benchmarks.playing import DATASET, NO_AUGMENTATION, play_params
 from jaxarc.benchmarks.rolling import Rolling
 from jaxarc.benchmarks.single_step import PythonLoop
 from jaxarc.benchmarks.stepping import Throughput
+from jaxarc.config import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS
 from jaxarc.envs import ArcEnvironment, EnvParams
 
@@ -38,9 +39,11 @@ class Play:
     side: int = MAX_GRID_SIZE
     history: bool = False
     operations: tuple[int, ...] = tuple(range(NUM_GRID_OPERATIONS))
+    dataset: str = DATASET
+    augmentation: AugmentationConfig = NO_AUGMENTATION
 
     def params(self) -> EnvParams:
-        return _params(self.selection_format, self.side, self.history, self.operations)
+        return _params(self.selection_format, self.side, self.history, self.operations, self.dataset, self.augmentation)
 
 
 class Workbench:
@@ -76,6 +79,10 @@ class Workbench:
         if play not in self._resets:
             self._resets[play] = Throughput.of_resets(play.params(), play.num_envs, self.effort.longest_scan)
         return self._resets[play].sample(self.effort.seconds)
+
+    def microseconds_per_reset(self, play: Play) -> float:
+        """Microseconds that a reset of one environment takes in its batch."""
+        return 1e6 / self.resets_per_second(play)
 
     def cost_ratio(self, larger: Play, smaller: Play) -> float:
         """Time per step of a larger rollout over that of a smaller one, measured one after the other."""

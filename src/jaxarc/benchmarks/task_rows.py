@@ -1,0 +1,73 @@
+"""The rows of ``jaxarc benchmark tasks``: what a reset costs, by where its task comes from and how it is changed."""
+
+import functools
+from typing import Final
+
+from jaxarc.benchmarks.row import Row
+from jaxarc.benchmarks.workbench import Play, Workbench
+from jaxarc.config import AugmentationConfig
+from jaxarc.tasks.procedural import procedural_names
+
+_NUM_ENVS: Final = 1024
+_SIDE: Final = 10  # of the canvas that generated tasks are made for
+_AUGMENTATIONS: Final = {
+    "recolor": AugmentationConfig(recolor="all"),
+    "flips": AugmentationConfig(symmetries="flips"),
+    "symmetries": AugmentationConfig(symmetries="all"),
+    "shuffle": AugmentationConfig(shuffle_demos=True),
+    "augmented": AugmentationConfig(symmetries="all", recolor="all", shuffle_demos=True),
+}
+_WHOLE: Final = "augmented"  # all at once, which the target is for
+
+
+def task_rows() -> tuple[Row, ...]:
+    """List a row for resets as they are, for each kind of augmentation, and for each procedural task."""
+    given = f"30x30, ARC-AGI-1 training tasks, {_NUM_ENVS:,} environments"
+    changed = [
+        _row(
+            f"reset-{name}",
+            f"{given}, {_spell(change)}",
+            Play(_NUM_ENVS, augmentation=change),
+            1.0 if name == _WHOLE else None,
+        )
+        for name, change in _AUGMENTATIONS.items()
+    ]
+    made = [
+        _row(
+            f"reset-{name.replace('/', '-')}",
+            f"{_SIDE}x{_SIDE}, {name}, 3 demonstrations and a test, {_NUM_ENVS:,} environments",
+            Play(_NUM_ENVS, side=_SIDE, dataset=name),
+            None if name == "procedural/all" else 5.0,
+        )
+        for name in procedural_names()
+    ]
+    return (*_LOADS, _row("reset-plain", given, Play(_NUM_ENVS), None), *changed, *made)
+
+
+_LOADS: Final = tuple(
+    Row(
+        f"tasks-{count}-{how}",
+        f"{what} on the device, {origin}, in a fresh process",
+        "s",
+        lambda bench, name=f"tasks-{count}-{how}": bench.fresh(name),
+        target,
+        less_is_better=True,
+        fresh_part="tasks",
+    )
+    for count, what, ceiling in ((400, "ARC-AGI-1, 400 tasks,", 0.3), (1120, "ARC-AGI-2, 1,120 tasks,", 0.6))
+    for how, origin, target in (
+        ("cached", "from the cache on disk", ceiling),
+        ("read", "from the published file", None),
+    )
+)
+
+
+def _row(row_id: str, what: str, play: Play, target: float | None) -> Row:
+    measure = functools.partial(Workbench.microseconds_per_reset, play=play)
+    return Row(row_id, what, "us/reset", measure, target, less_is_better=True)
+
+
+def _spell(change: AugmentationConfig) -> str:
+    fields = {"symmetries": change.symmetries, "recolor": change.recolor}
+    named = [f"{name}={value}" for name, value in fields.items() if value != "none"]
+    return ", ".join([*named, *(["shuffle_demos"] if change.shuffle_demos else [])])
