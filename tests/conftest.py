@@ -1,9 +1,19 @@
-"""How every test runs: on the CPU, without a display, with strict promotion and reproducible examples."""
+"""How every test runs: on the CPU, without display or user files, with strict promotion and reproducible examples."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# The user's own data sets and cache stay out of the tests, and the tests out of them; child processes inherit it.
+if "JAXARC_TEST_FOLDER" not in os.environ:
+    os.environ["JAXARC_TEST_FOLDER"] = tempfile.mkdtemp(prefix="jaxarc-tests-")
+    atexit.register(shutil.rmtree, os.environ["JAXARC_TEST_FOLDER"], ignore_errors=True)
+os.environ["JAXARC_DATA"] = os.path.join(os.environ["JAXARC_TEST_FOLDER"], "data")
+os.environ["JAXARC_CACHE"] = os.path.join(os.environ["JAXARC_TEST_FOLDER"], "cache")
 
 import jax
 import pytest

@@ -49,6 +49,12 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "rich": {"render", "cli"},
     "PIL": {"render", "cli"},
     "drawsvg": {"render", "cli"},
+    "pooch": {"tasks"},
+    "requests": {"tasks"},
+    "filelock": {"tasks"},
+    "urllib3": {"tasks"},
+    "platformdirs": {"tasks"},
+    "yaml": {"tasks"},
 }
 IN_A_STEP = {"envs", "wrappers"}  # what runs inside a step never calls back to the host
 HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print", "debug.breakpoint", "host_callback")
