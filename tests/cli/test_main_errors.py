@@ -55,5 +55,5 @@ def test_show_prints_every_value_with_the_overrides_in_place(capsys, tmp_path, m
     code, out, _ = run(capsys, "train", "--show", "ppo.learning_rate=0.5")
     assert code == 0
     assert "learning_rate: 0.5\n" in out
-    assert "recolorings: 31\n" in out
+    assert "recolor: all\n" in out
     assert not list(tmp_path.iterdir())

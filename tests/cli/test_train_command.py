@@ -16,7 +16,6 @@ TINY = [
     "ppo.num_envs=8",
     "ppo.rollout_steps=4",
     "ppo.num_minibatches=2",
-    "training.recolorings=0",
     "training.updates_per_report=1",
     "environment.max_episode_steps=4",
 ]

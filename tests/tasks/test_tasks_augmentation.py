@@ -1,5 +1,7 @@
 """Augmentations change all grids of a task alike, and can be undone."""
 
+import functools
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -21,7 +23,14 @@ from jaxarc.tasks.augmentation import (
 
 SIDE = 6
 EVERYTHING = AugmentationConfig(symmetries="all", recolor="all", shuffle_demos=True)
-draw_many = jax.jit(jax.vmap(draw_augmentation, (0, None, None)), static_argnums=2)
+SLOTS = 7
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def draw_many(keys, num_train, config, slots=SLOTS):
+    return jax.vmap(lambda key: draw_augmentation(key, num_train, slots, config))(keys)
+
+
 turn = jax.jit(turn_grid)
 
 
@@ -86,7 +95,7 @@ def mixed_task():
 
 def test_task_is_changed_as_a_whole():
     task = mixed_task()
-    augmentation = jax.tree.map(lambda x: x[0], draw_many(jax.random.split(jax.random.key(3), 1), 4, EVERYTHING))
+    augmentation = jax.tree.map(lambda x: x[0], draw_many(jax.random.split(jax.random.key(3), 1), 4, EVERYTHING, 4))
     changed = jax.jit(augment_task)(task, augmentation)
     shown = np.asarray(augmentation.order)
     for name in ("input_grids_examples", "output_grids_examples"):
@@ -122,7 +131,7 @@ def test_draws_reach_every_symmetry_and_color_alike():
 
 @pytest.mark.parametrize("count", [1, 2, 3, 31])
 def test_order_moves_only_demonstrations_that_exist(count):
-    order = np.asarray(draw_many(jax.random.split(jax.random.key(6), 600), count, EVERYTHING).order)
+    order = np.asarray(draw_many(jax.random.split(jax.random.key(6), 600), count, EVERYTHING, 31).order)
     np.testing.assert_array_equal(np.sort(order[:, :count], axis=1), np.broadcast_to(np.arange(count), (600, count)))
     np.testing.assert_array_equal(order[:, count:], np.broadcast_to(np.arange(count, 31), (600, 31 - count)))
     assert len({tuple(row) for row in order.tolist()}) == {1: 1, 2: 2, 3: 6, 31: 600}[count]
@@ -136,8 +145,8 @@ def test_black_stays_black_when_asked():
 
 
 def test_what_the_config_leaves_alone_is_none():
-    assert jax.tree.leaves(draw_augmentation(KEYS[0], 3, AugmentationConfig())) == []
-    drawn = draw_augmentation(KEYS[0], 3, AugmentationConfig(symmetries="flips"))
+    assert jax.tree.leaves(draw_augmentation(KEYS[0], 3, SLOTS, AugmentationConfig())) == []
+    drawn = draw_augmentation(KEYS[0], 3, SLOTS, AugmentationConfig(symmetries="flips"))
     assert drawn.colors is None
     assert drawn.order is None
     many = draw_many(jax.random.split(KEYS[1], 100), 3, AugmentationConfig(symmetries="flips"))

@@ -5,29 +5,17 @@ from jaxarc.evaluation import one_task_per_pair
 from jaxarc.tasks import load_tasks
 from jaxarc.training import load_pairs
 
-CONFIG = TrainingConfig(recolorings=2)
+CONFIG = TrainingConfig()
 
 
 def test_every_pair_of_the_small_tasks_is_measured_once_and_no_unseen_one_is_learned():
     pairs = load_pairs(CONFIG)
     assert (pairs.num_train, pairs.num_evaluation) == (136, 27)
-    assert len(pairs.learned) == 3 * 136
     content = lambda task: tuple((g.shape, g.tobytes()) for g in task.train[0])
     learned = {content(task) for task in pairs.learned}
     measured = [content(task) for task in pairs.measured]
-    assert set(measured[: pairs.num_train]) <= learned
+    assert set(measured[: pairs.num_train]) == learned
     assert not set(measured[pairs.num_train :]) & learned
-
-
-def test_a_recolored_pair_is_the_original_with_its_colors_permuted():
-    pairs = load_pairs(CONFIG)
-    original, copy = pairs.learned.raw_task("25ff71a9/0"), pairs.learned.raw_task("25ff71a9/0/recolored-1")
-    before = np.concatenate([grid.ravel() for grid in original.train[0]])
-    after = np.concatenate([grid.ravel() for grid in copy.train[0]])
-    mapping = set(zip(before.tolist(), after.tolist(), strict=True))
-    assert len(mapping) == len(set(before.tolist())) == len(set(after.tolist()))
-    again = load_pairs(CONFIG).learned.raw_task("25ff71a9/0/recolored-1")
-    np.testing.assert_array_equal(again.train[0][0], copy.train[0][0])
 
 
 def test_a_task_taken_apart_keeps_its_pairs_in_order():

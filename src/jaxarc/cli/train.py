@@ -77,9 +77,11 @@ def _load(experiment: Experiment) -> TrainingPairs:
 
 def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolder) -> str:
     training = experiment.training
-    copies = f", each also in {training.recolorings} other colorings" if training.recolorings else ""
+    recolored = (
+        ", their colors permuted anew in every episode" if experiment.environment.augmentation.recolor != "none" else ""
+    )
     lines = [
-        f"Learning from {pairs.num_train} pairs of {training.train_dataset}, sides up to {training.max_side}{copies}.",
+        f"Learning from {pairs.num_train} pairs of {training.train_dataset}, sides up to {training.max_side}{recolored}.",
         f"Measuring also on {pairs.num_evaluation} unseen pairs of {training.evaluation_dataset}.",
         "[bold]The answer is visible to the agent:[/] it learns to edit a grid into a given one, not to find the rule "
         "of a task; so test pairs count as pairs.",
@@ -105,7 +107,7 @@ def _drawn(kind: str, reports: list[Report], num_learned: int) -> str:
     if not told:
         return f"Curriculum {kind}: stopped before the first report."
     return (
-        f"Curriculum {kind}: {told[-1].tasks_played:,} of {num_learned:,} pairs and copies were played; "
+        f"Curriculum {kind}: {told[-1].tasks_played:,} of {num_learned:,} pairs were played; "
         f"the next would be drawn as if from {told[-1].effective_tasks:,.0f} equally likely ones."
     )
 

@@ -11,7 +11,6 @@ class TrainingConfig(CheckedConfig):
     train_dataset: str = "arc-agi-1/training"  # a name or a path; its pairs are learned from
     evaluation_dataset: str = "arc-agi-1/evaluation"  # its pairs are only played, never learned from
     max_side: int = 5  # tasks with a longer side, in any pair, are left out
-    recolorings: int = 0  # further copies of every training pair, each with its colors permuted at random
     seed: int = 0
     total_steps: int = 1_000_000  # environment steps; the learning rate decays over them
     max_seconds: float | None = None  # stop earlier, counted without compilation
@@ -24,7 +23,6 @@ class TrainingConfig(CheckedConfig):
     def validate(self) -> list[str]:
         problems = [
             *in_range("max_side", self.max_side, 1, MAX_GRID_SIZE),
-            *at_least("recolorings", self.recolorings, 0),
             *in_range("seed", self.seed, 0, 2**31 - 1),
             *at_least("total_steps", self.total_steps, 1),
             *at_least("updates_per_report", self.updates_per_report, 1),

@@ -157,8 +157,10 @@ def _start(
     tasks, config, augmentation, pairs = params.tasks, params.config, None, None
     is_buffer = isinstance(tasks, TaskBuffer)
     if config.augmentation.is_active:
-        num_train = tasks.num_train[task_index] if is_buffer else tasks.num_train
-        augmentation = draw_augmentation(from_key_data(keys.augmentation), num_train, config.augmentation)
+        count, slots = (
+            (tasks.num_train[task_index], tasks.most_train) if is_buffer else (tasks.num_train, tasks.num_train)
+        )
+        augmentation = draw_augmentation(from_key_data(keys.augmentation), count, slots, config.augmentation)
     if not is_buffer:
         pairs = generate_pairs(from_key_data(keys.generation), tasks, task_index, augmentation)
     if pair_index is None:

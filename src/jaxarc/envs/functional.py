@@ -50,7 +50,8 @@ def arc_reset(
     keys, augmentation = split_for_episode(key), None
     if config.augmentation.is_active:
         key_augmentation = from_key_data(keys.augmentation)
-        augmentation = draw_augmentation(key_augmentation, task_data.num_train_pairs, config.augmentation)
+        slots = task_data.input_grids_examples.shape[0]
+        augmentation = draw_augmentation(key_augmentation, task_data.num_train_pairs, slots, config.augmentation)
         task_data = augment_task(on_canvas(task_data, config.grid_shape), augmentation)
     source = pairs_of_task(task_data, config.grid_shape, config.episode)
     state = start_episode(keys, source, task_data.task_index, config, augmentation=augmentation, task_data=task_data)

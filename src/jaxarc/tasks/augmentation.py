@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, Int8, Int32
 
 from jaxarc.config.augmentation import AugmentationConfig
-from jaxarc.constants import MAX_TRACKED_PAIRS, NUM_COLORS, PADDING
+from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.prng import as_typed_key, below, random_bits
 from jaxarc.types import JaxArcTask, PRNGKey
 
@@ -28,15 +28,18 @@ class Augmentation(eqx.Module):
     order: Int8[Array, "*B P"] | None  # the demonstration that comes p-th was number order[p]
 
 
-def draw_augmentation(key: PRNGKey, num_train: Int[Array, ""] | int, config: AugmentationConfig) -> Augmentation:
+def draw_augmentation(
+    key: PRNGKey, num_train: Int[Array, ""] | int, num_slots: int, config: AugmentationConfig
+) -> Augmentation:
     """Draw an augmentation of a task, each one that the config allows as likely as any other.
 
     Args:
         key: random key, typed or raw.
         num_train: demonstrations of the task; the entries of ``order`` past them stay in place.
+        num_slots: length P of ``order``, static, at least ``num_train``.
         config: what may be changed.
     """
-    words = random_bits(as_typed_key(key), 1 + NUM_COLORS + MAX_TRACKED_PAIRS)
+    words = random_bits(as_typed_key(key), 1 + NUM_COLORS + num_slots)
     symmetry = colors = order = None
     if config.num_symmetries > 1:
         symmetry = below(words[0], jnp.int32(config.num_symmetries)).astype(jnp.int8)
@@ -44,7 +47,7 @@ def draw_augmentation(key: PRNGKey, num_train: Int[Array, ""] | int, config: Aug
         fixed = jnp.arange(NUM_COLORS) < (1 if config.recolor == "keep_black" else 0)
         colors = _ranks(jnp.where(fixed, jnp.uint32(0), words[1 : 1 + NUM_COLORS]))
     if config.shuffle_demos:
-        unused = jnp.arange(MAX_TRACKED_PAIRS) >= num_train
+        unused = jnp.arange(num_slots) >= num_train
         order = _ranks(jnp.where(unused, jnp.uint32(0xFFFFFFFF), words[1 + NUM_COLORS :]))
     return Augmentation(symmetry, colors, order)
 
@@ -69,9 +72,8 @@ def restore_grid(grid: Int8[Array, "H W"], augmentation: Augmentation) -> Int8[A
 def augment_task(task: JaxArcTask, augmentation: Augmentation) -> JaxArcTask:
     """Apply an augmentation to every grid of a task, and to the order of its demonstrations."""
     sides = (task.input_grids_examples, task.output_grids_examples)
-    slots = sides[0].shape[0]
     if augmentation.order is not None:
-        shown = augmentation.order[:slots].astype(jnp.int32)
+        shown = augmentation.order.astype(jnp.int32)
         sides = tuple(grids[shown] for grids in sides)
     change = jax.vmap(augment_grid, (0, None))
     inputs, outputs = (change(grids, augmentation) for grids in sides)

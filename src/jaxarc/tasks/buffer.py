@@ -35,6 +35,7 @@ class TaskBuffer(eqx.Module):
     num_test: Int32[Array, " T"]  # 1 .. 31
     registry_index: Int32[Array, " T"]  # what jaxarc.tasks.task_id_of understands; -1 for a task without an id
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
+    most_train: int = eqx.field(static=True)  # demonstrations of the task that has most
     num_symmetries: int = eqx.field(static=True, default=1)  # 1, 4 or 8; see jaxarc.tasks.augmentation
 
     @property
@@ -114,7 +115,8 @@ def pack_tasks(tasks: Sequence[RawTask], grid_shape: tuple[int, int]) -> TaskBuf
         np.array([len(task.test) for task in tasks], np.int32),
         np.array([register_task(task.task_id) for task in tasks], np.int32),
     )
-    return TaskBuffer(*jax.device_put(arrays), grid_shape=(height, width))
+    most = max(len(task.train) for task in tasks)
+    return TaskBuffer(*jax.device_put(arrays), grid_shape=(height, width), most_train=most)
 
 
 def buffer_of_task(task: JaxArcTask) -> TaskBuffer:
@@ -137,4 +139,5 @@ def buffer_of_task(task: JaxArcTask) -> TaskBuffer:
         num_test=task.num_test_pairs[None],
         registry_index=task.task_index[None],
         grid_shape=(height, width),
+        most_train=train_slots,
     )

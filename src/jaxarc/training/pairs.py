@@ -2,20 +2,17 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from jaxarc.config import TrainingConfig
-from jaxarc.constants import NUM_COLORS
 from jaxarc.evaluation import one_task_per_pair
-from jaxarc.tasks import RawTask, TaskSet, load_tasks
+from jaxarc.tasks import TaskSet, load_tasks
 
 
 @dataclass(frozen=True)
 class TrainingPairs:
     """Task sets in which each task is one pair."""
 
-    learned: TaskSet  # what training episodes are drawn from: the training pairs and their recolored copies
-    measured: TaskSet  # what is played to measure: the training pairs as they are, then the evaluation pairs
+    learned: TaskSet  # what training episodes are drawn from
+    measured: TaskSet  # what is played to measure: the training pairs, then the evaluation pairs
     num_train: int  # how many of the measured ones are training pairs
 
     @property
@@ -34,15 +31,6 @@ def load_pairs(config: TrainingConfig) -> TrainingPairs:
         one_task_per_pair(load_tasks(name).select(max_side=config.max_side))
         for name in (config.train_dataset, config.evaluation_dataset)
     )
-    copies = [_recolor(task, copy, config.seed) for copy in range(config.recolorings) for task in train]
     named = [replace(task, task_id=f"train/{task.task_id}") for task in train]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in evaluation]
-    learned = TaskSet(train.name, (*train, *copies))
-    return TrainingPairs(learned, TaskSet("measured pairs", tuple(named)), len(train))
-
-
-def _recolor(task: RawTask, copy: int, seed: int) -> RawTask:
-    name = f"{task.task_id}/recolored-{copy}"
-    colors = np.random.default_rng([seed, *name.encode()]).permutation(NUM_COLORS).astype(np.int8)
-    pairs = tuple((colors[source], colors[target]) for source, target in task.train)
-    return RawTask(name, pairs, pairs)
+    return TrainingPairs(train, TaskSet("measured pairs", tuple(named)), len(train))

@@ -11,7 +11,7 @@ Values = TypeVar("Values", bound=PyTree[Array])
 
 
 def materialized(values: Values) -> Values:
-    """Return ``values``, computed for the whole batch before anything that uses them.
+    """Return ``values``, arrays of integers, computed for the whole batch before anything that uses them.
 
     Fusion does not cross a branch, so on a CPU they pass through one that is always taken, which the compiler cannot
     know, and which stays one branch under ``vmap``. Elsewhere a branch would cost more than it saves.
