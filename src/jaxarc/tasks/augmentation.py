@@ -10,7 +10,7 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, Int8, Int32
+from jaxtyping import Array, Int, Int8, UInt32
 
 from jaxarc.config.augmentation import AugmentationConfig
 from jaxarc.constants import NUM_COLORS, PADDING
@@ -127,10 +127,12 @@ def turn_grid(grid: Int8[Array, "H W"], symmetry: Int[Array, ""]) -> Int8[Array,
 
 def recolor(grid: Int8[Array, "*B N"], colors: Int8[Array, "*B 10"]) -> Int8[Array, "*B N"]:
     """Replace color ``c`` by ``colors[c]`` in every cell; padding stays padding."""
-    new = grid
-    for color in range(NUM_COLORS):  # ten selects are several times as fast as a lookup per cell
-        new = jnp.where(grid == color, colors[..., color : color + 1], new)
-    return new
+    # A tree over the bits of the color: half the work of ten comparisons, and many times as fast as a lookup per cell.
+    new = [colors[..., color : color + 1] for color in range(NUM_COLORS)]
+    for bit in (1, 2, 4, 8):
+        is_set = (grid & jnp.int8(bit)) != 0
+        new = [new[i] if i + 1 == len(new) else jnp.where(is_set, new[i + 1], new[i]) for i in range(0, len(new), 2)]
+    return jnp.where(grid > PADDING, new[0], grid)
 
 
 @functools.partial(jax.jit, static_argnames=("grid_shape", "num_symmetries"))
@@ -143,11 +145,14 @@ def turn_all(
     return turned.reshape(-1, grids.shape[1])
 
 
-def _ranks(words: Int32[Array, " N"]) -> Int8[Array, " N"]:
-    """Place of each word among all, equal ones in their order: of random words a random permutation."""
-    place = jnp.arange(words.shape[0])
-    before = (words[None] < words[:, None]) | ((words[None] == words[:, None]) & (place[None] < place[:, None]))
-    return before.sum(axis=1, dtype=jnp.int8)
+def _ranks(words: UInt32[Array, " N"]) -> Int8[Array, " N"]:
+    """Place of each word among all: of random words a random permutation, of up to 32."""
+    low = jnp.uint32(31)  # bits that say which word it is, so that no two are equal
+    words = (words & ~low) | jnp.arange(words.shape[0], dtype=jnp.uint32)
+    ranks = jnp.zeros(words.shape, jnp.int8)
+    for word in words:  # written out it is one kernel; a sum over an axis would be several
+        ranks = ranks + (word < words).astype(jnp.int8)
+    return ranks
 
 
 def _inverse(permutation: Int8[Array, " N"]) -> Int8[Array, " N"]:
