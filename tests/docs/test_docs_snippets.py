@@ -9,10 +9,12 @@ from pathlib import Path
 import jax
 import pytest
 
+from jaxarc.tasks import catalogue
+from jaxarc.tasks.procedural import names
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/guide.md"]
+PAGES = ["README.md", "docs/guide.md", "docs/tasks.md", "docs/extending_tasks.md"]
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
 
@@ -38,6 +40,8 @@ def reader(tmp_path, monkeypatch):
     """Work as a reader does: in a folder of one's own, with JAX's usual promotion; leave nothing behind."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(names, "_RULES", dict(names._RULES))
+    monkeypatch.setattr(catalogue, "_REGISTERED", dict(catalogue._REGISTERED))
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
     JAXErrorHandler.set_error_mode("default")

@@ -77,11 +77,10 @@ def _load(experiment: Experiment) -> TrainingPairs:
 
 def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolder) -> str:
     training = experiment.training
-    recolored = (
-        ", their colors permuted anew in every episode" if experiment.environment.augmentation.recolor != "none" else ""
-    )
+    recolors = experiment.environment.augmentation.recolor != "none"
     lines = [
-        f"Learning from {pairs.num_train} pairs of {training.train_dataset}, sides up to {training.max_side}{recolored}.",
+        f"Learning from {pairs.num_train} pairs of {training.train_dataset}, sides up to {training.max_side}"
+        f"{', their colors permuted anew in every episode' if recolors else ''}.",
         f"Measuring also on {pairs.num_evaluation} unseen pairs of {training.evaluation_dataset}.",
         "[bold]The answer is visible to the agent:[/] it learns to edit a grid into a given one, not to find the rule "
         "of a task; so test pairs count as pairs.",
