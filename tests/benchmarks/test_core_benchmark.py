@@ -185,7 +185,7 @@ def test_every_measurement_plays_the_35_grid_operations():
     for selection in ("point", "bbox", "mask"):
         assert play_params(selection).config.legal_operations == tuple(range(35))
     assert play_params("bbox").config.environment.max_episode_steps == 100
-    assert play_params("bbox").buffer.num_tasks == 400
+    assert play_params("bbox").tasks.num_tasks == 400
     assert play_params("bbox", side=5).config.grid_shape == (5, 5)
 
 

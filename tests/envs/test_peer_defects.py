@@ -22,7 +22,8 @@ from jaxarc.constants import (
     SUBMIT,
 )
 from jaxarc.envs import BboxAction, MaskAction, PointAction, arc_reset, arc_step
-from jaxarc.envs.spaces import action_space, observation_space
+from jaxarc.envs.observations import observation_space
+from jaxarc.envs.spaces import action_space
 from jaxarc.tasks import RawTask, TaskSet, create_mock_task, create_task
 from jaxarc.testing import create_test_config
 
@@ -245,7 +246,7 @@ def test_start_grid_is_active_in_one_top_left_area(start):
 @pytest.mark.parametrize("selection_format", FORMATS)
 def test_spaces_contain_everything_that_is_drawn_and_shown(selection_format, more):
     config = create_test_config(20, selection_format, grid_shape=CANVAS, **more)
-    actions, observations = action_space(config), observation_space(config)
+    actions, observations = action_space(config), observation_space(config, 0)
     state, observation = arc_reset(KEY, config, create_mock_task(*CANVAS))
 
     def step(state, key):
@@ -263,7 +264,7 @@ def test_spaces_contain_everything_that_is_drawn_and_shown(selection_format, mor
 def test_spaces_refuse_what_is_not_in_them():
     config = create_test_config(grid_shape=CANVAS)
     grid = jnp.zeros(CANVAS, jnp.int8)
-    space = observation_space(config)
+    space = observation_space(config, 0)
     assert space.contains(grid)
     assert not space.contains(grid + jnp.int8(10))
     assert not space.contains(grid.astype(jnp.int32))

@@ -285,7 +285,7 @@ def hidden_params(fields):
             for i, pairs in enumerate(shown)
         ]
         params.append(EnvParams(TaskSet("hidden", tuple(tasks)).buffer(CANVAS), jnp.ones(3), config))
-    assert (params[0].buffer.outputs != params[1].buffer.outputs).any()
+    assert (params[0].tasks.outputs != params[1].tasks.outputs).any()
     return params
 
 

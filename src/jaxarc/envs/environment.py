@@ -11,10 +11,10 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 from jaxarc.envs.boundary import compiled
 from jaxarc.envs.canvas import PairTable
 from jaxarc.envs.episode_keys import EpisodeKeys, split_for_episode
-from jaxarc.envs.observations import observe, report
+from jaxarc.envs.observations import observation_space, observe, report
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_of_buffer, pairs_of_table
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace, Space, action_space, observation_space
+from jaxarc.envs.spaces import Space, action_space
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
@@ -72,13 +72,13 @@ class Environment(abc.ABC, Generic[State]):
     def info(self, state: State, params: EnvParams) -> Info:
         """Report on a state with the keys, shapes and dtypes of a step's info."""
 
-    def action_space(self, params: EnvParams) -> ActionSpace:
+    def action_space(self, params: EnvParams) -> Space:
         """The legal actions."""
         return action_space(params.config)
 
     def observation_space(self, params: EnvParams) -> Space:
         """Every observation of this environment lies in it."""
-        return observation_space(params.config)
+        return observation_space(params.config, params.tasks.most_train)
 
 
 @jax.tree_util.register_dataclass
@@ -123,7 +123,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
 
     def observe(self, state: ArcEnvState, params: EnvParams) -> Observation:
         """Show a state as ``reset`` and ``step`` do; see :func:`jaxarc.envs.observations.observe`."""
-        return observe(state, params.config)
+        return observe(state, _pairs_in_play(params, state.task_index, state.augmentation, state.pairs), params.config)
 
     def info(self, state: ArcEnvState, params: EnvParams) -> Info:
         """Report on a state with the keys, shapes and dtypes of a step's info."""
@@ -155,31 +155,40 @@ def _start(
     keys: EpisodeKeys, params: EnvParams, task_index: Int32[Array, ""], pair_index: Int32[Array, ""] | None
 ) -> tuple[ArcEnvState, Observation]:
     tasks, config, augmentation, pairs = params.tasks, params.config, None, None
-    is_buffer = isinstance(tasks, TaskBuffer)
     if config.augmentation.is_active:
-        count, slots = (
-            (tasks.num_train[task_index], tasks.most_train) if is_buffer else (tasks.num_train, tasks.num_train)
-        )
-        augmentation = draw_augmentation(from_key_data(keys.augmentation), count, slots, config.augmentation)
-    if not is_buffer:
+        num_train = tasks.num_train[task_index] if isinstance(tasks, TaskBuffer) else tasks.num_train
+        key = from_key_data(keys.augmentation)
+        augmentation = draw_augmentation(key, num_train, tasks.most_train, config.augmentation)
+    if not isinstance(tasks, TaskBuffer):
         pairs = generate_pairs(from_key_data(keys.generation), tasks, task_index, augmentation)
-    if pair_index is None:
-        pair_index = params.pair_index
     source = _pairs_in_play(params, task_index, augmentation, pairs)
     state = start_episode(
-        keys, source, task_index, config, pair_index=pair_index, augmentation=augmentation, pairs=pairs
+        keys,
+        source,
+        task_index,
+        config,
+        pair_index=params.pair_index if pair_index is None else pair_index,
+        augmentation=augmentation,
+        pairs=pairs,
+        demonstrations=_pairs_in_play(params, task_index, augmentation, pairs, "train"),
+        num_slots=tasks.most_train,
     )
-    return state, observe(state, config)
+    return state, observe(state, source, config)
 
 
 def _pairs_in_play(
-    params: EnvParams, task_index: Int32[Array, ""], augmentation: Augmentation | None, pairs: PairTable | None
+    params: EnvParams,
+    task_index: Int32[Array, "*B"],
+    augmentation: Augmentation | None,
+    pairs: PairTable | None,
+    mode: str | None = None,
 ) -> PairSource:
-    tasks, episode = params.tasks, params.config.episode
+    """Point at the pairs that a mode plays, by default the config's."""
+    tasks, mode = params.tasks, mode or params.config.episode.mode
     if isinstance(tasks, TaskBuffer):
-        return pairs_of_buffer(tasks, task_index, augmentation, episode)
+        return pairs_of_buffer(tasks, task_index, augmentation, mode)
     assert pairs is not None
-    return pairs_of_table(pairs, tasks, episode)
+    return pairs_of_table(pairs, tasks, mode)
 
 
 @compiled(may_raise=lambda state, action, params: checks_actions(params))
@@ -190,7 +199,7 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     require_single(state, action)
     source = _pairs_in_play(params, state.task_index, state.augmentation, state.pairs)
     state, reward, invalid = take_step(state, action, source, params.config)
-    return state, observe(state, params.config), reward, state.done, report(state, invalid, params.config)
+    return state, observe(state, source, params.config), reward, state.done, report(state, invalid, params.config)
 
 
 def checks_actions(params: EnvParams) -> bool:

@@ -53,9 +53,18 @@ def arc_reset(
         slots = task_data.input_grids_examples.shape[0]
         augmentation = draw_augmentation(key_augmentation, task_data.num_train_pairs, slots, config.augmentation)
         task_data = augment_task(on_canvas(task_data, config.grid_shape), augmentation)
-    source = pairs_of_task(task_data, config.grid_shape, config.episode)
-    state = start_episode(keys, source, task_data.task_index, config, augmentation=augmentation, task_data=task_data)
-    return state, observe(state, config)
+    source = pairs_of_task(task_data, config.grid_shape, config.episode.mode)
+    state = start_episode(
+        keys,
+        source,
+        task_data.task_index,
+        config,
+        augmentation=augmentation,
+        task_data=task_data,
+        demonstrations=pairs_of_task(task_data, config.grid_shape, "train"),
+        num_slots=task_data.input_grids_examples.shape[0],
+    )
+    return state, observe(state, source, config)
 
 
 @eqx.filter_jit
@@ -79,9 +88,9 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
     _require_matching(state, config)
     require_single(state, action)
     assert state.task_data is not None
-    source = pairs_of_task(state.task_data, config.grid_shape, config.episode)
+    source = pairs_of_task(state.task_data, config.grid_shape, config.episode.mode)
     state, reward, invalid = take_step(state, action, source, config)
-    return state, observe(state, config), reward, state.done, report(state, invalid, config)
+    return state, observe(state, source, config), reward, state.done, report(state, invalid, config)
 
 
 @eqx.filter_jit

@@ -7,47 +7,74 @@ from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
-from jaxarc.config import EpisodeConfig
 from jaxarc.envs.canvas import PairTable
-from jaxarc.tasks.augmentation import Augmentation, augment_grid
+from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
 from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator
 from jaxarc.types import JaxArcTask, PRNGKey
 
 
 class PairSource(eqx.Module):
-    """The pairs of one task that a mode plays, demonstrations or tests, and how an augmentation changes them."""
+    """Pairs of one task, demonstrations or tests, and how an augmentation changes them; also of a batch of tasks."""
 
     table: PairTable
-    first_row: Int32[Array, ""]  # row of pair 0 in the table
-    count: Int32[Array, ""]  # pairs available, 1 or more
-    order: Int8[Array, " P"] | None = None  # the pair that comes p-th lies order[p] rows further down; None: p
-    colors: Int8[Array, " 10"] | None = None  # what the colors of loaded grids become; None: they stay
+    first_row: Int32[Array, "*B"]  # row of pair 0 in the table
+    count: Int32[Array, "*B"]  # pairs available, 1 or more
+    order: Int8[Array, "*B P"] | None = None  # the pair that comes p-th lies order[p] rows further down; None: p
+    colors: Int8[Array, "*B 10"] | None = None  # what the colors of loaded grids become; None: they stay
 
-    def row_of(self, pair_index: Int32[Array, ""]) -> Int32[Array, ""]:
+    def row_of(self, pair_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
         """Row of a pair in the table."""
-        return self.first_row + (pair_index if self.order is None else self.order[pair_index].astype(jnp.int32))
+        if self.order is None:
+            return self.first_row + pair_index
+        shown = jnp.take_along_axis(self.order, pair_index[..., None], axis=-1)[..., 0]
+        return self.first_row + shown.astype(jnp.int32)
+
+    def input_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        """Load the input of a pair."""
+        return self._load(self.table.inputs, pair_index)
+
+    def output_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        """Load the output of a pair."""
+        return self._load(self.table.outputs, pair_index)
+
+    def _load(self, grids: Int8[Array, "*B N HW"], pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        row = self.row_of(pair_index)
+        if grids.ndim == 2:  # one table for all
+            grid = jnp.take(grids, row, axis=0, mode="clip")
+        else:
+            grid = jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
+        return grid if self.colors is None else recolor(grid, self.colors)
 
 
 def pairs_of_buffer(
-    buffer: TaskBuffer, task_index: Int32[Array, ""], augmentation: Augmentation | None, episode: EpisodeConfig
+    buffer: TaskBuffer, task_index: Int32[Array, "*B"], augmentation: Augmentation | None, mode: str
 ) -> PairSource:
-    """Point at the pairs of one task of a buffer, as the augmentation changes them."""
+    """Point at the pairs of one task of a buffer that a mode plays, as the augmentation changes them."""
     first, num_train = buffer.first_pair[task_index], buffer.num_train[task_index]
     table, order, colors = PairTable(buffer.inputs, buffer.outputs), None, None
     if augmentation is not None:
         order, colors = augmentation.order, augmentation.colors
         if augmentation.symmetry is not None:
             first = first + augmentation.symmetry.astype(jnp.int32) * buffer.num_pairs
-    if episode.mode == "train":
+    if mode == "train":
         return PairSource(table, first, num_train, order, colors)
     return PairSource(table, first + num_train, buffer.num_test[task_index], None, colors)
 
 
-def pairs_of_table(table: PairTable, tasks: TaskGenerator, episode: EpisodeConfig) -> PairSource:
-    """Point at the pairs of a generated task, augmented already."""
-    train = episode.mode == "train"
-    first, count = (0, tasks.num_train) if train else (tasks.num_train, tasks.num_test)
+def pairs_of_table(table: PairTable, tasks: TaskGenerator, mode: str) -> PairSource:
+    """Point at the pairs of a generated task, augmented already, that a mode plays."""
+    first, count = (0, tasks.num_train) if mode == "train" else (tasks.num_train, tasks.num_test)
     return PairSource(table, jnp.int32(first), jnp.int32(count))
+
+
+def show_demonstrations(source: PairSource, num_slots: int, held_out: Int32[Array, ""] | None) -> PairTable:
+    """Load all demonstrations of a task; slots past them, and the one that is held out, are all padding."""
+    slot = jnp.arange(num_slots, dtype=jnp.int32)
+    is_shown = slot < source.count
+    if held_out is not None:
+        is_shown = is_shown & (slot != held_out)
+    load = lambda of: jnp.where(is_shown[:, None], jax.vmap(of)(slot), jnp.int8(c.PADDING))
+    return PairTable(load(source.input_of), load(source.output_of))
 
 
 def generate_pairs(
@@ -61,14 +88,14 @@ def generate_pairs(
     return PairTable(jax.vmap(change)(inputs), jax.vmap(change)(outputs))
 
 
-def pairs_of_task(task: JaxArcTask, grid_shape: tuple[int, int], episode: EpisodeConfig) -> PairSource:
-    """Point at the pairs of a single task, padded to the canvas when it is smaller.
+def pairs_of_task(task: JaxArcTask, grid_shape: tuple[int, int], mode: str) -> PairSource:
+    """Point at the pairs of a single task that a mode plays, padded to the canvas when it is smaller.
 
     Raises:
         ValueError: the task is larger than the canvas.
     """
     task = on_canvas(task, grid_shape)
-    if episode.mode == "train":
+    if mode == "train":
         grids, count = (task.input_grids_examples, task.output_grids_examples), task.num_train_pairs
     else:
         grids, count = (task.test_input_grids, task.true_test_output_grids), task.num_test_pairs

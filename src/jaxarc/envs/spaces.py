@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.batching import batch_native, shares_nothing
 from jaxarc.envs.operations.bits import unpack_columns
 from jaxarc.envs.operations.compaction import choose_executor, staged
@@ -48,7 +47,8 @@ class Box(Space):
             return jnp.asarray(False)
         if value.shape != self.shape or value.dtype != np.dtype(self.dtype):
             return jnp.asarray(False)
-        return jnp.all((value >= self.low) & (value <= self.high))
+        numbers = value.astype(jnp.int8) if value.dtype == jnp.bool_ else value
+        return jnp.all((numbers >= self.low) & (numbers <= self.high))
 
 
 class Choice(Space):
@@ -68,6 +68,18 @@ class Choice(Space):
         if not isinstance(value, jax.Array | np.ndarray) or value.shape != () or value.dtype != np.int32:
             return jnp.asarray(False)
         return jnp.any(jnp.asarray(self.values, jnp.int32) == value)
+
+
+class Discrete(Space):
+    """The integers ``0 .. num_values - 1``, as int32."""
+
+    num_values: int = eqx.field(static=True)
+
+    def sample(self, key: Key[Array, ""]) -> Array:
+        return digits(random_words(as_typed_key(key), 1)[0], [self.num_values])[0]
+
+    def contains(self, value: Any) -> Bool[Array, ""]:
+        return Box(0, self.num_values - 1, (), jnp.int32).contains(value)
 
 
 class Dict(Space):
@@ -139,14 +151,3 @@ def _unpack(shape: tuple[int, int]) -> Callable[[UInt32[Array, " W"], tuple[()]]
 def action_space(config: JaxArcConfig) -> ActionSpace:
     """The actions that the config allows."""
     return ActionSpace(Choice(config.legal_operations), config.action.selection_format, config.grid_shape)
-
-
-def observation_space(config: JaxArcConfig) -> Space:
-    """What :func:`jaxarc.envs.observations.observe` returns."""
-    grid = Box(PADDING, NUM_COLORS - 1, config.grid_shape, jnp.int8)
-    more: dict[str, Space] = {}
-    if config.observation.reveal_target:
-        more["target_grid"] = grid
-    if config.observation.include_step_count:
-        more["step_count"] = Box(0, config.environment.max_episode_steps, (), jnp.int32)
-    return Dict({"working_grid": grid, **more}) if more else grid

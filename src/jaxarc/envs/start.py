@@ -10,12 +10,12 @@ from jaxarc.envs.canvas import Canvas, PairTable
 from jaxarc.envs.episode_keys import EpisodeKeys
 from jaxarc.envs.history import empty_history
 from jaxarc.envs.operations.geometry import cell_columns, cell_rows, grid_size
-from jaxarc.envs.pairs import PairSource
+from jaxarc.envs.pairs import PairSource, show_demonstrations
 from jaxarc.envs.similarity import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.varying import vary_like
 from jaxarc.prng import below, from_key_data
-from jaxarc.tasks.augmentation import Augmentation, recolor
+from jaxarc.tasks.augmentation import Augmentation
 from jaxarc.types import JaxArcTask
 
 
@@ -29,6 +29,8 @@ def start_episode(
     augmentation: Augmentation | None = None,
     task_data: JaxArcTask | None = None,
     pairs: PairTable | None = None,
+    demonstrations: PairSource | None = None,
+    num_slots: int = 0,
 ) -> ArcEnvState:
     """Make the first state of an episode on one of the source's pairs.
 
@@ -41,16 +43,15 @@ def start_episode(
         augmentation: what the source does to the task, kept in the state.
         task_data: kept in the state by the guide API.
         pairs: the table of a generated task, kept in the state.
+        demonstrations: of the task, whichever pairs the mode plays; needed only where the config shows them.
+        num_slots: how many demonstrations are shown at most.
     """
     if pair_index is None:
         pair_index = _first_pair(keys.pair, source.count, config.episode)
     else:
         pair_index = jnp.clip(pair_index, 0, source.count - 1)
-    row = source.row_of(pair_index)
-    pair_input, target = source.table.inputs[row], source.table.outputs[row]
-    if source.colors is not None:
-        pair_input, target = recolor(pair_input, source.colors), recolor(target, source.colors)
-    grid = _start_grid(from_key_data(keys.start), pair_input, target, config)
+    target = source.output_of(pair_index)
+    grid = _start_grid(from_key_data(keys.start), source.input_of(pair_index), target, config)
     shape = config.grid_shape
     height, width = grid_size(grid, shape)
     nothing = jnp.zeros((), jnp.int8)
@@ -68,6 +69,7 @@ def start_episode(
         augmentation=augmentation,
         task_data=task_data,
         pairs=pairs,
+        demonstrations=_demonstrations(demonstrations, num_slots, pair_index, config),
         grid_shape=shape,
         selection_format=config.action.selection_format,
     )
@@ -76,6 +78,16 @@ def start_episode(
 def _first_pair(word: UInt32[Array, ""], count: Int32[Array, ""], episode: EpisodeConfig) -> Int32[Array, ""]:
     choice = episode.demo_selection if episode.mode == "train" else episode.test_selection
     return jnp.int32(0) if choice == "first" else below(word, count)
+
+
+def _demonstrations(
+    source: PairSource | None, num_slots: int, pair_index: Int32[Array, ""], config: JaxArcConfig
+) -> PairTable | None:
+    """Load what is shown all episode long; where the pair can change, an observation leaves it out by itself."""
+    if source is None or not config.observation.include_demonstrations:
+        return None
+    stays = config.episode.mode == "train" and not config.switches_pairs
+    return show_demonstrations(source, num_slots, pair_index if stays else None)
 
 
 def _no_selection(config: JaxArcConfig) -> Array:

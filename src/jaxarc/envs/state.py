@@ -33,6 +33,7 @@ class ArcEnvState(eqx.Module):
     augmentation: Augmentation | None  # how the task that is played differs from the one in the data; None: it does not
     task_data: JaxArcTask | None  # the task as it is played, in the guide API; None where tasks live in the params
     pairs: PairTable | None  # the pairs of a generated task; None where tasks are given
+    demonstrations: PairTable | None  # what an observation shows of them; None where it shows none
     grid_shape: tuple[int, int] = eqx.field(static=True)
     selection_format: str = eqx.field(static=True)
 

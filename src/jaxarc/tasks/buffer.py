@@ -89,6 +89,11 @@ class TaskGenerator(eqx.Module):
         """How many rules there are to draw from, a static number."""
         return self.registry_index.shape[-1]
 
+    @property
+    def most_train(self) -> int:
+        """Demonstrations of the task that has most, as every task has."""
+        return self.num_train
+
     @abc.abstractmethod
     def generate(self, key: PRNGKey, task_index: Int32[Array, ""]) -> tuple[Int8[Array, "P HW"], Int8[Array, "P HW"]]:
         """Make the pairs of one task: inputs and outputs, demonstrations first; colors 0..9, -1 padding."""

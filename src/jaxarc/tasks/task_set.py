@@ -5,10 +5,10 @@ import difflib
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Final, Literal
 
 import jax
 
+from jaxarc.config.dataset import TOO_LARGE
 from jaxarc.tasks.buffer import TaskBuffer, pack_tasks
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
@@ -16,10 +16,8 @@ from jaxarc.tasks.subset import SubsetError, TooLargeWarning, choose_tasks, fitt
 from jaxarc.tasks.task import pad_task
 from jaxarc.types import JaxArcTask, PRNGKey
 
-__all__ = ["TOO_LARGE", "RawTask", "TaskSet", "TooLarge"]
+__all__ = ["RawTask", "TaskSet"]
 
-TooLarge = Literal["refuse", "report", "skip"]
-TOO_LARGE: Final = ("refuse", "report", "skip")  # what can happen to a task that does not fit the canvas
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -114,7 +112,7 @@ class TaskSet:
         """
         return dataclasses.replace(self, canvas=grid_shape)
 
-    def fit(self, grid_shape: tuple[int, int], too_large: TooLarge = "refuse") -> "TaskSet":
+    def fit(self, grid_shape: tuple[int, int], too_large: str = "refuse") -> "TaskSet":
         """Return the tasks that fit a canvas, padded to it by default.
 
         Args:

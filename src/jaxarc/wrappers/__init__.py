@@ -2,5 +2,6 @@
 
 from jaxarc.wrappers.auto_reset import AutoReset
 from jaxarc.wrappers.episode_statistics import EpisodeStatistics
+from jaxarc.wrappers.flat_actions import FlatActions
 
-__all__ = ["AutoReset", "EpisodeStatistics"]
+__all__ = ["AutoReset", "EpisodeStatistics", "FlatActions"]

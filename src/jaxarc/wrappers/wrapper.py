@@ -4,7 +4,7 @@ from typing import Any
 
 from jaxarc.envs.environment import Environment, State
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace, Space
+from jaxarc.envs.spaces import Space
 
 
 class Wrapper(Environment[State]):
@@ -12,7 +12,7 @@ class Wrapper(Environment[State]):
 
     env: Environment[Any]
 
-    def action_space(self, params: EnvParams) -> ActionSpace:
+    def action_space(self, params: EnvParams) -> Space:
         return self.env.action_space(params)
 
     def observation_space(self, params: EnvParams) -> Space:

@@ -1,0 +1,172 @@
+"""``check_environment``: does an environment keep the contract that agents, wrappers and rollouts rely on?"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+from jaxtyping import Array, UInt32
+
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.params import EnvParams
+from jaxarc.prng import as_typed_key
+from jaxarc.tasks.buffer import TaskBuffer
+from jaxarc.testing import episode_checks, single_calls, traced_calls
+from jaxarc.testing.hidden_answers import answers_stay_hidden, before_submits, with_other_answers
+from jaxarc.testing.playthrough import Play, Playthrough, compile_play
+from jaxarc.types import PRNGKey
+
+_LONGEST = 1000  # steps, when the number is left open
+_REFUSALS = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError, AssertionError, RuntimeError)
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckReport:
+    """What :func:`check_environment` looked at."""
+
+    passed: tuple[str, ...]  # names of the checks
+    skipped: dict[str, str]  # name of a check -> why it could not be made
+    num_steps: int
+    num_envs: int
+    episodes_terminated: int
+    episodes_truncated: int
+
+
+class EnvironmentCheckError(AssertionError):
+    """An environment breaks its contract.
+
+    Attributes:
+        failures: one ``(check, sentence)`` for each fault that was found.
+    """
+
+    def __init__(self, failures: list[tuple[str, str]]):
+        self.failures = tuple(failures)
+        lines = [f"  {check}: {sentence}" for check, sentence in failures]
+        super().__init__("\n".join([f"the environment breaks its contract; faults found: {len(failures)}", *lines]))
+
+
+def check_environment(
+    env: Environment[Any],
+    params: EnvParams,
+    key: PRNGKey | None = None,
+    num_envs: int = 8,
+    num_steps: int | None = None,
+) -> CheckReport:
+    """Check that an environment keeps its contract: types, spaces, purity, determinism, endings, resets, secrecy.
+
+    It is played with random actions from its own action space, in a batch and alone. A small canvas, few operations and
+    short episodes make that quick, for most of the time is compilation.
+
+    Args:
+        env: any environment or wrapper of this package's type.
+        params: what it plays; in test mode the hidden answers are changed to see whether anything gives them away.
+        key: random key; fixed when left out.
+        num_envs: B, environments of the batch; two at least.
+        num_steps: S; long enough for a truncated episode when left out, but 1000 at most.
+
+    Returns:
+        What was checked, and what could not be.
+
+    Raises:
+        EnvironmentCheckError: naming every check that failed, where, and how to mend it.
+        ValueError: ``num_envs`` or ``num_steps`` is too small.
+    """
+    if num_envs < 2 or (num_steps is not None and num_steps < 2):
+        raise ValueError(f"a check needs 2 environments and 2 steps or more, got {num_envs} and {num_steps}")
+    steps = min(params.config.environment.max_episode_steps + 3, _LONGEST) if num_steps is None else num_steps
+    key = as_typed_key(jax.random.key(0) if key is None else key)
+    book = _Book()
+    _check_types(book, env, params, key)
+    play = compile_play(env, steps)
+    run = _first_run(book, play, params, jax.random.key_data(jax.random.split(key, num_envs)))
+    _check_episodes(book, env, params, run, play)
+    _check_secrecy(book, params, run, play)
+    book.close_if_failed()
+    ended = [int(episode_checks.episodes_ended(run, how).sum()) for how in ("terminated", "truncated")]
+    return CheckReport(tuple(book.passed), book.skipped, steps, num_envs, *ended)
+
+
+class _Book:
+    """Which checks passed, failed and were skipped."""
+
+    def __init__(self) -> None:
+        self.passed: list[str] = []
+        self.skipped: dict[str, str] = {}
+        self.failures: list[tuple[str, str]] = []
+
+    def note(self, check: str, faults: Iterator[str]) -> None:
+        """Run a check and write down what it found."""
+        found = [(check, fault) for fault in faults]
+        self.failures += found
+        if not found:
+            self.passed.append(check)
+
+    def close_if_failed(self) -> None:
+        if self.failures:
+            raise EnvironmentCheckError(self.failures)
+
+
+def _first_run(book: _Book, play: Play, params: EnvParams, keys: UInt32[Array, "B words"]) -> Playthrough:
+    try:
+        return play(params, keys)
+    except _REFUSALS as error:
+        fault = f"jit, vmap and scan refuse a loop of steps: {_one_line(error)}; see that each alone takes the methods"
+        raise EnvironmentCheckError([*book.failures, ("playable", fault)]) from error
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def _check_types(book: _Book, env: Environment[Any], params: EnvParams, key: PRNGKey) -> None:
+    try:
+        traced = traced_calls.trace(env, params, key)
+    except _REFUSALS as error:
+        fault = f"a method cannot be traced: {_one_line(error)}; use jax.numpy and jax.lax on traced values"
+        raise EnvironmentCheckError([("traceable", fault)]) from error
+    book.passed.append("traceable")
+    book.note("stable types", traced_calls.states_keep_their_shape(traced))
+    book.note("report types", traced_calls.reports_have_the_agreed_types(traced))
+    book.close_if_failed()  # what has no stable types cannot be played in a loop
+    book.note("no leaked tracers", traced_calls.nothing_leaks_out_of_a_trace(env, params, key))
+    book.note("no host callback", traced_calls.no_method_calls_the_host(env, params, traced))
+
+
+def _check_episodes(book: _Book, env: Environment[Any], params: EnvParams, run: Playthrough, play: Play) -> None:
+    book.note("spaces", episode_checks.spaces_contain_what_is_seen(run))
+    book.note("finite numbers", episode_checks.numbers_are_finite(run))
+    book.note("views", episode_checks.views_show_the_state(run))
+    book.note("endings", episode_checks.endings_agree(run))
+    book.note("no retrace", single_calls.loops_trace_once(env, params, run))
+    book.note("same alone and in a batch", single_calls.calls_equal_the_batch(env, params, run))
+    book.note("pure", single_calls.calls_repeat_and_leave_their_arguments(env, params, run))
+    book.note("deterministic", single_calls.same_keys_give_the_same_bits(play, params, run))
+    book.note("independent of neighbors", single_calls.environments_do_not_see_one_another(play, params, run))
+    if not episode_checks.resets_itself(run):
+        book.note("inert when done", episode_checks.ended_states_are_inert(run))
+        book.skipped["auto-reset"] = "the environment does not reset itself"
+        return
+    book.skipped["inert when done"] = "the environment resets itself"
+    book.note("auto-reset", episode_checks.auto_resets_keep_the_contract(env, params, run))
+    last = params.tasks.num_tasks - 1
+    if last == 0 or "task_index" not in run.reported:
+        book.skipped["auto-reset keeps params"] = "it takes two tasks, and task_index in info"
+        return
+    book.note("auto-reset keeps params", _drawn_by_params(play, params, run, last))
+
+
+def _drawn_by_params(play: Play, params: EnvParams, run: Playthrough, task_index: int) -> Iterator[str]:
+    yield from episode_checks.auto_resets_draw_by_the_params(play(params.only(task_index), run.keys), task_index)
+
+
+def _check_secrecy(book: _Book, params: EnvParams, run: Playthrough, play: Play) -> None:
+    name = "answers stay hidden"
+    if params.config.episode.mode != "test":
+        book.skipped[name] = "in train mode targets may be seen; pass params with mode='test'"
+    elif not isinstance(params.tasks, TaskBuffer):
+        book.skipped[name] = "a generator makes its answers itself; pass tasks in a buffer"
+    else:
+        if not before_submits(run).any():
+            book.skipped[name] = "every environment submitted in its first step; allow more operations than submit"
+            return
+        book.note(name, answers_stay_hidden(run, play(with_other_answers(params), run.keys)))

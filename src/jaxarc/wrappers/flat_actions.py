@@ -1,0 +1,101 @@
+"""One integer per action, for agents that choose among a fixed number of actions."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, Int32
+
+from jaxarc.envs.action_numbers import ActionNumbers
+from jaxarc.envs.boundary import compiled
+from jaxarc.envs.environment import Environment, State, Step, checks_actions
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.spaces import Discrete
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.utils.error_handling import JAXErrorHandler, enforce_rules
+from jaxarc.wrappers.wrapper import Wrapper
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class FlatActions(Wrapper[State]):
+    """Takes an action as one integer, ``0 .. num_actions(params) - 1``; all else is that of the environment inside.
+
+    The actions are the legal operations times the points, or the boxes, of the canvas, numbered by
+    :class:`~jaxarc.envs.action_numbers.ActionNumbers`. There may be at most 100,000 of them, and masks have no
+    numbers. It works around an :class:`AutoReset` and inside one.
+    """
+
+    env: Environment[State]
+
+    def num_actions(self, params: EnvParams) -> int:
+        """How many actions there are, a static number.
+
+        Raises:
+            ValueError: too many; see :meth:`ActionNumbers.of`.
+        """
+        return ActionNumbers.of(params.config).num_actions
+
+    def to_structured(self, action: Int[Array, "*B"] | int, params: EnvParams) -> StructuredAction:
+        """Return the point or box action that a number stands for; one out of range gets an invalid operation."""
+        return ActionNumbers.of(params.config).to_structured(_number(action))
+
+    def to_flat(self, action: StructuredAction, params: EnvParams) -> Int32[Array, "*B"]:
+        """Return the number of a point or box action; -1 when it is illegal or out of range."""
+        return ActionNumbers.of(params.config).to_flat(action)
+
+    def reset(
+        self,
+        key: PRNGKey,
+        params: EnvParams,
+        task_index: Int[Array, ""] | int | None = None,
+        pair_index: Int[Array, ""] | int | None = None,
+    ) -> tuple[State, Observation]:
+        return self.env.reset(key, params, task_index, pair_index)
+
+    def restart(self, state: State, params: EnvParams) -> tuple[State, Observation]:
+        return self.env.restart(state, params)
+
+    def step(self, state: State, action: StructuredAction | Int[Array, ""] | int, params: EnvParams) -> Step[State]:
+        """Take one step with the action of this number; ``action.invalid_action_policy`` treats one out of range.
+
+        Raises:
+            TypeError: the action is not an integer.
+            RuntimeError: it is out of range and the policy is ``"raise"``.
+        """
+        return _step(self.env, state, _number(action), params)
+
+    def observe(self, state: State, params: EnvParams) -> Observation:
+        return self.env.observe(state, params)
+
+    def info(self, state: State, params: EnvParams) -> Info:
+        return self.env.info(state, params)
+
+    def action_space(self, params: EnvParams) -> Discrete:
+        """The numbers of the legal actions."""
+        return Discrete(self.num_actions(params))
+
+
+@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+def _step(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
+    numbers = ActionNumbers.of(params.config)
+    if checks_actions(params) and JAXErrorHandler.stops_on_error():
+        action = enforce_rules(action, [(numbers.rule, action)], JAXErrorHandler.get_error_mode())
+    return env.step(state, numbers.to_structured(action), params)
+
+
+def _number(action: Any) -> Int32[Array, "*B"]:
+    if not isinstance(action, jax.Array | np.ndarray | np.generic | int) or isinstance(action, bool):
+        raise TypeError(
+            f"a flat action is one integer, got a {type(action).__name__}; env.to_flat(action, params) turns a "
+            "structured action into one"
+        )
+    number = action if isinstance(action, jax.Array) else np.asarray(action)
+    if not jnp.issubdtype(number.dtype, jnp.integer):
+        raise TypeError(f"a flat action is an integer, got dtype {number.dtype}; cast it with .astype(int)")
+    if isinstance(number, np.ndarray) and number.size and (number.max() >= 2**31 or number.min() < -(2**31)):
+        raise OverflowError(f"a flat action must fit int32, got {number}")
+    return jnp.asarray(number, jnp.int32)

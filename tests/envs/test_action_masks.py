@@ -1,0 +1,162 @@
+"""A mask keeps an action exactly where a step with it can do something, and knows nothing of the target."""
+
+import dataclasses
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxarc
+from jaxarc import constants as c
+from jaxarc.envs import BboxAction, PointAction
+from jaxarc.envs.action_masks import factor_masks, flat_action_mask, legal_operation_mask
+from jaxarc.envs.action_numbers import ActionNumbers
+from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.testing import create_test_config
+
+H, W = CANVAS = (3, 4)
+KEY = jax.random.key(1)
+GRID = np.array([[1, 2, 3], [4, 5, 6]])  # 2x3 active cells on a 3x4 canvas; all cells differ
+TASKS = TaskSet("masks", (RawTask("masks/one", ((GRID, GRID[::-1]),) * 2, ((GRID, GRID[::-1]),)),))
+SOME = (c.FILL + 7, c.FLOOD_FILL + 8, c.MOVE_UP, c.COPY, c.PASTE, c.RESIZE, c.SUBMIT)
+ONE_CELL = {
+    "point": lambda operation: PointAction(operation, 1, 1),
+    "bbox": lambda operation: BboxAction(operation, 1, 1, 1, 1),
+}
+
+
+@functools.cache
+def make(selection_format="point", allowed=SOME, **fields):
+    config = create_test_config(
+        9, selection_format, CANVAS, allowed_operations=allowed, invalid_action_policy="noop", **fields
+    )
+    env, params = jaxarc.make(TASKS, config)
+    return env, params, env.reset(KEY, params)[0]
+
+
+def true_ids(mask):
+    return tuple(np.flatnonzero(mask).tolist())
+
+
+def test_paste_is_left_out_until_something_is_copied():
+    env, params, state = make()
+    assert true_ids(legal_operation_mask(state, params.config)) == tuple(sorted(set(SOME) - {c.PASTE}))
+    state = env.step(state, PointAction(c.COPY, 0, 0), params)[0]
+    assert true_ids(legal_operation_mask(state, params.config)) == SOME
+
+
+@pytest.mark.parametrize(
+    ("mode", "switching", "switches"),
+    [("train", True, (35, 36, 40)), ("train", False, ()), ("test", True, (37, 38, 41)), ("test", False, ())],
+)
+def test_operations_on_pairs_are_those_of_the_mode(mode, switching, switches):
+    _, params, state = make(allowed=None, mode=mode, allow_demo_switching=switching, allow_test_switching=switching)
+    grid_operations = set(range(c.NUM_GRID_OPERATIONS)) - {c.PASTE}
+    expected = sorted(grid_operations | {c.RESET_PAIR} | set(switches))
+    assert true_ids(legal_operation_mask(state, params.config)) == tuple(expected)
+
+
+def test_something_is_always_allowed():
+    _, params, state = make(allowed=(c.PASTE,))
+    assert true_ids(legal_operation_mask(state, params.config)) == (c.PASTE,)
+    assert flat_action_mask(state, params.config).any()
+
+
+def test_first_unsolved_pair_can_apply_while_the_episode_runs():
+    """Once every pair is known to be solved the episode is over, so no mask has to leave operation 40 out."""
+    grid = np.array([[1]])
+    tasks = TaskSet("solved", (RawTask("solved/one", ((grid, grid),), ((grid, grid),)),))
+    config = create_test_config(9, "point", CANVAS, allow_demo_switching=True, max_submissions=5)
+    env, params = jaxarc.make(tasks, config)
+    state = env.step(env.reset(KEY, params)[0], PointAction(c.SUBMIT, 0, 0), params)[0]
+    assert state.done
+
+
+@pytest.mark.parametrize("selection_format", ["point", "bbox"])
+@pytest.mark.parametrize("copied", [False, True])
+def test_flat_mask_is_true_exactly_where_an_action_can_apply(selection_format, copied):
+    env, params, state = make(selection_format)
+    if copied:
+        kept = state.canvas.selection  # an operation that applies leaves its selection behind, so start without one
+        state = env.step(state, ONE_CELL[selection_format](c.COPY), params)[0]
+        state = eqx.tree_at(lambda state: state.canvas.selection, state, kept)
+    numbers = ActionNumbers.of(params.config)
+    actions = numbers.to_structured(jnp.arange(numbers.num_actions))
+    after = jax.vmap(env.step, (None, 0, None))(state, actions, params)[0]
+    selects = (after.canvas.selection != state.canvas.selection[None]).any(axis=-1)
+    edits = (after.canvas.grid != state.canvas.grid[None]).any(axis=-1)
+    np.testing.assert_array_equal(flat_action_mask(state, params.config), selects | edits | after.done)
+
+
+def test_flat_mask_leaves_out_the_padding_and_floods_of_many_cells():
+    _, params, state = make("bbox")
+    numbers = ActionNumbers.of(params.config)
+    mask = flat_action_mask(state, params.config).reshape(len(SOME), -1)
+    for place, operation in enumerate(SOME):
+        for selection, (top, left, bottom, right) in enumerate(numbers.selections):
+            cells = (GRID[top : bottom + 1, left : right + 1]).size
+            expected = {
+                c.FILL + 7: cells > 0,
+                c.FLOOD_FILL + 8: cells == 1,
+                c.COPY: cells > 0,
+                c.PASTE: False,
+            }.get(operation, True)
+            assert mask[place, selection] == expected, (operation, top, left, bottom, right)
+
+
+@pytest.mark.parametrize("selection_format", ["point", "bbox"])
+def test_factor_masks_allow_what_the_flat_mask_allows(selection_format):
+    env, params, state = make(selection_format)
+    state = env.step(state, ONE_CELL[selection_format](c.COPY), params)[0]
+    numbers, next_mask = ActionNumbers.of(params.config), factor_masks(state, params.config)
+    kind, count = (PointAction, 3) if selection_format == "point" else (BboxAction, 5)
+    operations = (c.FILL + 7, c.FLOOD_FILL + 8, c.PASTE)
+    chains = [(operation,) for operation in operations]
+    for _ in range(count - 1):
+        masks = [np.flatnonzero(next_mask(tuple(jnp.int32(x) for x in chain))) for chain in chains]
+        chains = [(*chain, int(place)) for chain, mask in zip(chains, masks, strict=True) for place in mask]
+    found = set(numbers.to_flat(kind(*np.array(chains).T)).tolist())
+    mask = np.array(flat_action_mask(state, params.config)).reshape(len(SOME), -1)
+    mask[[place for place, operation in enumerate(SOME) if operation not in operations]] = False
+    assert found == set(np.flatnonzero(mask).tolist())
+
+
+def test_masks_of_a_batch_are_those_of_its_states():
+    env, params, state = make("bbox")
+    other = env.step(state, BboxAction(c.COPY, 0, 0, 0, 0), params)[0]
+    other = env.step(other, BboxAction(c.RESIZE, 2, 3, 2, 3), params)[0]
+    batch = jax.tree.map(lambda *x: jnp.stack(x), state, other)
+    for compute in (legal_operation_mask, flat_action_mask):
+        one_by_one = jnp.stack([compute(one, params.config) for one in (state, other)])
+        assert (one_by_one[0] != one_by_one[1]).any()
+        np.testing.assert_array_equal(compute(batch, params.config), one_by_one)
+        mapped = jax.vmap(compute, (0, None))(batch, params.config)
+        np.testing.assert_array_equal(mapped, one_by_one)
+    chosen = (jnp.full(2, c.FLOOD_FILL), jnp.array([1, 2]), jnp.array([0, 3]))
+    for count in range(5):
+        batched = factor_masks(batch, params.config)((*chosen, chosen[1])[:count])
+        single = [
+            factor_masks(one, params.config)(tuple(x[i] for x in (*chosen, chosen[1])[:count]))
+            for i, one in enumerate((state, other))
+        ]
+        np.testing.assert_array_equal(batched, jnp.stack(single))
+
+
+def test_sixth_factor_does_not_exist():
+    _, params, state = make("bbox")
+    with pytest.raises(ValueError, match="at most 5 factors"):
+        factor_masks(state, params.config)((jnp.int32(0),) * 5)
+
+
+@pytest.mark.parametrize("mode", ["train", "test"])
+def test_masks_do_not_depend_on_the_target(mode):
+    _, params, _ = make("bbox", mode=mode)
+    env, state = make("bbox", mode=mode)[0], make("bbox", mode=mode)[2]
+    tasks = dataclasses.replace(params.tasks, outputs=jnp.flip(params.tasks.outputs, axis=1) * 0 + 1)
+    changed, _ = env.reset(KEY, dataclasses.replace(params, tasks=tasks))
+    assert (changed.canvas.target != state.canvas.target).any()
+    for compute in (legal_operation_mask, flat_action_mask):
+        np.testing.assert_array_equal(compute(changed, params.config), compute(state, params.config))

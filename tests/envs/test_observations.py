@@ -1,0 +1,271 @@
+"""What an agent is shown: every option alone and all together, in every form, from either API."""
+
+import dataclasses
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxarc
+from jaxarc.constants import COPY, NEXT_DEMO_PAIR, PASTE, SUBMIT
+from jaxarc.envs import BboxAction, EnvParams, arc_reset, arc_step
+from jaxarc.envs.action_masks import legal_operation_mask
+from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks.procedural import procedural_tasks
+from jaxarc.testing import create_test_config
+from jaxarc.wrappers import AutoReset, EpisodeStatistics
+
+CANVAS = (3, 4)
+ENV = jaxarc.ArcEnvironment()
+TRAIN = [([[1, 2], [3, 4]], [[p, p, p]]) for p in range(3)]
+TEST = [([[5, 6, 7]], [[8], [9]]), ([[9]], [[0, 0]])]
+TASKS = TaskSet("shown", (RawTask("shown/0", TRAIN, TEST), RawTask("shown/1", TRAIN[:1], TEST)))
+EVERYTHING = {
+    "include_input": True,
+    "include_clipboard": True,
+    "include_selection": True,
+    "include_demonstrations": True,
+    "include_operations": True,
+    "include_step_count": True,
+    "include_submission_count": True,
+}
+NAMES = {"input_grid", "clipboard", "selection", "demonstrations", "operations", "step_count", "submission_count"}
+
+
+def make_config(**fields):
+    return create_test_config(6, "bbox", CANVAS, **{"invalid_action_policy": "noop", **fields})
+
+
+def make_params(**fields):
+    config = make_config(**fields)
+    buffer = TASKS.buffer(CANVAS).with_symmetries(config.augmentation.num_symmetries)
+    return EnvParams(buffer, jnp.ones(2), config)
+
+
+def plain(grid):
+    grid = np.asarray(grid)
+    padded = np.full(CANVAS, -1, np.int8)
+    padded[: grid.shape[0], : grid.shape[1]] = grid
+    return padded
+
+
+def act(operation, *corners):
+    return BboxAction(jnp.int32(operation), *[jnp.int32(corner) for corner in corners or (0, 0, 0, 0)])
+
+
+def test_working_grid_stands_alone_by_default():
+    _, seen = ENV.reset(jax.random.key(0), make_params(), 0, 1)
+    np.testing.assert_array_equal(seen, plain(TRAIN[1][0]))
+
+
+@pytest.mark.parametrize("option", sorted(EVERYTHING))
+def test_each_option_adds_its_entry(option):
+    _, seen = ENV.reset(jax.random.key(0), make_params(**{option: True}))
+    assert len(seen) == 2
+    assert set(seen) - {"working_grid"} <= NAMES
+
+
+def test_everything_is_what_the_state_says():
+    params = make_params(**EVERYTHING)
+    state, seen = ENV.reset(jax.random.key(0), params, 0, 2)
+    assert set(seen) == {"working_grid", *NAMES}
+    assert not np.asarray(seen["operations"])[PASTE]
+    for operation, corners in ((4, (0, 0, 0, 0)), (COPY, (0, 0, 0, 1))):
+        state, seen, *_ = ENV.step(state, act(operation, *corners), params)
+    np.testing.assert_array_equal(seen["working_grid"], plain([[4, 2], [3, 4]]))
+    np.testing.assert_array_equal(seen["input_grid"], plain([[1, 2], [3, 4]]))
+    np.testing.assert_array_equal(seen["clipboard"], plain([[4, 2]]))
+    np.testing.assert_array_equal(seen["selection"], plain([[4, 2]]) >= 0)
+    assert np.asarray(seen["operations"])[PASTE]
+    assert not np.asarray(seen["operations"])[NEXT_DEMO_PAIR]
+    assert (int(seen["step_count"]), int(seen["submission_count"])) == (2, 0)
+
+
+def demonstrations(seen):
+    shown = seen["demonstrations"]
+    pairs = zip(np.asarray(shown["inputs"]), np.asarray(shown["outputs"]), strict=True)
+    return [pair for pair, used in zip(pairs, np.asarray(shown["mask"]), strict=True) if used]
+
+
+@pytest.mark.parametrize("played", [0, 1, 2])
+def test_training_leaves_out_the_pair_that_is_played(played):
+    _, seen = ENV.reset(jax.random.key(0), make_params(include_demonstrations=True), 0, played)
+    others = [p for p in range(3) if p != played]
+    assert int(seen["demonstrations"]["count"]) == 2
+    for (source, target), p in zip(demonstrations(seen), others, strict=True):
+        np.testing.assert_array_equal(source, plain(TRAIN[p][0]))
+        np.testing.assert_array_equal(target, plain(TRAIN[p][1]))
+    assert (np.asarray(seen["demonstrations"]["outputs"])[played] == -1).all()
+
+
+def test_test_mode_shows_all_demonstrations_and_no_test():
+    _, seen = ENV.reset(jax.random.key(0), make_params(mode="test", **EVERYTHING), 0, 1)
+    np.testing.assert_array_equal(seen["input_grid"], plain(TEST[1][0]))
+    assert int(seen["demonstrations"]["count"]) == 3
+    for (source, target), (raw_source, raw_target) in zip(demonstrations(seen), TRAIN, strict=True):
+        np.testing.assert_array_equal(source, plain(raw_source))
+        np.testing.assert_array_equal(target, plain(raw_target))
+
+
+def test_task_with_fewer_demonstrations_leaves_slots_empty():
+    _, seen = ENV.reset(jax.random.key(0), make_params(mode="test", include_demonstrations=True), 1)
+    shown = seen["demonstrations"]
+    np.testing.assert_array_equal(shown["mask"], [True, False, False])
+    assert (np.asarray(shown["inputs"])[1:] == -1).all()
+    assert (np.asarray(shown["outputs"])[1:] == -1).all()
+
+
+def test_pair_that_is_switched_to_is_left_out_and_the_one_before_comes_back():
+    params = make_params(include_demonstrations=True, include_input=True, allow_demo_switching=True)
+    state, seen = ENV.reset(jax.random.key(0), params, 0, 0)
+    np.testing.assert_array_equal(seen["demonstrations"]["mask"], [False, True, True])
+    state, seen, *_ = ENV.step(state, act(NEXT_DEMO_PAIR), params)
+    np.testing.assert_array_equal(seen["demonstrations"]["mask"], [True, False, True])
+    assert (np.asarray(seen["demonstrations"]["outputs"])[1] == -1).all()
+    np.testing.assert_array_equal(seen["demonstrations"]["outputs"][0], plain(TRAIN[0][1]))
+
+
+@pytest.mark.parametrize("grid_format", ["planes", "one_hot", "tokens"])
+def test_forms_say_the_same(grid_format):
+    fields = {**EVERYTHING, "reveal_target": True}
+    key = jax.random.key(3)
+    _, planes = ENV.reset(key, make_params(**fields), 0, 1)
+    params = make_params(grid_format=grid_format, **fields)
+    _, seen = ENV.reset(key, params, 0, 1)
+
+    def decoded(grid):
+        if grid_format == "tokens":
+            return (np.asarray(grid) - 1).reshape(*grid.shape[:-1], *CANVAS)
+        if grid_format == "planes":
+            return np.asarray(grid)
+        assert (np.asarray(grid).sum(-1) == 1).all()
+        return np.array([*range(10), -1])[np.asarray(grid).argmax(-1)]
+
+    for name in ("working_grid", "input_grid", "clipboard", "target_grid"):
+        np.testing.assert_array_equal(decoded(seen[name]), planes[name])
+    for name in ("inputs", "outputs"):
+        np.testing.assert_array_equal(decoded(seen["demonstrations"][name]), planes["demonstrations"][name])
+    assert bool(ENV.observation_space(params).contains(seen))
+
+
+GENERATED = procedural_tasks("transpose", (4, 4), num_train=2)
+
+
+@functools.cache
+def setting(kind, grid_format):
+    fields = {"grid_format": grid_format, **EVERYTHING}
+    if kind == "generated":
+        config = create_test_config(6, "bbox", (4, 4), invalid_action_policy="noop", **fields)
+        return EnvParams(GENERATED, jnp.ones(1), config)
+    if kind == "augmented":
+        return make_params(symmetries="flips", recolor="all", shuffle_demos=True, **fields)
+    return make_params(mode="test" if kind == "test" else "train", **fields)
+
+
+@pytest.mark.parametrize("kind", ["train", "test", "augmented", "generated"])
+def test_space_holds_every_observation_of_a_batch(kind):
+    params, env = setting(kind, "planes"), AutoReset(ENV)
+    space = env.observation_space(params)
+
+    @jax.jit
+    def play(keys):
+        def step(states, key):
+            actions = jax.vmap(env.action_space(params).sample)(jax.random.split(key, 8))
+            states, seen, *_ = jax.vmap(env.step, (0, 0, None))(states, actions, params)
+            later = env.observe(states, params)  # of a batch, without vmap
+            return states, (jax.vmap(space.contains)(seen), seen, later)
+
+        states, first = jax.vmap(env.reset, (0, None))(keys, params)
+        return jax.vmap(space.contains)(first), jax.lax.scan(step, states, jax.random.split(keys[0], 10))[1]
+
+    at_first, (inside, seen, later) = play(jax.random.split(jax.random.key(5), 8))
+    assert bool(at_first.all())
+    assert bool(inside.all())
+    chex.assert_trees_all_equal(seen, later, strict=True)
+    sample = space.sample(jax.random.key(0))
+    assert bool(space.contains(sample))
+    assert not bool(space.contains({**sample, "working_grid": sample["working_grid"].astype(jnp.int32)}))
+
+
+def test_generated_task_shows_its_demonstrations():
+    params = setting("generated", "planes")
+    state, seen = ENV.reset(jax.random.key(6), params, 0, 1)
+    np.testing.assert_array_equal(seen["demonstrations"]["mask"], [True, False])
+    np.testing.assert_array_equal(seen["demonstrations"]["inputs"][0].reshape(-1), state.pairs.inputs[0])
+    np.testing.assert_array_equal(seen["input_grid"].reshape(-1), state.pairs.inputs[1])
+
+
+@pytest.mark.parametrize("mode", ["train", "test"])
+def test_guide_api_shows_the_same(mode):
+    fields = {"mode": mode, "recolor": "all", "shuffle_demos": True, **EVERYTHING}
+    params = make_params(**fields).only(0)
+    task = TASKS.on_canvas(CANVAS).get_task_by_id("shown/0")
+    key = jax.random.key(7)
+    ours, seen = ENV.reset(key, params)
+    theirs, seen_too = arc_reset(key, params.config, task)
+    chex.assert_trees_all_equal(seen, seen_too, strict=True)
+    action = act(COPY, 0, 0, 0, 0)
+    chex.assert_trees_all_equal(
+        ENV.step(ours, action, params)[1], arc_step(theirs, action, params.config)[1], strict=True
+    )
+
+
+def test_augmented_demonstrations_are_those_of_the_episode():
+    params = setting("augmented", "planes").only(0)
+    state, seen = ENV.reset(jax.random.key(8), params)
+    order = np.asarray(state.augmentation.order)
+    colors = np.append(np.asarray(state.augmentation.colors), np.int8(-1))
+    shown = [place for place in range(3) if place != int(state.pair_index)]
+    np.testing.assert_array_equal(np.flatnonzero(seen["demonstrations"]["mask"]), shown)
+    for place in shown:
+        expected = colors[plain(TRAIN[order[place]][1])]  # one row of one color, which no flip changes
+        np.testing.assert_array_equal(np.asarray(seen["demonstrations"]["outputs"])[place], expected)
+
+
+def test_unknown_form_is_refused():
+    with pytest.raises(ValueError, match="grid_format"):
+        make_config(grid_format="rgb")
+
+
+def with_other_answers(params):
+    """The same tasks with other hidden answers, of other sizes too; demonstrations stay."""
+    tasks = params.tasks
+    outputs = np.asarray(tasks.outputs).copy()
+    copies = outputs.reshape(tasks.num_symmetries, -1, outputs.shape[1])
+    for first, trains, tests in zip(*map(np.asarray, (tasks.first_pair, tasks.num_train, tasks.num_test)), strict=True):
+        hidden = slice(first + trains, first + trains + tests)
+        copies[:, hidden] = plain([[0, 5, 5, 5], [0, 5, 0, 5]]).reshape(-1)
+    return dataclasses.replace(params, tasks=dataclasses.replace(tasks, outputs=jnp.asarray(outputs)))
+
+
+@pytest.mark.parametrize("augmentation", [{}, {"symmetries": "flips", "recolor": "all", "shuffle_demos": True}])
+@pytest.mark.parametrize("grid_format", ["planes", "one_hot", "tokens"])
+def test_hidden_answer_is_in_nothing_that_is_shown_before_the_submit(grid_format, augmentation):
+    operations = tuple(range(SUBMIT))  # all but the submit
+    fields = {
+        "mode": "test",
+        "grid_format": grid_format,
+        "allowed_operations": operations,
+        **EVERYTHING,
+        **augmentation,
+    }
+    params = make_params(**fields)
+    env = EpisodeStatistics(AutoReset(ENV))
+
+    @jax.jit
+    def play(params):
+        def step(states, key):
+            actions = jax.vmap(env.action_space(params).sample)(jax.random.split(key, 8))
+            states, *received = jax.vmap(env.step, (0, 0, None))(states, actions, params)
+            return states, (received, env.info(states, params), jax.vmap(flat_mask)(states.env_state))
+
+        flat_mask = lambda state: legal_operation_mask(state, params.config)
+        states, first = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(1), 8), params)
+        return first, jax.lax.scan(step, states, jax.random.split(jax.random.key(2), 15))[1]
+
+    other = with_other_answers(params)
+    assert (np.asarray(other.tasks.outputs) != np.asarray(params.tasks.outputs)).any()
+    chex.assert_trees_all_equal(play(params), play(other), strict=True)

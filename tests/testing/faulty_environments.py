@@ -1,0 +1,331 @@
+"""A toy that keeps the contract, one that resets itself, and a subclass of them for each way to break it."""
+
+import dataclasses
+import itertools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+from jaxtyping import Array
+
+from jaxarc.constants import SUBMIT
+from jaxarc.envs import Environment
+from jaxarc.envs.batching import batch_native, shares_nothing
+from jaxarc.envs.spaces import ActionSpace, Box, Choice
+from jaxarc.wrappers.wrapper import Wrapper
+
+KEPT = []  # what a faulty environment holds back
+
+
+class ToyState(eqx.Module):
+    key: Array
+    grid: Array
+    answer: Array
+    task_index: Array
+    step_count: Array
+    terminated: Array
+    truncated: Array
+
+
+class Toy(Environment[ToyState]):
+    """Fills cells with colors: pays 1 for color 1, ends with a submit or after ``max_episode_steps``."""
+
+    def reset(self, key, params, task_index=None, pair_index=None):
+        key_task, key_state = jax.random.split(key)
+        task = jax.random.categorical(key_task, jnp.log(params.weights)).astype(jnp.int32)
+        state = self.start(key_state, task, params)
+        return state, self.observe(state, params)
+
+    def start(self, key, task, params):
+        row = params.tasks.first_pair[task]
+        grid = params.tasks.inputs[row].reshape(params.tasks.grid_shape)
+        answer = params.tasks.outputs[row + params.tasks.num_train[task]]
+        no = jnp.bool_(False)
+        return ToyState(key, grid, answer, task, jnp.int32(0), no, no)
+
+    def restart(self, state, params):
+        return self.reset(state.key, params)
+
+    def step(self, state, action, params):
+        done = state.terminated | state.truncated
+        after = self.change(state, action, params)
+        after = jax.tree.map(lambda old, new: jnp.where(done, old, new), state, after)
+        reward = jnp.where(done, 0, (action.operation == 1).astype(jnp.float32))
+        return after, self.observe(after, params), reward, after.terminated | after.truncated, self.info(after, params)
+
+    def change(self, state, action, params):
+        submits = action.operation == SUBMIT
+        color = jnp.where(submits, state.grid[action.row, action.col].astype(jnp.int32), action.operation % 10)
+        step_count = state.step_count + 1
+        limit = params.config.environment.max_episode_steps
+        return dataclasses.replace(
+            state,
+            grid=state.grid.at[action.row, action.col].set(color.astype(jnp.int8)),
+            step_count=step_count,
+            terminated=submits,
+            truncated=~submits & (step_count >= limit),
+        )
+
+    def observe(self, state, params):
+        return state.grid
+
+    def info(self, state, params):
+        return {
+            "terminated": state.terminated,
+            "truncated": state.truncated,
+            "discount": jnp.where(state.terminated, jnp.float32(0), jnp.float32(1)),
+            "task_index": state.task_index,
+        }
+
+
+class ToyAutoReset(Wrapper[ToyState]):
+    """Resets a toy in the step that ends an episode."""
+
+    def __init__(self, env):
+        self.env = env
+
+    def reset(self, key, params, task_index=None, pair_index=None):
+        return self.env.reset(key, params)
+
+    def restart(self, state, params):
+        return self.env.restart(state, params)
+
+    def step(self, state, action, params):
+        ended, last, reward, done, info = self.env.step(state, action, params)
+        after = jax.tree.map(lambda new, old: jnp.where(done, new, old), self.next_episode(ended, params), ended)
+        seen = self.env.observe(after, params)
+        return after, seen, reward, done, {**info, "final_observation": self.final(last, seen)}
+
+    def next_episode(self, ended, params):
+        return self.env.restart(ended, params)[0]
+
+    def final(self, last, seen):
+        return last
+
+    def observe(self, state, params):
+        return self.env.observe(state, params)
+
+    def info(self, state, params):
+        return {**self.env.info(state, params), "final_observation": self.env.observe(state, params)}
+
+
+# Types.
+class ReturnsAnotherStateDtype(Toy):
+    def change(self, state, action, params):
+        after = super().change(state, action, params)
+        return dataclasses.replace(after, step_count=after.step_count.astype(jnp.float32))
+
+    def step(self, state, action, params):
+        state = dataclasses.replace(state, step_count=state.step_count.astype(jnp.float32))
+        return super().step(state, action, params)
+
+
+class ReturnsWeakType(Toy):
+    def start(self, key, task, params):
+        return dataclasses.replace(super().start(key, task, params), step_count=jnp.where(task < 0, 1, 0))
+
+    def change(self, state, action, params):
+        after = super().change(state, action, params)
+        return dataclasses.replace(after, step_count=after.step_count.astype(jnp.int32))
+
+
+class ShowsAnotherShapeAtReset(Toy):
+    def reset(self, key, params, task_index=None, pair_index=None):
+        state, observation = super().reset(key, params)
+        return state, observation[None]
+
+
+class ReportsOtherKeysAtStep(Toy):
+    def step(self, state, action, params):
+        *rest, info = super().step(state, action, params)
+        return *rest, {**info, "surprise": info["discount"]}
+
+
+class ForgetsDiscount(Toy):
+    def info(self, state, params):
+        return {name: value for name, value in super().info(state, params).items() if name != "discount"}
+
+
+class PaysIntegers(Toy):
+    def step(self, state, action, params):
+        state, observation, reward, *rest = super().step(state, action, params)
+        return state, observation, reward.astype(jnp.int32), *rest
+
+
+class BranchesOnValues(Toy):
+    def change(self, state, action, params):
+        return super().change(state, action, params) if action.operation == SUBMIT else state
+
+
+class KeepsTracer(Toy):
+    def change(self, state, action, params):
+        KEPT.append(action.operation + 1)
+        return super().change(state, action, params)
+
+
+class CallsHost(Toy):
+    def change(self, state, action, params):
+        jax.debug.callback(lambda step: None, state.step_count)
+        return super().change(state, action, params)
+
+
+class RefusesBatches(Toy):
+    def change(self, state, action, params):
+        io_callback(lambda step: None, None, state.step_count, ordered=True)
+        return super().change(state, action, params)
+
+
+# Values.
+class LeavesItsSpace(Toy):
+    def observe(self, state, params):
+        return jnp.where(state.step_count == 2, state.grid + jnp.int8(20), state.grid)
+
+
+class DeclaresAnotherSpace(Toy):
+    def observation_space(self, params):
+        return Box(0, 9, params.config.grid_shape, jnp.int32)
+
+
+class DrawsActionsOutsideItsSpace(Toy):
+    def action_space(self, params):
+        class Odd(ActionSpace):
+            def contains(self, value: Any) -> Any:
+                return super().contains(value) & (value.operation != SUBMIT)
+
+        return Odd(Choice(params.config.legal_operations), "point", params.config.grid_shape)
+
+
+class DividesByZero(Toy):
+    def info(self, state, params):
+        return {**super().info(state, params), "mean": 1 / state.step_count.astype(jnp.float32)}
+
+
+class ShowsTheStateBefore(Toy):
+    def step(self, state, action, params):
+        after, _, *rest = super().step(state, action, params)
+        return after, self.observe(state, params), *rest
+
+
+class SaysDoneTooSeldom(Toy):
+    def step(self, state, action, params):
+        after, observation, reward, _, info = super().step(state, action, params)
+        return after, observation, reward, after.terminated, info
+
+
+class DiscountsTruncation(Toy):
+    def info(self, state, params):
+        info = super().info(state, params)
+        return {**info, "discount": jnp.where(state.terminated | state.truncated, jnp.float32(0), jnp.float32(1))}
+
+
+class EndsTwice(Toy):
+    def change(self, state, action, params):
+        after = super().change(state, action, params)
+        return dataclasses.replace(after, truncated=after.truncated | after.terminated)
+
+
+class GoesOnAfterTheEnd(Toy):
+    def step(self, state, action, params):
+        after = self.change(state, action, params)
+        reward = jnp.float32(1)
+        return after, self.observe(after, params), reward, after.terminated | after.truncated, self.info(after, params)
+
+
+# Calls.
+class CountingState(ToyState):
+    count: int = eqx.field(static=True, default=0)
+
+
+class CountsInStaticField(Toy):
+    """Every third restart changes the type of the state, through a counter that lives in Python."""
+
+    restarts = itertools.count()
+
+    def start(self, key, task, params):
+        return CountingState(**vars(super().start(key, task, params)))
+
+    def restart(self, state, params):
+        state, observation = super().restart(state, params)
+        return dataclasses.replace(state, count=next(self.restarts) // 3), observation
+
+
+class DrawsFromNumpy(Toy):
+    """Compiled, the draw is a constant; called from Python it is new each time."""
+
+    def change(self, state, action, params):
+        after = super().change(state, action, params)
+        noise = jnp.asarray(np.random.default_rng().integers(0, 2**31 - 1, dtype=np.int32))
+        return dataclasses.replace(after, task_index=state.task_index + noise % 100_003)
+
+
+class ChangesItsArguments(Toy):
+    def step(self, state, action, params):
+        result = super().step(state, action, params)
+        object.__setattr__(state, "grid", state.grid + jnp.int8(1))
+        return result
+
+
+class RemembersCalls(Toy):
+    """Reads a counter on the host that every call moves on."""
+
+    def change(self, state, action, params):
+        after = super().change(state, action, params)
+        count = jax.pure_callback(self.count, jax.ShapeDtypeStruct((), jnp.int32), vmap_method="sequential")
+        return dataclasses.replace(after, task_index=count)
+
+    def count(self):
+        KEPT.append(0)
+        return np.int32(len(KEPT))
+
+
+class LooksAtNeighbors(Toy):
+    def change(self, state, action, params):
+        after = super().change(state, action, params)
+        place = batch_native(lambda rows, _: jnp.cumsum(rows, axis=0, dtype=jnp.int32), shares_nothing)
+        return dataclasses.replace(after, task_index=place(after.step_count, ()))
+
+
+# Auto-reset.
+class LosesTheLastObservation(ToyAutoReset):
+    def final(self, last, seen):
+        return seen
+
+
+class FillsFinalObservationAtTheEndOnly(ToyAutoReset):
+    def step(self, state, action, params):
+        *rest, done, info = super().step(state, action, params)
+        final = info["final_observation"]
+        return *rest, done, {**info, "final_observation": jnp.where(done, final, jnp.zeros_like(final))}
+
+
+class StaysDone(ToyAutoReset):
+    def next_episode(self, ended, params):
+        return ended
+
+
+class ForgetsParams(ToyAutoReset):
+    def next_episode(self, ended, params):
+        old = dataclasses.replace(params, weights=jnp.ones_like(params.weights))
+        return self.env.restart(ended, old)[0]
+
+
+# Secrets.
+class HintsInInfo(Toy):
+    def info(self, state, params):
+        return {**super().info(state, params), "hint": state.answer[0]}
+
+
+class ShowsTheAnswer(Toy):
+    def observe(self, state, params):
+        return jnp.where(state.step_count == 0, state.answer.reshape(state.grid.shape), state.grid)
+
+
+class PaysTowardsTheAnswer(Toy):
+    def step(self, state, action, params):
+        after, observation, reward, *rest = super().step(state, action, params)
+        closer = (after.grid.reshape(-1) == state.answer).sum().astype(jnp.float32)
+        done = state.terminated | state.truncated
+        return after, observation, jnp.where(done, 0, reward + closer), *rest

@@ -1,0 +1,156 @@
+"""The check passes what keeps the contract, and finds and names each planted fault."""
+
+import functools
+import re
+
+import faulty_environments as faulty
+import jax
+import numpy as np
+import pytest
+from faulty_environments import Toy, ToyAutoReset
+
+import jaxarc
+from jaxarc.constants import CLEAR, FILL, SUBMIT
+from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks.procedural import procedural_tasks
+from jaxarc.testing import EnvironmentCheckError, check_environment, create_test_config
+from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions
+
+CANVAS = (3, 4)
+GRID = np.array([[1, 2, 3], [4, 5, 6]])
+TASKS = TaskSet(
+    "check",
+    (
+        RawTask("check/one", ((GRID, GRID[::-1]),) * 2, ((GRID, GRID[::-1]),)),
+        RawTask("check/two", ((GRID, GRID + 1),) * 2, ((GRID, GRID + 2),)),
+    ),
+)
+
+
+@functools.cache
+def make(selection_format="point", mode="train", tasks=TASKS, **fields):
+    fields = {"invalid_action_policy": "noop", "allowed_operations": (FILL + 1, CLEAR, SUBMIT), **fields}
+    return jaxarc.make(tasks, create_test_config(4, selection_format, CANVAS, mode=mode, **fields))
+
+
+OURS = {  # together every wrapper, format and mode
+    "point, train": (lambda env: AutoReset(FlatActions(env)), ("point", "train")),
+    "point, test": (lambda env: FlatActions(AutoReset(env)), ("point", "test")),
+    "bbox, train": (lambda env: EpisodeStatistics(env), ("bbox", "train")),
+    "bbox, test": (lambda env: EpisodeStatistics(AutoReset(env)), ("bbox", "test")),
+    "mask, train": (lambda env: env, ("mask", "train")),
+    "mask, test": (lambda env: AutoReset(env), ("mask", "test")),
+}
+
+
+@pytest.mark.parametrize(("dress", "rules"), OURS.values(), ids=OURS)
+def test_our_environments_pass(dress, rules):
+    env, params = make(*rules, executor="dense" if rules[1] == "train" else "compact")
+    report = check_environment(dress(env), params)
+    assert report.episodes_terminated > 0
+    assert report.episodes_truncated > 0
+    assert len(report.passed) >= 14
+    assert ("answers stay hidden" in report.passed) == (rules[1] == "test")
+    assert ("auto-reset keeps params" in report.passed) == ("auto-reset" in report.passed)
+
+
+def test_policy_that_raises_and_typed_key_are_fine():
+    env, params = make(invalid_action_policy="raise")
+    assert "no host callback" in check_environment(env, params, jax.random.key(1), num_envs=2, num_steps=3).passed
+
+
+def test_generated_tasks_pass_and_the_report_says_what_was_skipped():
+    config = make("point", "test")[1].config
+    env, params = jaxarc.make(procedural_tasks("procedural/color-map", CANVAS), config)
+    report = check_environment(env, params)
+    assert report.skipped["answers stay hidden"].startswith("a generator makes its answers itself")
+    assert set(report.skipped).isdisjoint(report.passed)
+
+
+@pytest.mark.parametrize("mode", ["train", "test"])
+@pytest.mark.parametrize("dress", [lambda env: env, ToyAutoReset], ids=["plain", "auto-reset"])
+def test_toy_that_keeps_the_contract_passes(dress, mode):
+    report = check_environment(dress(Toy()), make(mode=mode)[1])
+    assert report.episodes_terminated > 0
+    assert report.episodes_truncated > 0
+
+
+FAULTS = {  # environment -> the check that finds it, and what the sentence says
+    faulty.ReturnsAnotherStateDtype: (
+        "stable types",
+        r"step returns another state.*\.step_count is float32\[\], not int32",
+    ),
+    faulty.ReturnsWeakType: ("stable types", r"\.step_count is int32\[\], not int32\[\] \(weak type\)"),
+    faulty.ShowsAnotherShapeAtReset: (
+        "stable types",
+        r"than reset: the value is int8\[3, 4\], not int8\[1, 3, 4\]",
+    ),
+    faulty.ReportsOtherKeysAtStep: ("report types", r"info returns another report than step.*surprise"),
+    faulty.ForgetsDiscount: ("report types", "info of step has no 'discount'; add it, a float32 scalar"),
+    faulty.PaysIntegers: ("report types", r"a reward of int32\[\]; make it a float32 scalar"),
+    faulty.BranchesOnValues: ("traceable", "TracerBoolConversionError.*use jax.numpy and jax.lax"),
+    faulty.KeepsTracer: ("no leaked tracers", "a value of a traced call outlives it"),
+    faulty.CallsHost: ("no host callback", r"step calls back to the host \(debug_callback\)"),
+    faulty.RefusesBatches: ("playable", "jit, vmap and scan refuse a loop of steps: ValueError"),
+    faulty.LeavesItsSpace: (
+        "spaces",
+        "the observation of step lies outside observation_space at step 1",
+    ),
+    faulty.DeclaresAnotherSpace: ("spaces", "the observation of reset lies outside observation_space in environment 0"),
+    faulty.DrawsActionsOutsideItsSpace: ("spaces", "action_space does not contain an action that it drew"),
+    faulty.DividesByZero: ("finite numbers", r"info of the first state holds NaN or an infinity in \['mean'\]"),
+    faulty.ShowsTheStateBefore: ("views", "observe\\(state\\) shows something else than the step"),
+    faulty.SaysDoneTooSeldom: ("endings", r"done is not terminated \| truncated at step 3 of environment"),
+    faulty.DiscountsTruncation: ("endings", "a truncated episode keeps the discount 1"),
+    faulty.EndsTwice: ("endings", "both terminated and was truncated"),
+    faulty.GoesOnAfterTheEnd: ("inert when done", "a step in a state that is done pays a reward"),
+    faulty.CountsInStaticField: ("no retrace", r"step is traced \d times in a loop of 3"),
+    faulty.DrawsFromNumpy: ("same alone and in a batch", r"step 0 called by itself gives another result.*task_index"),
+    faulty.ChangesItsArguments: ("pure", "step changes its arguments"),
+    faulty.RemembersCalls: ("deterministic", "the same keys give other results the second time"),
+    faulty.LooksAtNeighbors: ("independent of neighbors", "change with its place in the batch"),
+    faulty.LosesTheLastObservation: ("auto-reset", "not the last observation of the episode that ended"),
+    faulty.FillsFinalObservationAtTheEndOnly: ("auto-reset", "not the observation in a step that ends nothing"),
+    faulty.StaysDone: ("auto-reset", "the state after an episode's end is done itself"),
+    faulty.ForgetsParams: ("auto-reset keeps params", "params play task 1 only, but an auto-reset drew task 0"),
+    faulty.HintsInInfo: (
+        "answers stay hidden",
+        r"info of step before a submit depends on the hidden .*'hint'",
+    ),
+    faulty.ShowsTheAnswer: ("answers stay hidden", "the first observation depends on the hidden answer"),
+    faulty.PaysTowardsTheAnswer: (
+        "answers stay hidden",
+        "the reward of step before a submit depends on",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "check", "said"),
+    [(fault, *found) for fault, found in FAULTS.items()],
+    ids=lambda x: x.__name__ if isinstance(x, type) else "",
+)
+def test_planted_fault_is_found_and_named(fault, check, said):
+    env = fault(Toy()) if issubclass(fault, ToyAutoReset) else fault()
+    _, params = make(mode="test" if check == "answers stay hidden" else "train")
+    with pytest.raises(EnvironmentCheckError) as caught:
+        check_environment(env, params)
+    assert check in [name for name, _ in caught.value.failures]
+    sentences = [sentence for name, sentence in caught.value.failures if name == check]
+    assert any(re.search(said, sentence) for sentence in sentences), sentences
+    assert all(";" in sentence for sentence in sentences), "a sentence says what and how to mend it"
+
+
+def test_all_faults_are_listed_at_once():
+    class TwoFaults(faulty.EndsTwice, faulty.DividesByZero):
+        pass
+
+    with pytest.raises(EnvironmentCheckError, match=r"breaks its contract; faults found: [2-9]") as caught:
+        check_environment(TwoFaults(), make()[1])
+    assert {"endings", "finite numbers"} <= {name for name, _ in caught.value.failures}
+
+
+def test_too_small_a_check_is_refused():
+    env, params = make()
+    with pytest.raises(ValueError, match="2 environments and 2 steps or more, got 1 and None"):
+        check_environment(env, params, num_envs=1)
