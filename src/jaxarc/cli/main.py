@@ -9,10 +9,11 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.markup import escape
 
-from jaxarc.cli import benchmark, rollout, train
+from jaxarc.cli import benchmark, evaluate, rollout, train
 from jaxarc.cli.profile import app as profile_app
 from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.config import ConfigValidationError
+from jaxarc.evaluation import AgentMismatchError, RecordingError
 from jaxarc.parallel import NotEnoughMemoryError
 from jaxarc.tasks import SubsetError, TaskFormatError, UnknownDatasetError, UnknownTaskError
 from jaxarc.tasks.procedural import UnknownRuleError
@@ -27,6 +28,8 @@ DATA_ERRORS = (
     CheckpointError,
     TrainingDivergedError,
     NotEnoughMemoryError,
+    AgentMismatchError,
+    RecordingError,
     OSError,
 )
 CONFIG_ERRORS = (ConfigValidationError, HydraException, OmegaConfBaseException)
@@ -40,6 +43,7 @@ app = typer.Typer(
 )
 app.command("train", help=train.HELP, epilog=train.EPILOG)(train.train)
 app.command("rollout")(rollout.rollout)
+app.command("evaluate")(evaluate.evaluate)
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(benchmark.app, name="benchmark")
 app.add_typer(profile_app, name="profile")

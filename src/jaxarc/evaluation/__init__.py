@@ -1,6 +1,41 @@
-"""How well an agent plays, measured on every pair rather than on samples."""
+"""How well an agent plays: by the rules of ARC on answers it never sees, and on every pair while it trains."""
 
+from jaxarc.config.evaluation import EvaluationConfig
+from jaxarc.evaluation.agent import Agent, AgentMismatchError, Place
+from jaxarc.evaluation.evaluate import Evaluation, evaluate
+from jaxarc.evaluation.players import EditAgent, SubmitPolicy
+from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
+from jaxarc.evaluation.score import Score, score_submission
 from jaxarc.evaluation.single_pairs import one_task_per_pair
 from jaxarc.evaluation.solve_rate import Actor, play_every_task
+from jaxarc.evaluation.submission import Submission, SubmissionError, read_submission, write_submission
+from jaxarc.evaluation.task_rows import TaskRow, best_first, write_task_rows
+from jaxarc.evaluation.votes import elect
 
-__all__ = ["Actor", "one_task_per_pair", "play_every_task"]
+__all__ = [
+    "Actor",
+    "Agent",
+    "AgentMismatchError",
+    "EditAgent",
+    "Evaluation",
+    "EvaluationConfig",
+    "Place",
+    "RecordedAgent",
+    "RecordingError",
+    "Score",
+    "Submission",
+    "SubmissionError",
+    "SubmitPolicy",
+    "TaskRow",
+    "best_first",
+    "elect",
+    "evaluate",
+    "one_task_per_pair",
+    "play_every_task",
+    "read_action_counts",
+    "read_recordings",
+    "read_submission",
+    "score_submission",
+    "write_submission",
+    "write_task_rows",
+]

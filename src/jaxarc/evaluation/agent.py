@@ -1,0 +1,115 @@
+"""What plays in an evaluation: any policy, or an agent that remembers."""
+
+import abc
+from typing import Final, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int32, PyTree
+
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.structured_actions import ACTION_CLASSES, StructuredAction
+from jaxarc.parallel import Policy
+from jaxarc.types import Observation, PRNGKey
+
+Memory = PyTree[Array]
+
+_NOT_UNDERSTOOD: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # on a strange observation
+
+
+class AgentMismatchError(ValueError):
+    """An agent needs other observations than it gets, or takes other actions than it may."""
+
+
+class Place(NamedTuple):
+    """Which episode of an evaluation this is."""
+
+    task_index: Int32[Array, "*B"]  # place in the task set
+    pair_index: Int32[Array, "*B"]  # which test input of the task
+    attempt_index: Int32[Array, "*B"]  # which episode of this test input, from 0 on
+
+
+class Agent(eqx.Module):
+    """Acts in one episode and remembers what it likes; evaluations ``vmap`` it.
+
+    What needs no memory is simply a :class:`jaxarc.parallel.Policy`, a function ``(key, observation) -> action``.
+    """
+
+    @abc.abstractmethod
+    def start(self, key: PRNGKey, place: Place) -> Memory:
+        """Return the memory that an episode starts with: any pytree of arrays."""
+
+    @abc.abstractmethod
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        """Return the next action, and the memory with its shapes and dtypes unchanged."""
+
+
+class Memoryless(Agent):
+    """A policy as an agent."""
+
+    policy: Policy
+
+    def start(self, key: PRNGKey, place: Place) -> Memory:
+        return ()
+
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        return self.policy(key, observation), memory
+
+
+def as_agent(agent: Agent | Policy) -> Agent:
+    """Return an agent as it is, and a policy as an agent without memory."""
+    return agent if isinstance(agent, Agent) else Memoryless(agent)
+
+
+def require_agent_fits(agent: Agent, params: EnvParams) -> None:
+    """Refuse an agent that does not understand what it is shown, or whose actions the environment does not take.
+
+    Only shapes are computed.
+
+    Raises:
+        AgentMismatchError: says what is shown and what is expected.
+    """
+    selection_format = params.config.action.selection_format
+    wanted = ACTION_CLASSES[selection_format]
+    key = jax.random.key(0)
+    shown = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params, 0, 0)[1])
+    try:
+        action, memory, after = eqx.filter_eval_shape(_first_step, agent, key, shown)
+    except _NOT_UNDERSTOOD as error:
+        raise AgentMismatchError(
+            f"the agent cannot act on what this environment shows, {_describe(shown)} "
+            f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); "
+            "evaluate it with the observations that it was made for"
+        ) from error
+    if not isinstance(action, wanted):
+        raise AgentMismatchError(
+            f"the agent takes actions of type {type(action).__name__}, but action.selection_format is "
+            f"{selection_format!r}, which takes {wanted.__name__}; change the agent or the config"
+        )
+    if not _alike(memory, after):
+        raise AgentMismatchError(
+            f"the agent's memory changes from {_describe(memory)} to {_describe(after)} in its first step; keep "
+            "structure, shapes and dtypes as start made them"
+        )
+
+
+def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[StructuredAction, Memory, Memory]:
+    here = jnp.int32(0)
+    memory = agent.start(key, Place(here, here, here))
+    action, after = agent.act(key, observation, memory)
+    return action, *(jax.tree.map(jnp.asarray, tree) for tree in (memory, after))
+
+
+def _alike(left: PyTree, right: PyTree) -> bool:
+    """Whether structure, shapes and dtypes are the same."""
+    kinds = [[(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)] for tree in (left, right)]
+    return jax.tree.structure(left) == jax.tree.structure(right) and kinds[0] == kinds[1]
+
+
+def _describe(shown: PyTree) -> str:
+    if isinstance(shown, dict):
+        return ", ".join(f"{name} {_describe(part)}" for name, part in shown.items())
+    leaves = [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(shown)]
+    return ", ".join(leaves) or "nothing"

@@ -1,0 +1,144 @@
+"""An agent over a task set by the rules of ARC: k attempts at each test input, whose answer it never sees."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+import jax
+import numpy as np
+
+from jaxarc.config import AugmentationConfig, JaxArcConfig
+from jaxarc.config.evaluation import EvaluationConfig
+from jaxarc.constants import PADDING
+from jaxarc.envs.params import EnvParams
+from jaxarc.evaluation.agent import Agent, Place, as_agent, require_agent_fits
+from jaxarc.evaluation.episodes import Episodes, play_episodes
+from jaxarc.evaluation.score import Score, is_right, score_submission
+from jaxarc.evaluation.submission import Submission
+from jaxarc.evaluation.task_rows import ActionCounts, Played, TaskRow, make_row
+from jaxarc.evaluation.votes import elect
+from jaxarc.parallel import Policy
+from jaxarc.tasks import RawTask, TaskSet, uniform_weights
+
+_ONE_INPUT: Final = {  # whatever the config says: one pair, from its input, one submit, no word on its worth
+    "start_grid": "input",
+    "max_submissions": 1,
+    "score_on_submit": False,
+    "allow_demo_switching": False,
+    "allow_test_switching": False,
+}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an agent handed in, and how it fared."""
+
+    submission: Submission
+    score: Score
+    rows: tuple[TaskRow, ...]  # in the order of the task set
+
+    @property
+    def efficiency(self) -> float | None:
+        """Mean over the tasks that have one; None where none has."""
+        known = [row.efficiency for row in self.rows if row.efficiency is not None]
+        return fmean(known) if known else None
+
+
+def evaluate(
+    agent: Agent | Policy,
+    tasks: TaskSet,
+    rules: JaxArcConfig,
+    config: EvaluationConfig | None = None,
+    *,
+    answers_visible: bool = False,
+    action_counts: ActionCounts | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Evaluation:
+    """Let an agent hand in grids for every test input of a task set, and score them.
+
+    An attempt is an episode in test mode on one test pair, from its input: the grid that the agent submits, or the
+    working grid when time runs out. With ``config.votes`` each episode plays the task augmented, its grid is turned
+    back, and the most frequent grids become the attempts. Scoring compares grids on the host, outside the agent.
+
+    Args:
+        agent: a policy ``(key, observation) -> action`` of one environment, or an :class:`Agent` with a memory.
+        tasks: what is played; every task must fit the canvas of ``rules``.
+        rules: canvas, actions, observations, length of an episode. What concerns pairs, starts, submits and
+            augmentation is fixed as said above.
+        config: attempts, votes, seed, batch size.
+        answers_visible: show the answers, as ``rules.observation`` says; such a score says how well the agent edits a
+            grid into a given one, and is none by the rules of ARC. Demonstrations, if shown, are then the other tests.
+        action_counts: what an expert needed, for the efficiency.
+        on_progress: called with episodes done and episodes in all.
+
+    Raises:
+        AgentMismatchError: the agent needs other observations or takes other actions.
+        ConfigValidationError: the rules would show the answer.
+        ValueError: a task does not fit the canvas.
+    """
+    config = config or EvaluationConfig()
+    agent = as_agent(agent)
+    params = _params(tasks, rules, config, answers_visible)
+    require_agent_fits(agent, params)
+    places = _places(tasks, _episodes_per_input(config))
+    key = jax.random.key(config.seed)
+    episodes = play_episodes(agent, params, places, key, config.batch_size, on_progress)
+    return _judge(tasks, episodes, config, action_counts or {})
+
+
+def _params(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool) -> EnvParams:
+    augmentation = config.augmentation if config.votes else AugmentationConfig()
+    mode = "train" if answers_visible else "test"
+    rules = rules.with_fields(**_ONE_INPUT, mode=mode, augmentation=augmentation)
+    if answers_visible:  # where answers may be seen, the tests are what demonstrations are
+        tests = tuple(RawTask.of_checked_pairs(task.task_id, task.test, task.test) for task in tasks)
+        tasks = TaskSet(tasks.name, tests)
+    buffer = tasks.buffer(rules.grid_shape).with_symmetries(augmentation.num_symmetries)
+    return EnvParams(buffer, uniform_weights(len(tasks)), rules)
+
+
+def _places(tasks: TaskSet, per_input: int) -> Place:
+    """Every attempt at every test input of every task, in this order."""
+    places = [
+        (task_index, pair_index, attempt)
+        for task_index, task in enumerate(tasks)
+        for pair_index in range(len(task.test))
+        for attempt in range(per_input)
+    ]
+    return Place(*np.array(places, np.int32).T)
+
+
+def _judge(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts: ActionCounts) -> Evaluation:
+    submission: dict[str, list[list[np.ndarray]]] = {}
+    rows: dict[str, list[list[Played]]] = {}
+    first, per_input = 0, _episodes_per_input(config)
+    for task in tasks:
+        submission[task.task_id], rows[task.task_id] = [], []
+        for _, answer in task.test:
+            here = range(first, first + per_input)
+            grids = [_active_area(np.asarray(episodes.grids[i])) for i in here]
+            submission[task.task_id].append(elect(grids, config.attempts) if config.votes else grids)
+            rows[task.task_id].append([_played(episodes, i, is_right(grids[i - first], answer)) for i in here])
+            first += per_input
+    score = score_submission(submission, tasks)
+    table = tuple(make_row(task_id, score.solved[task_id], played, counts) for task_id, played in rows.items())
+    return Evaluation(submission, score, table)
+
+
+def _active_area(padded: np.ndarray) -> np.ndarray:
+    active = padded > PADDING
+    return padded[: active[:, 0].sum(), : active[0].sum()]
+
+
+def _played(episodes: Episodes, place: int, right: bool) -> Played:
+    return Played(
+        is_right=right,
+        submitted=bool(episodes.submitted[place]),
+        steps=int(episodes.steps[place]),
+        best_similarity=float(episodes.best_similarity[place]),
+    )
+
+
+def _episodes_per_input(config: EvaluationConfig) -> int:
+    return config.votes or config.attempts

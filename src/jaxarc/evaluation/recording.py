@@ -1,0 +1,188 @@
+"""Recorded actions as an agent: files with one line of JSON for each test input.
+
+``{"task_id": "007bbfb7", "pair_index": 0, "actions": [[33, 0, 0, 8, 8], ..., [34, 0, 0, 0, 0]]}``: an action is its
+operation and then row and column of a point, ``r1, c1, r2, c2`` of a box, or row and column of every cell of a mask.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int32
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.evaluation.agent import Agent, Memory, Place
+from jaxarc.evaluation.players import submission
+from jaxarc.tasks import TaskSet
+from jaxarc.tasks.registry import UnknownTaskError
+from jaxarc.types import Observation, PRNGKey
+
+Recordings: TypeAlias = Mapping[tuple[str, int], Sequence[Sequence[int]]]
+"""By task id and index of the test input: its actions, each a list of numbers."""
+
+_TAKES: Final = {
+    "point": "operation, row, column",
+    "bbox": "operation, r1, c1, r2, c2",
+    "mask": "operation, then row and column of each cell",
+}
+
+
+class RecordingError(ValueError):
+    """A recording cannot be read, or does not fit the tasks or the actions of an environment."""
+
+
+class RecordedAgent(Agent):
+    """Plays what was recorded for a test input, and submits where the recording ends or there is none."""
+
+    actions: StructuredAction  # of all recordings, one after the other
+    first: Int32[Array, "T P"]  # where the recording of a test input starts
+    after: Int32[Array, "T P"]  # where it has ended
+    end: StructuredAction  # the submit that follows
+
+    @classmethod
+    def create(cls, recordings: Recordings, tasks: TaskSet, config: JaxArcConfig) -> "RecordedAgent":
+        """Make an agent that plays these recordings.
+
+        Args:
+            recordings: for some or all test inputs.
+            tasks: what will be played.
+            config: the rules that it will be played by.
+
+        Raises:
+            RecordingError: a task or test input is unknown, there is no action, or an action is not one of the config.
+        """
+        places, numbers = {}, []
+        for (task_id, pair_index), actions in recordings.items():
+            place = _place(task_id, pair_index, tasks)
+            places[place] = (len(numbers), len(numbers) + len(actions))
+            where = f"recording of task {task_id!r}, test input {pair_index}"
+            numbers += [_checked(action, f"{where}, action {i}", config) for i, action in enumerate(actions)]
+        if not numbers:
+            raise RecordingError("the recordings hold no action; record at least the submit of one test input")
+        span = np.zeros((2, len(tasks), max(len(task.test) for task in tasks)), np.int32)
+        for (task_index, pair_index), bounds in places.items():
+            span[:, task_index, pair_index] = bounds
+        kind, shape = config.action.selection_format, config.grid_shape
+        return cls(_stack(numbers, kind, shape), jnp.asarray(span[0]), jnp.asarray(span[1]), submission(kind, shape))
+
+    def start(self, key: PRNGKey, place: Place) -> Memory:
+        """Remember where the next action stands, and where the recording has ended."""
+        here = place.task_index, place.pair_index
+        return self.first[here], self.after[here]
+
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        at, after = memory
+        recorded = jax.tree.map(lambda x: x[jnp.minimum(at, x.shape[0] - 1)], self.actions)
+        action = jax.tree.map(lambda x, last: jnp.where(at < after, x, last), recorded, self.end)
+        return action, (at + 1, after)
+
+
+def read_recordings(path: str | Path) -> dict[tuple[str, int], list[list[int]]]:
+    """Read recorded actions.
+
+    Raises:
+        RecordingError: a line is not as this module says, or a test input comes twice; the message names the line.
+        OSError: the file cannot be read.
+    """
+    return {place: _actions(value, where) for place, value, where in _lines(path)}
+
+
+def read_action_counts(path: str | Path) -> dict[tuple[str, int], int]:
+    """Read how many actions an expert took: lines as for :func:`read_recordings`, or with a number as ``actions``.
+
+    Raises:
+        RecordingError: a line is not such, or a test input comes twice; the message names the line.
+        OSError: the file cannot be read.
+    """
+    counts = {}
+    for place, value, where in _lines(path):
+        counts[place] = value if isinstance(value, int) else len(_actions(value, where))
+        if counts[place] < 1:
+            raise RecordingError(f"{where}: 'actions' says {value!r}; an expert takes at least one action, the submit")
+    return counts
+
+
+def _lines(path: str | Path) -> list[tuple[tuple[str, int], Any, str]]:
+    """Test input, actions and place of every line."""
+    found: dict[tuple[str, int], tuple[Any, str]] = {}
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise RecordingError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}, line {number}"
+        place, value = _line(line, where)
+        if place in found:
+            raise RecordingError(f"{where}: task {place[0]!r}, test input {place[1]} comes twice; keep one")
+        found[place] = value, where
+    return [(place, value, where) for place, (value, where) in found.items()]
+
+
+def _line(line: str, where: str) -> tuple[tuple[str, int], Any]:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RecordingError(f"{where}: not JSON ({error}); write one object a line") from error
+    if not isinstance(data, dict) or not {"task_id", "pair_index", "actions"} <= set(data):
+        raise RecordingError(
+            f'{where}: an object with task_id, pair_index and actions is expected; write {{"task_id": "007bbfb7", '
+            '"pair_index": 0, "actions": [[34, 0, 0, 0, 0]]}'
+        )
+    task_id, pair_index = data["task_id"], data["pair_index"]
+    if not isinstance(task_id, str) or type(pair_index) is not int:
+        raise RecordingError(f"{where}: task_id is a text and pair_index a whole number; correct them")
+    return (task_id, pair_index), data["actions"]
+
+
+def _actions(value: Any, where: str) -> list[list[int]]:
+    listed = isinstance(value, list) and all(isinstance(action, list) and action for action in value)
+    if not listed or any(type(number) is not int for action in value for number in action):
+        raise RecordingError(f"{where}: actions are lists of whole numbers, such as [[34, 0, 0, 0, 0]]; correct them")
+    return value
+
+
+def _place(task_id: str, pair_index: int, tasks: TaskSet) -> tuple[int, int]:
+    try:
+        task_index = tasks.index_of(task_id)
+    except UnknownTaskError as error:
+        raise RecordingError(f"the recordings are not of these tasks: {error}") from error
+    count = len(tasks.tasks[task_index].test)
+    if not 0 <= pair_index < count:
+        raise RecordingError(
+            f"task {task_id!r} has test inputs 0..{count - 1}, got pair_index {pair_index}; correct it"
+        )
+    return task_index, pair_index
+
+
+def _checked(action: Sequence[int], where: str, config: JaxArcConfig) -> Sequence[int]:
+    kind, (height, width) = config.action.selection_format, config.grid_shape
+    fits = len(action) % 2 == 1 if kind == "mask" else len(action) == 1 + {"point": 2, "bbox": 4}[kind]
+    if not fits:
+        raise RecordingError(
+            f"{where}: {len(action)} numbers, but action.selection_format={kind!r} takes {_TAKES[kind]}; play it in "
+            "the format it was recorded in"
+        )
+    if action[0] not in config.legal_operations:
+        raise RecordingError(f"{where}: operation {action[0]} is not among those allowed, {config.legal_operations}")
+    for name, places, side in (("row", action[1::2], height), ("column", action[2::2], width)):
+        wrong = [place for place in places if not 0 <= place < side]
+        if wrong:
+            raise RecordingError(
+                f"{where}: {name} {wrong[0]} is not on the canvas of {height}x{width}; play it on a larger one"
+            )
+    return action
+
+
+def _stack(numbers: Sequence[Sequence[int]], kind: str, grid_shape: tuple[int, int]) -> StructuredAction:
+    if kind == "mask":
+        cells = np.zeros((len(numbers), *grid_shape), np.bool_)
+        for mask, action in zip(cells, numbers, strict=True):
+            mask[list(action[1::2]), list(action[2::2])] = True
+        return MaskAction(jnp.array([action[0] for action in numbers], jnp.int32), jnp.asarray(cells))
+    columns = jnp.array(numbers, jnp.int32).T
+    return PointAction(*columns) if kind == "point" else BboxAction(*columns)

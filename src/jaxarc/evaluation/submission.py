@@ -1,0 +1,113 @@
+"""Submission files of the ARC Prize: the grids handed in for every test input of a task set.
+
+``{task_id: [{"attempt_1": grid, "attempt_2": grid}, ...], ...}``, one object per test input, in their order.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from jaxarc.io.atomic import write_whole
+from jaxarc.tasks.readers.json_text import MAX_FILE_BYTES, read_json_text
+from jaxarc.tasks.validation import TaskFormatError, check_grid
+
+Submission: TypeAlias = Mapping[str, Sequence[Sequence[np.ndarray]]]
+"""By task id: for each test input, in their order, the attempts ``int8[h, w]``."""
+
+_ATTEMPT: Final = "attempt_"
+
+
+class SubmissionError(TaskFormatError):
+    """A submission breaks a rule of the format, or belongs to another task set."""
+
+
+def write_submission(path: str | Path, submission: Submission) -> Path:
+    """Write a submission as one file of JSON, whole; numbering attempts from 1.
+
+    Returns:
+        The path.
+    """
+    tasks = [f"{json.dumps(task_id)}: {json.dumps(_as_json(inputs))}" for task_id, inputs in submission.items()]
+    return write_whole(path, ("{" + ",\n".join(tasks) + "}\n").encode())
+
+
+def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[list[np.ndarray]]]:
+    """Read a submission and check everything that can be checked without its task set.
+
+    Args:
+        path: the file.
+        num_attempts: attempts for each test input, no more and no fewer; the ARC Prize takes 2.
+
+    Raises:
+        SubmissionError: the file is missing, too large, not UTF-8, not JSON, has a key twice, or is no submission; the
+            message names file, task, test input and attempt.
+        OSError: the file cannot be read.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise SubmissionError(f"{file}: there is no such file; name a submission file")
+    if file.stat().st_size > MAX_FILE_BYTES:
+        raise SubmissionError(
+            f"{file}: {file.stat().st_size:,} bytes, the limit is {MAX_FILE_BYTES:,}; a submission for 400 tasks takes "
+            "2 MB or less, so leave out everything but the attempts"
+        )
+    try:
+        data = read_json_text(file)
+    except TaskFormatError as error:
+        raise SubmissionError(str(error)) from error
+    if not isinstance(data, dict):
+        raise SubmissionError(f"{file}: a submission is an object from task id to attempts, got {_kind(data)}")
+    return {task_id: _read_task(inputs, f"{file}: task {task_id!r}", num_attempts) for task_id, inputs in data.items()}
+
+
+def _as_json(inputs: Sequence[Sequence[np.ndarray]]) -> list[dict[str, list[list[int]]]]:
+    return [
+        {f"{_ATTEMPT}{number}": grid.tolist() for number, grid in enumerate(attempts, start=1)} for attempts in inputs
+    ]
+
+
+def _read_task(inputs: Any, where: str, num_attempts: int) -> list[list[np.ndarray]]:
+    if not isinstance(inputs, list):
+        raise SubmissionError(
+            f"{where}: a list with one object per test input is expected, got {_kind(inputs)}; "
+            'write [{"attempt_1": grid, "attempt_2": grid}]'
+        )
+    return [_read_attempts(entry, f"{where}, test input {i}", num_attempts) for i, entry in enumerate(inputs)]
+
+
+def _read_attempts(entry: Any, where: str, num_attempts: int) -> list[np.ndarray]:
+    if not isinstance(entry, dict):
+        raise SubmissionError(
+            f'{where}: an object is expected, got {_kind(entry)}; write {{"attempt_1": grid, "attempt_2": grid}}'
+        )
+    wanted = [f"{_ATTEMPT}{number}" for number in range(1, num_attempts + 1)]
+    for name in wanted:
+        if name not in entry:
+            raise SubmissionError(
+                f"{where}: {name!r} is missing; {num_attempts} attempt(s) are counted, so give each, twice the same "
+                "grid if need be"
+            )
+    if extra := sorted(set(entry) - set(wanted)):
+        raise SubmissionError(
+            f"{where}: {extra[0][:40]!r} is one too many; {num_attempts} attempt(s) are counted, {', '.join(wanted)}: "
+            "take it out, or count more attempts"
+        )
+    return [_read_grid(entry[name], f"{where}, {name}") for name in wanted]
+
+
+def _read_grid(grid: Any, where: str) -> np.ndarray:
+    if not isinstance(grid, list):
+        raise SubmissionError(f"{where}: a grid is a list of rows, got {_kind(grid)}; write [[0, 1], [2, 3]]")
+    try:
+        return check_grid(grid, where)
+    except TaskFormatError as error:
+        raise SubmissionError(str(error)) from error
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    return f"a {type(value).__name__} of {len(value)}" if isinstance(value, list | dict | str) else repr(value)[:40]

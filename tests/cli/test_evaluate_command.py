@@ -1,0 +1,228 @@
+"""``jaxarc evaluate`` as a user runs it: agents, recorded actions, trained agents, submission files."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from jaxarc import constants as c
+from jaxarc.cli.evaluation_agents import RulesWished, find_player
+from jaxarc.cli.main import main
+from jaxarc.cli.settings import experiment_of
+from jaxarc.evaluation import AgentMismatchError
+from jaxarc.tasks import load_tasks
+from jaxarc.training import load_pairs, save_checkpoint
+from jaxarc.training.loop import make_params, start_training
+
+ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
+INPUTS = {"flip": [[[2, 1]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7]]]}
+SMALL = ["--canvas", "3", "--max-steps", "4"]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    """Three tasks with four test inputs; two of them are their own answer."""
+    folder = tmp_path_factory.mktemp("dataset")
+    for task_id, answers in ANSWERS.items():
+        tests = [{"input": i, "output": o} for i, o in zip(INPUTS[task_id], answers, strict=True)]
+        task = {"train": [{"input": [[1]], "output": [[2]]}], "test": tests}
+        (folder / f"{task_id}.json").write_text(json.dumps(task))
+    return str(folder)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as exit_info:
+            main(["evaluate", *map(str, arguments)])
+        output = capsys.readouterr()
+        return exit_info.value.code, output.out, output.err
+
+    return call
+
+
+def read(file):
+    return json.loads(file.read_text())
+
+
+def rows(folder):
+    return {row["task_id"]: row for row in map(json.loads, (folder / "tasks.jsonl").read_text().splitlines())}
+
+
+def test_submitting_at_once_leaves_the_files_and_prints_what_is_solved(run, dataset, tmp_path):
+    code, out, err = run(dataset, "--agent", "submit", "--out", tmp_path, *SMALL)
+    assert (code, err) == (0, "")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "submission.json",
+        "tasks.jsonl",
+        "solve_map.png",
+        "summary.json",
+    }
+    assert "50.0 %" in out
+    assert "33.3 %" in out
+    summary = read(tmp_path / "summary.json")
+    assert summary["score"] == {
+        "output_score": 0.5,
+        "task_score": 1 / 3,
+        "mean_task_share": 0.5,
+        "solved_outputs": 2,
+        "num_outputs": 4,
+        "solved_tasks": 1,
+        "num_tasks": 3,
+    }
+    assert (summary["agent"], summary["evaluation"]["attempts"]) == ("submit", 2)
+    assert summary["rules"]["environment"]["max_episode_steps"] == 4
+    assert read(tmp_path / "submission.json") == {
+        task_id: [{"attempt_1": grid, "attempt_2": grid} for grid in grids] for task_id, grids in INPUTS.items()
+    }
+    assert rows(tmp_path)["same"]["solved_outputs"] == 1
+    assert (tmp_path / "solve_map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_submission_file_is_scored(run, dataset, tmp_path):
+    submission = {t: [{"attempt_1": [[0]], "attempt_2": grid} for grid in grids] for t, grids in ANSWERS.items()}
+    submission["grow"][0]["attempt_2"] = [[7, 7]]
+    (tmp_path / "submission.json").write_text(json.dumps(submission))
+    code, out, _ = run(dataset, "--score", tmp_path / "submission.json", "--out", tmp_path)
+    assert code == 0
+    assert "75.0 %" in out
+    summary = read(tmp_path / "summary.json")
+    assert summary["score"]["solved_tasks"] == 2
+    assert summary["solved"] == {"flip": [True, True], "grow": [False], "same": [True]}
+
+
+def test_what_a_random_agent_hands_in_depends_on_the_seed_alone(run, dataset, tmp_path):
+    def submission(name, *arguments):
+        code, _, err = run(dataset, "--agent", "random", "--out", tmp_path / name, *SMALL, *arguments)
+        assert (code, err) == (0, "")
+        return (tmp_path / name / "submission.json").read_bytes()
+
+    first = submission("first", "--seed", "1")
+    assert submission("again", "--seed", "1") == first
+    assert submission("other", "--seed", "2") != first
+    assert len(read(tmp_path / "first" / "submission.json")["flip"][0]) == 2
+
+
+def test_votes_and_attempts_are_options(run, dataset, tmp_path):
+    code, _, err = run(dataset, "--agent", "submit", "--votes", "3", "--attempts", "1", "--out", tmp_path, *SMALL)
+    assert (code, err) == (0, "")
+    assert rows(tmp_path)["flip"]["attempts"] == 6
+    assert read(tmp_path / "submission.json")["flip"][0] == {"attempt_1": [[2, 1]]}
+
+
+@pytest.fixture(scope="module")
+def actions(tmp_path_factory):
+    """A file that paints every answer."""
+    file = tmp_path_factory.mktemp("recorded") / "actions.jsonl"
+    lines = []
+    for task_id, answers in ANSWERS.items():
+        for pair_index, answer in enumerate(answers):
+            cells = [[color, row, column] for (row, column), color in np.ndenumerate(np.array(answer))]
+            painted = [[int(color), row, column, row, column] for color, row, column in cells]
+            resize = [c.RESIZE, 0, 0, len(answer) - 1, len(answer[0]) - 1]
+            steps = [resize, *painted, [c.SUBMIT, 0, 0, 0, 0]]
+            lines.append(json.dumps({"task_id": task_id, "pair_index": pair_index, "actions": steps}))
+    file.write_text("\n".join(lines))
+    return file
+
+
+def test_recorded_right_actions_score_100_percent_as_efficiently_as_themselves(run, dataset, actions, tmp_path):
+    code, out, err = run(dataset, "--agent", actions, "--expert", actions, "--canvas", 3, "--out", tmp_path)
+    assert (code, err) == (0, "")
+    summary = read(tmp_path / "summary.json")
+    assert (summary["score"]["output_score"], summary["score"]["task_score"], summary["efficiency"]) == (1.0, 1.0, 1.0)
+    assert summary["rules"]["environment"]["max_episode_steps"] == 7  # the longest recording and one more
+    assert "100.0 %" in out
+    assert rows(tmp_path)["flip"]["first_solving_step"] == 4
+
+
+def test_recorded_actions_do_not_vote(run, dataset, actions):
+    code, _, err = run(dataset, "--agent", actions, "--votes", "4", "--canvas", "3")
+    assert code == 2
+    assert "recorded actions fit tasks as they are" in err
+
+
+def test_tasks_are_told_best_first_and_only_the_extremes_of_many(run, tmp_path):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for i in range(13):
+        answer = [[1]] if i < 2 else [[1] * (2 + i % 2)]
+        task = {"train": [{"input": [[1]], "output": [[1]]}], "test": [{"input": [[1]], "output": answer}]}
+        (folder / f"task{i:02}.json").write_text(json.dumps(task))
+    code, out, _ = run(folder, "--agent", "submit", "--out", tmp_path / "out", *SMALL)
+    assert code == 0
+    shown = [word for word in out.split() if word.startswith("task") and word[4:].isdigit()]
+    assert shown == ["task00", "task01", "task02", "task04", "task06", "task03", "task05", "task07", "task09", "task11"]
+
+
+@pytest.fixture(scope="module")
+def trained(dataset, tmp_path_factory):
+    """A run folder with a fresh agent, and the agent."""
+    experiment = experiment_of(
+        {
+            "dataset": {"max_grid_height": 3, "max_grid_width": 3},
+            "observation": {"reveal_target": True, "include_step_count": True},
+            "action": {"selection_format": "bbox", "invalid_action_policy": "noop"},
+            "environment": {"max_episode_steps": 3},
+            "training": {"train_dataset": dataset, "evaluation_dataset": dataset, "max_side": 3},
+            "ppo": {"num_envs": 2, "rollout_steps": 2, "num_minibatches": 1},
+        }
+    )
+    params = make_params(load_pairs(experiment.training).learned, experiment.environment)
+    state = start_training(jax.random.key(0), params, experiment.ppo, experiment.num_updates, experiment.curriculum)
+    folder = tmp_path_factory.mktemp("run")
+    save_checkpoint(folder / "checkpoint.eqx", state, experiment.as_dict())
+    return folder, state.learner.policy
+
+
+def test_a_trained_agent_comes_back_from_its_run_folder(dataset, trained):
+    folder, policy = trained
+    player = find_player(str(folder), load_tasks(dataset), RulesWished(None, None, None, answers_visible=True))
+    for loaded, saved in zip(jax.tree.leaves(player.agent), jax.tree.leaves(policy), strict=True):
+        np.testing.assert_array_equal(loaded, saved)
+    assert player.rules.environment.max_episode_steps == 3
+
+
+def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission(run, dataset, trained, tmp_path):
+    folder, _ = trained
+    code, out, err = run(dataset, "--agent", folder, "--answers-visible", "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert "no score by the rules of ARC" in out
+    assert read(tmp_path / "out" / "summary.json")["answers_visible"] is True
+    assert not (tmp_path / "out" / "submission.json").exists()
+    code, _, err = run(dataset, "--agent", folder)
+    assert code == 1
+    assert "it looks at the answer, target_grid (observation.reveal_target=True), which test mode hides" in err
+
+
+def test_a_trained_agent_is_not_played_by_other_rules(dataset, trained):
+    wished = RulesWished("point", 5, None, answers_visible=True)
+    with pytest.raises(AgentMismatchError, match=r"with bbox, but --format says point: .* \(3, 3\), but --canvas"):
+        find_player(str(trained[0]), load_tasks(dataset), wished)
+
+
+def test_mistakes_are_one_line(run, dataset, tmp_path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    cases = [
+        (["--agent", "rondom"], 1, "--agent 'rondom' is neither random nor submit"),
+        (["--agent", bad], 1, "bad.json, line 1: an object with task_id"),
+        (["--agent", tmp_path], 1, "cannot read the checkpoint"),
+        (["--score", bad], 1, "lacks 3 of its 3 tasks"),
+        (["--score", tmp_path / "none.json"], 1, "there is no such file"),
+        (["--agent", "submit", "--canvas", "1"], 2, "does not fit the canvas 1x1"),
+        (["--agent", "submit", "--votes", "1"], 2, "votes must be 0, or at least attempts=2"),
+        (["--agent", "submit", "--format", "boxes"], 2, "selection_format must be"),
+    ]
+    for arguments, expected, complaint in cases:
+        code, out, err = run(dataset, *arguments)
+        assert (code, out) == (expected, ""), arguments
+        assert complaint in err
+        assert err.count("\n") == 1
+    for arguments in ([], ["--agent", "submit", "--score", bad]):
+        code, _, err = run(dataset, *arguments)
+        assert code == 2
+        assert "give an agent to play, or a submission file to score" in err

@@ -1,0 +1,181 @@
+"""Files in the format of the ARC Prize: written and read back, scored, and refused with the reason."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from small_exam import EXAM
+
+from jaxarc.evaluation import SubmissionError, read_submission, score_submission, write_submission
+from jaxarc.evaluation import submission as submission_module
+
+GRID = arrays.arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 30)), elements=st.integers(0, 9))
+TASKS = st.lists(st.lists(GRID, min_size=2, max_size=2), min_size=1, max_size=3)
+SUBMISSIONS = st.dictionaries(st.text(min_size=1, max_size=8), TASKS, max_size=3)
+GOOD = {
+    "three": [
+        {"attempt_1": [[9]], "attempt_2": [[1]]},
+        {"attempt_1": [[3, 3]], "attempt_2": [[3]]},
+        {"attempt_1": [[4]], "attempt_2": [[4]]},
+    ],
+    "right": [{"attempt_1": [[5, 6], [7, 8]], "attempt_2": [[0]]}],
+    "wrong": [{"attempt_1": [[5]], "attempt_2": [[5, 5, 5]]}],
+}
+
+
+def write(path, content):
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "submission.json"
+
+
+@settings(max_examples=30)
+@given(SUBMISSIONS)
+def test_a_submission_comes_back_as_it_was_written(tmp_path_factory, submission):
+    path = write_submission(tmp_path_factory.mktemp("files") / "submission.json", submission)
+    again = read_submission(path)
+    assert list(again) == list(submission)
+    for task_id, inputs in submission.items():
+        assert len(again[task_id]) == len(inputs)
+        for attempts, expected in zip(again[task_id], inputs, strict=True):
+            assert all(map(np.array_equal, attempts, expected))
+            assert all(grid.dtype == np.int8 for grid in attempts)
+
+
+def test_the_file_is_what_the_arc_prize_asks_for(file):
+    one, two = np.array([[1, 2], [3, 4]], np.int8), np.array([[0]], np.int8)
+    write_submission(file, {"a": [[one, two], [two, one]], "b": [[two, two]]})
+    assert json.loads(file.read_text()) == {
+        "a": [{"attempt_1": [[1, 2], [3, 4]], "attempt_2": [[0]]}, {"attempt_1": [[0]], "attempt_2": [[1, 2], [3, 4]]}],
+        "b": [{"attempt_1": [[0]], "attempt_2": [[0]]}],
+    }
+
+
+def test_either_attempt_may_be_right_and_the_order_of_tasks_does_not_matter(file):
+    turned_round = dict(reversed(GOOD.items()))
+    score = score_submission(read_submission(write(file, turned_round)), EXAM)
+    assert score.solved == {"three": (True, True, True), "right": (True,), "wrong": (False,)}
+    assert (score.output_score, score.task_score, score.mean_task_share) == (4 / 5, 2 / 3, 2 / 3)
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_the_number_of_attempts_is_a_choice(file, attempts):
+    grids = [np.full((1, 1), i, np.int8) for i in range(attempts)]
+    write_submission(file, {"a": [grids]})
+    assert len(read_submission(file, attempts)["a"][0]) == attempts
+    with pytest.raises(
+        SubmissionError, match="'attempt_2' is missing" if attempts == 1 else "'attempt_3' is one too many"
+    ):
+        read_submission(file)
+
+
+def entry(**changes):
+    return {"x": [{"attempt_1": [[1]], "attempt_2": [[2]], **changes}]}
+
+
+BAD_FILES = {
+    "no JSON": ("{", "not JSON at line 1"),
+    "cut short": ('{"x": [{"attempt_1": [[1', "not JSON at line 1"),
+    "a list": ([], "a submission is an object from task id to attempts, got a list of 0"),
+    "NaN": ('{"x": [{"attempt_1": [[NaN]], "attempt_2": [[1]]}]}', "NaN is not JSON"),
+    "a task twice": ('{"x": [], "x": []}', "an object has the key 'x' twice"),
+    "an attempt twice": (
+        '{"x": [{"attempt_1": [[1]], "attempt_1": [[1]]}]}',
+        "an object has the key 'attempt_1' twice",
+    ),
+    "nested deep": ("[" * 100_000, "cannot be an ARC task|not JSON"),
+    "task of no list": ({"x": {"attempt_1": [[1]]}}, "task 'x': a list with one object per test input is expected"),
+    "input of no object": ({"x": [[[1]]]}, "task 'x', test input 0: an object is expected, got a list of 1"),
+    "attempt missing": ({"x": [{"attempt_1": [[1]]}]}, "task 'x', test input 0: 'attempt_2' is missing"),
+    "attempts from 0": ({"x": [{"attempt_0": [[1]], "attempt_1": [[1]]}]}, "'attempt_2' is missing"),
+    "attempt too many": (entry(attempt_3=[[1]]), "'attempt_3' is one too many"),
+    "null": (entry(attempt_2=None), "task 'x', test input 0, attempt_2: a grid is a list of rows, got null"),
+    "a text": (entry(attempt_1="[[1]]"), "attempt_1: a grid is a list of rows, got a str of 5"),
+    "empty": (entry(attempt_1=[]), "attempt_1: the grid has no rows"),
+    "empty row": (entry(attempt_1=[[]]), "attempt_1, row 0: the row is empty"),
+    "ragged": (entry(attempt_1=[[1, 2], [3]]), "attempt_1, row 1: the row has 1 cells and row 0 has 2"),
+    "flat": (entry(attempt_1=[1, 2]), "attempt_1, row 0: a row is a list of colors"),
+    "too high": (entry(attempt_1=[[1]] * 31), "attempt_1: the grid is 31x1, sides are 1..30"),
+    "too wide": (entry(attempt_1=[[1] * 31]), "attempt_1: the grid is 1x31, sides are 1..30"),
+    "color 10": (entry(attempt_1=[[10]]), "attempt_1, row 0, column 0: got 10"),
+    "color -1": (entry(attempt_1=[[0, -1]]), "attempt_1, row 0, column 1: got -1"),
+    "half a color": (entry(attempt_1=[[0.5]]), "row 0, column 0: got 0.5"),
+    "true": (entry(attempt_1=[[True]]), "row 0, column 0: got True"),
+}
+
+
+@pytest.mark.parametrize(("content", "complaint"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_is_refused_with_the_place(file, content, complaint):
+    with pytest.raises(SubmissionError, match=complaint) as caught:
+        read_submission(write(file, content))
+    assert str(caught.value).startswith(str(file))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_refused(file):
+    file.write_bytes(b'{"x": "\xff"}')
+    with pytest.raises(SubmissionError, match=r"not UTF-8 text \(byte 7\)"):
+        read_submission(file)
+
+
+def test_a_missing_file_and_a_folder_are_refused(file):
+    with pytest.raises(SubmissionError, match=re.escape(f"{file}: there is no such file")):
+        read_submission(file)
+    with pytest.raises(SubmissionError, match="not a regular file"):
+        read_submission(file.parent)
+
+
+def test_a_huge_file_is_refused_before_it_is_read(file, monkeypatch):
+    monkeypatch.setattr(submission_module, "MAX_FILE_BYTES", 10)
+    with pytest.raises(SubmissionError, match=r"bytes, the limit is 10; a submission for 400 tasks takes"):
+        read_submission(write(file, GOOD))
+
+
+@given(st.data())
+def test_a_score_is_what_a_plain_count_of_equal_lists_gives(data):
+    """The count of the ARC Prize, on nested lists: a pair is worth a point when either attempt equals its output."""
+    submission, points, shares = {}, 0, []
+    for raw in EXAM:
+        answers = [answer.tolist() for _, answer in raw.test]
+        attempts = st.lists(st.sampled_from([*answers, [[0]], [[1, 1]]]), min_size=2, max_size=2)
+        chosen = [data.draw(attempts) for _ in answers]
+        solved = [answer in two for answer, two in zip(answers, chosen, strict=True)]
+        points += sum(solved)
+        shares.append(sum(solved) / len(solved))
+        submission[raw.task_id] = [[np.array(grid, np.int8) for grid in two] for two in chosen]
+    score = score_submission(submission, EXAM)
+    assert score.solved_outputs == points
+    assert score.mean_task_share == pytest.approx(sum(shares) / len(shares))
+    assert score.task_score == shares.count(1.0) / len(shares)
+
+
+def of(**changes):
+    return {task_id: inputs for task_id, inputs in {**GOOD, **changes}.items() if inputs is not None}
+
+
+OTHER_SETS = {
+    "id missing": (of(wrong=None), r"not one for 'exam': it lacks 1 of its 3 tasks \('wrong'\)"),
+    "id unknown": (of(other=GOOD["wrong"]), r"it has 1 task\(s\) that the set does not have \('other'\)"),
+    "another set": (
+        {f"t{i}": GOOD["wrong"] for i in range(5)},
+        r"has 5 .* \('t0', 't1', 't2', ...\) and lacks 3 of its 3 tasks \('three', 'right', 'wrong'\); score it",
+    ),
+    "input missing": (of(three=GOOD["three"][:2]), r"task 'three': 2 test input\(s\) in the submission, but .* has 3"),
+    "input too many": (of(right=GOOD["right"] * 2), r"task 'right': 2 test input\(s\) in the submission, but .* has 1"),
+    "nothing": ({}, "lacks 3 of its 3 tasks"),
+}
+
+
+@pytest.mark.parametrize(("content", "complaint"), OTHER_SETS.values(), ids=OTHER_SETS)
+def test_a_submission_of_another_task_set_is_refused(file, content, complaint):
+    submission = read_submission(write(file, content))
+    with pytest.raises(SubmissionError, match=complaint):
+        score_submission(submission, EXAM)
