@@ -44,7 +44,7 @@ _HOMES = {
         "jaxarc.envs",
     ),
 }
-_ROOMS = ("tasks", "wrappers")
+_ROOMS = ("adapters", "tasks", "wrappers")
 
 __all__ = [
     "ArcEnvironment",

@@ -14,7 +14,15 @@ from jaxarc.tasks.procedural import names
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/guide.md", "docs/tasks.md", "docs/extending_tasks.md"]
+PAGES = [
+    "README.md",
+    "docs/guide.md",
+    "docs/tasks.md",
+    "docs/extending_tasks.md",
+    "docs/evaluation.md",
+    "docs/adapters.md",
+    "docs/checking.md",
+]
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
 

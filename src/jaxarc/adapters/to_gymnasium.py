@@ -1,0 +1,109 @@
+"""Our environment as a ``gymnasium.Env``: one episode at a time, NumPy in and out."""
+
+from functools import partial
+from typing import Any
+
+import jax
+
+try:
+    import gymnasium
+except ImportError as error:
+    raise ImportError('GymnasiumEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
+
+from jaxarc.adapters.frames import RENDER_MODES, draw_frame, require_render_mode, working_grids
+from jaxarc.adapters.gymnasium_requests import key_words, read_options, require_no_auto_reset, trusting
+from jaxarc.adapters.gymnasium_spaces import require_action, to_gymnasium_observation, to_gymnasium_space, to_our_action
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.params import EnvParams
+from jaxarc.types import Info
+
+
+class GymnasiumEnv(gymnasium.Env[Any, Any]):
+    """One environment behind Gymnasium's interface.
+
+    ``reset(seed=s)`` starts the episode that ``env.reset(jax.random.key(s), params)`` starts; a reset without a seed
+    starts the one that follows, as :class:`~jaxarc.wrappers.AutoReset` does. ``options`` may name the ``task_index``
+    and the ``pair_index`` to play. Every array that is returned is a new one.
+
+    Class data sheet:
+        action_space: ``MultiDiscrete``: the operation's place in ``params.config.legal_operations``, then the
+            coordinates; a ``Dict`` of ``operation`` and ``selection`` in the mask format; ``Discrete`` around
+            :class:`~jaxarc.wrappers.FlatActions`.
+        observation_space: ``Box`` int8[H, W], -1 as padding, or a ``Dict`` where the config shows more.
+        render_mode: ``"rgb_array"`` or ``"ansi"``.
+
+    Args:
+        env: without auto-reset.
+        params: tasks and rules.
+        render_mode: what ``render`` returns; None for nothing.
+
+    Raises:
+        ValueError: the environment resets itself, or the render mode is unknown.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 10}  # noqa: RUF012  # as in the base
+
+    def __init__(self, env: Environment[Any], params: EnvParams, render_mode: str | None = None):
+        require_no_auto_reset(env)
+        require_render_mode(render_mode)
+        self._env, self._params = env, trusting(params)
+        self._state: Any = None
+        self.render_mode = render_mode
+        self.action_space = to_gymnasium_space(env.action_space(params))
+        self.observation_space = to_gymnasium_space(env.observation_space(params))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode.
+
+        Raises:
+            ValueError: an option is unknown, or the seed is out of range.
+            IndexError: there is no such task or pair.
+        """
+        super().reset(seed=seed)
+        places = read_options(options, ("task_index", "pair_index"))
+        if seed is None and not places and self._state is not None:
+            self._state, observation = self._env.restart(self._state, self._params)
+        else:
+            key = key_words(seed, self.np_random)
+            self._state, observation = self._env.reset(key, self._params, **places)
+        observation, info = jax.device_get((observation, self._env.info(self._state, self._params)))
+        return to_gymnasium_observation(observation), _plain(info)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take a step; an episode that has ended stays as it is and pays 0.
+
+        Raises:
+            ResetNeeded: no episode has been started.
+            ValueError: the action does not lie in the action space.
+        """
+        self._require_episode()
+        action = require_action(self.action_space, action)
+        self._state, *shown = _step(self._env, self._state, action, self._params)
+        observation, reward, info = jax.device_get(shown)
+        info = _plain(info)
+        return to_gymnasium_observation(observation), float(reward), info["terminated"], info["truncated"], info
+
+    def render(self) -> Any:
+        """Draw the working grid as ``render_mode`` says: uint8[rows, columns, 3], or text.
+
+        Raises:
+            ResetNeeded: no episode has been started.
+        """
+        if self.render_mode is None:
+            return None
+        self._require_episode()
+        return draw_frame(working_grids(self._state), self.render_mode)
+
+    def _require_episode(self) -> None:
+        if self._state is None:
+            raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
+
+
+@partial(jax.jit, donate_argnums=1)
+def _step(env: Environment[Any], state: Any, action: Any, params: EnvParams) -> tuple[Any, ...]:
+    state, observation, reward, _, info = env.step(state, to_our_action(env.action_space(params), action), params)
+    return state, observation, reward, info
+
+
+def _plain(info: Info) -> dict[str, Any]:
+    return {name: value.item() for name, value in info.items()}

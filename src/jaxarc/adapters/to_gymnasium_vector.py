@@ -1,0 +1,261 @@
+"""Our environment as a ``gymnasium.vector.VectorEnv``: a batch of episodes in one compiled call, NumPy in and out."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, UInt32
+
+try:
+    import gymnasium
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
+except ImportError as error:
+    raise ImportError('GymnasiumVectorEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
+
+from jaxarc.adapters.frames import RENDER_MODES, draw_frame, require_render_mode, working_grids
+from jaxarc.adapters.gymnasium_requests import key_words, read_options, require_no_auto_reset, trusting
+from jaxarc.adapters.gymnasium_spaces import require_action, to_gymnasium_observation, to_gymnasium_space, to_our_action
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.operations.compaction import choose_executor, update_rows
+from jaxarc.envs.params import EnvParams
+from jaxarc.types import Info
+from jaxarc.wrappers.auto_reset import RESET_DIVISOR
+
+_OPTIONS: Final = ("task_index", "pair_index", "reset_mask")
+
+
+class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
+    """A batch of environments behind Gymnasium's vector interface; one compiled call steps them all.
+
+    Environment ``i`` plays what :class:`~jaxarc.adapters.GymnasiumEnv` plays with its seed: ``reset(seed=s)`` gives it
+    ``s + i``, a list gives each its own. What follows an ended episode does not depend on the autoreset mode. Every
+    array that is returned is a new one; spaces are those of the single environment, batched.
+
+    - ``NEXT_STEP``, Gymnasium's default: a step that ends an episode returns its last observation; the next step
+      ignores the action, starts the next episode and pays 0.
+    - ``SAME_STEP``: it returns the next episode's first observation; ``infos["final_obs"]`` and ``infos["final_info"]``
+      tell of the ended one where ``infos["_final_obs"]`` is true.
+    - ``DISABLED``: whoever steps resets, with ``reset(options={"reset_mask": mask})``.
+
+    Args:
+        env: without auto-reset.
+        params: tasks and rules, shared by all environments.
+        num_envs: B, 1 or more.
+        autoreset_mode: an ``AutoresetMode`` or its value, such as ``"NextStep"``.
+        render_mode: ``"rgb_array"``, ``"ansi"`` or None.
+
+    Raises:
+        ValueError: the environment resets itself, ``num_envs`` is below 1, or a mode is unknown.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 10}  # noqa: RUF012  # as in the base
+
+    def __init__(
+        self,
+        env: Environment[Any],
+        params: EnvParams,
+        num_envs: int = 1,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+    ):
+        if num_envs < 1:
+            raise ValueError(f"num_envs must be at least 1, got {num_envs}; ask for one environment or more")
+        require_no_auto_reset(env)
+        require_render_mode(render_mode)
+        self._env, self._params = env, trusting(params)
+        self._mode = AutoresetMode(autoreset_mode)
+        self._states: Any = None
+        self._ended = np.zeros(num_envs, np.bool_)  # what the last step said
+        self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.single_action_space = to_gymnasium_space(env.action_space(params))
+        self.single_observation_space = to_gymnasium_space(env.observation_space(params))
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode in every environment, or where ``options["reset_mask"]`` is true.
+
+        The options ``task_index`` and ``pair_index`` name what to play, for all environments or one for each.
+
+        Raises:
+            ValueError: seeds or an option are wrong.
+            IndexError: there is no such task or pair.
+            ResetNeeded: a mask is given before all environments were reset once.
+        """
+        options = read_options(options, _OPTIONS)
+        mask = self._read_mask(options.pop("reset_mask", None))
+        states = self._start(seed, options)
+        self._states = states if mask.all() else _merge(mask, states, self._states)
+        self._ended = self._ended & ~mask
+        observation, info = jax.device_get(_show(self._env, self._states, self._params))
+        return to_gymnasium_observation(observation, 1), _masked(info, mask)
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Take a step in every environment.
+
+        Raises:
+            ResetNeeded: no episode has been started, or in mode ``DISABLED`` one has ended and was not reset.
+            ValueError: the actions do not lie in the action space.
+        """
+        self._require_episodes()
+        actions = require_action(self.action_space, actions)
+        self._states, seen, last = _step(self._env, self._states, actions, self._ended, self._params, self._mode)
+        observation, rewards, terminations, truncations, info = jax.device_get(seen)
+        self._ended = terminations | truncations  # new, as all that leaves this class is
+        infos = _masked(info, np.ones(self.num_envs, np.bool_))
+        if last is not None and self._ended.any():
+            infos |= self._final(*jax.device_get(last))
+        rewards = rewards.astype(np.float64)
+        return to_gymnasium_observation(observation, 1), rewards, terminations.copy(), truncations.copy(), infos
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Draw every working grid as ``render_mode`` says.
+
+        Raises:
+            ResetNeeded: no episode has been started.
+        """
+        if self.render_mode is None:
+            return None
+        if self._states is None:
+            raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
+        return tuple(draw_frame(grid, self.render_mode) for grid in working_grids(self._states))
+
+    def _start(self, seed: int | Sequence[int | None] | None, places: dict[str, Any]) -> Any:
+        seeds = self._read_seeds(seed)
+        if seeds is None and not places and self._states is not None:
+            return _restart(self._env, self._states, self._params)
+        keys = np.stack([key_words(one, self.np_random) for one in seeds or [None] * self.num_envs])
+        tasks, pairs = (self._read_places(name, places.get(name)) for name in _OPTIONS[:2])
+        for task, pair in {*zip(tasks, pairs, strict=True)}:
+            self._params.require_place(task, pair)
+        columns = [None if None in column else np.array(column, np.int32) for column in (tasks, pairs)]
+        return _reset(self._env, keys, self._params, *columns)
+
+    def _read_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None] | None:
+        if seed is None:
+            return None
+        if isinstance(seed, int | np.integer):
+            super().reset(seed=int(seed))
+            return [int(seed) + place for place in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"a list of seeds has one for each of {self.num_envs} environments, got {len(seed)}")
+        given = [one for one in seed if one is not None]
+        if len(given) == self.num_envs:  # then all that follows is as reproducible as with one seed
+            self.np_random = np.random.default_rng(given)
+        return list(seed)
+
+    def _read_places(self, name: str, value: Any) -> list[int | None]:
+        if value is None:
+            return [None] * self.num_envs
+        places = np.asarray(value)
+        if places.shape not in ((), (self.num_envs,)) or not np.issubdtype(places.dtype, np.integer):
+            raise ValueError(
+                f"options[{name!r}] is an integer, or one for each of {self.num_envs} environments, got "
+                f"{places.dtype}{places.shape}"
+            )
+        return np.broadcast_to(places, self.num_envs).tolist()
+
+    def _read_mask(self, mask: Any) -> Bool[np.ndarray, " B"]:
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
+            raise ValueError(f"options['reset_mask'] must be a NumPy array bool[{self.num_envs}], got {mask!r}")
+        if not mask.any():
+            raise ValueError("options['reset_mask'] must be true somewhere; leave it out to reset all environments")
+        if self._states is None:
+            raise gymnasium.error.ResetNeeded("reset all environments once before resetting some with a reset_mask")
+        return mask
+
+    def _require_episodes(self) -> None:
+        if self._states is None:
+            raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
+        if self._mode is AutoresetMode.DISABLED and self._ended.any():
+            raise gymnasium.error.ResetNeeded(
+                f"the episodes of environments {np.flatnonzero(self._ended).tolist()} have ended; reset them with "
+                "reset(options={'reset_mask': mask})"
+            )
+
+    def _final(self, observation: Any, info: Info) -> dict[str, Any]:
+        ended = self._ended.copy()
+        final = np.full(self.num_envs, None, dtype=object)
+        leaves, structure = jax.tree.flatten(to_gymnasium_observation(observation, 1))
+        for place, *row in zip(np.flatnonzero(ended), *(leaf[ended] for leaf in leaves), strict=True):
+            final[place] = jax.tree.unflatten(structure, row)
+        return {
+            "final_obs": final,
+            "_final_obs": ended,
+            "final_info": _masked(info, ended),
+            "_final_info": ended.copy(),
+        }
+
+
+@jax.jit
+def _reset(env: Environment[Any], keys: UInt32[Array, "B 2"], params: EnvParams, task: Any, pair: Any) -> Any:
+    axes = (0, None, None if task is None else 0, None if pair is None else 0)
+    return jax.vmap(env.reset, axes)(keys, params, task, pair)[0]
+
+
+@jax.jit
+def _restart(env: Environment[Any], states: Any, params: EnvParams) -> Any:
+    return jax.vmap(env.restart, (0, None))(states, params)[0]
+
+
+@jax.jit
+def _merge(mask: Bool[Array, " B"], new: Any, old: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(mask.reshape(-1, *(1,) * (a.ndim - 1)), a, b), new, old)
+
+
+@jax.jit
+def _show(env: Environment[Any], states: Any, params: EnvParams) -> Any:
+    return jax.vmap(env.observe, (0, None))(states, params), jax.vmap(env.info, (0, None))(states, params)
+
+
+@partial(jax.jit, static_argnames="mode", donate_argnames="states")
+def _step(
+    env: Environment[Any],
+    states: Any,
+    actions: Any,
+    ended: Bool[Array, " B"],
+    params: EnvParams,
+    mode: AutoresetMode,
+) -> tuple[Any, Any, Any]:
+    """Step, and restart where the mode wants it.
+
+    Returns:
+        The states, what is seen of them, and in mode ``SAME_STEP`` observation and info of before any restart.
+    """
+    actions = to_our_action(env.action_space(params), actions)
+    states, observation, rewards, dones, info = jax.vmap(env.step, (0, 0, None))(states, actions, params)
+    flags = info["terminated"], info["truncated"]
+    if mode is AutoresetMode.DISABLED:
+        return states, (observation, rewards, *flags, info), None
+    last = (observation, info) if mode is AutoresetMode.SAME_STEP else None
+    resets = dones if last is not None else ended
+    if last is None:  # an episode that had ended before the step starts anew instead of taking it
+        flags = flags[0] & ~ended, flags[1] & ~ended
+    states = _restart_rows(env, resets, states, params)
+    observation, first = _show(env, states, params)
+    return states, (observation, rewards, *flags, _merge(resets, first, info)), last
+
+
+def _restart_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, params: EnvParams) -> Any:
+    """Start the next episode in some rows; on a CPU at the cost of those rows alone."""
+    restart = lambda some, _: _restart(env, some, params)
+    executor = choose_executor(params.config.environment.executor)
+    return update_rows(executor, rows, restart, states, (), RESET_DIVISOR)
+
+
+def _masked(info: Info, mask: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:
+    """Lay out infos as Gymnasium does: an array for each name, zero where its ``_name`` is false."""
+    infos: dict[str, np.ndarray] = {}
+    for name, value in info.items():
+        infos[name] = np.where(mask.reshape(-1, *(1,) * (value.ndim - 1)), value, np.zeros_like(value))
+        infos[f"_{name}"] = mask.copy()
+    return infos

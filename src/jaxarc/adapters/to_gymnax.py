@@ -1,0 +1,195 @@
+"""Our environment as an ``Environment`` of gymnax 1.0."""
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32
+
+try:
+    import gymnax
+    from flax import struct
+    from gymnax.environments import environment, spaces
+except ImportError as error:
+    raise ImportError('GymnaxEnvironment needs gymnax 1.0; pip install "jaxarc[gymnax]"') from error
+
+from jaxarc.adapters.action_fields import action_of_fields, field_sizes
+from jaxarc.adapters.environment_ids import environment_ids, make_chosen
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.action_numbers import ActionNumbers
+from jaxarc.envs.environment import ArcEnvironment, Environment
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space, action_space
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.tasks.buffer import TaskGenerator
+from jaxarc.tasks.task_set import TaskSet
+from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.wrappers.flat_actions import FlatActions
+
+
+@struct.dataclass
+class GymnaxParams(environment.EnvParams):
+    """What gymnax passes along: our params, and a time limit that may change without a recompilation."""
+
+    max_steps_in_episode: Any = struct.field(kw_only=True)  # int or int32[]; above that of the config: no effect
+    arc: EnvParams = struct.field(kw_only=True)
+
+
+@struct.dataclass
+class GymnaxState(environment.EnvState):
+    """The state of an episode, and how many steps it has taken."""
+
+    time: Any  # int32[*B]
+    arc: ArcEnvState
+
+
+class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
+    """One environment behind gymnax's interface: six values from ``step``, which also resets.
+
+    ``reset(key, params)`` starts what ``env.reset(key, params.arc)`` starts. The tasks lie in the params, so the object
+    holds names and numbers alone, and ``params.replace(arc=params.arc.only(task_index=3))`` plays another task without
+    a recompilation. ``info["final_observation"]`` is gymnax's.
+
+    Class data sheet:
+        action: with ``flat_actions=True`` one integer, see :class:`~jaxarc.wrappers.FlatActions`; otherwise a
+            dictionary of integers, ``operation`` (its place in ``params.arc.config.legal_operations``) and the
+            coordinates, or ``operation`` and ``selection`` int8[H, W] in the mask format.
+        observation: int8[H, W], -1 as padding, or a dictionary where the config shows more.
+
+    Args:
+        dataset: what :func:`jaxarc.make` takes; loaded when ``default_params`` is first read.
+        config, tasks, **fields: the other arguments of :func:`jaxarc.make`.
+        flat_actions: whether an action is one integer.
+
+    Raises:
+        ConfigValidationError: a field is unknown or breaks a rule.
+        ValueError: there are too many actions for flat ones.
+    """
+
+    def __init__(
+        self,
+        dataset: str | Path | TaskSet | TaskGenerator,
+        config: JaxArcConfig | None = None,
+        *,
+        tasks: Iterable[str] | Mapping[str, float] | None = None,
+        flat_actions: bool = False,
+        **fields: Any,
+    ):
+        self._config = (config or JaxArcConfig()).with_fields(**fields)
+        self._dataset, self._tasks = dataset, tasks
+        self._env: Environment[ArcEnvState] = FlatActions(ArcEnvironment()) if flat_actions else ArcEnvironment()
+        self._num_actions = _count_actions(self._config, flat_actions)
+        self._default_params: GymnaxParams | None = None
+
+    @property
+    def default_params(self) -> GymnaxParams:
+        """Every task alike, and the config's time limit; loads the dataset on first use, and downloads nothing."""
+        if self._default_params is None:
+            with jax.ensure_compile_time_eval():  # gymnax asks inside jit when no params are given
+                _, arc = make_chosen(self._dataset, config=self._config, tasks=self._tasks)
+                limit = arc.config.environment.max_episode_steps
+                self._default_params = GymnaxParams(max_steps_in_episode=limit, arc=arc)
+        return self._default_params
+
+    def reset_env(self, key: PRNGKey, params: GymnaxParams) -> tuple[Observation, GymnaxState]:
+        state, observation = self._env.reset(key, params.arc)
+        return observation, GymnaxState(state.step_count, state)
+
+    def step_env(
+        self, key: PRNGKey, state: GymnaxState, action: Any, params: GymnaxParams
+    ) -> tuple[Observation, GymnaxState, Float32[Array, ""], Bool[Array, ""], Info]:
+        """Take one step; nothing in it is random, so the key has no use."""
+        space = self._env.action_space(params.arc)
+        ours = action_of_fields(space, action) if isinstance(space, ActionSpace) else action
+        after, observation, reward, _, info = self._env.step(state.arc, ours, params.arc)
+        return observation, GymnaxState(after.step_count, after), reward, after.terminated, info
+
+    def observe(self, key: PRNGKey, state: GymnaxState, action: Any, params: GymnaxParams) -> Observation:
+        return self._env.observe(state.arc, params.arc)
+
+    def is_terminated(self, state: GymnaxState, params: GymnaxParams) -> Bool[Array, ""]:
+        return state.arc.terminated
+
+    def is_truncated(self, state: GymnaxState, params: GymnaxParams) -> Bool[Array, ""]:
+        """Whether the time is up, by the params or by the config; never true of an episode that terminated."""
+        return state.arc.truncated | (~state.arc.terminated & (state.time >= params.max_steps_in_episode))
+
+    @property
+    def name(self) -> str:
+        return f"jaxarc/{self._dataset.name if isinstance(self._dataset, TaskSet) else self._dataset}"
+
+    @property
+    def num_actions(self) -> int:
+        """How many different actions there are; gymnax's agents read it where ``flat_actions`` is on."""
+        return self._num_actions
+
+    def action_space(self, params: GymnaxParams | None = None) -> spaces.Space:
+        params = self.default_params if params is None else params
+        return _to_gymnax_space(self._env.action_space(params.arc))
+
+    def observation_space(self, params: GymnaxParams | None = None) -> spaces.Space:
+        params = self.default_params if params is None else params
+        return _to_gymnax_space(self._env.observation_space(params.arc))
+
+
+def register_gymnax() -> tuple[str, ...]:
+    """Register every dataset with gymnax; ids that are registered stay as they are.
+
+    ``gymnax.make("jaxarc/arc-agi-1-training-v1", selection_format="point", flat_actions=True)`` takes the arguments of
+    :class:`GymnaxEnvironment` and loads the tasks; nothing is loaded before.
+
+    Returns:
+        The ids.
+    """
+    ids = environment_ids()
+    for name, dataset in ids.items():
+        if name not in gymnax.registered_envs:
+            gymnax.register(name, partial(GymnaxEnvironment, dataset))
+    return tuple(ids)
+
+
+class IntegerBox(spaces.Box):
+    """A box of integers or bools; gymnax's own draws real numbers and rounds them, which never gives the highest."""
+
+    def sample(self, key: PRNGKey) -> Array:
+        return jax.random.randint(key, self.shape, self.low, self.high + 1, jnp.int32).astype(self.dtype)
+
+    def contains(self, x: Array) -> Array:
+        return super().contains(x.astype(jnp.int32))
+
+
+class NamedSpaces(spaces.Dict):
+    """A dictionary of spaces; gymnax's own looks for attributes where a dictionary has keys."""
+
+    def contains(self, x: Any) -> Any:
+        return jnp.all(jnp.stack([space.contains(x[name]) for name, space in self.spaces.items()]))
+
+
+def _to_gymnax_space(space: Space) -> spaces.Space:
+    match space:
+        case Box():
+            return IntegerBox(space.low, space.high, space.shape, space.dtype)
+        case Discrete():
+            return spaces.Discrete(space.num_values)
+        case Dict():
+            return NamedSpaces({name: _to_gymnax_space(entry) for name, entry in space.entries.items()})
+        case ActionSpace():
+            entries: dict[str, spaces.Space] = {
+                name: spaces.Discrete(size) for name, size in field_sizes(space).items()
+            }
+            if space.selection_format == "mask":
+                entries["selection"] = IntegerBox(0, 1, space.grid_shape, jnp.int8)
+            return NamedSpaces(entries)
+    raise TypeError(f"no space of gymnax stands for a {type(space).__name__}; wrap the environment first")
+
+
+def _count_actions(config: JaxArcConfig, flat_actions: bool) -> int:
+    if flat_actions:
+        return ActionNumbers.of(config).num_actions
+    height, width = config.grid_shape
+    masks = 2 ** (height * width) if config.action.selection_format == "mask" else 1
+    return math.prod(field_sizes(action_space(config)).values()) * masks

@@ -1,0 +1,115 @@
+"""Our environment as an ``Environment`` of Stoa."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+try:
+    import stoa
+    from stoa import spaces
+except ImportError as error:
+    raise ImportError('StoaEnvironment needs stoa-env; pip install "jaxarc[stoa]"') from error
+
+from jaxarc.adapters.action_fields import action_of_fields, action_of_vector, field_sizes
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
+from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.wrappers.auto_reset import AutoReset
+
+
+class StoaEnvironment(stoa.Environment):
+    """One environment behind Stoa's interface.
+
+    With ``auto_reset`` it starts the next episode in the step that ends one, as Stoa's ``AutoResetWrapper`` with
+    ``next_obs_in_extras=True`` does: the time step is that of the episode that ended, its observation that of the next,
+    and ``extras["next_obs"]`` that of before any reset. Unlike Stoa's it keeps the params it is given, and needs no key
+    in the state. Put ``RecordEpisodeMetrics`` and ``VmapWrapper`` around it, and no ``AutoResetWrapper``.
+
+    Class data sheet:
+        action: int32[3] or [5], the operation's place in ``params.config.legal_operations``, then the coordinates; a
+            dictionary of ``operation`` and ``selection`` in the mask format; one integer around
+            :class:`~jaxarc.wrappers.FlatActions`.
+        env_params: an :class:`~jaxarc.envs.EnvParams`.
+        discount: 0 where the episode terminated, 1 elsewhere, truncation included.
+        extras: the ``info`` of our environment, with the same structure at reset.
+
+    Args:
+        env: without auto-reset.
+        params: what to play where a call names no ``env_params``.
+        auto_reset: whether to start the next episode after one that ends.
+
+    Raises:
+        ValueError: the environment is an ``AutoReset`` already.
+    """
+
+    def __init__(self, env: Environment[Any], params: EnvParams, auto_reset: bool = True):
+        if isinstance(env, AutoReset):
+            raise ValueError("hand in the environment without AutoReset; auto_reset=True adds it")
+        self._env = AutoReset(env) if auto_reset else env
+        self._params = params
+
+    def reset(self, rng_key: PRNGKey, env_params: Any = None) -> tuple[PyTree, stoa.TimeStep]:
+        params = self._chosen(env_params)
+        state, observation = self._env.reset(rng_key, params)
+        info = self._env.info(state, params)
+        return state, _time_step(stoa.StepType.FIRST, jnp.float32(0), observation, info)
+
+    def step(self, state: PyTree, action: Any, env_params: Any = None) -> tuple[PyTree, stoa.TimeStep]:
+        params = self._chosen(env_params)
+        state, observation, reward, _, info = self._env.step(state, self._our_action(action, params), params)
+        kinds = stoa.StepType.TERMINATED, stoa.StepType.TRUNCATED, stoa.StepType.MID
+        step_type = jnp.where(info["terminated"], kinds[0], jnp.where(info["truncated"], *kinds[1:]))
+        return state, _time_step(step_type, reward, observation, info)
+
+    def observation_space(self, env_params: Any = None) -> stoa.Space:
+        return _to_stoa_space(self._env.observation_space(self._chosen(env_params)))
+
+    def action_space(self, env_params: Any = None) -> stoa.Space:
+        return _to_stoa_space(self._env.action_space(self._chosen(env_params)))
+
+    def state_space(self, env_params: Any = None) -> stoa.Space:
+        """Shapes and dtypes of the arrays of a state, by their path."""
+        params = self._chosen(env_params)
+        shapes, _ = jax.eval_shape(self._env.reset, jax.random.key(0), params)
+        leaves = jax.tree_util.tree_leaves_with_path(shapes)
+        named = {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}
+        return spaces.DictSpace({name: spaces.ArraySpace(leaf.shape, leaf.dtype, name) for name, leaf in named.items()})
+
+    def _chosen(self, params: Any) -> EnvParams:
+        return self._params if params is None else params
+
+    def _our_action(self, action: Any, params: EnvParams) -> Any:
+        space = self._env.action_space(params)
+        if not isinstance(space, ActionSpace):
+            return action
+        return action_of_fields(space, action) if space.selection_format == "mask" else action_of_vector(space, action)
+
+
+def _time_step(step_type: Any, reward: Any, observation: Observation, info: Info) -> stoa.TimeStep:
+    extras: dict[str, Any] = dict(info)
+    if "final_observation" in extras:
+        extras["next_obs"] = extras.pop("final_observation")
+    return stoa.TimeStep(
+        step_type=step_type, reward=reward, discount=info["discount"], observation=observation, extras=extras
+    )
+
+
+def _to_stoa_space(space: Space) -> stoa.Space:
+    match space:
+        case Box():
+            return spaces.BoundedArraySpace(space.shape, space.dtype, space.low, space.high)
+        case Discrete():
+            return spaces.DiscreteSpace(space.num_values, jnp.int32)
+        case Dict():
+            return spaces.DictSpace({name: _to_stoa_space(entry) for name, entry in space.entries.items()})
+        case ActionSpace(selection_format="mask"):
+            operation = spaces.DiscreteSpace(field_sizes(space)["operation"], jnp.int32)
+            cells = spaces.MultiDiscreteSpace(np.full(space.grid_shape, 2), jnp.int8)
+            return spaces.DictSpace({"operation": operation, "selection": cells})
+        case ActionSpace():
+            return spaces.MultiDiscreteSpace(list(field_sizes(space).values()), jnp.int32)
+    raise TypeError(f"no space of Stoa stands for a {type(space).__name__}; wrap the environment first")

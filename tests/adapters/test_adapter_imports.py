@@ -1,0 +1,43 @@
+"""The libraries behind the adapters are optional."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import jaxarc.adapters
+
+FOREIGN = ("gymnasium", "gymnax", "stoa", "flax")
+
+
+def test_the_adapters_import_no_foreign_library_before_they_are_used():
+    code = f"import sys, jaxarc.adapters; print(*sorted(set({FOREIGN}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "extra"),
+    [
+        ("gymnasium", "GymnasiumEnv", "gymnasium"),
+        ("gymnasium", "GymnasiumVectorEnv", "gymnasium"),
+        ("gymnasium", "register_gymnasium", "gymnasium"),
+        ("gymnax", "GymnaxEnvironment", "gymnax"),
+        ("stoa", "StoaEnvironment", "stoa"),
+    ],
+)
+def test_a_missing_library_is_named_with_the_extra_to_install(monkeypatch, library, name, extra):
+    for module in [module for module in sys.modules if module.startswith("jaxarc.adapters.")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf'{name} needs .*; pip install "jaxarc\[{extra}\]"'):
+        getattr(jaxarc.adapters, name)
+
+
+def test_every_public_name_leads_somewhere_and_others_do_not():
+    pytest.importorskip("stoa", reason='stoa-env is not installed; pip install "jaxarc[stoa]"')
+    for name in jaxarc.adapters.__all__:
+        assert getattr(importlib.import_module("jaxarc.adapters"), name).__name__ == name
+    with pytest.raises(AttributeError, match="has no attribute 'GymEnv'; it has GymnasiumEnv"):
+        _ = jaxarc.adapters.GymEnv

@@ -1,0 +1,227 @@
+"""The vector environment plays what as many single ones play, in every autoreset mode."""
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from adapter_world import (
+    FORMATS,
+    OPERATIONS,
+    SHOWN,
+    SUBMIT_PLACE,
+    TASKS,
+    assert_trees_equal,
+    make_world,
+    with_other_answers,
+    world_fields,
+)
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from jaxarc.adapters import GymnasiumEnv, GymnasiumVectorEnv, register_gymnasium
+from jaxarc.envs import PointAction
+from jaxarc.profiling import CompileCounter
+from jaxarc.wrappers import AutoReset
+
+B = 5
+ID = "jaxarc/arc-agi-1-training-v1"
+HAND_IN = np.tile([SUBMIT_PLACE, 0, 0], (B, 1))
+PAINT = np.tile([0, 1, 1], (B, 1))
+SAME_STEP, NEXT_STEP, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
+
+
+@pytest.fixture(scope="module")
+def world():
+    return make_world()
+
+
+def some_actions(count):
+    rng = np.random.default_rng(0)
+    return [rng.integers((0, 0, 0), (len(OPERATIONS), 3, 4), (B, 3)) for _ in range(count)]
+
+
+def assert_alike(ours, theirs):
+    """The same names and values; Gymnasium widens float32 to float64."""
+    if isinstance(theirs, dict):
+        assert set(ours) == set(theirs)
+        for name in theirs:
+            assert_alike(ours[name], theirs[name])
+    elif isinstance(theirs, tuple):
+        for one, other in zip(ours, theirs, strict=True):
+            assert_alike(one, other)
+    elif isinstance(theirs, np.ndarray) and theirs.dtype == object:
+        assert [one is None for one in ours] == [one is None for one in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            assert_alike(one, other)
+    elif theirs is not None:
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
+def test_it_returns_what_gymnasium_returns_for_as_many_single_environments(world, mode):
+    ours = GymnasiumVectorEnv(*world, num_envs=B, autoreset_mode=mode)
+    theirs = SyncVectorEnv([lambda: GymnasiumEnv(*world)] * B, autoreset_mode=mode)
+    assert (ours.action_space, ours.observation_space) == (theirs.action_space, theirs.observation_space)
+    assert ours.metadata["autoreset_mode"] is mode
+    assert_alike(ours.reset(seed=11), theirs.reset(seed=11))
+    ended = 0
+    for actions in some_actions(12):
+        left, right = ours.step(actions), theirs.step(actions)
+        assert_alike(left, right)
+        ended += int((left[2] | left[3]).sum())
+    assert ended > B
+
+
+def test_same_step_agrees_with_our_auto_reset(world):
+    env, params = world
+    vector = GymnasiumVectorEnv(env, params, num_envs=B, autoreset_mode=SAME_STEP)
+    vector.reset(seed=3)
+    ours = AutoReset(env)
+    states, _ = jax.vmap(ours.reset, (0, None))(jax.vmap(jax.random.key)(np.arange(3, 3 + B)), params)
+    step = jax.jit(jax.vmap(ours.step, (0, 0, None)))
+    for actions in some_actions(8):
+        points = PointAction(np.array(OPERATIONS)[actions[:, 0]], actions[:, 1], actions[:, 2])
+        states, expected, rewards, dones, told = step(states, points, params)
+        observation, gained, terminated, truncated, infos = vector.step(actions)
+        assert_trees_equal(observation, np.asarray(expected))
+        np.testing.assert_array_equal(gained, rewards)
+        np.testing.assert_array_equal(terminated | truncated, dones)
+        for place in np.flatnonzero(dones):
+            np.testing.assert_array_equal(infos["final_obs"][place], told["final_observation"][place])
+            assert infos["final_info"]["success"][place] == told["success"][place]
+
+
+def test_without_autoreset_the_caller_resets_by_a_mask(world):
+    env = GymnasiumVectorEnv(*world, num_envs=B, autoreset_mode=DISABLED)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="reset all environments once"):
+        env.reset(options={"reset_mask": np.ones(B, bool)})
+    first, _ = env.reset(seed=1, options={"task_index": [0, 1, 2, 1, 0], "pair_index": [0, 1, 0, 0, 0]})
+    assert first.max(axis=(1, 2)).tolist() == [1, 4, 3, 1, 1]
+    actions = PAINT.copy()
+    actions[[1, 3]] = HAND_IN[0]
+    before, _, terminated, truncated, infos = env.step(actions)
+    assert (terminated.tolist(), truncated.any()) == ([False, True, False, True, False], False)
+    assert "final_obs" not in infos
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"episodes of environments \[1, 3\] have ended"):
+        env.step(PAINT)
+    options = {"reset_mask": terminated, "task_index": 2}
+    observation, infos = env.reset(options=options)
+    assert set(options) == {"reset_mask", "task_index"}, "the caller's options must stay as they are"
+    np.testing.assert_array_equal(observation[[0, 2, 4]], before[[0, 2, 4]])
+    assert observation[[1, 3]].max(axis=(1, 2)).tolist() == [3, 3]
+    assert infos["_step_count"].tolist() == terminated.tolist()
+    assert env.step(PAINT)[4]["step_count"].tolist() == [2, 1, 2, 1, 2]
+
+
+def test_seeds_are_one_for_each_environment(world):
+    def play(seed):
+        env = GymnasiumVectorEnv(*world, num_envs=B)
+        shown = [env.reset(seed=seed)[0], *(env.step(HAND_IN)[0] for _ in range(4))]
+        return np.stack([*shown, env.reset()[0], env.reset(options={"pair_index": 0})[0]])
+
+    assert_trees_equal(play(4), play(4))
+    assert_trees_equal(play(4)[:-1], play([4, 5, 6, 7, 8])[:-1])
+    assert_trees_equal(play([9, 2, 9, 2, 9]), play([9, 2, 9, 2, 9]))
+    assert_trees_equal(play([9, None, 9, None, 9])[:-1, ::2], play([9, 2, 9, 2, 9])[:-1, ::2])
+    assert (play(None) != play(None)).any()
+    with pytest.raises(ValueError, match="a list of seeds has one for each of 5 environments, got 2"):
+        play([1, 2])
+
+
+def test_params_are_kept_over_auto_resets(world):
+    env, params = world
+    vector = GymnasiumVectorEnv(env, params.only(task_index=2), num_envs=B)
+    vector.reset(seed=0)
+    assert all((vector.step(HAND_IN)[4]["task_index"] == 2).all() for _ in range(5))
+
+
+@pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
+def test_arrays_are_new_in_every_step(world, mode):
+    env, twin = (GymnasiumVectorEnv(*world, num_envs=B, autoreset_mode=mode) for _ in range(2))
+    shown, expected = env.reset(seed=0), twin.reset(seed=0)
+    for actions in some_actions(6):
+        assert_alike(shown, expected)
+        for array in [leaf for leaf in jax.tree.leaves(shown) if leaf is not None]:
+            array[...] = 0  # whatever is done to them matters to nobody
+        shown, expected = env.step(actions), twin.step(actions)
+
+
+def test_after_the_first_steps_nothing_is_compiled_anew(world):
+    env = GymnasiumVectorEnv(*world, num_envs=B)
+    env.reset(seed=0)
+    env.step(HAND_IN)
+    with CompileCounter() as counter:
+        env.reset(seed=1)
+        for actions in some_actions(5):
+            env.step(actions)
+    assert counter.total == 0, counter.reasons
+
+
+@pytest.mark.parametrize("action_format", FORMATS)
+def test_every_action_of_the_space_is_taken(action_format):
+    shown = SHOWN if action_format == "point" else {}
+    env = GymnasiumVectorEnv(*make_world(action_format, **shown), num_envs=B, autoreset_mode=SAME_STEP)
+    env.action_space.seed(0)
+    assert env.observation_space.contains(env.reset(seed=0)[0])
+    for _ in range(6):
+        observation, *_, infos = env.step(env.action_space.sample())
+        assert env.observation_space.contains(observation)
+        assert not infos["invalid_action"].any()
+        for final in [one for one in infos.get("final_obs", []) if one is not None]:
+            assert env.single_observation_space.contains(final)
+
+
+def test_what_cannot_work_is_refused(world):
+    env, params = world
+    with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
+        GymnasiumVectorEnv(env, params, num_envs=0)
+    with pytest.raises(ValueError, match="hand in the environment without AutoReset"):
+        GymnasiumVectorEnv(AutoReset(env), params)
+    vector = GymnasiumVectorEnv(env, params, num_envs=2)
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) first"):
+        vector.step(PAINT[:2])
+    vector.reset(seed=0)
+    with pytest.raises(ValueError, match="an action must lie in"):
+        vector.step(np.array([[0, 0, 0], [3, 0, 0]]))
+    with pytest.raises(ValueError, match=r"options\['reset_mask'\] must be a NumPy array bool\[2\]"):
+        vector.reset(options={"reset_mask": [True, False]})
+    with pytest.raises(ValueError, match=r"must be true somewhere"):
+        vector.reset(options={"reset_mask": np.zeros(2, bool)})
+    with pytest.raises(ValueError, match=r"options\['task_index'\] is an integer, or one for each of 2"):
+        vector.reset(options={"task_index": [0, 1, 2]})
+    with pytest.raises(IndexError, match=r"pair_index must be in \[0, 0\], got 1"):
+        vector.reset(options={"task_index": [1, 2], "pair_index": 1})
+
+
+def test_nothing_shows_the_hidden_answers_before_the_submit():
+    env, params = make_world(mode="test", score_on_submit=True, **SHOWN | {"reveal_target": False})
+    runs = []
+    for hidden in (params.only(0), with_other_answers(params).only(0)):
+        vector = GymnasiumVectorEnv(env, hidden, num_envs=B, autoreset_mode=SAME_STEP)
+        runs.append([vector.reset(seed=5), *(vector.step(PAINT) for _ in range(5)), vector.step(HAND_IN)])
+    assert "final_obs" in runs[0][4][4], "the time limit must have ended episodes"
+    for one, other in zip(runs[0][:-1], runs[1][:-1], strict=True):
+        assert_alike(one, other)
+    assert [run[-1][4]["final_info"]["success"].all() for run in runs] == [True, False]
+
+
+def test_make_vec_makes_it_and_gymnasiums_statistics_count_its_episodes():
+    register_gymnasium()
+    env = gymnasium.make_vec(
+        ID,
+        num_envs=B,
+        vectorization_mode="vector_entry_point",
+        dataset=TASKS,
+        autoreset_mode=NEXT_STEP.value,
+        render_mode="ansi",
+        **world_fields(),
+    )
+    counted = gymnasium.wrappers.vector.RecordEpisodeStatistics(env)
+    counted.reset(seed=0)
+    lengths = []
+    for _ in range(11):
+        infos = counted.step(PAINT)[4]
+        lengths += infos["episode"]["l"][infos["_episode"]].tolist() if "episode" in infos else []
+    assert lengths == [4] * (2 * B)
+    assert len(env.render()) == B
+    env.close()
+    env.close()

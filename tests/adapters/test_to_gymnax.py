@@ -1,0 +1,218 @@
+"""The gymnax environment plays what ours plays, and gymnax's own wrappers and a PPO loop take it."""
+
+import gymnax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from adapter_world import (
+    CANVAS,
+    FORMATS,
+    OPERATIONS,
+    SHOWN,
+    SUBMIT_PLACE,
+    TASKS,
+    assert_trees_equal,
+    make_world,
+    with_other_answers,
+    world_fields,
+)
+from gymnax.environments import spaces
+from gymnax.wrappers import (
+    FlattenObservationWrapper,
+    GymnaxToDmEnvWrapper,
+    GymnaxToGymWrapper,
+    GymnaxToVectorGymWrapper,
+    LegacyStepAPIWrapper,
+    LogWrapper,
+    StickyActionWrapper,
+)
+from ppo_loop import train
+
+from jaxarc.adapters import GymnaxEnvironment, register_gymnax
+from jaxarc.envs import PointAction
+
+KEY = jax.random.key(0)
+ID = "jaxarc/arc-agi-1-training-v1"
+
+
+def action(place, row=0, col=0):
+    return {"operation": jnp.int32(place), "row": jnp.int32(row), "col": jnp.int32(col)}
+
+
+PAINT, HAND_IN = action(0, 1, 1), action(SUBMIT_PLACE)
+
+
+def make_gymnax(action_format="point", **fields):
+    return GymnaxEnvironment(TASKS, flat_actions=action_format == "flat", **world_fields(action_format, **fields))
+
+
+@pytest.fixture(scope="module")
+def gymnax_env():
+    return make_gymnax()
+
+
+@pytest.fixture(scope="module")
+def flat_env():
+    return make_gymnax("flat")
+
+
+def test_its_episodes_are_those_of_our_environment(gymnax_env):
+    ours, params = make_world()
+    theirs = gymnax_env.default_params
+    state, expected = ours.reset(KEY, params)
+    observation, gymnax_state = gymnax_env.reset(KEY, theirs)
+    assert_trees_equal(observation, expected)
+    for number, choice in enumerate((PAINT, HAND_IN, PAINT, PAINT, PAINT, PAINT, HAND_IN)):
+        key = jax.random.fold_in(KEY, number)
+        point = PointAction(OPERATIONS[int(choice["operation"])], choice["row"], choice["col"])
+        state, expected, reward, done, told = ours.step(state, point, params)
+        observation, gymnax_state, gained, terminated, truncated, info = gymnax_env.step(
+            key, gymnax_state, choice, theirs
+        )
+        assert_trees_equal(info.pop("final_observation"), expected)
+        assert_trees_equal((gained, terminated, truncated, info), (reward, state.terminated, state.truncated, told))
+        if done:
+            state, expected = ours.reset(jax.random.split(key)[1], params)
+        assert_trees_equal((observation, gymnax_state.arc), (expected, state))
+        assert int(gymnax_state.time) == int(state.step_count)
+
+
+def test_the_time_limit_of_the_params_truncates_and_changes_without_a_recompilation(gymnax_env):
+    params = gymnax_env.default_params
+    assert params.max_steps_in_episode == 4
+    ended = []
+    for limit in (2, 3, 9):
+        limited = params.replace(max_steps_in_episode=jnp.int32(limit), arc=params.arc.only(task_index=1))
+        _, state = gymnax_env.reset(KEY, limited)
+        flags = []
+        for _ in range(4):
+            *_, terminated, truncated, info = (out := gymnax_env.step(KEY, state, PAINT, limited))
+            state = out[1]
+            flags.append((bool(terminated), bool(truncated), float(info["discount"])))
+        ended.append(flags)
+    going, over = (False, False, 1.0), (False, True, 1.0)
+    assert ended == [[going, over] * 2, [going, going, over, going], [going, going, going, over]]
+    submitted = gymnax_env.step(KEY, gymnax_env.reset(KEY, params)[1], HAND_IN, params.replace(max_steps_in_episode=1))
+    assert [bool(flag) for flag in submitted[3:5]] == [True, False]
+    assert float(submitted[5]["discount"]) == 0
+
+
+def test_params_are_kept_over_auto_resets(gymnax_env):
+    params = gymnax_env.default_params
+    params = params.replace(arc=params.arc.only(task_index=2))
+
+    def step(state, key):
+        _, state, *_, info = gymnax_env.step(key, state, HAND_IN, params)
+        return state, info["task_index"]
+
+    _, state = gymnax_env.reset(KEY, params)
+    assert (jax.lax.scan(step, state, jax.random.split(KEY, 10))[1] == 2).all()
+
+
+@pytest.mark.parametrize("action_format", FORMATS)
+def test_every_action_of_the_space_is_taken(action_format):
+    env = make_gymnax(action_format, **(SHOWN if action_format == "point" else {}))
+    params = env.default_params
+    space, shown = env.action_space(params), env.observation_space(params)
+
+    def step(state, key):
+        choice = space.sample(key)
+        observation, state, *_, info = env.step(key, state, choice, params)
+        return state, (choice, space.contains(choice) & shown.contains(observation), info["invalid_action"])
+
+    state = env.reset(KEY, params)[1]
+    choices, inside, invalid = jax.lax.scan(step, state, jax.random.split(KEY, 200))[1]
+    assert inside.all()
+    assert not invalid.any()
+    counts = {"point": 3 * 12, "bbox": 3 * 12 * 12, "mask": 3 * 2**12, "flat": 3 * 6 * 10}
+    assert env.num_actions == counts[action_format]
+    if action_format == "mask":
+        assert 0.4 < choices["selection"].mean() < 0.6
+    if action_format == "flat":
+        assert isinstance(space, spaces.Discrete)
+
+
+def test_an_operation_beyond_the_legal_ones_is_invalid(gymnax_env):
+    params = gymnax_env.default_params
+    _, state = gymnax_env.reset(KEY, params)
+    infos = [gymnax_env.step(KEY, state, action(place), params)[5] for place in (-1, 0, 2, 3)]
+    assert [bool(info["invalid_action"]) for info in infos] == [True, False, False, True]
+
+
+def test_nothing_is_loaded_before_the_params_are_asked_for():
+    env = GymnaxEnvironment("no/such/dataset", selection_format="point")
+    assert env.num_actions == 36 * 900
+    assert isinstance(hash(env), int)
+    assert not [leaf for leaf in jax.tree.leaves(vars(env)) if isinstance(leaf, jax.Array)]
+    with pytest.raises(KeyError, match="no dataset, file or folder 'no/such/dataset'"):
+        _ = env.default_params
+
+
+def test_default_params_that_are_first_read_inside_jit_are_no_tracers():
+    env = make_gymnax()
+    with jax.checking_leaks():
+        observation, _ = env.reset(KEY)
+    assert isinstance(env.default_params.arc.weights, jax.Array)
+    assert not isinstance(env.default_params.arc.weights, jax.core.Tracer)
+    assert_trees_equal(observation, env.reset(KEY, env.default_params)[0])
+
+
+def test_ids_are_registered_once_and_make_the_environment():
+    assert ID in register_gymnax()
+    assert register_gymnax() == register_gymnax()
+    env, params = gymnax.make("jaxarc/procedural-gravity-v1", flat_actions=True, **world_fields("flat"))
+    assert env.name == "jaxarc/procedural/gravity"
+    assert env.reset(KEY, params)[0].shape == CANVAS
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_wrappers_of_gymnax_take_it(flat_env):
+    params = flat_env.default_params
+    env = LogWrapper(StickyActionWrapper(FlattenObservationWrapper(flat_env), 0.1))
+    _, state = env.reset(KEY, params)
+
+    def step(state, key):
+        observation, state, *_, info = env.step(key, state, jnp.int32(0), params)
+        return state, (observation, info)
+
+    observations, info = jax.lax.scan(step, state, jax.random.split(KEY, 9))[1]
+    assert observations.shape == info["final_observation"].shape == (9, 12)
+    assert info["returned_episode_lengths"][info["returned_episode"]].tolist() == [4, 4]
+    dm_env = GymnaxToDmEnvWrapper(flat_env)
+    hand_in = flat_env.num_actions - 1
+    assert float(dm_env.step(KEY, dm_env.reset(KEY, params), hand_in, params).discount) == 0
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_gymnax_turns_it_into_gymnasium_environments(flat_env):
+    single = GymnaxToGymWrapper(flat_env, flat_env.default_params)
+    assert single.reset(seed=1)[0].shape == CANVAS
+    assert len(single.step(single.action_space.sample())) == 5
+    vector = GymnaxToVectorGymWrapper(flat_env, 3, flat_env.default_params)
+    assert vector.reset(seed=1)[0].shape == (3, *CANVAS)
+    assert vector.step(jnp.zeros(3, jnp.int32))[1].shape == (3,)
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_a_ppo_loop_in_the_style_of_purejaxrl_learns_to_submit():
+    """On the task whose input is its output, handing in at once is the best that can be done."""
+    env = make_gymnax("flat")
+    params = env.default_params.replace(arc=env.default_params.arc.only(task_index=0))
+    info = train(LegacyStepAPIWrapper(LogWrapper(env)), params, env.num_actions, KEY, num_updates=30)
+    returns = np.asarray(info["returned_episode_returns"]).mean(axis=(1, 2))
+    assert np.isfinite(returns).all()
+    assert returns[-1] > returns[0] + 0.1
+
+
+def test_nothing_shows_the_hidden_answers_before_the_submit():
+    env = make_gymnax(mode="test", score_on_submit=True, **SHOWN | {"reveal_target": False})
+    params = env.default_params.replace(arc=env.default_params.arc.only(task_index=0))
+    step = jax.jit(lambda state, choice, params: env.step(KEY, state, choice, params))
+    runs = []
+    for hidden in (params, params.replace(arc=with_other_answers(params.arc))):
+        observation, state = env.reset(KEY, hidden)
+        painted = step(state, PAINT, hidden)
+        runs.append([observation, painted[0], *painted[2:], step(painted[1], HAND_IN, hidden)[5]["success"]])
+    assert_trees_equal(runs[0][:-1], runs[1][:-1])
+    assert [bool(run[-1]) for run in runs] == [True, False]

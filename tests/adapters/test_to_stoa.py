@@ -1,0 +1,123 @@
+"""The Stoa environment plays what ours plays, resets itself and keeps its params."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from adapter_world import (
+    CANVAS,
+    FORMATS,
+    OPERATIONS,
+    SHOWN,
+    SUBMIT_PLACE,
+    assert_trees_equal,
+    make_world,
+    with_other_answers,
+)
+
+from jaxarc.envs import PointAction
+from jaxarc.wrappers import AutoReset
+
+stoa = pytest.importorskip("stoa", reason='stoa-env is not installed; pip install "jaxarc[stoa]"')
+from stoa.core_wrappers.vmap import VmapWrapper  # noqa: E402
+from stoa.utility_wrappers.flatten_obs import FlattenObservationWrapper  # noqa: E402
+
+from jaxarc.adapters import StoaEnvironment  # noqa: E402
+
+KEY = jax.random.key(0)
+PAINT, HAND_IN = jnp.array([0, 1, 1], jnp.int32), jnp.array([SUBMIT_PLACE, 0, 0], jnp.int32)
+FIRST, MID, TERMINATED, TRUNCATED = range(4)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return make_world()
+
+
+@pytest.mark.parametrize("auto_reset", [True, False])
+def test_its_episodes_are_those_of_our_environment(world, auto_reset):
+    env, params = world
+    ours, theirs = AutoReset(env), StoaEnvironment(env, params, auto_reset=auto_reset)
+    reset, step = jax.jit(lambda key: theirs.reset(key)), jax.jit(lambda state, action: theirs.step(state, action))
+    state, expected = ours.reset(KEY, params)
+    stoa_state, first = reset(KEY)
+    assert_trees_equal((stoa_state, first.observation), (state, expected))
+    assert (int(first.step_type), float(first.reward), float(first.discount)) == (FIRST, 0, 1)
+    kinds = []
+    for action in (PAINT, HAND_IN, PAINT, PAINT, PAINT, PAINT):
+        point = PointAction(OPERATIONS[int(action[0])], action[1], action[2])
+        state, expected, reward, done, told = ours.step(state, point, params)
+        stoa_state, shown = step(stoa_state, action)
+        last = told.pop("final_observation")
+        extras = dict(shown.extras)
+        assert_trees_equal(shown.observation, expected if auto_reset else last)
+        if auto_reset:
+            assert_trees_equal(extras.pop("next_obs"), last)
+        assert_trees_equal((shown.reward, shown.done(), extras), (reward, done, told))
+        assert jax.tree.structure(shown) == jax.tree.structure(first)
+        kinds.append((int(shown.step_type), float(shown.discount)))
+        if done and not auto_reset:
+            stoa_state = state  # what our auto-reset went on with
+    assert kinds == [(MID, 1), (TERMINATED, 0), (MID, 1), (MID, 1), (MID, 1), (TRUNCATED, 1)]
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_params_are_kept_over_auto_resets_and_under_the_wrappers_of_stoa(world):
+    env, params = world
+    vector = VmapWrapper(stoa.RecordEpisodeMetrics(FlattenObservationWrapper(StoaEnvironment(env, params))))
+    only = params.only(task_index=2)
+
+    def step(states, _):
+        states, shown = vector.step(states, jnp.tile(HAND_IN, (3, 1)), only)
+        return states, shown
+
+    states, first = vector.reset(jax.random.split(KEY, 3), only)
+    shown = jax.jit(lambda states: jax.lax.scan(step, states, None, 5)[1])(states)
+    assert first.observation.shape == (3, CANVAS[0] * CANVAS[1])
+    assert (shown.extras["task_index"] == 2).all()
+    assert shown.extras["episode_metrics"]["is_terminal_step"].all()
+    assert (shown.extras["episode_metrics"]["episode_length"] == 1).all()
+
+
+@pytest.mark.usefixtures("standard_promotion")
+@pytest.mark.parametrize("action_format", FORMATS)
+def test_every_action_of_the_space_is_taken(action_format):
+    shown = SHOWN if action_format == "point" else {}
+    env = StoaEnvironment(*make_world(action_format, **shown))
+    space = env.action_space()
+
+    def step(state, key):
+        action = space.sample(key)
+        state, shown = env.step(state, action)
+        return state, (action, shown)
+
+    state, first = env.reset(KEY)
+    _, (actions, shown) = jax.jit(lambda state: jax.lax.scan(step, state, jax.random.split(KEY, 50)))(state)
+    assert not shown.extras["invalid_action"].any()
+    for place in range(5):
+        action, time_step = jax.tree.map(lambda leaf, place=place: leaf[place], (actions, shown))
+        assert env.environment_space().contains(time_step, action)
+    if action_format == "mask":
+        assert 0.4 < actions["selection"].mean() < 0.6
+    shapes = {name: (part.shape, part.dtype) for name, part in env.state_space().spaces.items()}
+    assert len(shapes) == len(jax.tree.leaves(state))
+    assert shapes["canvas.grid"] == ((12,), jnp.int8)
+    assert env.environment_space().contains(first)
+
+
+def test_an_environment_that_resets_itself_is_refused(world):
+    env, params = world
+    with pytest.raises(ValueError, match="hand in the environment without AutoReset"):
+        StoaEnvironment(AutoReset(env), params)
+
+
+def test_nothing_shows_the_hidden_answers_before_the_submit():
+    env, params = make_world(mode="test", score_on_submit=True, **SHOWN | {"reveal_target": False})
+    theirs = StoaEnvironment(env, params)
+    reset, step = jax.jit(lambda params: theirs.reset(KEY, params)), jax.jit(lambda *given: theirs.step(*given))
+    runs = []
+    for hidden in (params.only(0), with_other_answers(params).only(0)):
+        state, first = reset(hidden)
+        state, painted = step(state, PAINT, hidden)
+        runs.append([first, painted, step(state, HAND_IN, hidden)[1].extras["success"]])
+    assert_trees_equal(runs[0][:-1], runs[1][:-1])
+    assert [bool(run[-1]) for run in runs] == [True, False]
