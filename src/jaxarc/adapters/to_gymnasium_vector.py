@@ -23,7 +23,7 @@ from jaxarc.envs.environment import Environment
 from jaxarc.envs.operations.compaction import choose_executor, update_rows
 from jaxarc.envs.params import EnvParams
 from jaxarc.types import Info
-from jaxarc.wrappers.auto_reset import RESET_DIVISOR
+from jaxarc.wrappers.renewal import RENEWAL_DIVISOR
 
 _OPTIONS: Final = ("task_index", "pair_index", "reset_mask")
 
@@ -249,7 +249,7 @@ def _restart_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, p
     """Start the next episode in some rows; on a CPU at the cost of those rows alone."""
     restart = lambda some, _: _restart(env, some, params)
     executor = choose_executor(params.config.environment.executor)
-    return update_rows(executor, rows, restart, states, (), RESET_DIVISOR)
+    return update_rows(executor, rows, restart, states, (), RENEWAL_DIVISOR)
 
 
 def _masked(info: Info, mask: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from jaxarc.config.build import CheckedConfig, in_range, one_of
+from jaxarc.config.build import CheckedConfig, at_least, in_range, one_of
 from jaxarc.constants import MAX_GRID_SIZE
 
-MODES = ("train", "test")
+MODES = ("train", "test", "trials")
 PAIR_SELECTIONS = ("random", "first")
 TASK_ORDERS = ("weighted", "in_turn")
 START_GRIDS = ("input", "empty", "random", "partial")
@@ -13,7 +13,8 @@ START_GRIDS = ("input", "empty", "random", "partial")
 
 @dataclass(frozen=True)
 class EpisodeConfig(CheckedConfig):
-    mode: str = "train"  # train plays demonstration pairs; test plays test pairs and hides their targets
+    mode: str = "train"  # train: demonstration pairs; test: test pairs with hidden targets; trials: one after the other
+    num_trials: int = 3  # trials on demonstrations before the one on a test, in trials mode; see jaxarc.wrappers.Trials
     task_order: str = "weighted"  # each reset draws a task by weight; in_turn: auto-reset takes the next one
     demo_selection: str = "random"  # how a training episode picks its pair
     test_selection: str = "first"  # how a test episode picks its pair
@@ -27,6 +28,7 @@ class EpisodeConfig(CheckedConfig):
     def validate(self) -> list[str]:
         problems = [
             *one_of("mode", self.mode, MODES),
+            *at_least("num_trials", self.num_trials, 1),
             *one_of("task_order", self.task_order, TASK_ORDERS),
             *one_of("demo_selection", self.demo_selection, PAIR_SELECTIONS),
             *one_of("test_selection", self.test_selection, PAIR_SELECTIONS),
@@ -35,6 +37,10 @@ class EpisodeConfig(CheckedConfig):
             *in_range("start_width", self.start_width, 1, MAX_GRID_SIZE),
             *in_range("partial_probability", self.partial_probability, 0.0, 1.0),
         ]
-        if self.mode == "test" and self.start_grid == "partial":
+        if self.mode != "train" and self.start_grid == "partial":
             problems.append("start_grid='partial' shows cells of the hidden target, so it needs mode='train'")
+        if self.mode == "trials" and (self.allow_demo_switching or self.allow_test_switching):
+            problems.append(
+                "mode='trials' chooses the pairs itself; leave allow_demo_switching and allow_test_switching off"
+            )
         return problems

@@ -12,6 +12,8 @@ TEST_SWITCHES = (c.NEXT_TEST_PAIR, c.PREVIOUS_TEST_PAIR, c.FIRST_UNSOLVED_TEST_P
 
 def switches_pairs(episode: EpisodeConfig) -> bool:
     """Whether an episode may go from one pair to another."""
+    if episode.mode == "trials":
+        return False
     return episode.allow_demo_switching if episode.mode == "train" else episode.allow_test_switching
 
 

@@ -47,7 +47,7 @@ class JaxArcConfig(CheckedConfig):
 
     @property
     def scores_submissions(self) -> bool:
-        """Whether the agent learns what its submits were worth: always in training, if asked for in testing."""
+        """Whether the agent learns what all its submits were worth: always in training, if asked for in testing."""
         return self.episode.mode == "train" or self.reward.score_on_submit
 
     @property
@@ -86,8 +86,10 @@ class JaxArcConfig(CheckedConfig):
         problems: list[str] = []
         height, width = self.dataset.grid_shape
         episode = self.episode
-        if episode.mode == "test" and self.observation.reveal_target:
-            problems.append("observation.reveal_target=True would show the hidden target; test mode needs False")
+        if episode.mode != "train" and self.observation.reveal_target:
+            problems.append(
+                f"observation.reveal_target=True would show the hidden target; {episode.mode} mode needs False"
+            )
         if episode.start_grid in ("empty", "random") and (episode.start_height > height or episode.start_width > width):
             problems.append(
                 f"episode.start_height x start_width must fit the canvas {height}x{width}, "

@@ -127,7 +127,8 @@ class ArcEnvironment(Environment[ArcEnvState]):
 
     def info(self, state: ArcEnvState, params: EnvParams) -> Info:
         """Report on a state with the keys, shapes and dtypes of a step's info."""
-        return report(state, jnp.zeros_like(state.terminated), params.config)
+        source = _pairs_in_play(params, state.task_index, state.augmentation, state.pairs)
+        return report(state, source, jnp.zeros_like(state.terminated), params.config)
 
 
 @compiled()
@@ -199,7 +200,13 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     require_single(state, action)
     source = _pairs_in_play(params, state.task_index, state.augmentation, state.pairs)
     state, reward, invalid = take_step(state, action, source, params.config)
-    return state, observe(state, source, params.config), reward, state.done, report(state, invalid, params.config)
+    return (
+        state,
+        observe(state, source, params.config),
+        reward,
+        state.done,
+        report(state, source, invalid, params.config),
+    )
 
 
 def checks_actions(params: EnvParams) -> bool:

@@ -90,7 +90,7 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
     assert state.task_data is not None
     source = pairs_of_task(state.task_data, config.grid_shape, config.episode.mode)
     state, reward, invalid = take_step(state, action, source, config)
-    return state, observe(state, source, config), reward, state.done, report(state, invalid, config)
+    return state, observe(state, source, config), reward, state.done, report(state, source, invalid, config)
 
 
 @eqx.filter_jit

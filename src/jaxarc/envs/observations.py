@@ -126,19 +126,23 @@ class _Grids:
         return Box(0, 1, (*lead, height, width, NUM_COLORS + 1), jnp.int8)
 
 
-def report(state: ArcEnvState, invalid_action: Bool[Array, "*B"], config: JaxArcConfig) -> Info:
+def report(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array, "*B"], config: JaxArcConfig) -> Info:
     """Tell how the episode stands, with the same keys on every step and at reset.
 
-    In test mode ``similarity`` is 0, and ``success`` false unless ``reward.score_on_submit``: both depend on the hidden
-    target.
+    On a pair with a hidden target ``similarity`` is 0, and ``success`` false unless ``reward.score_on_submit``.
     """
-    trains = config.episode.mode == "train"
+    similarity, success, hidden = state.similarity_score, state.is_solved, source.hides(state.pair_index)
+    if hidden is None:
+        hidden = jnp.full_like(state.terminated, config.episode.mode == "test")
+    similarity = jnp.where(hidden, jnp.float32(0), similarity)
+    if not config.reward.score_on_submit:
+        success = success & ~hidden
     return {
         "terminated": state.terminated,
         "truncated": state.truncated,
         "discount": discount(state.terminated),
-        "success": state.is_solved if config.scores_submissions else jnp.zeros_like(state.is_solved),
-        "similarity": state.similarity_score if trains else jnp.zeros_like(state.similarity_score),
+        "success": success,
+        "similarity": similarity,
         "invalid_action": invalid_action,
         "step_count": state.step_count,
         "submission_count": state.submission_count,

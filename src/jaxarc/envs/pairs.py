@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Int8, Int32
 from jaxarc import constants as c
 from jaxarc.envs.canvas import PairTable
 from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
-from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator
+from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task
 from jaxarc.types import JaxArcTask, PRNGKey
 
 
@@ -21,13 +21,18 @@ class PairSource(eqx.Module):
     count: Int32[Array, "*B"]  # pairs available, 1 or more
     order: Int8[Array, "*B P"] | None = None  # the pair that comes p-th lies order[p] rows further down; None: p
     colors: Int8[Array, "*B 10"] | None = None  # what the colors of loaded grids become; None: they stay
+    num_open: Int32[Array, "*B"] | None = None  # pairs before the first with a hidden output; None: all are alike
+
+    def hides(self, pair_index: Int32[Array, "*B"]) -> Bool[Array, "*B"] | None:
+        """Whether the output of a pair is hidden; None where the mode says it of all pairs."""
+        return None if self.num_open is None else pair_index >= self.num_open
 
     def row_of(self, pair_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
         """Row of a pair in the table."""
         if self.order is None:
             return self.first_row + pair_index
-        shown = jnp.take_along_axis(self.order, pair_index[..., None], axis=-1)[..., 0]
-        return self.first_row + shown.astype(jnp.int32)
+        shown = jnp.take_along_axis(self.order, pair_index[..., None], axis=-1, mode="clip")[..., 0].astype(jnp.int32)
+        return self.first_row + jnp.where(pair_index < self.order.shape[-1], shown, pair_index)
 
     def input_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load the input of a pair."""
@@ -58,11 +63,17 @@ def pairs_of_buffer(
             first = first + augmentation.symmetry.astype(jnp.int32) * buffer.num_pairs
     if mode == "train":
         return PairSource(table, first, num_train, order, colors)
-    return PairSource(table, first + num_train, buffer.num_test[task_index], None, colors)
+    num_test = buffer.num_test[task_index]
+    if mode == "trials":
+        return PairSource(table, first, num_train + num_test, order, colors, num_open=num_train)
+    return PairSource(table, first + num_train, num_test, None, colors)
 
 
 def pairs_of_table(table: PairTable, tasks: TaskGenerator, mode: str) -> PairSource:
     """Point at the pairs of a generated task, augmented already, that a mode plays."""
+    if mode == "trials":
+        both = jnp.int32(tasks.num_train + tasks.num_test)
+        return PairSource(table, jnp.int32(0), both, num_open=jnp.int32(tasks.num_train))
     first, count = (0, tasks.num_train) if mode == "train" else (tasks.num_train, tasks.num_test)
     return PairSource(table, jnp.int32(first), jnp.int32(count))
 
@@ -95,6 +106,8 @@ def pairs_of_task(task: JaxArcTask, grid_shape: tuple[int, int], mode: str) -> P
         ValueError: the task is larger than the canvas.
     """
     task = on_canvas(task, grid_shape)
+    if mode == "trials":
+        return pairs_of_buffer(buffer_of_task(task), jnp.int32(0), None, mode)
     if mode == "train":
         grids, count = (task.input_grids_examples, task.output_grids_examples), task.num_train_pairs
     else:

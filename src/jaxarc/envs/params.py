@@ -101,8 +101,8 @@ class EnvParams(eqx.Module):
 
 def _counts(params: EnvParams) -> np.ndarray | None:
     """How many pairs of each task the mode plays; None inside ``jit``."""
-    train = params.config.episode.mode == "train"
-    counts = params.tasks.num_train if train else params.tasks.num_test
+    train, test = params.tasks.num_train, params.tasks.num_test
+    counts = {"train": train, "test": test, "trials": train + test}[params.config.episode.mode]
     if isinstance(counts, int):
         return np.full(params.tasks.num_tasks, counts)
     return None if isinstance(counts, Tracer) else np.asarray(counts)

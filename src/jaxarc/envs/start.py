@@ -76,6 +76,8 @@ def start_episode(
 
 
 def _first_pair(word: UInt32[Array, ""], count: Int32[Array, ""], episode: EpisodeConfig) -> Int32[Array, ""]:
+    if episode.mode == "trials":
+        return jnp.int32(0)
     choice = episode.demo_selection if episode.mode == "train" else episode.test_selection
     return jnp.int32(0) if choice == "first" else below(word, count)
 
@@ -86,7 +88,7 @@ def _demonstrations(
     """Load what is shown all episode long; where the pair can change, an observation leaves it out by itself."""
     if source is None or not config.observation.include_demonstrations:
         return None
-    stays = config.episode.mode == "train" and not config.switches_pairs
+    stays = config.episode.mode != "test" and not config.switches_pairs
     return show_demonstrations(source, num_slots, pair_index if stays else None)
 
 

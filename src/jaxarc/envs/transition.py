@@ -57,7 +57,9 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     goal = all_pairs(source.count) if config.switches_pairs else jnp.int32(1)
     step_count = state.step_count + running.astype(jnp.int32)
     submission_count = state.submission_count + submitted.astype(jnp.int32)
-    all_solved = right & (solved == goal) & config.scores_submissions
+    hidden = source.hides(pair_index)
+    is_told = config.scores_submissions if hidden is None else ~hidden | config.reward.score_on_submit
+    all_solved = right & (solved == goal) & is_told
     ending = decide_ending(submitted, all_solved, submission_count, step_count, config.environment)
 
     outcome = Outcome(
@@ -66,6 +68,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         newly_solved=right & (solved != state.solved_pairs),
         wrong_submission=submitted & ~right,
         invalid=checked.invalid,
+        is_hidden=hidden,
     )
     reward = jnp.where(running, compute_reward(outcome, config), jnp.float32(0))
     records = state.action_records

@@ -19,7 +19,6 @@ from jaxarc.types import JaxArcTask, PRNGKey
 __all__ = ["RawTask", "TaskSet"]
 
 
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class TaskSet:
     """Tasks in a fixed order, which is also their order in the buffer.

@@ -3,5 +3,6 @@
 from jaxarc.wrappers.auto_reset import AutoReset
 from jaxarc.wrappers.episode_statistics import EpisodeStatistics
 from jaxarc.wrappers.flat_actions import FlatActions
+from jaxarc.wrappers.trials import Trials
 
-__all__ = ["AutoReset", "EpisodeStatistics", "FlatActions"]
+__all__ = ["AutoReset", "EpisodeStatistics", "FlatActions", "Trials"]

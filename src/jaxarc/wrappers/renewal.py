@@ -1,0 +1,46 @@
+"""Give some environments of a batch a new state: only the rows that need one are computed, however vmaps are nested."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import jax
+from jaxtyping import Array, Bool, PyTree
+
+from jaxarc.envs.batching import Kernel, batch_native
+from jaxarc.envs.operations.compaction import choose_executor, update_rows
+from jaxarc.envs.params import EnvParams
+
+State = TypeVar("State", bound=PyTree[Array])
+
+RENEWAL_DIVISOR: Final = 16  # blocks of the compact executor: an episode of 35 random operations lasts about 20 steps
+
+
+def renew_where(
+    need: Bool[Array, ""],
+    renew: Callable[[State, Any, EnvParams], State],
+    state: State,
+    facts: PyTree[Array],
+    params: EnvParams,
+) -> State:
+    """Replace a state where needed.
+
+    Args:
+        need: whether it is.
+        renew: makes the new state of one environment from the old one and the facts.
+        state: of one environment, or of a batch under ``vmap``.
+        facts: what else ``renew`` needs of each environment.
+        params: what all environments share.
+    """
+    executor = choose_executor(params.config.environment.executor)
+
+    def renew_rows(how: str, rows: tuple[Bool[Array, " B"], State, Any], params: EnvParams) -> State:
+        kernel = lambda states, facts: jax.vmap(lambda state, fact: renew(state, fact, params))(states, facts)
+        return update_rows(how, rows[0], kernel, rows[1], rows[2], RENEWAL_DIVISOR)
+
+    def renew_apart(_: Kernel, has_axis: Any, rows: tuple[Bool[Array, "A B"], State, Any], params: EnvParams) -> State:
+        """Each batch has params of its own: nothing to fold."""
+        axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
+        return jax.vmap(functools.partial(renew_rows, "dense"), (0, axes))(rows, params)
+
+    return batch_native(functools.partial(renew_rows, executor), renew_apart)((need, state, facts), params)

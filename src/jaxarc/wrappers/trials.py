@@ -1,0 +1,148 @@
+"""Several trials in one episode: on demonstrations, with rewards, and then on a test, as in learning to learn."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, Int32, UInt32
+
+from jaxarc.envs.boundary import compiled
+from jaxarc.envs.environment import Environment, Step, checks_actions
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.spaces import Box, Dict, Space
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.envs.varying import vary_like
+from jaxarc.prng import as_typed_key, below, from_key_data, random_words
+from jaxarc.tasks.buffer import TaskBuffer
+from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.wrappers.renewal import renew_where
+from jaxarc.wrappers.wrapper import Wrapper
+
+
+class TrialsState(eqx.Module):
+    """The wrapped environment's state in the current trial, and which trial it is."""
+
+    env_state: ArcEnvState
+    trial_index: Int32[Array, "*B"]  # 0 .. num_trials; the last one is played on a test
+    episode_key: UInt32[Array, "*B words"]  # what each trial is reset with, so that all play the same task
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Trials(Wrapper[TrialsState]):
+    """An episode of ``episode.num_trials`` trials on demonstrations, one after the other, and one on a test.
+
+    Needs ``episode.mode="trials"``. Trial ``k`` starts from the input of demonstration ``k``, again from the first when
+    there are fewer; all trials play the same task under the same augmentation. A trial ends as an episode does, with
+    its submits or after ``max_episode_steps`` steps, and the step that ends it returns the start of the next one. Only
+    the last trial ends the episode. It pays and reports as test mode does: its target is hidden.
+
+    ``info`` is about the trial that was played, with ``trial_index`` and ``trial_done``. Observations are dictionaries
+    with the entry ``trial_index``. Wrap it directly around the environment, and auto-reset around it.
+    """
+
+    env: Environment[ArcEnvState]
+
+    def reset(
+        self,
+        key: PRNGKey,
+        params: EnvParams,
+        task_index: Int[Array, ""] | int | None = None,
+        pair_index: Int[Array, ""] | int | None = None,
+    ) -> tuple[TrialsState, Observation]:
+        """Start the first trial.
+
+        Raises:
+            ValueError: a pair is given, or the mode is not ``"trials"``.
+        """
+        _require_trials(params)
+        if pair_index is not None:
+            raise ValueError(f"trials go through the pairs themselves, got pair_index={pair_index}; leave it out")
+        env_state, observation = self.env.reset(key, params, task_index, 0)
+        words = jax.random.key_data(as_typed_key(key))
+        (first,) = vary_like((jnp.int32(0),), words)
+        return TrialsState(env_state, first, words), _shown(observation, first)
+
+    def restart(self, state: TrialsState, params: EnvParams) -> tuple[TrialsState, Observation]:
+        words = state.env_state.key
+        env_state, observation = self.env.restart(state.env_state, params)
+        first = jnp.zeros_like(state.trial_index)
+        return TrialsState(env_state, first, words), _shown(observation, first)
+
+    def step(self, state: TrialsState, action: StructuredAction, params: EnvParams) -> Step[TrialsState]:
+        _require_trials(params)
+        return _step(self.env, state, action, params)
+
+    def observe(self, state: TrialsState, params: EnvParams) -> Observation:
+        return _shown(self.env.observe(state.env_state, params), state.trial_index)
+
+    def info(self, state: TrialsState, params: EnvParams) -> Info:
+        info = self.env.info(state.env_state, params)
+        return _told(info, state.trial_index, jnp.zeros_like(info["terminated"]), params)
+
+    def observation_space(self, params: EnvParams) -> Space:
+        inner = self.env.observation_space(params)
+        entries = inner.entries if isinstance(inner, Dict) else {"working_grid": inner}
+        return Dict({**entries, "trial_index": Box(0, params.config.episode.num_trials, (), jnp.int32)})
+
+
+@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+def _step(
+    env: Environment[ArcEnvState], state: TrialsState, action: StructuredAction, params: EnvParams
+) -> Step[TrialsState]:
+    env_state, _, reward, trial_done, info = env.step(state.env_state, action, params)
+    is_last = state.trial_index >= params.config.episode.num_trials
+    goes_on = trial_done & ~is_last
+    played = TrialsState(env_state, state.trial_index, state.episode_key)
+
+    def next_trial(played: TrialsState, _: tuple[()], params: EnvParams) -> TrialsState:
+        trial, task = played.trial_index + 1, played.env_state.task_index
+        pair = _pair_of(trial, task, played.episode_key, params)
+        return TrialsState(env.reset(played.episode_key, params, task, pair)[0], trial, played.episode_key)
+
+    after = renew_where(goes_on, next_trial, played, (), params)
+    observation = _shown(env.observe(after.env_state, params), after.trial_index)
+    return after, observation, reward, trial_done & is_last, _told(info, state.trial_index, trial_done, params)
+
+
+def _pair_of(
+    trial: Int32[Array, ""], task_index: Int32[Array, ""], words: UInt32[Array, " words"], params: EnvParams
+) -> Int32[Array, ""]:
+    """Place of the pair of a trial among demonstrations and tests, one after the other."""
+    tasks, episode = params.tasks, params.config.episode
+    if isinstance(tasks, TaskBuffer):
+        num_train, num_test = tasks.num_train[task_index], tasks.num_test[task_index]
+    else:
+        num_train, num_test = jnp.int32(tasks.num_train), jnp.int32(tasks.num_test)
+    test = jnp.int32(0)
+    if episode.test_selection == "random":
+        test = below(random_words(from_key_data(words), _TEST_WORD + 1)[_TEST_WORD], num_test)
+    return jnp.where(trial < episode.num_trials, trial % num_train, num_train + test)
+
+
+_TEST_WORD = 7  # a reset uses the words before it
+
+
+def _shown(observation: Observation, trial_index: Int32[Array, "*B"]) -> Observation:
+    entries = observation if isinstance(observation, dict) else {"working_grid": observation}
+    return {**entries, "trial_index": trial_index}
+
+
+def _told(info: Info, trial_index: Int32[Array, "*B"], trial_done: Array, params: EnvParams) -> Info:
+    is_last = trial_index >= params.config.episode.num_trials
+    return {
+        **info,
+        "terminated": info["terminated"] & is_last,
+        "truncated": info["truncated"] & is_last,
+        "discount": jnp.where(is_last, info["discount"], jnp.float32(1)),
+        "trial_index": trial_index,
+        "trial_done": trial_done,
+    }
+
+
+def _require_trials(params: EnvParams) -> None:
+    mode = params.config.episode.mode
+    if mode != "trials":
+        raise ValueError(f"Trials needs episode.mode='trials', got {mode!r}; make the params with mode='trials'")
