@@ -18,6 +18,7 @@ Out = TypeVar("Out", bound=PyTree[Array])
 Stage = Callable[..., Any]  # calls a kernel, by itself or behind a branch: ``staged`` with its first arguments bound
 SMALLEST_BLOCK = 16
 WIDE_ROW = 64  # elements from which on a row is put back by a gather, which skips the rows not meant, not by a scatter
+HUGE_ROW = 1024  # elements from which on rows are put back one by one: to look at all of them would take longer
 
 
 def choose_executor(wanted: str) -> str:
@@ -93,6 +94,8 @@ def update_rows(
         def put(old: Array, new: Array) -> Array:
             if old[0].size < WIDE_ROW:
                 return old.at[taken].set(new, mode="drop")
+            if old[0].size >= HUGE_ROW:
+                return _put_each(old, new, taken, jnp.minimum(blocks.total - start, size))
             return _select(here, jnp.take(new, place, axis=0, mode="clip"), old)
 
         return jax.tree.map(put, current, new), start + size
@@ -130,6 +133,15 @@ def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
         numbers = staged("compact", always, functools.partial(add, step=step), numbers)
         step *= 2
     return numbers
+
+
+def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:
+    """Put the first so many of the new rows into their places, in place."""
+
+    def put(i: Int32[Array, ""], rows: Array) -> Array:
+        return lax.dynamic_update_index_in_dim(rows, lax.dynamic_index_in_dim(new, i), taken[i], 0)
+
+    return lax.fori_loop(jnp.int32(0), count, put, old)
 
 
 def _select(need: Bool[Array, " B"], new: Array, old: Array) -> Array:
