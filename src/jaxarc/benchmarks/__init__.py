@@ -4,6 +4,7 @@
 it, and the results say how and on what.
 """
 
+from jaxarc.benchmarks.adapter_rows import adapter_rows
 from jaxarc.benchmarks.core_rows import DEFAULT_SIZES, core_rows, operation_rows
 from jaxarc.benchmarks.cores import pinned_to_cores
 from jaxarc.benchmarks.machine import describe_machine, versions
@@ -21,6 +22,7 @@ __all__ = [
     "RowResult",
     "UnknownRowError",
     "Workbench",
+    "adapter_rows",
     "choose_rows",
     "core_rows",
     "describe_machine",

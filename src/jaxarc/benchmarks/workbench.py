@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import jax
 
@@ -56,6 +56,7 @@ class Workbench:
         self._rollouts: dict[Play, Rolling] = {}
         self._resets: dict[Play, Throughput] = {}
         self._loops: dict[bool, PythonLoop] = {}
+        self._vectors: dict[tuple[Play, str], Any] = {}
         self._fresh: dict[str, float] = {}
 
     def begin_round(self) -> None:
@@ -89,6 +90,14 @@ class Workbench:
         slow, fast = self._rolling(larger), self._rolling(smaller)
         seconds = self.effort.seconds
         return fast.sample(seconds) / slow.sample(seconds)
+
+    def vector_steps_per_second(self, play: Play, autoreset_mode: str) -> float:
+        """Environment steps per second behind Gymnasium's vector interface."""
+        from jaxarc.benchmarks.vector_loop import VectorLoop  # Gymnasium is optional, and slow to import
+
+        if (play, autoreset_mode) not in self._vectors:
+            self._vectors[play, autoreset_mode] = VectorLoop(play.params(), play.num_envs, autoreset_mode)
+        return self._vectors[play, autoreset_mode].sample(self.effort.seconds)
 
     def step_microseconds(self, compiled_outside: bool) -> float:
         """Microseconds of one step of one environment in a Python loop."""

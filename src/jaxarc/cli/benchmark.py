@@ -21,6 +21,7 @@ from jaxarc.benchmarks import (
     Row,
     RowResult,
     UnknownRowError,
+    adapter_rows,
     choose_rows,
     core_rows,
     describe_machine,
@@ -87,6 +88,17 @@ def tasks(
 ) -> None:
     """Measure what a reset costs: tasks as they are, augmented in each way, and made by each procedural rule."""
     _measure("tasks", _choose(rows, task_rows()), quick, cores, json_file)
+
+
+@app.command()
+def adapters(
+    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    quick: _Quick = False,
+    cores: _Cores = 1,
+    json_file: _JsonFile = None,
+) -> None:
+    """Measure steps per second behind Gymnasium's vector interface, beside our own loop."""
+    _measure("adapters", _choose(rows, adapter_rows()), quick, cores, json_file)
 
 
 def _measure(name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None) -> None:
