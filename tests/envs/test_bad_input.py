@@ -264,7 +264,7 @@ def test_misspelt_field_is_an_error_that_lists_the_known_ones(make):
         (EnvironmentConfig, {"max_episode_steps": 0}, "max_episode_steps must be at least 1, got 0"),
         (EnvironmentConfig, {"max_submissions": -1}, "max_submissions must be at least 1, got -1"),
         (EnvironmentConfig, {"executor": "fast"}, "executor must be one of ('auto', 'compact', 'dense'), got 'fast'"),
-        (EpisodeConfig, {"mode": "eval"}, "mode must be one of ('train', 'test'), got 'eval'"),
+        (EpisodeConfig, {"mode": "eval"}, "mode must be one of ('train', 'test', 'trials'), got 'eval'"),
         (EpisodeConfig, {"demo_selection": "last"}, "demo_selection must be one of ('random', 'first'), got 'last'"),
         (EpisodeConfig, {"test_selection": "last"}, "test_selection must be one of ('random', 'first'), got 'last'"),
         (EpisodeConfig, {"start_grid": "noise"}, "start_grid must be one of ('input', 'empty', 'random', 'partial')"),

