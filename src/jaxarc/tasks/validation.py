@@ -199,7 +199,8 @@ def _refuse_cell(cell: Any, row: int, column: int, where: str) -> None:
     hint = "correct the cell"
     if cell is None:
         hint = (
-            "Mini-ARC writes null for color 0: read such files with read_json(path, null_color=0), or correct the cell"
+            "Mini-ARC writes null for color 0: bring that set with 'jaxarc tasks import PATH --name mini-arc', read "
+            "other such files with read_json(path, null_color=0), or correct the cell"
         )
     elif type(cell) is int and cell == -1:
         hint = "crop the padding"

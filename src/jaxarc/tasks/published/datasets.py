@@ -54,10 +54,10 @@ _DIGESTS: Final = {
     "arc-agi-2/training@kaggle2025": "5c3685730f979a440cacb8fe2d3f5dfc8d1cf7b13d81948e7a4e5173a95e19b8",
     "arc-agi-2/evaluation@f3283f7": "2c3f932bd6cdc1eda78f7757ce5f852bb31a231f6a9c128fe30344b2da5cfcb0",
     "arc-agi-2/evaluation@kaggle2025": "5ca95f338c0a8da9b86f72fdb2fd1e5f81efbdade56e2962df0abf419e1b6a71",
-    "concept-arc": "f949e813e565f95a9751c0ba481bcebab35ddf97bbb6fb6e178380f49ba73316",
+    "concept-arc": ARCHIVES["concept-arc"].digest,
     "concept-arc/corpus": "db26f2f8dc12e69e82097370f83083341df0737f29d3a04b6e143da18b6a10f1",
     "concept-arc/minimal": "17a468d3101274a69f6e4d8bff1269d3a7d4c70104d63f4206f12e210e0e9f9f",
-    "mini-arc": "91e5b9b4d8701a75cfaacd6833c6b3636b627d0707b31f653b14d21de3ec8333",
+    "mini-arc": ARCHIVES["mini-arc"].digest,
 }
 _DESCRIPTIONS: Final = {
     "arc-agi-1/training": "the easier half of ARC-AGI-1",
