@@ -1,6 +1,7 @@
 """How every test runs: on the CPU, without display or user files, with strict promotion and reproducible examples."""
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -27,6 +28,14 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_compiled_programs():
+    """Free what a file compiled: each program maps memory, and a process that maps too much of it is killed."""
+    yield
+    jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture
