@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float32, Int32, Key
 
 from jaxarc.agents.features import NUM_CELL_FEATURES, CellFeatures, stack_features
-from jaxarc.config import PPOConfig
+from jaxarc.config import NetworkConfig
 from jaxarc.types import PRNGKey
 
 NUM_KINDS: Final = 3
@@ -67,7 +67,7 @@ class GridNetwork(eqx.Module):
     color_layers: tuple[Dense, Dense]
     grid_shape: tuple[int, int] = eqx.field(static=True)
 
-    def __init__(self, key: Key[Array, ""], grid_shape: tuple[int, int], config: PPOConfig):
+    def __init__(self, key: Key[Array, ""], grid_shape: tuple[int, int], config: NetworkConfig):
         keys = iter(jax.random.split(key, 13 + config.num_layers))
         (height, width), size = grid_shape, config.hidden_size
         self.first_layer = Dense(next(keys), NUM_CELL_FEATURES, size, 3**-0.5)  # about three inputs are 1

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float32, Int32, Key
 from jaxarc import constants as c
 from jaxarc.agents.features import cell_features
 from jaxarc.agents.networks import NUM_KINDS, PAINT, RESIZE, SUBMIT, GridNetwork, Trunk
-from jaxarc.config import JaxArcConfig, PPOConfig
+from jaxarc.config import JaxArcConfig, NetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.types import Observation, PRNGKey
 
@@ -55,7 +55,7 @@ class EditPolicy(eqx.Module):
     max_episode_steps: int = eqx.field(static=True)
 
     @classmethod
-    def create(cls, key: Key[Array, ""], config: JaxArcConfig, ppo: PPOConfig) -> Self:
+    def create(cls, key: Key[Array, ""], config: JaxArcConfig, network: NetworkConfig) -> Self:
         """Make a fresh policy for environments with this config.
 
         Raises:
@@ -63,7 +63,7 @@ class EditPolicy(eqx.Module):
         """
         if problems := missing_for_editing(config):
             raise ValueError("; ".join(problems))
-        return cls(GridNetwork(key, config.grid_shape, ppo), config.environment.max_episode_steps)
+        return cls(GridNetwork(key, config.grid_shape, network), config.environment.max_episode_steps)
 
     def sample(self, key: PRNGKey, observation: Observation) -> Decision:
         """Draw an edit for each observation."""

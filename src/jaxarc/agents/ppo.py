@@ -6,11 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float32, PyTree
+from jaxtyping import Array, Bool, Float32, Int32, PyTree
 
 from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
 from jaxarc.agents.policy import Edit, EditPolicy
-from jaxarc.config import PPOConfig
+from jaxarc.agents.recipe import Recipe
+from jaxarc.agents.schedules import entropy_weight_schedule, learning_rate_schedule
+from jaxarc.config import AgentConfig
 from jaxarc.types import Observation, PRNGKey
 
 
@@ -34,7 +36,7 @@ class Samples(NamedTuple):
     observation: Observation
     edit: Edit
     log_prob: Float32[Array, "*B"]
-    advantage: Float32[Array, "*B"]  # of mean 0 and deviation 1 over an update
+    advantage: Float32[Array, "*B"]  # of mean 0 and deviation 1 over an update, if normalized
     value_target: Float32[Array, "*B"]
 
 
@@ -51,12 +53,13 @@ class Learner(eqx.Module):
 
     policy: EditPolicy
     optimizer_state: PyTree[Array]
+    num_updates: Int32[Array, ""]  # so far
 
 
-def make_optimizer(config: PPOConfig, num_updates: int) -> optax.GradientTransformation:
-    """Adam with clipped gradients and a learning rate that falls in a straight line over ``num_updates``."""
-    steps = num_updates * config.num_epochs * config.num_minibatches
-    schedule = optax.linear_schedule(config.learning_rate, config.final_learning_rate, steps)
+def make_optimizer(recipe: Recipe) -> optax.GradientTransformation:
+    """Adam with clipped gradients and the learning rate of the recipe's schedule."""
+    config = recipe.agent
+    schedule = learning_rate_schedule(recipe.schedule, recipe.num_updates * config.num_epochs * config.num_minibatches)
     adam = optax.adam(schedule, b2=config.adam_b2, eps=1e-6)
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), adam)
 
@@ -65,26 +68,30 @@ def update(
     learner: Learner,
     key: PRNGKey,
     trajectories: Trajectories,
-    config: PPOConfig,
+    recipe: Recipe,
     optimizer: optax.GradientTransformation,
 ) -> tuple[Learner, Losses]:
     """Improve the policy on what it just went through; returns the losses averaged over all minibatches."""
+    config = recipe.agent
     samples = make_samples(trajectories, config)
+    entropy_weight = entropy_weight_schedule(recipe.schedule, recipe.num_updates)(learner.num_updates)
 
     def learn_minibatch(learner: Learner, batch: Samples) -> tuple[Learner, Losses]:
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
-        gradient, losses = jax.grad(loss, has_aux=True)(learner.policy, flat, config)
+        gradient, losses = jax.grad(loss, has_aux=True)(learner.policy, flat, config, entropy_weight)
         change, optimizer_state = optimizer.update(gradient, learner.optimizer_state)
-        return Learner(eqx.apply_updates(learner.policy, change), optimizer_state), losses
+        policy = eqx.apply_updates(learner.policy, change)
+        return Learner(policy, optimizer_state, learner.num_updates), losses
 
     def learn_epoch(learner: Learner, key_epoch: PRNGKey) -> tuple[Learner, Losses]:
         return jax.lax.scan(learn_minibatch, learner, _minibatches(key_epoch, samples, config))
 
     learner, losses = jax.lax.scan(learn_epoch, learner, jax.random.split(key, config.num_epochs))
+    learner = eqx.tree_at(lambda x: x.num_updates, learner, learner.num_updates + 1)
     return learner, jax.tree.map(jnp.mean, losses)
 
 
-def make_samples(trajectories: Trajectories, config: PPOConfig) -> Samples:
+def make_samples(trajectories: Trajectories, config: AgentConfig) -> Samples:
     """Attach to each step how much better it went than expected, leaves [S, B, ...]."""
     ends = trajectories.terminated, trajectories.truncated
     following = bootstrap_values(trajectories.value, trajectories.last_value, trajectories.final_value, *ends)
@@ -96,12 +103,14 @@ def make_samples(trajectories: Trajectories, config: PPOConfig) -> Samples:
         observation=trajectories.observation,
         edit=trajectories.edit,
         log_prob=trajectories.log_prob,
-        advantage=(advantage - advantage.mean()) / (advantage.std() + 1e-6),
+        advantage=_normalized(advantage) if config.normalize_advantages else advantage,
         value_target=advantage + trajectories.value,
     )
 
 
-def loss(policy: EditPolicy, samples: Samples, config: PPOConfig) -> tuple[Float32[Array, ""], Losses]:
+def loss(
+    policy: EditPolicy, samples: Samples, config: AgentConfig, entropy_weight: Float32[Array, ""]
+) -> tuple[Float32[Array, ""], Losses]:
     """Weigh the clipped policy loss, the value's squared error and the entropy."""
     decision = policy.evaluate(samples.observation, samples.edit)
     log_ratio = decision.log_prob - samples.log_prob
@@ -114,10 +123,14 @@ def loss(policy: EditPolicy, samples: Samples, config: PPOConfig) -> tuple[Float
         divergence=(ratio - 1 - log_ratio).mean(),
         clipped=(ratio != bounded).astype(jnp.float32).mean(),
     )
-    return losses.policy_loss + config.value_weight * losses.value_loss - config.entropy_weight * losses.entropy, losses
+    return losses.policy_loss + config.value_weight * losses.value_loss - entropy_weight * losses.entropy, losses
 
 
-def _minibatches(key: PRNGKey, samples: Samples, config: PPOConfig) -> Samples:
+def _normalized(x: Float32[Array, "S B"]) -> Float32[Array, "S B"]:
+    return (x - x.mean()) / (x.std() + 1e-6)
+
+
+def _minibatches(key: PRNGKey, samples: Samples, config: AgentConfig) -> Samples:
     """Shuffle the environments and cut them into minibatches of whole trajectories, leaves [minibatch, S, B, ...]."""
     order = jax.random.permutation(key, config.num_envs)
 

@@ -21,7 +21,7 @@ from jaxarc.evaluation import (
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.tasks import TaskSet
 from jaxarc.training import Experiment, RunFolder, load_checkpoint, load_pairs, read_config
-from jaxarc.training.loop import make_params, start_training
+from jaxarc.training.updates import make_params, start_training
 
 DEFAULT_FORMAT: Final = "bbox"
 DEFAULT_SIDE: Final = 30
@@ -93,10 +93,10 @@ def _trained_player(folder: RunFolder, wished: RulesWished) -> Player:
     _require_same_rules(folder, rules, wished)
     if wished.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=wished.max_steps)
-    learned = load_pairs(experiment.training).learned  # the checkpoint also holds numbers for each of these tasks
+    learned = load_pairs(experiment.task).learned  # the checkpoint also holds numbers for each of these tasks
     params = make_params(learned, experiment.environment)
     like = eqx.filter_eval_shape(
-        lambda key: start_training(key, params, experiment.ppo, experiment.num_updates, experiment.curriculum),
+        lambda key: start_training(key, params, experiment.recipe, experiment.curriculum),
         jax.random.key(0),
     )
     policy = load_checkpoint(folder.checkpoint, like).learner.policy

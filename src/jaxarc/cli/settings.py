@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -9,17 +10,15 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from jaxarc.cli.config_folder import config_folder
-from jaxarc.config import ConfigValidationError, CurriculumConfig, JaxArcConfig, PPOConfig, TrainingConfig, build
+from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, check_known
 from jaxarc.training.experiment import Experiment
 
-TOPICS: Final[dict[str, type[CheckedConfig]]] = {
-    **{field.name: type(getattr(JaxArcConfig(), field.name)) for field in dataclasses.fields(JaxArcConfig)},
-    "ppo": PPOConfig,
-    "training": TrainingConfig,
-    "curriculum": CurriculumConfig,
+_RULES: Final[dict[str, type[CheckedConfig]]] = typing.get_type_hints(JaxArcConfig)
+_BESIDE_THE_RULES: Final[dict[str, type[CheckedConfig]]] = {
+    name: kind for name, kind in typing.get_type_hints(Experiment).items() if name != "environment"
 }
-_BESIDE_THE_RULES: Final = ("ppo", "training", "curriculum")  # topics that are no part of the environment
+TOPICS: Final[dict[str, type[CheckedConfig]]] = {**_RULES, **_BESIDE_THE_RULES}
 _OVERRIDE: Final = re.compile(r"[\w/]+(\.\w+)*(@[\w.]+)?=")
 
 
@@ -48,13 +47,9 @@ def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
     """
     for name in mapping:
         check_known("jaxarc train", name, list(TOPICS))
-    rules = {name: mapping[name] for name in mapping if name not in _BESIDE_THE_RULES}
-    return Experiment(
-        environment=JaxArcConfig.from_hydra(rules),
-        ppo=build(PPOConfig, mapping.get("ppo")),
-        training=build(TrainingConfig, mapping.get("training")),
-        curriculum=build(CurriculumConfig, mapping.get("curriculum")),
-    )
+    rules = {name: mapping[name] for name in mapping if name in _RULES}
+    others = {name: mapping[name] for name in mapping if name not in _RULES}
+    return build(Experiment, {"environment": rules, **others})
 
 
 def topics_of(experiment: Experiment) -> dict[str, dict[str, Any]]:

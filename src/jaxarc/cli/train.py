@@ -30,7 +30,7 @@ tasks more often than others.
 
 Ctrl-C (or SIGTERM) ends it early, keeps what was learned and exits with 0; a second Ctrl-C quits at once.
 
-[bold]Overrides[/] are topic.field=value, such as [cyan]ppo.learning_rate=1e-3 training.seed=1[/]; topic=name picks
+[bold]Overrides[/] are topic.field=value, such as [cyan]schedule.learning_rate=1e-3 training.seed=1[/]; topic=name picks
 another file of configs/<topic>/. [cyan]--show[/] prints every value. Fields by topic:
 
 """
@@ -68,7 +68,7 @@ def train(
 
 def _load(experiment: Experiment) -> TrainingPairs:
     try:
-        return load_pairs(experiment.training)
+        return load_pairs(experiment.task)
     except TaskFormatError:
         raise
     except ValueError as error:  # no task is small enough, or both data sets are the same
@@ -76,12 +76,12 @@ def _load(experiment: Experiment) -> TrainingPairs:
 
 
 def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolder) -> str:
-    training = experiment.training
+    task = experiment.task
     recolors = experiment.environment.augmentation.recolor != "none"
     lines = [
-        f"Learning from {pairs.num_train} pairs of {training.train_dataset}, sides up to {training.max_side}"
+        f"Learning from {pairs.num_train} pairs of {task.train_dataset}, sides up to {task.max_side}"
         f"{', their colors permuted anew in every episode' if recolors else ''}.",
-        f"Measuring also on {pairs.num_evaluation} unseen pairs of {training.evaluation_dataset}.",
+        f"Measuring also on {pairs.num_evaluation} unseen pairs of {task.evaluation_dataset}.",
         "[bold]The answer is visible to the agent:[/] it learns to edit a grid into a given one, not to find the rule "
         "of a task; so test pairs count as pairs.",
         f"Run folder: {escape(str(folder.path))}",
@@ -137,10 +137,10 @@ def _curve(reports: list[Report]) -> LearningCurve:
 
 
 def _title(experiment: Experiment, pairs: TrainingPairs) -> str:
-    training = experiment.training
+    task = experiment.task
     return (
-        f"PPO on {pairs.num_train} pairs of {training.train_dataset}, sides up to {training.max_side}, "
-        f"answer visible, seed {training.seed}"
+        f"PPO on {pairs.num_train} pairs of {task.train_dataset}, sides up to {task.max_side}, "
+        f"answer visible, seed {experiment.training.seed}"
     )
 
 

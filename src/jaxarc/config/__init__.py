@@ -1,6 +1,7 @@
 """Every choice a user can make, as frozen dataclasses: one file a topic, the only home of a default."""
 
 from jaxarc.config.action import ActionConfig
+from jaxarc.config.agent import AgentConfig
 from jaxarc.config.augmentation import AugmentationConfig
 from jaxarc.config.build import ConfigValidationError, build
 from jaxarc.config.curriculum import CurriculumConfig
@@ -8,14 +9,18 @@ from jaxarc.config.dataset import DatasetConfig
 from jaxarc.config.environment import EnvironmentConfig
 from jaxarc.config.episode import EpisodeConfig
 from jaxarc.config.history import HistoryConfig
+from jaxarc.config.logging import LoggingConfig
 from jaxarc.config.main import JaxArcConfig
+from jaxarc.config.network import NetworkConfig
 from jaxarc.config.observation import ObservationConfig
-from jaxarc.config.ppo import PPOConfig
 from jaxarc.config.reward import RewardConfig
+from jaxarc.config.schedule import ScheduleConfig
+from jaxarc.config.task import TaskConfig
 from jaxarc.config.training import TrainingConfig
 
 __all__ = [
     "ActionConfig",
+    "AgentConfig",
     "AugmentationConfig",
     "ConfigValidationError",
     "CurriculumConfig",
@@ -24,9 +29,12 @@ __all__ = [
     "EpisodeConfig",
     "HistoryConfig",
     "JaxArcConfig",
+    "LoggingConfig",
+    "NetworkConfig",
     "ObservationConfig",
-    "PPOConfig",
     "RewardConfig",
+    "ScheduleConfig",
+    "TaskConfig",
     "TrainingConfig",
     "build",
 ]

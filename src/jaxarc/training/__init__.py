@@ -2,10 +2,11 @@
 
 from jaxarc.training.checkpoint import CheckpointError, load_checkpoint, read_config, save_checkpoint
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.loop import Outcome, TrainingDivergedError, TrainingState, train
+from jaxarc.training.loop import Outcome, TrainingDivergedError, train
 from jaxarc.training.metrics import Report, read_metrics
 from jaxarc.training.pairs import TrainingPairs, load_pairs
 from jaxarc.training.run_folder import RunFolder, create_run_folder
+from jaxarc.training.updates import TrainingState
 
 __all__ = [
     "CheckpointError",

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxarc.agents.policy import missing_for_editing
-from jaxarc.config import CurriculumConfig, JaxArcConfig, PPOConfig, TrainingConfig
+from jaxarc.agents.recipe import Recipe
+from jaxarc.config import (
+    AgentConfig,
+    CurriculumConfig,
+    JaxArcConfig,
+    LoggingConfig,
+    NetworkConfig,
+    ScheduleConfig,
+    TaskConfig,
+    TrainingConfig,
+)
 from jaxarc.config.build import CheckedConfig
 
 
@@ -15,15 +25,24 @@ class Experiment(CheckedConfig):
     """Everything that a run depends on; equal experiments give equal results on equal machines."""
 
     environment: JaxArcConfig = field(default_factory=JaxArcConfig)
-    ppo: PPOConfig = field(default_factory=PPOConfig)
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
+    logging: LoggingConfig = field(default_factory=LoggingConfig)
 
     @property
     def num_updates(self) -> int:
         """Updates of the whole run, whole reports of them."""
         each = self.training.updates_per_report
-        return each * math.ceil(self.training.total_steps / (self.ppo.samples_per_update * each))
+        return each * math.ceil(self.training.total_steps / (self.agent.samples_per_update * each))
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the compiled part of learning depends on."""
+        return Recipe(self.agent, self.network, self.schedule, self.num_updates)
 
     def as_dict(self) -> dict[str, Any]:
         """Return nested dictionaries of plain values, for JSON."""
@@ -32,9 +51,9 @@ class Experiment(CheckedConfig):
     def validate(self) -> list[str]:
         problems = missing_for_editing(self.environment)
         height, width = self.environment.grid_shape
-        if self.training.max_side > min(height, width):
+        if self.task.max_side > min(height, width):
             problems.append(
-                f"training.max_side must fit the canvas, dataset.max_grid_height x dataset.max_grid_width = "
-                f"{height}x{width}, got {self.training.max_side}"
+                f"task.max_side must fit the canvas, dataset.max_grid_height x dataset.max_grid_width = "
+                f"{height}x{width}, got {self.task.max_side}"
             )
         return problems

@@ -1,68 +1,26 @@
 """The training loop: a few updates in one compiled call, then a report; again until the steps are used up."""
 
 import dataclasses
-import functools
 import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Int32, UInt32
 
-from jaxarc.agents import EditPolicy, Learner, Trajectories, make_optimizer, update
-from jaxarc.agents.ppo import Losses, make_samples
-from jaxarc.config import CurriculumConfig, JaxArcConfig, PPOConfig
-from jaxarc.envs.environment import ArcEnvironment
-from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import play_every_task
-from jaxarc.tasks import TaskSet, uniform_weights
-from jaxarc.tasks.curriculum import (
-    Curriculum,
-    count_played_tasks,
-    curriculum_weights,
-    effective_task_count,
-    record,
-    start_curriculum,
-)
 from jaxarc.training.checkpoint import save_checkpoint
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import MetricsFile, Report
 from jaxarc.training.pairs import TrainingPairs
-from jaxarc.training.rollout import EpisodeCounts, collect
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.task_table import write_task_table
-from jaxarc.wrappers import AutoReset, EpisodeStatistics
-from jaxarc.wrappers.episode_statistics import StatisticsState
-
-_ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
+from jaxarc.training.updates import Progress, TrainingState, make_params, measure, run_updates, start_training
 
 
 class TrainingDivergedError(ArithmeticError):
     """A loss is not a finite number any more."""
-
-
-class TrainingState(eqx.Module):
-    """Everything that training changes."""
-
-    learner: Learner
-    env_states: StatisticsState  # of B environments
-    curriculum: Curriculum  # of the learned tasks
-    key: UInt32[Array, "words"]  # for the next update; never used before
-
-
-class Progress(NamedTuple):
-    """What a compiled call tells: sums of its updates' episodes, means of their losses, and how the tasks stand."""
-
-    episodes: EpisodeCounts
-    losses: Losses
-    tasks_played: Int32[Array, ""]  # since training began
-    effective_tasks: Float32[Array, ""]  # that the next episodes are drawn from; see effective_task_count
 
 
 @dataclass(frozen=True)
@@ -115,74 +73,6 @@ def train(
     return Outcome(run.state, run.reports, run.compile_seconds, interrupted)
 
 
-@functools.partial(jax.jit, static_argnames=("ppo", "num_updates", "curriculum"))
-def start_training(
-    key: Array, params: EnvParams, ppo: PPOConfig, num_updates: int, curriculum: CurriculumConfig
-) -> TrainingState:
-    """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
-    key_policy, key_envs, key_state = jax.random.split(key, 3)
-    policy = EditPolicy.create(key_policy, params.config, ppo)
-    optimizer_state = make_optimizer(ppo, num_updates).init(eqx.filter(policy, eqx.is_array))
-    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, ppo.num_envs), params)
-    return TrainingState(
-        learner=Learner(policy, optimizer_state),
-        env_states=env_states,
-        curriculum=start_curriculum(params.weights, curriculum),
-        key=jax.random.key_data(key_state),
-    )
-
-
-@functools.partial(jax.jit, static_argnames=("ppo", "num_updates", "length"))
-def run_updates(
-    state: TrainingState, params: EnvParams, ppo: PPOConfig, num_updates: int, length: int
-) -> tuple[TrainingState, Progress]:
-    """Collect and learn ``length`` times, of the ``num_updates`` that the learning rate decays over.
-
-    Episodes are drawn by the weights of the state's curriculum, not those of the params.
-    """
-    optimizer = make_optimizer(ppo, num_updates)
-
-    def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple[EpisodeCounts, Losses]]:
-        key_rollout, key_update, key_state = jax.random.split(jax.random.wrap_key_data(state.key), 3)
-        drawn = dataclasses.replace(params, weights=curriculum_weights(state.curriculum))
-        env_states, trajectories, played, counts = collect(
-            state.learner.policy, _ENV, drawn, state.env_states, key_rollout, ppo.rollout_steps
-        )
-        learner, losses = update(state.learner, key_update, trajectories, ppo, optimizer)
-        score = _value_errors(trajectories, ppo) if state.curriculum.config.kind == "replay" else None
-        curriculum = record(state.curriculum, *played, score)
-        return TrainingState(learner, env_states, curriculum, jax.random.key_data(key_state)), (counts, losses)
-
-    state, (counts, losses) = jax.lax.scan(once, state, None, length)
-    return state, Progress(
-        episodes=jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts),
-        losses=jax.tree.map(jnp.mean, losses),
-        tasks_played=count_played_tasks(state.curriculum),
-        effective_tasks=effective_task_count(curriculum_weights(state.curriculum)),
-    )
-
-
-@jax.jit
-def measure(policy: EditPolicy, params: EnvParams) -> Bool[Array, " T"]:
-    """Which pairs the greedy policy solves."""
-    return play_every_task(policy.act, params)
-
-
-def make_params(task_set: TaskSet, config: JaxArcConfig) -> EnvParams:
-    """Put the tasks on the device, each as likely as any other.
-
-    Raises:
-        ValueError: a task does not fit the canvas.
-    """
-    buffer = task_set.buffer(config.grid_shape).with_symmetries(config.augmentation.num_symmetries)
-    return EnvParams(buffer, uniform_weights(len(task_set)), config)
-
-
-def _value_errors(trajectories: Trajectories, ppo: PPOConfig) -> Float32[Array, "S B"]:
-    """How far each step's value was from what came, the score of prioritized level replay."""
-    return jnp.abs(make_samples(trajectories, ppo).value_target - trajectories.value)
-
-
 class _Run:
     """The host's side of a run: compiled functions, clock, reports and files."""
 
@@ -200,11 +90,11 @@ class _Run:
         start = time.perf_counter()
         self.learned = make_params(pairs.learned, experiment.environment)
         self.measured = make_params(pairs.measured, experiment.environment)
-        ppo, num_updates, length = experiment.ppo, experiment.num_updates, experiment.training.updates_per_report
+        recipe, length = experiment.recipe, experiment.training.updates_per_report
         key = jax.random.key(experiment.training.seed)
-        self.state = start_training(key, self.learned, ppo, num_updates, experiment.curriculum)
+        self.state = start_training(key, self.learned, recipe, experiment.curriculum)
         lowered = (
-            run_updates.lower(self.state, self.learned, ppo, num_updates, length),
+            run_updates.lower(self.state, self.learned, recipe, length),
             measure.lower(self.state.learner.policy, self.measured),
         )
         with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
@@ -227,13 +117,13 @@ class _Run:
         if not all(map(math.isfinite, losses.values())):
             raise TrainingDivergedError(
                 f"a loss is not finite between updates {self.updates} and {self.updates + each}: {losses}; "
-                "lower ppo.learning_rate or ppo.max_grad_norm"
+                "lower schedule.learning_rate or agent.max_grad_norm"
             )
         self.state, self.updates = state, self.updates + each
         numbers = len(self.reports)
         last = self.updates >= self.experiment.num_updates
         self.report(
-            self._describe(progress, losses, each * self.experiment.ppo.samples_per_update / duration),
+            self._describe(progress, losses, each * self.experiment.agent.samples_per_update / duration),
             is_measured=last or numbers % self.experiment.training.reports_per_evaluation == 0,
         )
 
@@ -250,7 +140,7 @@ class _Run:
         """Make sure that the last report is measured, also after an interruption."""
         last = self.reports[-1]
         if last.evaluation_solve_rate is None or last.update != self.updates:
-            steps = self.updates * self.experiment.ppo.samples_per_update
+            steps = self.updates * self.experiment.agent.samples_per_update
             self.report(Report(update=self.updates, environment_steps=steps, seconds=self.seconds), is_measured=True)
 
     def save(self) -> None:
@@ -269,7 +159,7 @@ class _Run:
         share = lambda total: total.item() / ended if ended else None
         return Report(
             update=self.updates,
-            environment_steps=self.updates * self.experiment.ppo.samples_per_update,
+            environment_steps=self.updates * self.experiment.agent.samples_per_update,
             seconds=self.seconds,
             steps_per_second=steps_per_second,
             episodes=ended,

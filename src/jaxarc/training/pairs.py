@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from jaxarc.config import TrainingConfig
+from jaxarc.config import TaskConfig
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.tasks import TaskSet, load_tasks
 
@@ -20,7 +20,7 @@ class TrainingPairs:
         return len(self.measured) - self.num_train
 
 
-def load_pairs(config: TrainingConfig) -> TrainingPairs:
+def load_pairs(config: TaskConfig) -> TrainingPairs:
     """Load both data sets and take their small tasks apart into pairs, tests included.
 
     Raises:

@@ -45,9 +45,9 @@ class RunFolder:
 
 def create_run_folder(experiment: Experiment) -> RunFolder:
     """Make ``<run_root>/<date>_<time>-<run_name>`` with the config in it; a taken name gets a number."""
-    training = experiment.training
-    name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{training.run_name}"
-    folder = RunFolder(_make_new(Path(training.run_root), name))
+    logging = experiment.logging
+    name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{logging.run_name}"
+    folder = RunFolder(_make_new(Path(logging.run_root), name))
     versions = {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
     text = json.dumps({**experiment.as_dict(), "versions": versions}, indent=2)
     write_whole(folder.config, (text + "\n").encode())
