@@ -53,10 +53,13 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "drawsvg": {"render", "cli"},
     "pooch": {"tasks"},
     "requests": {"tasks"},
-    "filelock": {"tasks"},
+    "filelock": {"tasks", "training"},
     "urllib3": {"tasks"},
     "platformdirs": {"tasks"},
-    "yaml": {"tasks"},
+    "yaml": {"tasks", "cli"},
+    "orbax": {"training"},
+    "tensorboardX": {"training"},
+    "wandb": {"training"},
 }
 IN_A_STEP = {"envs", "wrappers"}  # what runs inside a step never calls back to the host
 HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print", "debug.breakpoint", "host_callback")

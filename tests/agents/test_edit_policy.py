@@ -1,4 +1,5 @@
-import functools
+"""A policy's choices as one distribution over edits."""
+
 import itertools
 
 import equinox as eqx
@@ -6,154 +7,148 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from edit_world import EVERY, config, evaluate, greedy_of, observations, policy_on, repeated, sample
 
 from jaxarc import constants as c
-from jaxarc.agents.networks import PAINT, RESIZE, SUBMIT
-from jaxarc.agents.policy import Edit, EditPolicy, missing_for_editing
-from jaxarc.config import JaxArcConfig, PPOConfig
+from jaxarc.agents.edits import Edit
+from jaxarc.agents.policy import EditPolicy, missing_for_editing
+from jaxarc.config import NetworkConfig
 from jaxarc.envs.spaces import action_space
 
-LIMIT = 20
+NETWORKS = ["relational", "residual_cnn"]
+HEIGHT, WIDTH, BATCH = 2, 3, 1024  # one shape, so that all tests share compiled functions
+FEW_COLORS = (2, 5, c.FLOOD_FILL + 7, c.CUT, c.RESIZE, c.SUBMIT)
 
 
-def config(height, width, **fields):
-    return JaxArcConfig().with_fields(
-        **{
-            "max_grid_height": height,
-            "max_grid_width": width,
-            "selection_format": "bbox",
-            "max_episode_steps": LIMIT,
-            "reveal_target": True,
-            "include_step_count": True,
-            **fields,
-        }
-    )
+def policy_with(network="relational", operations=EVERY, **fields):
+    return policy_on(HEIGHT, WIDTH, network=network, operations=operations, **fields)
 
 
-create = jax.jit(EditPolicy.create, static_argnums=(1, 2))
-evaluate = jax.jit(EditPolicy.evaluate)
-sample = jax.jit(EditPolicy.sample)
-greedy_of = jax.jit(EditPolicy.greedy)
+def one_observation(seed):
+    """One of a grid that leaves a part of the canvas free."""
+    observation = observations(1, HEIGHT, WIDTH, seed)
+    assert observation["working_grid"][0].min() < 0
+    return observation
 
 
-@functools.cache
-def policy_on(height, width, seed=0, scale=1.0):
-    """A policy whose choices are far from uniform, but for the kind, which is nearly so."""
-    fresh = create(jax.random.key(seed), config(height, width), PPOConfig(submit_bias=0.0, resize_bias=0.0))
-    random = np.random.default_rng(seed)
-    noise = lambda x: scale * 0.3 * random.normal(size=x.shape).astype(np.float32)
-    noisy = jax.tree.map(lambda x: jnp.asarray(np.asarray(x) + noise(x)), fresh)
-    return eqx.tree_at(lambda policy: policy.network.kind_layers[1], noisy, fresh.network.kind_layers[1])
-
-
-def grids(random, batch, height, width):
-    """Random grids of random size."""
-    canvas = np.full((batch, height, width), c.PADDING, np.int8)
-    for grid in canvas:
-        h, w = random.integers(1, height + 1), random.integers(1, width + 1)
-        grid[:h, :w] = random.integers(0, c.NUM_COLORS, (h, w))
-    return canvas
-
-
-def observations(batch, height, width, seed=0):
-    random = np.random.default_rng(seed)
-    return {
-        "working_grid": jnp.asarray(grids(random, batch, height, width)),
-        "target_grid": jnp.asarray(grids(random, batch, height, width)),
-        "step_count": jnp.asarray(random.integers(0, LIMIT, batch), jnp.int32),
-    }
-
-
-def every_edit(active, cells):
+def every_edit(policy, active):
     """All different edits of one observation."""
-    inside = np.flatnonzero(active)
-    paints = [
-        (PAINT, first, second, color) for first, second in itertools.product(inside, inside) for color in range(10)
-    ]
-    resizes = [(RESIZE, 0, cell, 0) for cell in range(cells)]
-    return Edit(*(jnp.asarray(part, jnp.int32) for part in np.array([*paints, *resizes, (SUBMIT, 0, 0, 0)]).T))
+    inside = np.flatnonzero(active).tolist()
+    edits = []
+    for place, kind in enumerate(policy.kinds):
+        firsts = inside if kind.selects in ("box", "cell") else [0]
+        seconds = {"box": inside, "size": range(active.size)}.get(kind.selects, [0])
+        colors = np.flatnonzero(policy.colors[place]).tolist() if kind.colored else [0]
+        edits += itertools.product([place], firsts, seconds, colors)
+    return Edit(*(jnp.asarray(part, jnp.int32) for part in np.array(edits).T))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_probabilities_of_all_edits_sum_to_one(seed):
-    policy, observation = policy_on(2, 2, seed), observations(1, 2, 2, seed)
-    edits = every_edit(np.asarray(observation["working_grid"][0] >= 0).reshape(-1), 4)
-    repeated = jax.tree.map(lambda x: jnp.repeat(x, len(edits.kind), axis=0), observation)
-    log_probs = evaluate(policy, repeated, edits).log_prob
-    np.testing.assert_allclose(jnp.exp(log_probs).sum(), 1.0, rtol=1e-5)
+def log_probs(policy, observation):
+    """Every edit of one observation, and how likely it is."""
+    edits = every_edit(policy, np.asarray(observation["working_grid"][0] >= 0))
+    count = len(edits.kind)
+    padded = jax.tree.map(lambda x: jnp.pad(x, (0, BATCH - count)), edits)
+    return edits, evaluate(policy, repeated(observation, BATCH), padded).log_prob[:count]
 
 
-def test_the_log_probability_of_a_sampled_edit_is_that_of_the_same_edit_evaluated():
-    policy, observation = policy_on(3, 4), observations(512, 3, 4)
+@pytest.mark.parametrize("operations", [EVERY, FEW_COLORS])
+@pytest.mark.parametrize("seed", [2, 0])
+def test_the_probabilities_of_all_edits_sum_to_one(seed, operations):
+    _, chances = log_probs(policy_with(operations=operations), one_observation(seed))
+    np.testing.assert_allclose(jnp.exp(chances).sum(), 1.0, rtol=1e-5)
+
+
+def test_the_probabilities_of_a_plain_network_sum_to_one():
+    _, chances = log_probs(policy_with("residual_cnn"), one_observation(2))
+    np.testing.assert_allclose(jnp.exp(chances).sum(), 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_log_probability_of_a_sampled_edit_is_that_of_the_same_edit_evaluated(network):
+    policy, observation = policy_with(network), observations(BATCH, HEIGHT, WIDTH)
     sampled = sample(policy, jax.random.key(3), observation)
     evaluated = evaluate(policy, observation, sampled.edit)
-    assert set(np.asarray(sampled.edit.kind).tolist()) == {PAINT, RESIZE, SUBMIT}
+    assert set(np.asarray(sampled.edit.kind).tolist()) == set(range(len(policy.kinds)))
     for name in ("log_prob", "entropy", "value"):
         np.testing.assert_allclose(getattr(evaluated, name), getattr(sampled, name), rtol=1e-5, atol=1e-6)
+    again = evaluate(policy, observation, policy.from_action(policy.to_action(sampled.edit)))
+    np.testing.assert_allclose(again.log_prob, sampled.log_prob, rtol=1e-5, atol=1e-6)
+
+
+def draw_often(policy, observation, times):
+    """Batches of draws from one observation."""
+    many = repeated(observation, BATCH)
+    drawn = [sample(policy, key, many) for key in jax.random.split(jax.random.key(5), times)]
+    return jax.tree.map(lambda *parts: np.concatenate(parts), *drawn)
 
 
 def test_edits_are_drawn_as_often_as_their_probability_says():
-    policy, observation, draws = policy_on(2, 2), observations(1, 2, 2, 4), 20_000
-    edits = every_edit(np.asarray(observation["working_grid"][0] >= 0).reshape(-1), 4)
-    repeated = jax.tree.map(lambda x: jnp.repeat(x, len(edits.kind), axis=0), observation)
-    probability = np.exp(evaluate(policy, repeated, edits).log_prob)
-    many = jax.tree.map(lambda x: jnp.repeat(x, draws, axis=0), observation)
-    drawn = policy.to_action(sample(policy, jax.random.key(5), many).edit)
-    listed = policy.to_action(edits)
-    same = np.ones((draws, len(edits.kind)), bool)
-    for name in ("operation", "r1", "c1", "r2", "c2"):
-        same &= np.asarray(getattr(drawn, name))[:, None] == np.asarray(getattr(listed, name))[None]
-    same[:, -1] = np.asarray(drawn.operation) == c.SUBMIT  # whose box says nothing
-    frequency = same.mean(axis=0)
+    policy, observation = policy_with(), one_observation(2)
+    edits, chances = log_probs(policy, observation)
+    probability, drawn = np.exp(chances), draw_often(policy, observation, 20)
+    draws = len(drawn.log_prob)
+    numbers = [number_of(policy.to_action(edit)) for edit in (drawn.edit, edits)]
+    frequency = np.array([(numbers[0] == number).mean() for number in numbers[1]])
     assert frequency.sum() == pytest.approx(1.0)
-    assert np.abs(frequency - probability).max() < 5 * np.sqrt(probability.max() / draws)
+    assert (np.abs(frequency - probability) < 5 * np.sqrt(probability / draws) + 5 / draws).all()
+    # And the entropy of the parts is, on average, that of the whole.
+    np.testing.assert_allclose(drawn.entropy.mean(), -(probability * chances).sum(), rtol=0.01)
 
 
-@pytest.mark.parametrize(("height", "width"), [(3, 4), (1, 1)])
-def test_every_action_is_legal_and_paints_inside_the_working_grid(height, width):
-    policy, observation = policy_on(height, width, scale=10.0), observations(512, height, width)
-    space = action_space(config(height, width))
+def number_of(action):
+    """One number for each action; the box of a submit or a copied input says nothing."""
+    operation = np.asarray(action.operation)
+    says = ~np.isin(operation, (c.SUBMIT, c.COPY_INPUT))
+    box = sum(np.asarray(part) * 10**i for i, part in enumerate((action.r1, action.c1, action.r2, action.c2)))
+    return operation * 10**4 + np.where(says, box, 0)
+
+
+def test_every_action_is_legal_and_its_box_lies_inside_the_working_grid():
+    policy, observation = policy_with(scale=10.0), observations(BATCH, HEIGHT, WIDTH)
+    space = action_space(config(HEIGHT, WIDTH))
     for edit in (sample(policy, jax.random.key(7), observation).edit, greedy_of(policy, observation)):
         action = policy.to_action(edit)
         assert jax.vmap(space.contains)(action).all()
-        active = np.asarray(observation["working_grid"]) >= 0
-        paints = np.flatnonzero(np.asarray(action.operation) < c.NUM_COLORS)
-        assert active[paints, action.r1[paints], action.c1[paints]].all()
-        assert active[paints, action.r2[paints], action.c2[paints]].all()
-        resizes = np.asarray(action.operation) == c.RESIZE
+        active, resizes = np.asarray(observation["working_grid"]) >= 0, np.asarray(action.operation) == c.RESIZE
+        boxes = np.flatnonzero(~resizes & (np.asarray(action.operation) < c.COPY_INPUT))
+        assert active[boxes, action.r1[boxes], action.c1[boxes]].all()
+        assert active[boxes, action.r2[boxes], action.c2[boxes]].all()
         assert not np.asarray(action.r1)[resizes].any()
         assert not np.asarray(action.c1)[resizes].any()
 
 
-def test_an_edit_survives_the_way_to_an_action_and_back():
-    policy = policy_on(3, 4)
-    edits = every_edit(np.ones(12, bool), 12)
-    back = policy.from_action(policy.to_action(edits))
-    for name in Edit._fields:
-        np.testing.assert_array_equal(getattr(back, name), getattr(edits, name), err_msg=name)
+def test_with_few_colors_no_other_is_ever_painted():
+    policy, observation = policy_with(operations=FEW_COLORS), observations(BATCH, HEIGHT, WIDTH)
+    drawn = sample(policy, jax.random.key(1), observation).edit
+    assert set(np.asarray(policy.to_action(drawn).operation).tolist()) == set(FEW_COLORS)
 
 
-def prefer(policy, kind):
-    bias = jnp.where(jnp.arange(3) == kind, 9.0, 0.0)
-    return eqx.tree_at(lambda policy: policy.network.kind_layers[1].bias, policy, bias)
+@pytest.mark.parametrize("name", ["paint", "flood fill", "cut", "resize", "submit"])
+def test_the_greedy_edit_takes_the_likeliest_part_at_every_stage(name):
+    policy, observation = policy_with(), observations(BATCH, HEIGHT, WIDTH)
+    place = [kind.name for kind in policy.kinds].index(name)
+    bias = jnp.where(jnp.arange(len(policy.kinds)) == place, 9.0, 0.0)
+    inclined = eqx.tree_at(lambda policy: policy.network.kind_layers.last.bias, policy, bias)
+    greedy = greedy_of(inclined, observation)
+    best = evaluate(inclined, observation, greedy).log_prob
+    assert (greedy.kind == place).all()
+    others = [greedy._replace(color=jnp.full_like(greedy.color, color)) for color in range(c.NUM_COLORS)]
+    if name == "resize":
+        cells = range(HEIGHT * WIDTH)
+        others += [greedy._replace(second=jnp.full_like(greedy.second, cell)) for cell in cells]
+    for other in others:
+        assert (evaluate(inclined, observation, other).log_prob <= best + 1e-6).all()
 
 
-def test_the_greedy_edit_takes_the_likeliest_part_at_every_stage():
-    policy, observation = policy_on(2, 2), observations(512, 2, 2)
-    for kind in (PAINT, RESIZE, SUBMIT):
-        inclined = prefer(policy, kind)
-        greedy = greedy_of(inclined, observation)
-        best = evaluate(inclined, observation, greedy).log_prob
-        assert (greedy.kind == kind).all()
-        others = [greedy._replace(color=jnp.full_like(greedy.color, color)) for color in range(c.NUM_COLORS)]
-        if kind == RESIZE:
-            others += [greedy._replace(second=jnp.full_like(greedy.second, cell)) for cell in range(4)]
-        for other in others:
-            assert (evaluate(inclined, observation, other).log_prob <= best + 1e-6).all()
+def test_acting_is_making_the_greedy_edit():
+    policy, observation = policy_with(), observations(BATCH, HEIGHT, WIDTH)
+    action = jax.jit(EditPolicy.act)(policy, observation)
+    np.testing.assert_array_equal(number_of(action), number_of(policy.to_action(greedy_of(policy, observation))))
 
 
-def test_no_gradient_is_nan_where_cells_are_masked():
-    policy, observation = policy_on(3, 4), observations(512, 3, 4)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_no_gradient_is_nan_where_cells_are_masked(network):
+    policy, observation = policy_with(network), observations(BATCH, HEIGHT, WIDTH)
     edit = sample(policy, jax.random.key(0), observation).edit
 
     def loss(policy):
@@ -163,12 +158,18 @@ def test_no_gradient_is_nan_where_cells_are_masked():
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(jax.jit(jax.grad(loss))(policy)))
 
 
-def test_a_config_that_hides_the_target_or_forbids_needed_operations_is_refused_by_name():
-    hidden = config(3, 3).with_fields(reveal_target=False)
-    with pytest.raises(ValueError, match=r"observation\.reveal_target must be True, got False"):
-        EditPolicy.create(jax.random.key(0), hidden, PPOConfig())
-    few = config(3, 3, allowed_operations=(*range(10), c.SUBMIT))
-    assert missing_for_editing(few) == [
-        "the policy fills, resizes and submits, so action.allowed_operations must include [33]"
+def test_the_value_is_the_same_whoever_asks():
+    policy, observation = policy_with(), observations(BATCH, HEIGHT, WIDTH)
+    decided = sample(policy, jax.random.key(0), observation).value
+    np.testing.assert_allclose(jax.jit(EditPolicy.value)(policy, observation), decided, rtol=1e-5, atol=1e-6)
+
+
+def test_a_config_that_the_policy_cannot_play_is_refused_by_name():
+    hidden = config(3, 3, reveal_target=False, selection_format="mask")
+    with pytest.raises(ValueError, match=r"reveal_target must be True, got False; .*must be 'bbox', got 'mask'"):
+        EditPolicy.create(jax.random.key(0), hidden, NetworkConfig())
+    endless = config(3, 3, (*range(10), c.RESIZE))
+    assert missing_for_editing(endless) == [
+        "the policy hands in its grid, so action.allowed_operations must include 34 (submit)"
     ]
-    assert missing_for_editing(config(3, 3)) == []
+    assert missing_for_editing(config(3, 3, (c.SUBMIT,))) == []

@@ -1,23 +1,45 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
-from jaxarc.agents.policy import Edit, EditPolicy
-from jaxarc.agents.ppo import Learner, Trajectories, _minibatches, loss, make_optimizer, make_samples, update
-from jaxarc.config import ConfigValidationError, JaxArcConfig, PPOConfig
+from jaxarc.agents import Edit, EditPolicy, Learner, Trajectories, make_optimizer, update
+from jaxarc.agents.ppo import Samples, _minibatches, loss, make_samples
+from jaxarc.agents.recipe import Recipe
+from jaxarc.config import (
+    AgentConfig,
+    AnswerConfig,
+    CloningConfig,
+    ConfigValidationError,
+    JaxArcConfig,
+    NetworkConfig,
+    ScheduleConfig,
+)
 
-STEPS, ENVS = 4, 6
-PPO = PPOConfig(num_envs=ENVS, rollout_steps=STEPS, num_minibatches=3, num_epochs=2, learning_rate=1e-2)
-losses_of = jax.jit(lambda policy, samples: loss(policy, samples, PPO)[1])
+STEPS, ENVS, SIDE = 4, 6, 3
+AGENT = AgentConfig(num_envs=ENVS, rollout_steps=STEPS, num_minibatches=3, num_epochs=2)
+RECIPE = Recipe(
+    AGENT, NetworkConfig(), ScheduleConfig(learning_rate=1e-2), AnswerConfig(), CloningConfig(), num_updates=10
+)
+WEIGHT = jnp.float32(0.01)
+losses_and_gradient = jax.jit(jax.value_and_grad(lambda *given: loss(*given[:2], AGENT, given[2]), has_aux=True))
+
+
+def loss_of(policy, samples, entropy_weight=WEIGHT):
+    return losses_and_gradient(policy, samples, entropy_weight)[0]
 
 
 @pytest.fixture(scope="module")
 def policy():
     config = JaxArcConfig().with_fields(
-        selection_format="bbox", max_grid_height=3, max_grid_width=3, reveal_target=True, include_step_count=True
+        selection_format="bbox",
+        max_grid_height=SIDE,
+        max_grid_width=SIDE,
+        reveal_target=True,
+        include_step_count=True,
     )
-    return jax.jit(lambda key: EditPolicy.create(key, config, PPO))(jax.random.key(0))
+    return jax.jit(lambda key: EditPolicy.create(key, config, NetworkConfig()))(jax.random.key(0))
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +47,8 @@ def trajectories(policy):
     """Every environment plays its own target; choosing its color pays 1."""
     keys = jax.random.split(jax.random.key(1), STEPS)
     observation = {
-        "working_grid": jnp.zeros((STEPS, ENVS, 3, 3), jnp.int8),
-        "target_grid": jnp.broadcast_to(jnp.arange(ENVS, dtype=jnp.int8)[:, None, None], (STEPS, ENVS, 3, 3)),
+        "working_grid": jnp.zeros((STEPS, ENVS, SIDE, SIDE), jnp.int8),
+        "target_grid": jnp.broadcast_to(jnp.arange(ENVS, dtype=jnp.int8)[:, None, None], (STEPS, ENVS, SIDE, SIDE)),
         "step_count": jnp.zeros((STEPS, ENVS), jnp.int32),
     }
     decision = jax.jit(jax.vmap(policy.sample))(keys, observation)
@@ -41,64 +63,138 @@ def trajectories(policy):
         truncated=nothing,
         final_value=jnp.zeros((STEPS, ENVS)),
         last_value=jnp.zeros(ENVS),
+        next_grid=None,
     )
 
 
+@pytest.fixture(scope="module")
+def flat(trajectories):
+    """All samples of the trajectories in one batch."""
+    samples = jax.jit(lambda x: make_samples(x, AGENT))(trajectories)
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+
+
+@pytest.fixture(scope="module")
+def updated(policy, trajectories):
+    """The learner before, the learner after one update, and its losses."""
+    optimizer = make_optimizer(RECIPE)
+    with jax.numpy_dtype_promotion("standard"):
+        before = jax.jit(lambda: Learner(policy, optimizer.init(policy), jnp.int32(0)))()
+        learn = jax.jit(lambda learner, key: update(learner, key, trajectories, RECIPE, optimizer))
+        return before, *learn(before, jax.random.key(2))
+
+
 def test_minibatches_hold_whole_trajectories_and_every_environment_once(trajectories):
-    batches = jax.jit(lambda key, x: _minibatches(key, make_samples(x, PPO), PPO))(jax.random.key(0), trajectories)
+    cut = lambda key, x: _minibatches(key, make_samples(x, AGENT), AGENT)
+    batches = jax.jit(cut)(jax.random.key(0), trajectories)
     targets = np.asarray(batches.observation["target_grid"])
-    assert targets.shape == (3, STEPS, 2, 3, 3)
+    assert targets.shape == (3, STEPS, 2, SIDE, SIDE)
     assert (targets == targets[:, :1]).all()
     np.testing.assert_array_equal(np.sort(targets[:, 0, :, 0, 0].reshape(-1)), np.arange(ENVS))
 
 
-def test_the_first_loss_is_made_of_ratios_of_one(policy, trajectories):
-    samples = jax.jit(lambda x: make_samples(x, PPO))(trajectories)
-    samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
-    losses = losses_of(policy, samples)
+def test_advantages_are_normalized_over_the_whole_update_only_if_asked(trajectories):
+    make = jax.jit(make_samples, static_argnums=1)
+    normalized, plain = (make(trajectories, AGENT.replace(normalize_advantages=wanted)) for wanted in (True, False))
+    np.testing.assert_allclose([normalized.advantage.mean(), normalized.advantage.std()], [0, 1], atol=1e-4)
+    np.testing.assert_allclose(plain.advantage, trajectories.reward - trajectories.value, rtol=1e-5, atol=1e-6)
+    for samples in (normalized, plain):  # every episode ends at once, so a value's target is the reward
+        np.testing.assert_allclose(samples.value_target, trajectories.reward, rtol=1e-5, atol=1e-6)
+
+
+def test_the_first_loss_is_made_of_ratios_of_one(policy, flat):
+    _, losses = loss_of(policy, flat)
     np.testing.assert_allclose(losses.policy_loss, 0.0, atol=1e-5)  # minus the mean advantage, which is 0
     np.testing.assert_allclose(losses.divergence, 0.0, atol=1e-5)
     assert losses.clipped == 0
 
 
-@pytest.mark.usefixtures("standard_promotion")
-def test_an_update_makes_better_edits_likelier_and_values_closer(policy, trajectories):
-    optimizer = make_optimizer(PPO, 10)
-    learner = Learner(policy, optimizer.init(policy))
-    samples = jax.jit(lambda x: make_samples(x, PPO))(trajectories)
-    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
-    after, losses = jax.jit(lambda learner, key: update(learner, key, trajectories, PPO, optimizer))(
-        learner, jax.random.key(2)
-    )
+def with_ratios(flat, advantage, ratio) -> Samples:
+    """Samples that an older policy drew, whose probabilities the policy has multiplied by ``ratio`` since."""
+    count = len(flat.log_prob)
+    repeat = lambda x: jnp.asarray(np.resize(np.asarray(x, np.float32), count))
+    return flat._replace(advantage=repeat(advantage), log_prob=flat.log_prob - jnp.log(repeat(ratio)))
+
+
+def test_the_loss_is_the_clipped_one_of_the_paper_with_its_weights(policy, flat):
+    advantage, ratio = np.array([1.0, 1.0, -1.0, -1.0, 2.0, -2.0]), np.array([1.5, 0.5, 1.5, 0.5, 1.1, 0.9])
+    total, losses = loss_of(policy, with_ratios(flat, advantage, ratio), jnp.float32(0.3))
+    np.testing.assert_allclose(losses.policy_loss, -np.mean([1.2, 0.5, -1.5, -0.8, 2.2, -1.8]), rtol=1e-4)
+    np.testing.assert_allclose(losses.clipped, 4 / 6, rtol=1e-5)
+    np.testing.assert_allclose(losses.divergence, np.mean(ratio - 1 - np.log(ratio)), rtol=1e-3)
+    errors = jax.jit(EditPolicy.value)(policy, flat.observation) - flat.value_target
+    np.testing.assert_allclose(losses.value_loss, np.mean(np.square(errors)), rtol=1e-4)
+    expected = losses.policy_loss + AGENT.value_weight * losses.value_loss - 0.3 * losses.entropy
+    np.testing.assert_allclose(total, expected, rtol=1e-5)
+
+
+def test_what_has_moved_far_enough_is_not_pushed_further(policy, flat):
+    """The gradient of a clipped sample is zero; where the ratio went the wrong way it is not."""
+    settled = flat._replace(value_target=jax.jit(EditPolicy.value)(policy, flat.observation))
+
+    def size(advantage, ratio):
+        _, gradient = losses_and_gradient(policy, with_ratios(settled, advantage, ratio), jnp.float32(0))
+        return optax.tree.norm(gradient)
+
+    assert size([1.0], [1.3]) < 1e-4
+    assert size([-1.0], [0.7]) < 1e-4
+    assert size([-1.0], [1.3]) > 1e-2
+    assert size([1.0], [0.7]) > 1e-2
+
+
+def test_an_update_makes_better_edits_likelier_and_values_closer(policy, flat, updated):
+    _, after, losses = updated
+    assert after.num_updates == 1
     change = jax.jit(EditPolicy.evaluate)(after.policy, flat.observation, flat.edit).log_prob - flat.log_prob
     assert np.corrcoef(change, flat.advantage)[0, 1] > 0.5
-    assert losses_of(after.policy, flat).value_loss < losses_of(policy, flat).value_loss
-    assert all(np.isfinite(part) for part in losses)
+    assert loss_of(after.policy, flat)[1].value_loss < loss_of(policy, flat)[1].value_loss
+    assert all(np.isfinite(part) for part in losses if part is not None)
+    assert losses.auxiliary is None
+    assert losses.gradient_norm > 0
 
 
-@pytest.mark.usefixtures("standard_promotion")
-def test_an_update_keeps_every_type_so_that_a_loop_compiles_once(policy, trajectories):
-    optimizer = make_optimizer(PPO, 10)
-    learner = jax.jit(lambda: Learner(policy, optimizer.init(policy)))()
-    after = jax.eval_shape(lambda x: update(x, jax.random.key(2), trajectories, PPO, optimizer)[0], learner)
+def test_an_update_keeps_every_type_so_that_a_loop_compiles_once(updated):
     describe = lambda x: (x.shape, x.dtype, x.weak_type)
-    assert jax.tree.map(describe, after) == jax.tree.map(describe, learner)
+    assert jax.tree.map(describe, updated[1]) == jax.tree.map(describe, updated[0])
+
+
+def test_gradients_are_clipped_by_their_common_norm():
+    """Adam remembers a tenth of the first gradient that it sees."""
+    gradient = {"small": jnp.array([3.0]), "large": jnp.array([0.0, 400.0])}
+    optimizer = make_optimizer(RECIPE)
+    with jax.numpy_dtype_promotion("standard"):
+        _, state = jax.jit(optimizer.update)(gradient, optimizer.init(gradient))
+    remembered = optax.tree.get(state, "mu")
+    np.testing.assert_allclose(optax.tree.norm(remembered), 0.1 * AGENT.max_grad_norm, rtol=1e-4)
+    np.testing.assert_allclose(remembered["small"][0] / remembered["large"][1], 3 / 400, rtol=1e-4)
 
 
 def test_edits_of_a_kind_that_needs_no_color_do_not_teach_the_color_head(policy):
     observation = {
-        "working_grid": jnp.zeros((1, 3, 3), jnp.int8),
-        "target_grid": jnp.ones((1, 3, 3), jnp.int8),
+        "working_grid": jnp.zeros((1, SIDE, SIDE), jnp.int8),
+        "target_grid": jnp.ones((1, SIDE, SIDE), jnp.int8),
         "step_count": jnp.zeros(1, jnp.int32),
     }
-    submit = Edit(*(jnp.array([part], jnp.int32) for part in (2, 0, 0, 0)))
-    gradient = jax.jit(jax.grad(lambda policy: policy.evaluate(observation, submit).log_prob.sum()))(policy)
-    assert not any(x.any() for x in jax.tree.leaves(gradient.network.color_layers))
-    assert any(x.any() for x in jax.tree.leaves(gradient.network.kind_layers))
+    gradient = jax.jit(jax.grad(lambda policy, edit: policy.evaluate(observation, edit).log_prob.sum()))
+
+    def taught(name):
+        place = [kind.name for kind in policy.kinds].index(name)
+        told = gradient(policy, Edit(*(jnp.array([part], jnp.int32) for part in (place, 4, 4, 1)))).network
+        heads = {
+            "kind": told.kind_layers, "corner": told.cell_layers, "box": told.box_layers, "color": told.color_layers,
+            "size": told.size_weights,
+        }  # fmt: skip
+        return {head for head, leaves in heads.items() if any(x.any() for x in jax.tree.leaves(leaves))}
+
+    assert taught("submit") == {"kind"}
+    assert taught("resize") == {"kind", "size"}
+    assert taught("flood fill") == {"kind", "corner", "color"}
+    assert taught("cut") == {"kind", "corner", "box"}
+    assert taught("paint") == {"kind", "corner", "box", "color"}
 
 
 def test_a_batch_that_cannot_be_split_is_refused():
     with pytest.raises(ConfigValidationError, match=r"num_minibatches must divide num_envs.*got 5 and 6"):
-        PPOConfig(num_envs=6, num_minibatches=5)
+        AgentConfig(num_envs=6, num_minibatches=5)
     with pytest.raises(ConfigValidationError, match="rollout_steps must be at least 1, got 0"):
-        PPOConfig(rollout_steps=0)
+        AgentConfig(rollout_steps=0)

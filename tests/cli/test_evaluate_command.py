@@ -2,18 +2,20 @@
 
 import json
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
 
 from jaxarc import constants as c
-from jaxarc.cli.evaluation_agents import RulesWished, find_player
+from jaxarc.cli.evaluation_agents import AgentWished, RulesWished, find_player
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import experiment_of
 from jaxarc.evaluation import AgentMismatchError
 from jaxarc.tasks import load_tasks
-from jaxarc.training import load_pairs, save_checkpoint
-from jaxarc.training.loop import make_params, start_training
+from jaxarc.training import CheckpointError, Report, RunFolder, load_pairs
+from jaxarc.training.standing import Standing, save_standing
+from jaxarc.training.updates import make_params, start_training
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
 INPUTS = {"flip": [[[2, 1]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7]]]}
@@ -167,23 +169,45 @@ def trained(dataset, tmp_path_factory):
             "observation": {"reveal_target": True, "include_step_count": True},
             "action": {"selection_format": "bbox", "invalid_action_policy": "noop"},
             "environment": {"max_episode_steps": 3},
-            "training": {"train_dataset": dataset, "evaluation_dataset": dataset, "max_side": 3},
-            "ppo": {"num_envs": 2, "rollout_steps": 2, "num_minibatches": 1},
+            "task": {"train_dataset": dataset, "evaluation_dataset": dataset, "max_side": 3},
+            "training": {"seed": 4, "num_seeds": 2},
+            "agent": {"num_envs": 2, "rollout_steps": 2, "num_minibatches": 1},
         }
     )
-    params = make_params(load_pairs(experiment.training).learned, experiment.environment)
-    state = start_training(jax.random.key(0), params, experiment.ppo, experiment.num_updates, experiment.curriculum)
-    folder = tmp_path_factory.mktemp("run")
-    save_checkpoint(folder / "checkpoint.eqx", state, experiment.as_dict())
-    return folder, state.learner.policy
+    pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
+    keys = jax.vmap(jax.random.key)(np.array(experiment.training.seeds))
+    params = make_params(pairs.learned, experiment.environment)
+    state = start_training(keys, params, experiment.recipe, experiment.curriculum)
+    folder = RunFolder(tmp_path_factory.mktemp("run"))
+    doubled = eqx.tree_at(lambda x: x.learner.policy, state, jax.tree.map(lambda x: x * 2, state.learner.policy))
+    folder.metrics.touch()
+    for update, rate, saved in ((1, 0.5, state), (2, 0.25, doubled)):
+        reports = [Report(update, 0, 0.0, seed, evaluation_solve_rate=rate) for seed in experiment.training.seeds]
+        save_standing(folder, experiment, Standing(saved, update, reports))
+    return folder.path, state.learner.policy
 
 
-def test_a_trained_agent_comes_back_from_its_run_folder(dataset, trained):
-    folder, policy = trained
-    player = find_player(str(folder), load_tasks(dataset), RulesWished(None, None, None, answers_visible=True))
-    for loaded, saved in zip(jax.tree.leaves(player.agent), jax.tree.leaves(policy), strict=True):
-        np.testing.assert_array_equal(loaded, saved)
+def find(folder, dataset, *of_run):
+    rules = RulesWished(None, None, None, answers_visible=True)
+    return find_player(str(folder), load_tasks(dataset), rules, AgentWished(*of_run))
+
+
+@pytest.mark.parametrize(
+    ("of_run", "seed_index", "factor"),
+    [((), 0, 1), (("last",), 0, 2), (("best", 5), 1, 1)],
+    ids=["best", "last", "seed"],
+)
+def test_a_trained_agent_comes_back_from_its_run_folder(dataset, trained, of_run, seed_index, factor):
+    folder, policies = trained
+    player = find(folder, dataset, *of_run)
+    for loaded, saved in zip(jax.tree.leaves(player.agent), jax.tree.leaves(policies), strict=True):
+        np.testing.assert_array_equal(loaded, saved[seed_index] * factor)
     assert player.rules.environment.max_episode_steps == 3
+
+
+def test_a_seed_that_a_run_does_not_have_is_named(dataset, trained):
+    with pytest.raises(CheckpointError, match="has no seed 7; it has 4, 5"):
+        find(trained[0], dataset, "best", 7)
 
 
 def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission(run, dataset, trained, tmp_path):
@@ -201,7 +225,7 @@ def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission
 def test_a_trained_agent_is_not_played_by_other_rules(dataset, trained):
     wished = RulesWished("point", 5, None, answers_visible=True)
     with pytest.raises(AgentMismatchError, match=r"with bbox, but --format says point: .* \(3, 3\), but --canvas"):
-        find_player(str(trained[0]), load_tasks(dataset), wished)
+        find_player(str(trained[0]), load_tasks(dataset), wished, AgentWished())
 
 
 def test_mistakes_are_one_line(run, dataset, tmp_path):
@@ -210,7 +234,7 @@ def test_mistakes_are_one_line(run, dataset, tmp_path):
     cases = [
         (["--agent", "rondom"], 1, "--agent 'rondom' is neither random nor submit"),
         (["--agent", bad], 1, "bad.json, line 1: an object with task_id"),
-        (["--agent", tmp_path], 1, "cannot read the checkpoint"),
+        (["--agent", tmp_path], 1, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),
         (["--score", tmp_path / "none.json"], 1, "there is no such file"),
         (["--agent", "submit", "--canvas", "1"], 2, "does not fit the canvas 1x1"),

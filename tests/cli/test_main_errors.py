@@ -13,13 +13,24 @@ def run(capsys, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (["train", "ppo.learning_rte=1"], 2, "Did you mean 'learning_rate'?"),
-        (["train", "ppo=fast"], 2, "Could not find 'ppo/fast' Available options in 'ppo': default"),
-        (["train", "ppo.seed=[1"], 2, "no viable alternative"),
-        (["train", "training.train_dataset=arc-agi-1/trainig"], 1, "did you mean 'arc-agi-1/training'"),
-        (["train", "training.max_side=1"], 2, "the smallest of the 400 tasks needs max_side=3"),
-        (["train", "training.evaluation_dataset=arc-agi-2/evaluation"], 2, "leaves no task of 'arc-agi-2/evaluation'"),
-        (["train", "training.run_root=/dev/null/runs"], 1, "/dev/null"),
+        (["train", "schedule.learning_rte=1"], 2, "Did you mean 'learning_rate'?"),
+        (["train", "agent=fast"], 2, "no agent 'fast'; known: ppo"),
+        (["train", "agent.seed=[1"], 2, "no viable alternative"),
+        (["train", "task.train_dataset=arc-agi-1/trainig"], 1, "did you mean 'arc-agi-1/training'"),
+        (["train", "task.max_side=1"], 2, "the smallest of the 400 tasks needs max_side=3"),
+        (["train", "task.evaluation_dataset=arc-agi-2/evaluation"], 2, "leaves no task of 'arc-agi-2/evaluation'"),
+        (["train", "logging.run_root=/dev/null/runs"], 1, "/dev/null"),
+        (["train", "experiment=small"], 2, "no experiment 'small'; known: "),
+        (["train", "--multirun", "training.seed=1"], 2, "--multirun needs a field with several values"),
+        (["train", "--multirun", "training.seed=0,-1"], 2, "seed must be in [0, 2147483647], got -1"),
+        (["train", "--multirun", "logging.run_root=a,b"], 2, "a sweep has one logging.run_root, got a, b"),
+        (["train", "--config", "nowhere.yaml"], 1, "nowhere.yaml"),
+        (["compare", "nowhere"], 1, "nowhere is not a run folder: it has no config.json beside a metrics.jsonl"),
+        (
+            ["compare", "nowhere", "--metric", "return"],
+            1,
+            "no metric 'return'; known: steps_per_second,",
+        ),
         (["rollout", "--dataset", "arc-agi-3"], 1, "no dataset, file or folder 'arc-agi-3'"),
         (["rollout", "--format", "boxes"], 2, "selection_format must be one of"),
         (["tasks", "show", "nothing"], 1, "no task 'nothing'"),
@@ -38,7 +49,11 @@ def test_a_mistake_is_one_line_on_stderr_and_an_exit_code(capsys, arguments, cod
     ("arguments", "words"),
     [
         ([], ["train", "rollout", "tasks"]),
-        (["train"], ["ppo.learning_rate=1e-3", "answer is visible", "learning_curve.png", "Ctrl-C", "entropy_weight"]),
+        (
+            ["train"],
+            ["schedule.learning_rate=1e-3", "answer is visible", "learning_curve.png", "Ctrl-C", "entropy_weight"],
+        ),
+        (["compare"], ["--output", "--metric", "evaluation_solve_rate", "steps|seconds", "percentile bootstrap"]),
         (["rollout"], ["--dataset", "--format", "--num-envs", "--steps", "--seed", "--max-steps"]),
         (["tasks"], ["list", "show", "stats"]),
     ],
@@ -52,7 +67,7 @@ def test_every_command_explains_itself(capsys, monkeypatch, arguments, words):
 
 def test_show_prints_every_value_with_the_overrides_in_place(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, _ = run(capsys, "train", "--show", "ppo.learning_rate=0.5")
+    code, out, _ = run(capsys, "train", "--show", "schedule.learning_rate=0.5")
     assert code == 0
     assert "learning_rate: 0.5\n" in out
     assert "recolor: all\n" in out

@@ -1,33 +1,48 @@
+import dataclasses
+import json
+
 import pytest
 from hydra.errors import HydraException
 
 from jaxarc.cli.config_folder import config_folder
-from jaxarc.cli.settings import TOPICS, experiment_of, read_experiment, topics_of
-from jaxarc.config import ConfigValidationError
+from jaxarc.cli.settings import EXPERIMENT, TOPICS, choices_of, experiment_of, read_experiment, topics_of
+from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
+from jaxarc.training import create_run_folder
 
 
-def test_every_topic_has_a_folder_of_files_and_every_file_makes_a_valid_topic():
+def test_every_topic_has_a_folder_of_files_and_no_other_folder_is_there():
     for topic in TOPICS:
-        names = [path.stem for path in (config_folder() / topic).glob("*.yaml")]
-        assert "default" in names
-    assert {path.name for path in config_folder().iterdir() if path.is_dir()} == set(TOPICS)
+        assert choices_of(topic)
+    assert {path.name for path in config_folder().iterdir() if path.is_dir()} == {*TOPICS, EXPERIMENT}
 
 
-@pytest.mark.parametrize("choice", ["reward=default", "episode=default", "history=default", "ppo=default"])
+@pytest.mark.parametrize("name", choices_of(EXPERIMENT))
+def test_every_experiment_is_a_valid_one_and_says_what_it_is(name):
+    experiment = read_experiment([f"experiment={name}"])
+    assert experiment_of(topics_of(experiment)) == experiment
+    assert (config_folder() / EXPERIMENT / f"{name}.yaml").read_text().splitlines()[1].startswith("# ")
+
+
+def test_a_run_without_overrides_is_the_experiment_of_small_grids():
+    assert read_experiment([]) == read_experiment(["experiment=small_grids"])
+
+
+def test_what_the_command_line_says_wins_over_the_experiment():
+    experiment = read_experiment(["history=default", "experiment=small_grids", "environment.max_episode_steps=9"])
+    assert experiment.environment.history == HistoryConfig()
+    assert experiment.environment.environment.max_episode_steps == 9
+    assert experiment.environment.reward == read_experiment([]).environment.reward
+
+
+@pytest.mark.parametrize("choice", ["reward=default", "episode=default", "history=default", "agent=ppo"])
 def test_another_file_of_a_topic_can_be_chosen(choice):
     topic, _, _ = choice.partition("=")
-    assert topics_of(read_experiment([choice]))[topic] == topics_of_default(topic)
-
-
-def topics_of_default(topic):
-    experiment = read_experiment([])
-    defaults = {name: kind() for name, kind in TOPICS.items()}
-    return {**topics_of(experiment), topic: defaults[topic].__dict__}[topic]
+    assert topics_of(read_experiment([choice]))[topic] == dataclasses.asdict(TOPICS[topic]())
 
 
 def test_an_override_reaches_fields_that_no_file_mentions():
-    experiment = read_experiment(["ppo.learning_rate=1e-3", "training.seed=4", "reward.step_penalty=-0.5"])
-    assert experiment.ppo.learning_rate == 1e-3
+    experiment = read_experiment(["schedule.learning_rate=1e-3", "training.seed=4", "reward.step_penalty=-0.5"])
+    assert experiment.schedule.learning_rate == 1e-3
     assert experiment.training.seed == 4
     assert experiment.environment.reward.step_penalty == -0.5
 
@@ -37,16 +52,56 @@ def test_what_is_printed_makes_the_same_experiment_again():
     assert experiment_of(topics_of(experiment)) == experiment
 
 
+def test_the_config_of_a_run_folder_makes_the_same_experiment_again(tmp_path):
+    experiment = read_experiment(["environment.max_episode_steps=7", f"logging.run_root={tmp_path}"])
+    assert read_experiment([], create_run_folder(experiment).config) == experiment
+
+
+def test_a_file_that_show_printed_can_be_changed_by_fields(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps(topics_of(read_experiment(["training.total_steps=77"]))))
+    changed = read_experiment(["schedule.learning_rate=1e-3", "logging.run_name='a, b'"], file)
+    assert changed.schedule.learning_rate == 1e-3
+    assert changed.logging.run_name == "a, b"
+    assert changed.training.total_steps == 77
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "complaint"),
+    [
+        ("- 1", "training.seed=1", "is no config; give what --show prints"),
+        ("a: [", "training.seed=1", "is not YAML"),
+        ("{training: {seed: 1}}", "reward=editing", "'reward=editing' does not go with --config"),
+        ("{training: {seed: 1}}", "training.seed=1,2", "'training.seed=1,2' does not go with --config"),
+        ("{training: {sed: 1}}", "training.seed=1", "no field 'sed'; known fields: seed,"),
+        ("{treaning: {seed: 1}}", "training.seed=1", "no field 'treaning'"),
+    ],
+)
+def test_a_config_file_that_cannot_be_run_is_refused(tmp_path, text, override, complaint):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigValidationError, match=complaint):
+        read_experiment([override], file)
+
+
 @pytest.mark.parametrize(
     ("override", "complaint"),
     [
-        ("ppo.learning_rte=1", r"PPOConfig: no field 'learning_rte'; known fields: num_envs, .*'learning_rate'\?"),
-        ("pppo.learning_rate=1", r"no field 'pppo'; known fields: environment, .* Did you mean 'ppo'\?"),
+        ("schedule.learning_rte=1", r"ScheduleConfig: no field 'learning_rte'; known fields: learn.*'learning_rate'\?"),
+        ("shedule.decay=cosine", r"no field 'shedule'; known fields: environment, .* Did you mean 'schedule'\?"),
         ("seed=1", "'seed' is a field, not a topic; write training.seed=1"),
-        ("ppo.learning_rate=fast", "learning_rate must be float, got 'fast'"),
-        ("ppo.num_minibatches=7", "num_minibatches must divide num_envs.* got 7 and 256"),
+        ("schedule.learning_rate=fast", "learning_rate must be float, got 'fast'"),
+        ("agent.num_minibatches=7", "num_minibatches must divide num_envs.* got 7 and 256"),
         ("learn", "'learn' is not an override; write topic.field=value"),
         ("observation.reveal_target=false", r"observation\.reveal_target must be True, got False"),
+        ("experiment=small_grid", r"no experiment 'small_grid'; known: .*small_grids.* Did you mean 'small_grids'\?"),
+        ("experiment.seed=1", "no field 'experiment'; known fields: environment"),
+        ("agent=[ppo]", r"no agent '\[ppo\]'; known: ppo"),
+        ("reward=edit", "no reward 'edit'; known: default, editing"),
+        ("training.num_seeds=0", "num_seeds must be at least 1, got 0"),
+        ("training.seed=2147483648", r"seed must be in \[0, 2147483647\], got 2147483648"),
+        ("logging.run_name=a/b", "run_name must be part of a folder's name"),
+        ("logging.wandb_project=''", "wandb_project must not be empty"),
     ],
 )
 def test_a_wrong_override_is_refused_with_what_is_known(override, complaint):
@@ -54,10 +109,16 @@ def test_a_wrong_override_is_refused_with_what_is_known(override, complaint):
         read_experiment([override])
 
 
-@pytest.mark.parametrize("override", ["ppo=fast", "ppo.seed=[1"])
+@pytest.mark.parametrize("override", ["agent.seed=[1", "training.seed=1,2"])
 def test_what_hydra_cannot_read_is_its_own_kind_of_error(override):
     with pytest.raises(HydraException):
         read_experiment([override])
+
+
+def test_the_last_seed_fits_as_well_as_the_first():
+    assert TrainingConfig(seed=2**31 - 4, num_seeds=4).seeds[-1] == 2**31 - 1
+    with pytest.raises(ConfigValidationError, match=r"seed must be in \[0, 2147483644\]"):
+        TrainingConfig(seed=2**31 - 3, num_seeds=4)
 
 
 def test_an_installed_package_finds_the_files_inside_itself(tmp_path, monkeypatch):

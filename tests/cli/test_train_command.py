@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from jaxarc.training import read_config, read_metrics
+from jaxarc.training import read_metrics
 
 TINY = [
-    "ppo.num_envs=8",
-    "ppo.rollout_steps=4",
-    "ppo.num_minibatches=2",
+    "agent.num_envs=8",
+    "agent.rollout_steps=4",
+    "agent.num_minibatches=2",
     "training.updates_per_report=1",
     "environment.max_episode_steps=4",
 ]
@@ -34,7 +34,7 @@ def environment(tmp_path_factory):
 
 def start(environment, root, *overrides):
     command = [sys.executable, "-m", "jaxarc.cli.main", "train", *TINY, "training.compilation_cache=true"]
-    command += [f"training.run_root={root}", *overrides]
+    command += [f"logging.run_root={root}", *overrides]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
@@ -48,15 +48,11 @@ def test_a_run_leaves_its_files_and_prints_the_rates_before_and_after(environmen
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     folder = only_folder(tmp_path)
-    assert {path.name for path in folder.iterdir()} == {
-        "config.json",
-        "metrics.jsonl",
-        "learning_curve.png",
-        "checkpoint.eqx",
-        "tasks.jsonl",
-    }
-    assert json.loads((folder / "config.json").read_text())["training"]["seed"] == 3
-    assert read_config(folder / "checkpoint.eqx")["training"]["seed"] == 3
+    files = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    assert files == {"config.json", "metrics.jsonl", "learning_curve.png", "checkpoints", "tasks.jsonl"}
+    config = json.loads((folder / "config.json").read_text())
+    assert config["training"]["seed"] == 3
+    assert {"versions", "git_revision"} <= config.keys()
     rows = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
     assert len(rows) == 136
     assert len({row["weight"] for row in rows}) > 1
@@ -94,7 +90,7 @@ def test_a_signal_ends_the_run_cleanly_and_keeps_what_was_learned(environment, t
     assert "Stopping: what was learned is kept" in err
     assert "Stopped early, and kept what was learned" in out
     folder = only_folder(tmp_path)
-    assert read_config(folder / "checkpoint.eqx")["training"]["total_steps"] == 1_000_000_000
+    assert list((folder / "checkpoints").iterdir())
     assert (folder / "learning_curve.png").exists()
     reports = read_metrics(folder / "metrics.jsonl")
     assert reports[-1].evaluation_solve_rate is not None

@@ -46,7 +46,7 @@ def fill_with(color):
 class ColorOfAttempt(Agent):
     """Fills the grid with the number of its attempt, then submits: it needs to remember both."""
 
-    def start(self, key, place):
+    def start(self, key, place, observation):
         return place.attempt_index, jnp.bool_(False)
 
     def act(self, key, observation, memory):
@@ -209,7 +209,7 @@ def test_rules_that_concern_starts_submits_and_pairs_do_not_change_what_counts()
 class Nosy(Agent):
     """Lets everything that it is shown, and its key, decide what it does."""
 
-    def start(self, key, place):
+    def start(self, key, place, observation):
         return 0
 
     def act(self, key, observation, memory):

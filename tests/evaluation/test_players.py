@@ -1,38 +1,71 @@
+"""Trained policies as agents that play attempts."""
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_exam import rules
+from scripted_policies import repairing_policy
+from small_exam import SIDE, rules, task, task_set
 
 from jaxarc.agents import EditPolicy
-from jaxarc.config import PPOConfig
-from jaxarc.evaluation import EditAgent, Place
+from jaxarc.agents.answers import AnswerPredictor
+from jaxarc.agents.answers.predictor import NUM_CANDIDATES
+from jaxarc.agents.imagining_policy import ImaginingPolicy, practice_config, with_answer
+from jaxarc.config import ConfigValidationError, NetworkConfig
+from jaxarc.evaluation import AgentMismatchError, EditAgent, ImaginingAgent, Place, evaluate
 
+HIDDEN = rules(include_demonstrations=True, include_input=True, include_step_count=True, max_episode_steps=12)
+SHOWN = practice_config(HIDDEN)
+MIRROR_LEFT_RIGHT = 1  # among the copies that a predictor weighs
 OBSERVATION = {
     "working_grid": jnp.array([[1, 2, -1], [3, 4, -1], [-1, -1, -1]], jnp.int8),
     "target_grid": jnp.array([[1, 2, 0], [3, 5, 0], [-1, -1, -1]], jnp.int8),
     "step_count": jnp.int32(1),
 }
-BATCH = jax.tree.map(lambda x: x[None], OBSERVATION)
+
+
+def mirrored(*rows):
+    grid = np.array(rows)
+    return grid.tolist(), grid[:, ::-1].tolist()
+
+
+MIRRORS = task_set(
+    task("first", mirrored([1, 2, 3], [4, 5, 6]), mirrored([7, 8])),
+    task("second", mirrored([0, 0, 1], [2, 0, 0], [0, 3, 0])),
+    task("no mirror", ([[1, 2]], [[1, 2]])),
+)
 
 
 @pytest.fixture(scope="module")
 def policy():
-    config = rules(reveal_target=True, include_step_count=True)
-    create = jax.jit(lambda key: EditPolicy.create(key, config, PPOConfig()))
-    return create(jax.random.key(0))
+    return jax.jit(lambda key: EditPolicy.create(key, SHOWN, NetworkConfig()))(jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def repairing():
+    return repairing_policy(SHOWN)
+
+
+@pytest.fixture(scope="module")
+def mirroring(repairing):
+    """A policy that imagines every input mirrored, and edits towards it without a fault."""
+    predictor = AnswerPredictor(jax.random.key(0), 4)
+    sure = jnp.where(jnp.arange(NUM_CANDIDATES) == MIRROR_LEFT_RIGHT, 60.0, 0.0)
+    last = lambda p: (p.choice_last.weight, p.choice_last.bias)
+    predictor = eqx.tree_at(last, predictor, (jnp.zeros_like(predictor.choice_last.weight), sure))
+    return ImaginingPolicy(predictor, repairing)
 
 
 @eqx.filter_jit
-def act(policy, attempt, key):
-    agent = EditAgent(policy)
-    return agent.act(key, OBSERVATION, agent.start(key, Place(attempt, attempt, attempt)))[0]
+def act(agent, attempt, key, observation):
+    return agent.act(key, observation, agent.start(key, Place(attempt, attempt, attempt), observation))[0]
 
 
 @eqx.filter_jit
-def likeliest_and_drawn(policy, key):
-    actions = policy.act(BATCH), policy.to_action(policy.sample(key, BATCH).edit)
+def likeliest_and_drawn(policy, key, observation):
+    batch = jax.tree.map(lambda x: x[None], observation)
+    actions = policy.act(batch), policy.to_action(policy.sample(key, batch).edit)
     return jax.tree.map(lambda x: x[0], actions)
 
 
@@ -40,11 +73,48 @@ def same(left, right):
     return all(map(np.array_equal, jax.tree.leaves(left), jax.tree.leaves(right)))
 
 
-def test_the_first_attempt_takes_the_likeliest_edit_and_the_others_draw_theirs(policy):
+def check_attempts(agent, observation, editor, seen_by_editor):
+    """The first attempt acts greedily, the others draw; both from what the editor sees."""
     drawn = []
     for key in jax.random.split(jax.random.key(1), 4):
-        likeliest, other = likeliest_and_drawn(policy, key)
-        assert same(act(policy, jnp.int32(0), key), likeliest)
-        assert same(act(policy, jnp.int32(1), key), other)
+        likeliest, other = likeliest_and_drawn(editor, key, seen_by_editor)
+        assert same(act(agent, jnp.int32(0), key, observation), likeliest)
+        assert same(act(agent, jnp.int32(1), key, observation), other)
+        assert same(act(agent, jnp.int32(2), key, observation), other)
         drawn.append(same(other, likeliest))
     assert not all(drawn)
+
+
+def test_the_first_attempt_takes_the_likeliest_edit_and_the_others_draw_theirs(policy):
+    check_attempts(EditAgent(policy), OBSERVATION, policy, OBSERVATION)
+
+
+def test_an_imagining_agent_edits_towards_what_it_imagines_in_every_attempt(policy, mirroring):
+    slots = jnp.full((2, SIDE, SIDE), -1, jnp.int8)
+    shown = {"inputs": slots, "outputs": slots, "mask": jnp.zeros(2, jnp.bool_)}
+    grid = OBSERVATION["working_grid"]
+    observation = {
+        "working_grid": grid, "input_grid": grid, "step_count": OBSERVATION["step_count"], "demonstrations": shown,
+    }  # fmt: skip
+    imagined = jnp.array([[2, 1, -1], [4, 3, -1], [-1, -1, -1]], jnp.int8)
+    agent = ImaginingAgent(ImaginingPolicy(mirroring.predictor, policy))
+    check_attempts(agent, observation, policy, with_answer(observation, imagined))
+
+
+def test_an_imagining_agent_plays_tests_whose_answers_it_never_sees(mirroring):
+    result = evaluate(ImaginingAgent(mirroring), MIRRORS, HIDDEN)
+    assert result.score.solved == {"first": (True, True), "second": (True,), "no mirror": (False,)}
+    wrong_cells = {"first": [4, 2], "second": [4], "no mirror": [2]}
+    for row in result.rows:
+        assert row.mean_steps == np.mean(wrong_cells[row.task_id]) + 1
+        assert row.submitted == row.attempts
+    with pytest.raises(ConfigValidationError, match="would show the hidden target"):
+        evaluate(ImaginingAgent(mirroring), MIRRORS, HIDDEN.with_fields(reveal_target=True))
+    with pytest.raises(AgentMismatchError, match="cannot act on what this environment shows"):
+        evaluate(ImaginingAgent(mirroring), MIRRORS, HIDDEN.with_fields(include_input=False))
+
+
+def test_a_policy_that_is_shown_the_answer_repairs_any_grid(repairing):
+    sizes = task_set(task("grow", ([[1]], [[2, 3], [4, 0]])), task("shrink", mirrored([5, 5, 1]), ([[1, 2]], [[9]])))
+    result = evaluate(EditAgent(repairing), sizes, SHOWN, answers_visible=True)
+    assert result.score.solved == {"grow": (True,), "shrink": (True, True)}

@@ -1,96 +1,114 @@
+import json
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.training.checkpoint import CheckpointError, load_checkpoint, read_config, save_checkpoint, write_whole
+from jaxarc.training import CheckpointError, load_checkpoint
+from jaxarc.training.checkpoint import CheckpointRecord, DamagedCheckpointError, read_record, save_checkpoint
 
-CONFIG = {"ppo": {"learning_rate": 0.004}, "training": {"seed": 3}}
+RECORD = CheckpointRecord(7, 3, 1.5, 0.25, {"training": {"seed": 3}}, {"jax": "1"})
 
 
 def tree(offset=0.0):
     return {
-        "weights": jnp.arange(6.0).reshape(2, 3) + offset,
-        "count": jnp.int32(7),
-        "key": jnp.array([1, 2], jnp.uint32),
+        "policy": {"weights": jnp.arange(6.0).reshape(2, 3) + offset, "empty": jnp.zeros((2, 0), jnp.int8)},
+        "steps": (jnp.int32(7), jnp.array([True, False])),
+        "key": jnp.array([1, 2**31], jnp.uint32),
     }
 
 
 @pytest.fixture
 def saved(tmp_path):
-    path = tmp_path / "checkpoint.eqx"
-    save_checkpoint(path, tree(), CONFIG)
+    path = tmp_path / "7"
+    save_checkpoint(path, tree(), RECORD)
     return path
 
 
-def test_a_saved_tree_comes_back_bit_for_bit_with_its_config(saved):
-    loaded = load_checkpoint(saved, tree(5.0))
-    for name, array in tree().items():
-        np.testing.assert_array_equal(loaded[name], array)
-        assert loaded[name].dtype == array.dtype
-    assert read_config(saved) == CONFIG
+def same(first, second):
+    leaves = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
+    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in leaves)
+
+
+def files_of(path):
+    return [file for file in sorted(path.rglob("*")) if file.is_file()]
+
+
+def test_a_saved_tree_comes_back_bit_for_bit_with_its_record(saved):
+    assert same(load_checkpoint(saved, jax.eval_shape(tree)), tree())
+    assert read_record(saved) == RECORD
+
+
+def test_a_part_of_a_tree_comes_back_alone(saved):
+    assert same(load_checkpoint(saved, tree(5.0)["policy"], within="policy"), tree()["policy"])
 
 
 def test_nothing_but_the_checkpoint_is_left_behind(saved):
-    assert [path.name for path in saved.parent.iterdir()] == ["checkpoint.eqx"]
+    assert [path.name for path in saved.parent.iterdir()] == ["7"]
 
 
-@pytest.mark.parametrize("place", [-1, -100, 200])
-def test_one_flipped_bit_is_found(saved, place):
-    content = bytearray(saved.read_bytes())
-    content[place] ^= 1
-    saved.write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"checkpoint\.eqx is damaged"):
-        load_checkpoint(saved, tree())
+def test_one_flipped_bit_is_found_in_whatever_file_it_is(saved):
+    for file in files_of(saved):
+        content = file.read_bytes()
+        file.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+        with pytest.raises(DamagedCheckpointError, match=r"7 is damaged: .* another checkpoint"):
+            load_checkpoint(saved, tree())
+        file.write_bytes(content)
+    assert same(load_checkpoint(saved, tree()), tree())
 
 
-def test_a_file_that_was_cut_short_is_found(saved):
-    saved.write_bytes(saved.read_bytes()[:-20])
-    with pytest.raises(CheckpointError, match="is damaged: its header promises"):
-        load_checkpoint(saved, tree())
+def test_a_file_that_is_missing_or_cut_short_is_found(saved):
+    for file in files_of(saved):
+        content = file.read_bytes()
+        file.write_bytes(content[:-5])
+        with pytest.raises(DamagedCheckpointError, match="is damaged"):
+            load_checkpoint(saved, tree())
+        file.unlink()
+        with pytest.raises(DamagedCheckpointError, match="is damaged"):
+            load_checkpoint(saved, tree())
+        file.write_bytes(content)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 something else", b"jaxarc checkpoint 2\n{}\n"])
-def test_a_foreign_file_is_refused(tmp_path, content):
-    path = tmp_path / "other.eqx"
-    path.write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"other\.eqx is not a jaxarc checkpoint of format 1"):
-        read_config(path)
+def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
+    monkeypatch.setattr("jaxarc.training.checkpoint._FORMAT", 3)
+    with pytest.raises(CheckpointError, match="has format 2, this version reads 3; use the version that wrote it"):
+        read_record(saved)
 
 
-def test_a_damaged_header_is_refused(tmp_path):
-    path = tmp_path / "checkpoint.eqx"
-    path.write_bytes(b"jaxarc checkpoint 1\n{not json\n")
-    with pytest.raises(CheckpointError, match="header cannot be read"):
-        read_config(path)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(CheckpointError, match=r"cannot read the checkpoint .*nowhere\.eqx: No such file"):
-        load_checkpoint(tmp_path / "nowhere.eqx", tree())
+def test_a_missing_checkpoint_is_named(tmp_path):
+    with pytest.raises(CheckpointError, match=r"there is no checkpoint .*nowhere; name a folder"):
+        load_checkpoint(tmp_path / "nowhere", tree())
 
 
 @pytest.mark.parametrize(
-    "like",
+    ("like", "complaint"),
     [
-        {**tree(), "weights": jnp.zeros((3, 3))},
-        {**tree(), "count": jnp.float32(7)},
-        {name: array for name, array in tree().items() if name != "weights"},
+        ({**tree(), "key": jnp.zeros((3,), jnp.uint32)}, r"1 arrays differ, first key: saved uint32\[2\], wanted .*3"),
+        ({**tree(), "key": jnp.zeros((2,), jnp.int32)}, r"wanted int32\[2\]"),
+        ({name: array for name, array in tree().items() if name != "key"}, "wanted nothing"),
+        ({**tree(), "more": jnp.int32(1)}, "first more: saved nothing"),
     ],
-    ids=["other shape", "other dtype", "fewer arrays"],
+    ids=["other shape", "other dtype", "fewer arrays", "more arrays"],
 )
-def test_a_checkpoint_of_another_configuration_is_refused(saved, like):
-    with pytest.raises(CheckpointError, match="belongs to another configuration"):
+def test_a_checkpoint_of_another_configuration_is_refused(saved, like, complaint):
+    with pytest.raises(CheckpointError, match=f"belongs to another configuration: {complaint}|{complaint}"):
         load_checkpoint(saved, like)
 
 
-def test_a_write_that_fails_leaves_the_old_file_alone(saved, monkeypatch):
-    before = saved.read_bytes()
-
-    def fail(descriptor):
+def test_a_checkpoint_that_is_half_written_has_no_name_yet(tmp_path, monkeypatch):
+    def fail(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("jaxarc.training.checkpoint.os.fsync", fail)
+    monkeypatch.setattr("jaxarc.training.checkpoint._digests", fail)
     with pytest.raises(OSError, match="no space left"):
-        write_whole(saved, b"half a file")
-    assert saved.read_bytes() == before
-    assert [path.name for path in saved.parent.iterdir()] == ["checkpoint.eqx"]
+        save_checkpoint(tmp_path / "7", tree(), RECORD)
+    assert not (tmp_path / "7").exists()
+    monkeypatch.undo()
+    save_checkpoint(tmp_path / "7", tree(), RECORD)
+    assert [path.name for path in tmp_path.iterdir()] == ["7"]
+
+
+def test_a_record_says_what_a_person_can_read(saved):
+    record = json.loads((saved / "record.json").read_text())["record"]
+    assert (record["update"], record["evaluation_solve_rate"]) == (7, 0.25)

@@ -1,15 +1,15 @@
 import numpy as np
 
-from jaxarc.config import TrainingConfig
+from jaxarc.config import TaskConfig
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.tasks import load_tasks
 from jaxarc.training import load_pairs
 
-CONFIG = TrainingConfig()
+CONFIG = TaskConfig()
 
 
 def test_every_pair_of_the_small_tasks_is_measured_once_and_no_unseen_one_is_learned():
-    pairs = load_pairs(CONFIG)
+    pairs = load_pairs(CONFIG, (5, 5))
     assert (pairs.num_train, pairs.num_evaluation) == (136, 27)
     content = lambda task: tuple((g.shape, g.tobytes()) for g in task.train[0])
     learned = {content(task) for task in pairs.learned}

@@ -2,39 +2,48 @@ import json
 
 import pytest
 
-from jaxarc.config import ConfigValidationError, JaxArcConfig, TrainingConfig
-from jaxarc.training import Experiment, Report, create_run_folder, read_metrics
+from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TaskConfig, TrainingConfig
+from jaxarc.training import Experiment, Report, RunFolderError, create_run_folder, open_run_folder, read_metrics
 from jaxarc.training.metrics import MetricsFile
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 
 
-def experiment(**training):
-    return Experiment(RULES, training=TrainingConfig(**training))
+def experiment(root="runs", name="ppo", **training):
+    return Experiment(RULES, training=TrainingConfig(**training), logging=LoggingConfig(str(root), name))
 
 
 def test_the_folder_is_named_after_time_and_run_and_holds_the_whole_config(tmp_path):
-    folder = create_run_folder(experiment(run_root=str(tmp_path / "runs"), run_name="first", seed=5))
+    folder = create_run_folder(experiment(tmp_path / "runs", "first", seed=5))
     assert folder.path.parent == tmp_path / "runs"
     assert folder.path.name.endswith("-first")
     written = json.loads(folder.config.read_text())
     assert written["training"]["seed"] == 5
-    assert written["ppo"]["num_envs"] == 256
+    assert written["agent"]["num_envs"] == 256
     assert written["environment"]["observation"]["reveal_target"] is True
     assert "jax" in written["versions"]
 
 
 def test_two_runs_of_one_second_get_two_folders(tmp_path):
-    folders = {create_run_folder(experiment(run_root=str(tmp_path))).path for _ in range(3)}
+    folders = {create_run_folder(experiment(tmp_path)).path for _ in range(3)}
     assert len(folders) == 3
 
 
 def test_reports_come_back_in_order(tmp_path):
     file = MetricsFile(tmp_path / "metrics.jsonl")
     reports = [Report(0, 0, 0.0, train_solve_rate=0.0), Report(4, 64, 0.5, mean_return=-0.25, episodes=3)]
-    for report in reports:
-        file.append(report)
+    file.append(reports[:1])
+    file.append(reports[1:])
     assert read_metrics(file.path) == reports
+
+
+def test_what_follows_the_lines_that_count_is_cut_off(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.jsonl")
+    reports = [Report(update, 0, 0.0, seed=seed) for update in (0, 4) for seed in (0, 1)]
+    file.append(reports)
+    file.path.write_bytes(file.path.read_bytes()[:-5])  # a killed process left half a line
+    assert file.cut(2) == reports[:2] == read_metrics(file.path)
+    assert file.cut(0) == read_metrics(file.path) == []
 
 
 def test_a_line_that_is_no_report_is_named(tmp_path):
@@ -47,17 +56,32 @@ def test_a_line_that_is_no_report_is_named(tmp_path):
 @pytest.mark.parametrize("name", ["", "a/b", "a\\b"])
 def test_a_run_name_that_is_a_path_is_refused(name):
     with pytest.raises(ConfigValidationError, match="run_name must be part of a folder's name"):
-        TrainingConfig(run_name=name)
+        LoggingConfig(run_name=name)
 
 
 def test_the_number_of_updates_covers_the_steps_in_whole_reports():
     run = experiment(total_steps=100_000, updates_per_report=8)
     assert run.num_updates == 32
-    assert run.num_updates * run.ppo.samples_per_update >= 100_000
+    assert run.num_updates * run.agent.samples_per_update >= 100_000
 
 
 def test_an_experiment_that_cannot_be_learned_is_refused_before_anything_compiles():
     with pytest.raises(ConfigValidationError, match=r"observation\.reveal_target must be True"):
         Experiment(RULES.with_fields(reveal_target=False))
-    with pytest.raises(ConfigValidationError, match=r"training\.max_side must fit the canvas.* = 3x3, got 5"):
-        Experiment(RULES.with_fields(max_grid_height=3, max_grid_width=3), training=TrainingConfig(max_side=5))
+    with pytest.raises(ConfigValidationError, match=r"task\.max_side must fit the canvas.* = 3x3, got 5"):
+        Experiment(RULES.with_fields(max_grid_height=3, max_grid_width=3), task=TaskConfig(max_side=5))
+
+
+def test_a_folder_that_is_of_no_run_is_named(tmp_path):
+    with pytest.raises(RunFolderError, match=r"there is no folder .*nowhere; name the folder of a run"):
+        open_run_folder(tmp_path / "nowhere")
+    with pytest.raises(RunFolderError, match=r"there is no config\.json in .*; name the folder of a run"):
+        open_run_folder(tmp_path)
+
+
+def test_a_lock_that_is_let_go_can_be_taken_again(tmp_path):
+    folder = create_run_folder(experiment(tmp_path))
+    with folder.lock(), pytest.raises(RunFolderError, match="another process is training in"), folder.lock():
+        pass
+    with folder.lock():
+        pass

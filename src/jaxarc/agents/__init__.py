@@ -1,6 +1,7 @@
 """Policies, and how they learn."""
 
-from jaxarc.agents.policy import Decision, Edit, EditPolicy
+from jaxarc.agents.edits import Edit
+from jaxarc.agents.policy import Decision, EditPolicy
 from jaxarc.agents.ppo import Learner, Trajectories, make_optimizer, update
 
 __all__ = ["Decision", "Edit", "EditPolicy", "Learner", "Trajectories", "make_optimizer", "update"]

@@ -1,39 +1,25 @@
 """A policy over grid edits that chooses one part after the other, each knowing those before it."""
 
-from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int32, Key
+from jaxtyping import Array, Float32, Key
 
 from jaxarc import constants as c
-from jaxarc.agents.features import cell_features
-from jaxarc.agents.networks import NUM_KINDS, PAINT, RESIZE, SUBMIT, GridNetwork, Trunk
+from jaxarc.agents.auxiliary import AuxiliaryHeads, AuxiliaryLosses, Outcome
+from jaxarc.agents.choices import Choice, Chooser, draw, likeliest
+from jaxarc.agents.edits import Edit, from_action, to_action
+from jaxarc.agents.kinds import Kind, allowed_colors, kinds_of
+from jaxarc.agents.networks import Network, View, make_network
+from jaxarc.agents.networks.cells import SeenCells
 from jaxarc.config import JaxArcConfig, NetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.types import Observation, PRNGKey
 
-OPERATIONS: Final = (*range(c.FILL, c.FILL + c.NUM_COLORS), c.RESIZE, c.SUBMIT)  # what the policy can do
-
-_NEVER: Final = -1e9  # logit of what must not be chosen; finite, so that no gradient is NaN
-_Chooser = Callable[[int, Float32[Array, "B N"], Bool[Array, "B N"]], Int32[Array, " B"]]
-_STAGES: Final = 5
-_KIND, _FIRST, _SECOND, _COLOR, _SIZE = range(_STAGES)
-
-
-class Edit(NamedTuple):
-    """What the policy chooses. A cell is ``row * W + column``.
-
-    Paint fills the box between two corners, both inside the working grid. Resize makes ``second`` the last cell of the
-    grid, at its bottom right; any cell of the canvas will do. Parts that a kind does not need hold any valid value.
-    """
-
-    kind: Int32[Array, "*B"]  # paint, resize or submit
-    first: Int32[Array, "*B"]  # a corner; for paint
-    second: Int32[Array, "*B"]  # the opposite corner; for paint and resize
-    color: Int32[Array, "*B"]  # 0 .. 9; for paint
+_NUM_CHOICES: Final = 6
+_KIND, _FIRST, _SECOND, _COLOR, _ROW, _COLUMN = range(_NUM_CHOICES)
 
 
 class Decision(NamedTuple):
@@ -46,16 +32,22 @@ class Decision(NamedTuple):
 
 
 class EditPolicy(eqx.Module):
-    """Chooses among real actions of the environment: fill a box with a color, resize, submit.
+    """Chooses among the actions that an environment with boxes allows.
 
     It takes a batch of observations with the keys ``working_grid``, ``target_grid`` and ``step_count``.
     """
 
-    network: GridNetwork
+    network: Network
+    auxiliary: AuxiliaryHeads | None  # only for learning
+    kinds: tuple[Kind, ...] = eqx.field(static=True)
+    colors: tuple[tuple[bool, ...], ...] = eqx.field(static=True)  # which colors each kind may use
+    grid_shape: tuple[int, int] = eqx.field(static=True)
     max_episode_steps: int = eqx.field(static=True)
 
     @classmethod
-    def create(cls, key: Key[Array, ""], config: JaxArcConfig, network: NetworkConfig) -> Self:
+    def create(
+        cls, key: Key[Array, ""], config: JaxArcConfig, network: NetworkConfig, has_auxiliary_heads: bool = False
+    ) -> Self:
         """Make a fresh policy for environments with this config.
 
         Raises:
@@ -63,18 +55,28 @@ class EditPolicy(eqx.Module):
         """
         if problems := missing_for_editing(config):
             raise ValueError("; ".join(problems))
-        return cls(GridNetwork(key, config.grid_shape, network), config.environment.max_episode_steps)
+        kinds, auxiliary = kinds_of(config), None
+        if has_auxiliary_heads:
+            key, key_heads = jax.random.split(key)
+            auxiliary = AuxiliaryHeads(key_heads, network.hidden_size, len(kinds), config.grid_shape)
+        return cls(
+            auxiliary=auxiliary,
+            network=make_network(key, config.grid_shape, kinds, network),
+            kinds=kinds,
+            colors=tuple(map(tuple, allowed_colors(kinds, config).tolist())),
+            grid_shape=config.grid_shape,
+            max_episode_steps=config.environment.max_episode_steps,
+        )
 
     def sample(self, key: PRNGKey, observation: Observation) -> Decision:
         """Draw an edit for each observation."""
         batch = observation["step_count"].shape[0]
-        chance = jax.random.uniform(key, (_STAGES, batch), jnp.float32)
-        return self._decide(observation, lambda stage, logits, allowed: _draw(chance[stage], logits, allowed))
+        chance = jax.random.uniform(key, (_NUM_CHOICES, batch), jnp.float32)
+        return self._decide(observation, lambda number, logits, allowed: draw(chance[number], logits, allowed))
 
     def greedy(self, observation: Observation) -> Edit:
-        """Choose the likeliest part at every stage."""
-        choose: _Chooser = lambda stage, logits, allowed: jnp.argmax(logits, axis=-1).astype(jnp.int32)
-        return self._decide(observation, choose).edit
+        """Choose the likeliest place in every choice."""
+        return self._decide(observation, likeliest).edit
 
     def act(self, observation: Observation) -> BboxAction:
         """Return the action of the greedy edit."""
@@ -82,60 +84,65 @@ class EditPolicy(eqx.Module):
 
     def evaluate(self, observation: Observation, edit: Edit) -> Decision:
         """Return log-probability, entropy and value of given edits."""
-        given = {_KIND: edit.kind, _FIRST: edit.first, _SECOND: edit.second, _COLOR: edit.color, _SIZE: edit.second}
-        return self._decide(observation, lambda stage, logits, allowed: given[stage])
+        width = self.grid_shape[1]
+        given = (edit.kind, edit.first, edit.second, edit.color, edit.second // width, edit.second % width)
+        return self._decide(observation, lambda number, logits, allowed: given[number])
 
     def value(self, observation: Observation) -> Float32[Array, " B"]:
         """Return the expected discounted reward from each observation on."""
-        return self.network.value(self._trunk(observation))
+        return self.network.value(self.network.look(self._view(observation)))
+
+    def auxiliary_losses(self, observation: Observation, edit: Edit, outcome: Outcome) -> AuxiliaryLosses:
+        """Return how far off the auxiliary heads are, for given edits and what came of them.
+
+        Raises:
+            ValueError: the policy has no such heads, or its network no cells for them to read.
+        """
+        seen = self.network.look(self._view(observation))
+        if self.auxiliary is None or not isinstance(seen, SeenCells):
+            raise ValueError("auxiliary losses need auxiliary heads and a network of kind cells or residual_cnn")
+        return self.auxiliary.losses(seen.cells, seen.whole, edit, outcome)
 
     def to_action(self, edit: Edit) -> BboxAction:
         """Turn edits into actions of the environment."""
-        width = self.network.grid_shape[1]
-        paints = edit.kind == PAINT
-        operation = jnp.where(paints, c.FILL + edit.color, jnp.where(edit.kind == RESIZE, c.RESIZE, c.SUBMIT))
-        first = jnp.where(paints, edit.first, 0)  # the grid's own corner; submit does not look at its box
-        return BboxAction(operation, first // width, first % width, edit.second // width, edit.second % width)
+        return to_action(edit, self.kinds, self.grid_shape[1])
 
     def from_action(self, action: BboxAction) -> Edit:
-        """Turn actions into edits; the operation must be one of ``OPERATIONS``."""
-        width = self.network.grid_shape[1]
-        resizes, submits = action.operation == c.RESIZE, action.operation == c.SUBMIT
-        last = jnp.maximum(action.r1, action.r2) * width + jnp.maximum(action.c1, action.c2)
-        return Edit(
-            kind=jnp.where(submits, SUBMIT, jnp.where(resizes, RESIZE, PAINT)).astype(jnp.int32),
-            first=action.r1 * width + action.c1,
-            second=jnp.where(resizes, last, action.r2 * width + action.c2),
-            color=jnp.where(resizes | submits, 0, action.operation - c.FILL),
-        )
+        """Turn actions into edits; each operation must belong to one of the policy's kinds."""
+        return from_action(action, self.kinds, self.grid_shape[1])
 
-    def _trunk(self, observation: Observation) -> Trunk:
-        return self.network.trunk(cell_features(observation, self.max_episode_steps))
+    def _view(self, observation: Observation) -> View:
+        time = observation["step_count"].astype(jnp.float32) / self.max_episode_steps
+        return View(observation["working_grid"], observation["target_grid"], time)
 
-    def _decide(self, observation: Observation, choose: _Chooser) -> Decision:
-        seen, network = cell_features(observation, self.max_episode_steps), self.network
-        trunk = network.trunk(seen)
-        cells = seen.active.shape[-1]
-        anything = lambda count: jnp.ones((seen.active.shape[0], count), jnp.bool_)
+    def _decide(self, observation: Observation, choose: Chooser) -> Decision:
+        view, network = self._view(observation), self.network
+        seen = network.look(view)
+        everything = lambda logits: jnp.ones(logits.shape, jnp.bool_)
+        make = lambda number, logits, allowed: Choice.make(number, choose, logits, allowed)
 
-        kind = _Choice.make(_KIND, choose, network.kind_logits(trunk), anything(NUM_KINDS))
-        first = _Choice.make(_FIRST, choose, network.first_corner_logits(trunk), seen.active)
-        first_cell = jax.nn.one_hot(first.place, cells, dtype=jnp.float32)
-        second = _Choice.make(_SECOND, choose, network.second_corner_logits(trunk, seen, first_cell), seen.active)
-        second_cell = jax.nn.one_hot(second.place, cells, dtype=jnp.float32)
-        color_logits = network.color_logits(seen, first_cell, second_cell)
-        color = _Choice.make(_COLOR, choose, color_logits, anything(c.NUM_COLORS))
-        size = _Choice.make(_SIZE, choose, network.resize_logits(trunk), anything(cells))
+        logits = network.kind_logits(seen)
+        kind = make(_KIND, logits, everything(logits))
+        first = make(_FIRST, network.first_logits(seen, kind.place), view.active)
+        second = make(_SECOND, network.second_logits(seen, first.place), view.active)
+        has = lambda *parts: jnp.array([each.selects in parts for each in self.kinds], jnp.bool_)[kind.place]
+        # Painting one cell: the other corner is the first one, also for the colors.
+        corner = jnp.where(has("box"), second.place, first.place)
+        color_logits = network.color_logits(seen, first.place, corner)
+        color = make(_COLOR, color_logits, jnp.asarray(self.colors)[kind.place])
+        rows, columns = network.size_logits(seen)
+        row, column = make(_ROW, rows, everything(rows)), make(_COLUMN, columns, everything(columns))
 
-        paints, resizes = kind.place == PAINT, kind.place == RESIZE
-        zero = jnp.float32(0)
+        colored = jnp.array([each.colored for each in self.kinds], jnp.bool_)[kind.place]
+        needed = [(first, has("box", "cell")), (second, has("box")), (color, colored)]
+        needed += [(row, has("size")), (column, has("size"))]
         total = lambda part: (
             kind[part]
-            + jnp.where(paints, first[part] + second[part] + color[part], zero)
-            + jnp.where(resizes, size[part], zero)
+            + sum((jnp.where(needs, choice[part], jnp.float32(0)) for choice, needs in needed), jnp.float32(0))
         )
-        edit = Edit(kind.place, first.place, jnp.where(resizes, size.place, second.place), color.place)
-        return Decision(edit, total(1), total(2), network.value(trunk))
+        size = row.place * self.grid_shape[1] + column.place
+        edit = Edit(kind.place, first.place, jnp.where(has("size"), size, second.place), color.place)
+        return Decision(edit, total(1), total(2), network.value(seen))
 
 
 def missing_for_editing(config: JaxArcConfig) -> list[str]:
@@ -150,44 +157,6 @@ def missing_for_editing(config: JaxArcConfig) -> list[str]:
         for name, (value, needed) in wanted.items()
         if value != needed
     ]
-    missing = sorted(set(OPERATIONS) - set(config.legal_operations))
-    if missing:
-        problems.append(f"the policy fills, resizes and submits, so action.allowed_operations must include {missing}")
+    if c.SUBMIT not in config.legal_operations:
+        problems.append("the policy hands in its grid, so action.allowed_operations must include 34 (submit)")
     return problems
-
-
-class _Choice(NamedTuple):
-    """One part of an edit."""
-
-    place: Int32[Array, " B"]
-    log_prob: Float32[Array, " B"]
-    entropy: Float32[Array, " B"]
-
-    @classmethod
-    def make(
-        cls, stage: int, choose: _Chooser, logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]
-    ) -> "_Choice":
-        masked = jnp.where(allowed, logits, jnp.float32(_NEVER))
-        place = choose(stage, masked, allowed)
-        log_probs = jax.nn.log_softmax(masked, axis=-1)
-        chosen = jax.nn.one_hot(place, logits.shape[-1], dtype=jnp.float32)
-        entropy = -(jnp.exp(log_probs) * log_probs).sum(axis=-1)
-        return cls(place, (chosen * log_probs).sum(axis=-1), entropy)
-
-
-def _draw(
-    chance: Float32[Array, " B"], logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]
-) -> Int32[Array, " B"]:
-    """Draw by the inverse of the cumulative distribution: one random number instead of one per logit.
-
-    Rounding may lift the sum a little at an entry of probability 0, or leave its end below the draw; so only allowed
-    entries count, and the last of them stands in.
-    """
-    count = logits.shape[-1]
-    weights = jnp.exp(logits - logits.max(axis=-1, keepdims=True))
-    sums = weights @ jnp.triu(jnp.ones((count, count), jnp.float32))
-    reached = sums > chance[:, None] * sums[:, -1:]
-    place = jnp.arange(count, dtype=jnp.int32)[None]
-    first_reached = jnp.where(allowed & reached, place, count).min(axis=-1)
-    last_allowed = jnp.where(allowed, place, 0).max(axis=-1)
-    return jnp.minimum(first_reached, last_allowed)

@@ -6,10 +6,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float32, Int32, PyTree
+from jaxtyping import Array, Bool, Float32, Int8, Int32, PyTree
 
 from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
-from jaxarc.agents.policy import Edit, EditPolicy
+from jaxarc.agents.auxiliary import AuxiliaryLosses, Outcome, weigh
+from jaxarc.agents.edits import Edit
+from jaxarc.agents.policy import EditPolicy
 from jaxarc.agents.recipe import Recipe
 from jaxarc.agents.schedules import entropy_weight_schedule, learning_rate_schedule
 from jaxarc.config import AgentConfig
@@ -28,6 +30,7 @@ class Trajectories(NamedTuple):
     truncated: Bool[Array, "S B"]
     final_value: Float32[Array, "S B"]  # of the final observation where truncated, else anything
     last_value: Float32[Array, " B"]  # of the observation after the last step
+    next_grid: Int8[Array, "S B H W"] | None  # the working grid after each step; None where nothing predicts it
 
 
 class Samples(NamedTuple):
@@ -38,6 +41,7 @@ class Samples(NamedTuple):
     log_prob: Float32[Array, "*B"]
     advantage: Float32[Array, "*B"]  # of mean 0 and deviation 1 over an update, if normalized
     value_target: Float32[Array, "*B"]
+    outcome: Outcome | None  # for the auxiliary heads
 
 
 class Losses(NamedTuple):
@@ -46,6 +50,8 @@ class Losses(NamedTuple):
     entropy: Float32[Array, ""]
     divergence: Float32[Array, ""]  # of the old policy from the new, estimated from the samples
     clipped: Float32[Array, ""]  # share of samples whose ratio left the range
+    gradient_norm: Float32[Array, ""]  # before it is clipped
+    auxiliary: AuxiliaryLosses | None  # None without auxiliary heads
 
 
 class Learner(eqx.Module):
@@ -79,6 +85,7 @@ def update(
     def learn_minibatch(learner: Learner, batch: Samples) -> tuple[Learner, Losses]:
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
         gradient, losses = jax.grad(loss, has_aux=True)(learner.policy, flat, config, entropy_weight)
+        losses = losses._replace(gradient_norm=optax.tree.norm(gradient))
         change, optimizer_state = optimizer.update(gradient, learner.optimizer_state)
         policy = eqx.apply_updates(learner.policy, change)
         return Learner(policy, optimizer_state, learner.num_updates), losses
@@ -105,6 +112,7 @@ def make_samples(trajectories: Trajectories, config: AgentConfig) -> Samples:
         log_prob=trajectories.log_prob,
         advantage=_normalized(advantage) if config.normalize_advantages else advantage,
         value_target=advantage + trajectories.value,
+        outcome=_outcome_of(trajectories, done),
     )
 
 
@@ -122,8 +130,24 @@ def loss(
         entropy=decision.entropy.mean(),
         divergence=(ratio - 1 - log_ratio).mean(),
         clipped=(ratio != bounded).astype(jnp.float32).mean(),
+        gradient_norm=jnp.float32(0),  # not known yet
+        auxiliary=None
+        if samples.outcome is None
+        else policy.auxiliary_losses(samples.observation, samples.edit, samples.outcome),
     )
-    return losses.policy_loss + config.value_weight * losses.value_loss - entropy_weight * losses.entropy, losses
+    total = losses.policy_loss + config.value_weight * losses.value_loss - entropy_weight * losses.entropy
+    if losses.auxiliary is not None:
+        total = total + weigh(losses.auxiliary, config)
+    return total, losses
+
+
+def _outcome_of(trajectories: Trajectories, done: Bool[Array, "S B"]) -> Outcome | None:
+    """What the auxiliary heads are to predict; nothing is known before the first step of the trajectories."""
+    if trajectories.next_grid is None:
+        return None
+    before = lambda x, first: jnp.concatenate([jnp.full_like(x[:1], first), x[:-1]])
+    reward = trajectories.reward
+    return Outcome(before(reward, 0), ~before(done, True), reward, trajectories.next_grid)
 
 
 def _normalized(x: Float32[Array, "S B"]) -> Float32[Array, "S B"]:

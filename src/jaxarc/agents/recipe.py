@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from jaxarc.config import AgentConfig, NetworkConfig, ScheduleConfig
+from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
 
 
 @dataclass(frozen=True)
@@ -12,4 +12,6 @@ class Recipe:
     agent: AgentConfig
     network: NetworkConfig
     schedule: ScheduleConfig
+    answer: AnswerConfig
+    cloning: CloningConfig
     num_updates: int  # of the whole run: the schedules stretch over them

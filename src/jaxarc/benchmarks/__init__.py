@@ -1,7 +1,7 @@
 """How fast the environment is, measured through the calls that users make.
 
-:func:`core_rows`, :func:`operation_rows` and :func:`task_rows` list what can be measured, :func:`measure_rows` measures
-it, and the results say how and on what.
+:func:`core_rows` and its like list what can be measured, :func:`measure_rows` measures it, and the results say how and
+on what.
 """
 
 from jaxarc.benchmarks.adapter_rows import adapter_rows
@@ -11,10 +11,12 @@ from jaxarc.benchmarks.machine import describe_machine, versions
 from jaxarc.benchmarks.measuring import RowResult, measure_rows
 from jaxarc.benchmarks.row import Row, UnknownRowError, choose_rows
 from jaxarc.benchmarks.task_rows import task_rows
+from jaxarc.benchmarks.training_rows import DEFAULT_TRAINING_SIZES, training_rows
 from jaxarc.benchmarks.workbench import QUICK, THOROUGH, Effort, Workbench
 
 __all__ = [
     "DEFAULT_SIZES",
+    "DEFAULT_TRAINING_SIZES",
     "QUICK",
     "THOROUGH",
     "Effort",
@@ -30,5 +32,6 @@ __all__ = [
     "operation_rows",
     "pinned_to_cores",
     "task_rows",
+    "training_rows",
     "versions",
 ]

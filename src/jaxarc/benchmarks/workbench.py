@@ -12,9 +12,11 @@ from jaxarc.benchmarks.playing import DATASET, NO_AUGMENTATION, play_params
 from jaxarc.benchmarks.rolling import Rolling
 from jaxarc.benchmarks.single_step import PythonLoop
 from jaxarc.benchmarks.stepping import Throughput
+from jaxarc.benchmarks.training_parts import Speeds, TrainingParts
 from jaxarc.config import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS
 from jaxarc.envs import ArcEnvironment, EnvParams
+from jaxarc.training.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,13 @@ class Workbench:
         self._resets: dict[Play, Throughput] = {}
         self._loops: dict[bool, PythonLoop] = {}
         self._vectors: dict[tuple[Play, str], Any] = {}
+        self._trainings: dict[Experiment, TrainingParts] = {}
         self._fresh: dict[str, float] = {}
+        self._speeds: dict[Experiment, Speeds] = {}
 
     def begin_round(self) -> None:
-        """Forget what one fresh process said: each round asks a new one."""
-        self._fresh = {}
+        """Forget what several rows of one round share: what a fresh process said, and how fast a training was."""
+        self._fresh, self._speeds = {}, {}
 
     def steps_per_second(self, play: Play) -> float:
         """Environment steps of all environments together per second."""
@@ -98,6 +102,14 @@ class Workbench:
         if (play, autoreset_mode) not in self._vectors:
             self._vectors[play, autoreset_mode] = VectorLoop(play.params(), play.num_envs, autoreset_mode)
         return self._vectors[play, autoreset_mode].sample(self.effort.seconds)
+
+    def training_speeds(self, experiment: Experiment) -> Speeds:
+        """Environment steps per second of a training and its parts, the same for all rows of a round."""
+        if experiment not in self._trainings:
+            self._trainings[experiment] = TrainingParts.of(experiment)
+        if experiment not in self._speeds:
+            self._speeds[experiment] = self._trainings[experiment].sample(self.effort.seconds)
+        return self._speeds[experiment]
 
     def step_microseconds(self, compiled_outside: bool) -> float:
         """Microseconds of one step of one environment in a Python loop."""

@@ -1,4 +1,4 @@
-"""``jaxarc benchmark``: how fast the environment is on this machine."""
+"""``jaxarc benchmark``: how fast the environment is on this machine, and how fast agents learn in it."""
 
 import json
 import time
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from jaxarc.benchmarks import (
     DEFAULT_SIZES,
+    DEFAULT_TRAINING_SIZES,
     QUICK,
     THOROUGH,
     Row,
@@ -29,12 +30,15 @@ from jaxarc.benchmarks import (
     operation_rows,
     pinned_to_cores,
     task_rows,
+    training_rows,
     versions,
 )
+from jaxarc.cli.settings import read_experiment
 from jaxarc.io.atomic import write_whole
 
-app = typer.Typer(help="Measure how fast the environment is.", no_args_is_help=True)
+app = typer.Typer(help="Measure how fast the environment is, and how fast agents learn in it.", no_args_is_help=True)
 
+_LADDER: Final = ("ladder_l1", "ladder_l2")
 _LARGEST_SIZE: Final = 2**20
 _WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
 _SECONDS_BETWEEN_LINES: Final = 10.0  # where the output is no terminal
@@ -43,7 +47,7 @@ _VERDICTS: Final = {None: "", True: "[green]yes[/]", False: "[red]no[/]"}
 
 @app.callback()
 def benchmark() -> None:
-    """Measure how fast the environment is."""
+    """Measure how fast the environment is, and how fast agents learn in it."""
 
 
 _Quick = Annotated[bool, typer.Option("--quick", help="Take few steps: shows that it works, not how fast.")]
@@ -99,6 +103,28 @@ def adapters(
 ) -> None:
     """Measure steps per second behind Gymnasium's vector interface, beside our own loop."""
     _measure("adapters", _choose(rows, adapter_rows()), quick, cores, json_file)
+
+
+@app.command()
+def training(
+    experiments: Annotated[
+        str, typer.Option(help="Names of experiments, with commas; 'jaxarc train --help' lists them.")
+    ] = ",".join(_LADDER),
+    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    sizes: Annotated[
+        str, typer.Option(help=f"Numbers of environments, with commas, up to {_LARGEST_SIZE:,}.")
+    ] = ",".join(map(str, DEFAULT_TRAINING_SIZES)),
+    quick: _Quick = False,
+    cores: _Cores = 1,
+    json_file: _JsonFile = None,
+) -> None:
+    """Measure steps per second with learning and without, where the time goes, and what free environments would bring.
+
+    The bound is the same training where every step is a recorded one; what learning reaches of it is a row.
+    """
+    names = [name.strip() for name in experiments.split(",")]
+    chosen = {name: read_experiment([f"experiment={name}"]) for name in names}
+    _measure("training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, json_file)
 
 
 def _measure(name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None) -> None:

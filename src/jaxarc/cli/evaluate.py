@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from jaxarc.cli.evaluation_agents import DEFAULT_FORMAT, DEFAULT_SIDE, Player, RulesWished, find_player
+from jaxarc.cli.evaluation_agents import DEFAULT_FORMAT, DEFAULT_SIDE, AgentWished, Player, RulesWished, find_player
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.action import SELECTION_FORMATS
 from jaxarc.evaluation import (
@@ -32,8 +32,8 @@ from jaxarc.evaluation import (
 )
 from jaxarc.evaluation import evaluate as run_evaluation
 from jaxarc.io.atomic import write_whole
-from jaxarc.render.solve_map import SolveMap, draw_solve_map
 from jaxarc.tasks import TaskSet, load_tasks
+from jaxarc.training.saved_agent import WhichCheckpoint
 
 _SHOWN_TASKS: Final = 5  # of the best and of the worst each
 _STEPS: Final = "mean steps"
@@ -44,6 +44,13 @@ def evaluate(
     agent: Annotated[
         str | None,
         typer.Option(help="random, submit, a folder of jaxarc train, or a file of recorded actions.", metavar="AGENT"),
+    ] = None,
+    checkpoint: Annotated[
+        WhichCheckpoint, typer.Option(help="Of a run folder: the one that solved most unseen pairs, or the newest.")
+    ] = AgentWished.checkpoint,
+    agent_seed: Annotated[
+        int | None,
+        typer.Option(help="Of a run folder with several seeds: the agent of this one; the first by default."),
     ] = None,
     score: Annotated[Path | None, typer.Option(help="Score this submission file instead of playing.")] = None,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts at each test input.")] = EvaluationConfig.attempts,
@@ -89,7 +96,7 @@ def evaluate(
     assert agent is not None
     config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
     wished = RulesWished(selection_format, canvas, max_steps, answers_visible)
-    player = find_player(agent, tasks, wished)
+    player = find_player(agent, tasks, wished, AgentWished(checkpoint, agent_seed))
     _require_voter(player, votes)
     counts = {} if expert is None else read_action_counts(expert)
     tasks = _on_canvas(tasks, player.rules.grid_shape)
@@ -155,8 +162,7 @@ def _write(folder: Path, result: Evaluation, player: Player, about: dict[str, An
         f"{name} on {about['dataset']}: {score.solved_outputs} of {score.num_outputs} test outputs, "
         f"{score.solved_tasks} of {score.num_tasks} tasks"
     )
-    limit = player.rules.environment.max_episode_steps
-    draw_solve_map(_map(rows, limit), folder / "solve_map.png", title)
+    _draw_map(rows, player.rules.environment.max_episode_steps, folder / "solve_map.png", title)
     summary = {
         **about,
         "score": score.as_dict(),
@@ -171,8 +177,11 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
     write_whole(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
-def _map(rows: list[TaskRow], max_steps: int) -> SolveMap:
-    """Shades and texts of the picture, column by column."""
+def _draw_map(rows: list[TaskRow], max_steps: int, path: Path, title: str) -> None:
+    """Draw shades and texts, column by column."""
+    # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
+    from jaxarc.render.solve_map import SolveMap, draw_solve_map
+
     columns: dict[str, list[tuple[float | None, str]]] = {
         "outputs solved": [(r.solved_outputs / r.num_outputs, f"{r.solved_outputs}/{r.num_outputs}") for r in rows],
         "episodes solving": [(r.solves / r.attempts, f"{r.solves}/{r.attempts}") for r in rows],
@@ -184,13 +193,14 @@ def _map(rows: list[TaskRow], max_steps: int) -> SolveMap:
             (None, "") if r.efficiency is None else (min(r.efficiency, 1.0), f"{r.efficiency:.2f}") for r in rows
         ]
     cells = list(zip(*columns.values(), strict=True))
-    return SolveMap(
+    table = SolveMap(
         task_ids=[r.task_id for r in rows],
         columns=list(columns),
         shades=[[shade for shade, _ in row] for row in cells],
         texts=[[text for _, text in row] for row in cells],
         plain=[_STEPS],
     )
+    draw_solve_map(table, path, title)
 
 
 def _totals(score: Score, efficiency: float | None) -> Table:

@@ -4,24 +4,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import equinox as eqx
-import jax
-
-from jaxarc.cli.settings import experiment_of
+from jaxarc.agents import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
     AgentMismatchError,
     EditAgent,
+    ImaginingAgent,
     RecordedAgent,
     SubmitPolicy,
     read_recordings,
 )
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.tasks import TaskSet
-from jaxarc.training import Experiment, RunFolder, load_checkpoint, load_pairs, read_config
-from jaxarc.training.updates import make_params, start_training
+from jaxarc.training import RunFolder
+from jaxarc.training.saved_agent import WhichCheckpoint, load_agent
 
 DEFAULT_FORMAT: Final = "bbox"
 DEFAULT_SIDE: Final = 30
@@ -38,6 +36,14 @@ class RulesWished:
 
 
 @dataclass(frozen=True)
+class AgentWished:
+    """Which of the agents of a run folder is wished."""
+
+    checkpoint: WhichCheckpoint = "best"
+    seed: int | None = None  # None: the run's first
+
+
+@dataclass(frozen=True)
 class Player:
     """An agent with the rules that it plays by."""
 
@@ -45,7 +51,7 @@ class Player:
     rules: JaxArcConfig
 
 
-def find_player(name: str, tasks: TaskSet, wished: RulesWished) -> Player:
+def find_player(name: str, tasks: TaskSet, wished: RulesWished, of_run: AgentWished) -> Player:
     """Return the agent that a name means: ``random``, ``submit``, a run folder, or a file of recorded actions.
 
     Raises:
@@ -57,7 +63,7 @@ def find_player(name: str, tasks: TaskSet, wished: RulesWished) -> Player:
         return Player(RandomPolicy(action_space(rules)) if name == "random" else SubmitPolicy.for_config(rules), rules)
     path = Path(name)
     if path.is_dir():
-        return _trained_player(RunFolder(path), wished)
+        return _trained_player(RunFolder(path), wished, of_run)
     if path.is_file():
         return _recorded_player(path, tasks, wished)
     raise AgentMismatchError(
@@ -87,25 +93,13 @@ def _recorded_player(path: Path, tasks: TaskSet, wished: RulesWished) -> Player:
     return Player(RecordedAgent.create(recordings, tasks, rules), rules)
 
 
-def _trained_player(folder: RunFolder, wished: RulesWished) -> Player:
-    experiment = _experiment_of(folder)
+def _trained_player(folder: RunFolder, wished: RulesWished, of_run: AgentWished) -> Player:
+    policy, experiment = load_agent(folder, of_run.checkpoint, of_run.seed)
     rules = experiment.environment
     _require_same_rules(folder, rules, wished)
     if wished.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=wished.max_steps)
-    learned = load_pairs(experiment.task).learned  # the checkpoint also holds numbers for each of these tasks
-    params = make_params(learned, experiment.environment)
-    like = eqx.filter_eval_shape(
-        lambda key: start_training(key, params, experiment.recipe, experiment.curriculum),
-        jax.random.key(0),
-    )
-    policy = load_checkpoint(folder.checkpoint, like).learner.policy
-    return Player(EditAgent(policy), rules)
-
-
-def _experiment_of(folder: RunFolder) -> Experiment:
-    saved = read_config(folder.checkpoint)
-    return experiment_of({**saved["environment"], **{name: saved[name] for name in saved if name != "environment"}})
+    return Player(EditAgent(policy) if isinstance(policy, EditPolicy) else ImaginingAgent(policy), rules)
 
 
 def _require_same_rules(folder: RunFolder, rules: JaxArcConfig, wished: RulesWished) -> None:

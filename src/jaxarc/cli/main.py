@@ -9,15 +9,18 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.markup import escape
 
-from jaxarc.cli import benchmark, evaluate, rollout, train
+from jaxarc.cli import benchmark, compare, evaluate, rollout, train
 from jaxarc.cli.profile import app as profile_app
 from jaxarc.cli.tasks import app as tasks_app
+from jaxarc.cli.train_help import TrainCommand
 from jaxarc.config import ConfigValidationError
 from jaxarc.evaluation import AgentMismatchError, RecordingError
 from jaxarc.parallel import NotEnoughMemoryError
 from jaxarc.tasks import SubsetError, TaskFormatError, UnknownDatasetError, UnknownTaskError
 from jaxarc.tasks.procedural import UnknownRuleError
 from jaxarc.training import CheckpointError, TrainingDivergedError
+from jaxarc.training.comparison import ComparisonError
+from jaxarc.training.sinks import SinkError
 
 DATA_ERRORS = (
     UnknownDatasetError,
@@ -27,6 +30,8 @@ DATA_ERRORS = (
     SubsetError,
     CheckpointError,
     TrainingDivergedError,
+    SinkError,
+    ComparisonError,
     NotEnoughMemoryError,
     AgentMismatchError,
     RecordingError,
@@ -41,7 +46,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     add_completion=False,
 )
-app.command("train", help=train.HELP, epilog=train.EPILOG)(train.train)
+app.command("train", cls=TrainCommand, help=train.HELP)(train.train)
+app.command("compare")(compare.compare)
 app.command("rollout")(rollout.rollout)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(tasks_app, name="tasks")
@@ -53,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; a mistake that the user can mend is one line on stderr, without a traceback.
 
     Exit codes: 0 success, also after Ctrl-C when something was learned and kept; 1 for data and files that cannot be
-    read, 2 for a wrong command line or config, 130 for Ctrl-C before there was anything to keep.
+    read and for training that diverged, 2 for a wrong command line or config, 130 for Ctrl-C before there was anything
+    to keep.
     """
     try:
         app(args=arguments if arguments is None else list(arguments))

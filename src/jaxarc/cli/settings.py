@@ -1,13 +1,17 @@
 """From ``topic.field=value`` on the command line to a checked experiment, by way of Hydra."""
 
 import dataclasses
+import difflib
 import re
 import typing
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
+from yaml import YAMLError
 
 from jaxarc.cli.config_folder import config_folder
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
@@ -19,24 +23,28 @@ _BESIDE_THE_RULES: Final[dict[str, type[CheckedConfig]]] = {
     name: kind for name, kind in typing.get_type_hints(Experiment).items() if name != "environment"
 }
 TOPICS: Final[dict[str, type[CheckedConfig]]] = {**_RULES, **_BESIDE_THE_RULES}
+EXPERIMENT: Final = "experiment"  # the group of presets that choose in all other groups; no topic
+_ABOUT_A_RUN: Final = ("versions", "git_revision")  # what a run folder's config.json tells besides the config
 _OVERRIDE: Final = re.compile(r"[\w/]+(\.\w+)*(@[\w.]+)?=")
 
 
-def read_experiment(overrides: Sequence[str]) -> Experiment:
-    """Compose ``configs/train.yaml`` with the overrides and check the result.
+def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Experiment:
+    """Compose ``configs/train.yaml`` with the overrides, or change a complete file by them, and check the result.
 
     Args:
         overrides: ``topic.field=value`` sets a field, ``topic=name`` chooses ``configs/<topic>/<name>.yaml``.
+        file: what ``jaxarc train --show`` printed, or a run folder's ``config.json``; then overrides set fields only.
 
     Raises:
-        ConfigValidationError: an unknown topic or field, a wrong type, or a broken rule.
-        hydra.errors.HydraException: an override cannot be read, or there is no such file.
+        ConfigValidationError: an unknown topic, choice or field, a wrong type, or a broken rule.
+        hydra.errors.HydraException: an override cannot be read.
+        OSError: the file cannot be read.
     """
+    if file is not None:
+        return experiment_of(_changed(_read_mapping(file), overrides))
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
         composed = compose("train", [_settable(override) for override in overrides])
-    mapping = OmegaConf.to_container(composed, resolve=True)
-    assert isinstance(mapping, dict)
-    return experiment_of({str(name): value for name, value in mapping.items()})
+    return experiment_of(_plain(composed))
 
 
 def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
@@ -54,8 +62,49 @@ def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
 
 def topics_of(experiment: Experiment) -> dict[str, dict[str, Any]]:
     """Return every field of an experiment by topic, in the shape that the command line overrides."""
-    fields = experiment.as_dict()
-    return {**fields["environment"], **{name: fields[name] for name in _BESIDE_THE_RULES}}
+    return _by_topic(experiment.as_dict())
+
+
+def choices_of(group: str) -> list[str]:
+    """Return the names of the files of a group, in order."""
+    return sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
+
+
+def _by_topic(saved: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {**saved["environment"], **{name: saved[name] for name in saved if name != "environment"}}
+
+
+def _plain(config: Any) -> dict[str, Any]:
+    mapping = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(mapping, dict)
+    return {str(name): value for name, value in mapping.items()}
+
+
+def _read_mapping(file: Path) -> dict[str, Any]:
+    """Read topics from YAML or JSON, in the shape of ``--show`` or in that of a run folder."""
+    try:
+        config = OmegaConf.load(file)
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise ConfigValidationError(f"jaxarc train: {file} is not YAML: {error}") from error
+    if not OmegaConf.is_dict(config) or not config:
+        raise ConfigValidationError(f"jaxarc train: {file} is no config; give what --show prints, or a config.json")
+    mapping = {name: value for name, value in _plain(config).items() if name not in _ABOUT_A_RUN}
+    rules = mapping.get("environment")
+    return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= _RULES.keys() else mapping
+
+
+def _changed(mapping: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Set fields of a mapping that is complete already."""
+    config = OmegaConf.create(mapping)
+    for override in OverridesParser.create().parse_overrides([_settable(override) for override in overrides]):
+        name = override.key_or_group
+        if "." not in name or override.is_delete() or override.is_sweep_override():
+            raise ConfigValidationError(
+                f"jaxarc train: {str(override.input_line).lstrip('+')!r} does not go with --config, which has made "
+                "every choice; write topic.field=value"
+            )
+        OmegaConf.update(config, name, override.value(), merge=False, force_add=True)
+    return _plain(config)
 
 
 def _settable(override: str) -> str:
@@ -64,11 +113,23 @@ def _settable(override: str) -> str:
         if "=" in override or override.startswith(("~", "+")):
             return override  # Hydra's own notation, or an error that Hydra explains
         raise ConfigValidationError(f"jaxarc train: {override!r} is not an override; write topic.field=value")
-    name = override.partition("=")[0]
+    name, _, value = override.partition("=")
     topic, dot, _ = name.partition(".")
-    homes = [home for home, kind in TOPICS.items() if topic in {field.name for field in dataclasses.fields(kind)}]
-    if topic not in TOPICS and not dot and homes:
-        wanted = " or ".join(f"{home}.{override}" for home in homes)
-        raise ConfigValidationError(f"jaxarc train: {topic!r} is a field, not a topic; write {wanted}")
-    check_known("jaxarc train", topic.partition("@")[0], list(TOPICS))
+    if not dot:
+        _check_group(topic.partition("@")[0], value, override)
+    check_known("jaxarc train", topic.partition("@")[0], list(TOPICS) if dot else [*TOPICS, EXPERIMENT])
     return f"++{override}" if dot else override
+
+
+def _check_group(group: str, value: str, override: str) -> None:
+    """Refuse a field without its topic, and a choice that a group does not have."""
+    homes = [home for home, kind in TOPICS.items() if group in {field.name for field in dataclasses.fields(kind)}]
+    is_group = group in TOPICS or group == EXPERIMENT
+    if not is_group and homes:
+        wanted = " or ".join(f"{home}.{override}" for home in homes)
+        raise ConfigValidationError(f"jaxarc train: {group!r} is a field, not a topic; write {wanted}")
+    known = choices_of(group)
+    if is_group and value not in known:
+        near = difflib.get_close_matches(value, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigValidationError(f"jaxarc train: no {group} {value!r}; known: {', '.join(known)}.{hint}")

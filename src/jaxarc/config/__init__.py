@@ -2,8 +2,11 @@
 
 from jaxarc.config.action import ActionConfig
 from jaxarc.config.agent import AgentConfig
+from jaxarc.config.answer import AnswerConfig
 from jaxarc.config.augmentation import AugmentationConfig
 from jaxarc.config.build import ConfigValidationError, build
+from jaxarc.config.checkpoint import CheckpointConfig
+from jaxarc.config.cloning import CloningConfig
 from jaxarc.config.curriculum import CurriculumConfig
 from jaxarc.config.dataset import DatasetConfig
 from jaxarc.config.environment import EnvironmentConfig
@@ -21,7 +24,10 @@ from jaxarc.config.training import TrainingConfig
 __all__ = [
     "ActionConfig",
     "AgentConfig",
+    "AnswerConfig",
     "AugmentationConfig",
+    "CheckpointConfig",
+    "CloningConfig",
     "ConfigValidationError",
     "CurriculumConfig",
     "DatasetConfig",

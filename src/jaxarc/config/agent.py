@@ -18,7 +18,7 @@ class AgentConfig(CheckedConfig):
     clip_range: float = 0.2  # how far the probability ratio may move
     normalize_advantages: bool = True  # to mean 0 and deviation 1 over an update
     value_weight: float = 0.25  # times the squared error of the value
-    last_reward_weight: float = 0.0  # auxiliary head: the reward of the step before, r(t-1)
+    last_reward_weight: float = 0.0  # auxiliary head (cells, residual_cnn): the reward of the step before, r(t-1)
     reward_weight: float = 0.0  # auxiliary head: the reward of this step, r(t)
     next_grid_weight: float = 0.0  # auxiliary head: the working grid after this step, s(t+1)
 
@@ -26,6 +26,10 @@ class AgentConfig(CheckedConfig):
     def samples_per_update(self) -> int:
         """Environment steps between two updates."""
         return self.num_envs * self.rollout_steps
+
+    @property
+    def has_auxiliary_heads(self) -> bool:
+        return max(self.last_reward_weight, self.reward_weight, self.next_grid_weight) > 0
 
     def validate(self) -> list[str]:
         counts = ("num_envs", "rollout_steps", "num_epochs", "num_minibatches")

@@ -15,10 +15,11 @@ class NetworkConfig(CheckedConfig):
     equality_map: bool = True  # cells, residual_cnn: tell each cell whether it is right already
     submit_bias: float = -3.0  # first logit of submit against paint: an early submit ends an episode that teaches
     resize_bias: float = -2.0  # first logit of resize against paint
-    same_cell_bias: float = 3.0  # first logit of "the second corner is the first": most first paints are one cell
+    other_bias: float = -4.0  # first logit of each other operation against paint
+    same_cell_bias: float = 3.0  # cells, residual_cnn: first logit of "the second corner is the first"
 
     def validate(self) -> list[str]:
-        numbers = ("submit_bias", "resize_bias", "same_cell_bias")
+        numbers = ("submit_bias", "resize_bias", "other_bias", "same_cell_bias")
         return [
             *one_of("kind", self.kind, NETWORK_KINDS),
             *[problem for name in ("hidden_size", "num_layers") for problem in at_least(name, getattr(self, name), 1)],

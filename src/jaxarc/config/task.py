@@ -8,9 +8,15 @@ from jaxarc.constants import MAX_GRID_SIZE
 
 @dataclass(frozen=True)
 class TaskConfig(CheckedConfig):
-    train_dataset: str = "arc-agi-1/training"  # a name or a path; its pairs are learned from
-    evaluation_dataset: str = "arc-agi-1/evaluation"  # its pairs are only played, never learned from
-    max_side: int = 5  # tasks with a longer side, in any pair, are left out
+    train_dataset: str = "arc-agi-1/training"  # a name or a path; procedural/a+b draws new tasks of rules a and b
+    evaluation_dataset: str = "arc-agi-1/evaluation"  # only played, never learned from
+    min_side: int = 1  # rows and columns of the smallest grids that rules make
+    max_side: int = 5  # tasks with a longer side, in any pair, are left out; rules make none
+    num_unseen: int = 512  # tasks of each rule that are played to measure, where the evaluation dataset is procedural
 
     def validate(self) -> list[str]:
-        return in_range("max_side", self.max_side, 1, MAX_GRID_SIZE)
+        return [
+            *in_range("max_side", self.max_side, 1, MAX_GRID_SIZE),
+            *in_range("min_side", self.min_side, 1, self.max_side),
+            *in_range("num_unseen", self.num_unseen, 1, 2**20),
+        ]

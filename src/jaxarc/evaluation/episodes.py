@@ -80,9 +80,9 @@ def _play_batch(agent: Agent, params: EnvParams, words: UInt32[Array, " words"],
         best = jnp.maximum(running.best_similarity, states.similarity_score)
         return _Running(states, memories, best)
 
-    reset = lambda key, place: _ENV.reset(key, params, place.task_index, place.pair_index)[0]
-    states = jax.vmap(reset)(keys[:, 0], places)
-    running = _Running(states, jax.vmap(agent.start)(keys[:, 1], places), states.similarity_score)
+    reset = lambda key, place: _ENV.reset(key, params, place.task_index, place.pair_index)
+    states, observations = jax.vmap(reset)(keys[:, 0], places)
+    running = _Running(states, jax.vmap(agent.start)(keys[:, 1], places, observations), states.similarity_score)
     ended = jax.lax.while_loop(lambda running: jnp.any(~running.states.done), play_on, running)
     states = ended.states
     grids = states.working_grid

@@ -3,8 +3,10 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int32
 
 from jaxarc import constants as c
+from jaxarc.agents.imagining_policy import ImaginingPolicy, with_answer
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
@@ -32,14 +34,34 @@ class EditAgent(Agent):
 
     policy: EditPolicy
 
-    def start(self, key: PRNGKey, place: Place) -> Memory:
+    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
         return place.attempt_index
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
-        batch = jax.tree.map(lambda x: x[None], observation)
-        likeliest, drawn = self.policy.greedy(batch), self.policy.sample(key, batch).edit
-        edit = jax.tree.map(lambda a, b: jnp.where(memory == 0, a, b), likeliest, drawn)
-        return jax.tree.map(lambda x: x[0], self.policy.to_action(edit)), memory
+        return _edit(self.policy, key, observation, memory), memory
+
+
+class ImaginingAgent(Agent):
+    """A trained :class:`ImaginingPolicy`: it imagines the answer once, then edits like an :class:`EditAgent`."""
+
+    policy: ImaginingPolicy
+
+    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
+        answer = self.policy.imagine(jax.tree.map(lambda x: x[None], observation))[0]
+        return place.attempt_index, answer
+
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        attempt_index, answer = memory
+        return _edit(self.policy.editor, key, with_answer(observation, answer), attempt_index), memory
+
+
+def _edit(
+    policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
+) -> StructuredAction:
+    batch = jax.tree.map(lambda x: x[None], observation)
+    likeliest, drawn = policy.greedy(batch), policy.sample(key, batch).edit
+    edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
+    return jax.tree.map(lambda x: x[0], policy.to_action(edit))
 
 
 def submission(selection_format: str, grid_shape: tuple[int, int]) -> StructuredAction:

@@ -70,7 +70,7 @@ class RecordedAgent(Agent):
         kind, shape = config.action.selection_format, config.grid_shape
         return cls(_stack(numbers, kind, shape), jnp.asarray(span[0]), jnp.asarray(span[1]), submission(kind, shape))
 
-    def start(self, key: PRNGKey, place: Place) -> Memory:
+    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
         """Remember where the next action stands, and where the recording has ended."""
         here = place.task_index, place.pair_index
         return self.first[here], self.after[here]

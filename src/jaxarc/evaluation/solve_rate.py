@@ -1,9 +1,10 @@
-"""Which pairs an agent solves."""
+"""Which pairs an agent solves, and in how many steps."""
 
 import dataclasses
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int32
@@ -13,35 +14,79 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.types import Observation, PRNGKey
+from jaxarc.types import Observation
 
-Actor: TypeAlias = Callable[[Observation], StructuredAction]
-"""From a batch of observations to a batch of actions."""
+Actor: TypeAlias = Callable[[Observation, Int32[Array, " B"]], StructuredAction]
+"""From a batch of observations and the tasks that they are of to a batch of actions."""
+
+_NUM_SLOTS: Final = 256  # episodes side by side: enough to be fast, few enough to stay in a CPU's cache
+_ENV: Final = ArcEnvironment()
 
 
-def play_every_task(actor: Actor, params: EnvParams) -> Bool[Array, " T"]:
+class Played(NamedTuple):
+    """How one episode of each task went."""
+
+    solved: Bool[Array, " T"]
+    steps: Int32[Array, " T"]  # the submit included
+
+
+class _Slots(eqx.Module):
+    """Episodes that go on; where one ends, the next task begins."""
+
+    states: ArcEnvState  # [B]
+    task_index: Int32[Array, " B"]  # the number of tasks or more: nothing is left to play here
+    next_task: Int32[Array, ""]
+    played: Played
+
+
+def play_every_task(actor: Actor, params: EnvParams, num_slots: int = _NUM_SLOTS) -> Played:
     """Play one episode of each task of the buffer, on its first pair, and tell which ones were solved.
 
-    Nothing is sampled: each task is played exactly once, as it is and from the input of its pair, without auto-reset.
-    With :func:`jaxarc.evaluation.one_task_per_pair` the tasks are the pairs of a data set.
+    Nothing is sampled: each task is played exactly once, as it is and from the input of its pair. With
+    :func:`jaxarc.evaluation.one_task_per_pair` the tasks are the pairs of a data set.
 
     Args:
         actor: decides; under ``eqx.filter_jit`` its arrays may change from call to call.
         params: tasks and rules. The weights are not used, and whatever the config says, episodes start from the input
             and nothing is augmented.
+        num_slots: episodes side by side; the results do not depend on it.
     """
-    rules = params.config.with_fields(start_grid="input", augmentation=AugmentationConfig())
-    params = dataclasses.replace(params, config=rules)
-    env = ArcEnvironment()
-    take_steps = jax.vmap(env.step, (0, 0, None))
-
-    def start(key: PRNGKey, task_index: Int32[Array, ""]) -> ArcEnvState:
-        return env.reset(key, params, task_index, pair_index=0)[0]
-
-    def play_on(states: ArcEnvState) -> ArcEnvState:
-        return take_steps(states, actor(env.observe(states, params)), params)[0]
-
+    params = played_as_it_is(params)
     num_tasks = params.tasks.num_tasks
-    keys = jax.random.split(jax.random.key(0), num_tasks)  # a reset takes a key; tasks that are generated need one each
-    states = jax.vmap(start)(keys, jnp.arange(num_tasks, dtype=jnp.int32))
-    return jax.lax.while_loop(lambda states: jnp.any(~states.done), play_on, states).is_solved
+    start = jax.vmap(lambda task: first_state(params, task))
+    take_steps = jax.vmap(_ENV.step, (0, 0, None))
+
+    def play_on(slots: _Slots) -> _Slots:
+        tasks = slots.task_index
+        actions = actor(_ENV.observe(slots.states, params), jnp.minimum(tasks, num_tasks - 1))
+        states = take_steps(slots.states, actions, params)[0]
+        ended = states.done & (tasks < num_tasks)
+        place = jnp.where(ended, tasks, num_tasks)  # one past the end is dropped
+        played = Played(
+            slots.played.solved.at[place].set(states.is_solved, mode="drop"),
+            slots.played.steps.at[place].set(states.step_count, mode="drop"),
+        )
+        following = slots.next_task + jnp.cumsum(ended, dtype=jnp.int32) - 1
+        tasks = jnp.where(ended, following, tasks)
+        fresh = start(jnp.minimum(tasks, num_tasks - 1))
+        renew = lambda new, old: jnp.where(ended.reshape(-1, *[1] * (old.ndim - 1)), new, old)
+        states = jax.tree.map(renew, fresh, states)
+        return _Slots(states, tasks, slots.next_task + ended.sum(dtype=jnp.int32), played)
+
+    count = min(num_slots, num_tasks)
+    first = jnp.arange(count, dtype=jnp.int32)
+    nothing = Played(jnp.zeros(num_tasks, jnp.bool_), jnp.zeros(num_tasks, jnp.int32))
+    slots = _Slots(start(first), first, jnp.int32(count), nothing)
+    return jax.lax.while_loop(lambda slots: jnp.any(slots.task_index < num_tasks), play_on, slots).played
+
+
+def played_as_it_is(params: EnvParams) -> EnvParams:
+    """Return params whose episodes start from the input of an unchanged task."""
+    rules = params.config.with_fields(start_grid="input", augmentation=AugmentationConfig())
+    return dataclasses.replace(params, config=rules)
+
+
+def first_state(params: EnvParams, task_index: Int32[Array, ""]) -> ArcEnvState:
+    """Start an episode on the first pair of a task; a task that is made by a rule is always the same."""
+    key = jax.random.fold_in(jax.random.key(0), task_index)
+    return _ENV.reset(key, params, task_index, pair_index=0)[0]

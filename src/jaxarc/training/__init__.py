@@ -1,27 +1,33 @@
 """Training runs: the loop, its metrics, its checkpoints and its folder."""
 
-from jaxarc.training.checkpoint import CheckpointError, load_checkpoint, read_config, save_checkpoint
+from jaxarc.training.checkpoint import CheckpointError, load_checkpoint
+from jaxarc.training.checkpoints import Checkpoints, DamagedCheckpointWarning
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.loop import Outcome, TrainingDivergedError, train
 from jaxarc.training.metrics import Report, read_metrics
 from jaxarc.training.pairs import TrainingPairs, load_pairs
-from jaxarc.training.run_folder import RunFolder, create_run_folder
+from jaxarc.training.resuming import IncompatibleRunError, OtherVersionsWarning
+from jaxarc.training.run_folder import RunFolder, RunFolderError, create_run_folder, open_run_folder
 from jaxarc.training.updates import TrainingState
 
 __all__ = [
     "CheckpointError",
+    "Checkpoints",
+    "DamagedCheckpointWarning",
     "Experiment",
+    "IncompatibleRunError",
+    "OtherVersionsWarning",
     "Outcome",
     "Report",
     "RunFolder",
+    "RunFolderError",
     "TrainingDivergedError",
     "TrainingPairs",
     "TrainingState",
     "create_run_folder",
     "load_checkpoint",
     "load_pairs",
-    "read_config",
+    "open_run_folder",
     "read_metrics",
-    "save_checkpoint",
     "train",
 ]

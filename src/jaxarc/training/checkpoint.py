@@ -1,96 +1,178 @@
-"""A training state in one file: written whole, and checked when it is read."""
+"""A training state in a folder of its own: written whole, and checked when it is read."""
 
+import dataclasses
 import hashlib
-import io
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import equinox as eqx
 import jax
+import numpy as np
 
 Tree = TypeVar("Tree")
 
-_MAGIC: Final = b"jaxarc checkpoint 1\n"  # the number changes with the format
+_FORMAT: Final = 2  # changes with the files below
+_ARRAYS: Final = "arrays"  # folder of orbax
+_RECORD: Final = "record.json"
 
 
 class CheckpointError(ValueError):
-    """A file is not a checkpoint, is damaged, or belongs to another configuration."""
+    """A folder is not a checkpoint, is damaged, or belongs to another configuration."""
 
 
-def save_checkpoint(path: Path, tree: Any, config: Mapping[str, Any]) -> None:
-    """Write a pytree of arrays and the config that it was made with.
-
-    The file appears under its name only when it is complete and on the disk; an older one stays until then.
-    """
-    payload = io.BytesIO()
-    eqx.tree_serialise_leaves(payload, tree)
-    data = payload.getvalue()
-    header = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), "config": config}
-    write_whole(path, _MAGIC + json.dumps(header).encode() + b"\n" + data)
+class DamagedCheckpointError(CheckpointError):
+    """Some bytes of a checkpoint are not those that were written."""
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the config that a checkpoint was made with, as nested dictionaries.
+@dataclass(frozen=True)
+class CheckpointRecord:
+    """What a checkpoint tells besides its arrays."""
 
-    Raises:
-        CheckpointError: see :func:`load_checkpoint`.
-    """
-    return _read(path)[0]["config"]
+    update: int  # updates so far
+    num_lines: int  # of the metrics that belong to it
+    seconds: float  # since learning began
+    evaluation_solve_rate: float | None  # mean over the seeds; None where this state was not measured
+    config: dict[str, Any]  # of the run, as nested dictionaries
+    versions: dict[str, str]  # of the libraries that wrote it
 
 
-def load_checkpoint(path: Path, like: Tree) -> Tree:
-    """Read a checkpoint into a pytree with the structure, shapes and dtypes of ``like``.
+def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
+    """Write a pytree of arrays and its record as a new folder, which appears under its name when it is complete.
 
     Raises:
-        CheckpointError: there is no such file, it is no checkpoint, it is damaged, or its arrays are not those of
-            ``like``.
+        OSError: the folder is there already, or cannot be written.
     """
-    data = _read(path)[1]
-    payload = io.BytesIO(data)
-    try:
-        tree = eqx.tree_deserialise_leaves(payload, like)
-    except (RuntimeError, ValueError, EOFError) as error:
-        raise CheckpointError(
-            f"{path} belongs to another configuration: {str(error).splitlines()[0]}; "
-            "make the state with the config that read_config returns"
-        ) from error
-    if payload.tell() != len(data):
-        raise CheckpointError(f"{path} belongs to another configuration: it holds more arrays than the given state")
-    return jax.tree.map(lambda new, old: jax.device_put(new) if isinstance(old, jax.Array) else new, tree, like)
+    # A third of a second to import, which only those who save or load pay.
+    from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler
+    from orbax.checkpoint.args import PyTreeSave
+
+    part = path.with_name(f".{path.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:
+        checkpointer.save(part.resolve() / _ARRAYS, args=PyTreeSave(_not_empty(_named_arrays(jax.device_get(tree)))))
+    body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
+    (part / _RECORD).write_text(json.dumps({"sha256": _digest(_canonical(body)), **body}))
+    part.rename(path)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name, flush it to the disk and rename it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def read_record(path: Path) -> CheckpointRecord:
+    """Return what a checkpoint tells besides its arrays, of which nothing is read.
+
+    Raises:
+        CheckpointError: there is no checkpoint, or its record is damaged.
+    """
+    return _read(path)[0]
 
 
-def _read(path: Path) -> tuple[dict[str, Any], bytes]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"cannot read the checkpoint {path}: {error.strerror}") from error
-    if not content.startswith(_MAGIC):
-        raise CheckpointError(f"{path} is not a jaxarc checkpoint of format 1: it does not start with {_MAGIC!r}")
-    line, _, data = content[len(_MAGIC) :].partition(b"\n")
-    try:
-        header = json.loads(line)
-        expected, size, _ = header["sha256"], header["bytes"], header["config"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path} is damaged: its header cannot be read; use another checkpoint") from error
-    if len(data) != size or hashlib.sha256(data).hexdigest() != expected:
-        raise CheckpointError(
-            f"{path} is damaged: its header promises {size} bytes with SHA-256 {expected[:12]}..., "
-            f"but the {len(data)} bytes there differ; use another checkpoint"
+def check_checkpoint(path: Path) -> CheckpointRecord:
+    """Compare every byte with the digests of the record, and return it.
+
+    Raises:
+        CheckpointError: there is no checkpoint, or it is damaged.
+    """
+    record, files = _read(path)
+    there = _digests(path)
+    bad = [name for name, told in files.items() if there.get(name) != told]
+    if bad:
+        raise DamagedCheckpointError(
+            f"{path} is damaged: {len(bad)} of its files are missing or do not have their SHA-256, first {bad[0]}; "
+            "use another checkpoint"
         )
-    return header, data
+    return record
+
+
+def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
+    """Read a checkpoint, or a part of one, into a pytree with the structure, shapes and dtypes of ``like``.
+
+    The arrays are placed on the default device, whatever devices there were when they were saved.
+
+    Args:
+        path: its folder.
+        like: arrays, or what ``jax.eval_shape`` tells of them.
+        within: where in the saved tree ``like`` begins, such as ``"learner.policy"``; all of it by default.
+
+    Raises:
+        CheckpointError: there is no checkpoint, it is damaged, or its arrays are not those of ``like``.
+    """
+    from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler
+    from orbax.checkpoint.args import PyTreeRestore
+
+    check_checkpoint(path)
+    places = _named_arrays(like, within)
+    wanted = _not_empty(places)
+    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:
+        arrays = path.resolve() / _ARRAYS
+        there = checkpointer.metadata(arrays).item_metadata.tree
+        _require_same(path, {name: there[name] for name in there if name.startswith(within)}, wanted)
+        empty = {name: np.empty(leaf.shape, leaf.dtype) for name, leaf in wanted.items()}
+        saved = checkpointer.restore(arrays, args=PyTreeRestore(empty, partial_restore=True))
+    saved |= {name: np.zeros(leaf.shape, leaf.dtype) for name, leaf in places.items() if name not in wanted}
+    return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in places])
+
+
+def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
+    """Name each leaf by its place, such as ``learner.policy.network.positions``, in the order of the leaves."""
+    named, _ = jax.tree.flatten_with_path(tree)
+    places = ((jax.tree_util.keystr(place, simple=True, separator="."), leaf) for place, leaf in named)
+    return {".".join(filter(None, (within, place))): leaf for place, leaf in places}
+
+
+def _not_empty(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Leave out arrays without elements, such as a history that is switched off: orbax refuses them."""
+    return {name: leaf for name, leaf in arrays.items() if leaf.size}
+
+
+def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
+    """Return the record, and the digest of each of the other files."""
+    file = path / _RECORD
+    try:
+        content = json.loads(file.read_bytes())
+        told = content.pop("sha256")
+    except OSError as error:
+        if path.is_dir():
+            raise DamagedCheckpointError(f"{path} is damaged: cannot read its {_RECORD}: {error.strerror}") from error
+        raise CheckpointError(f"there is no checkpoint {path}; name a folder inside a run's checkpoints/") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} cannot be read; use another checkpoint") from error
+    if told != _digest(_canonical(content)):
+        raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} does not have its SHA-256; use another checkpoint")
+    if content["format"] != _FORMAT:
+        raise CheckpointError(
+            f"{path} has format {content['format']}, this version reads {_FORMAT}; use the version that wrote it"
+        )
+    return CheckpointRecord(**content["record"]), content["files"]
+
+
+def _require_same(path: Path, there: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Compare names, shapes and dtypes."""
+    describe = lambda leaf: f"{np.dtype(leaf.dtype).name}{list(leaf.shape)}"
+    saved, asked = ({name: describe(leaf) for name, leaf in tree.items()} for tree in (there, wanted))
+    names = [name for name in sorted(saved.keys() | asked.keys()) if saved.get(name) != asked.get(name)]
+    if names:
+        first = names[0]
+        raise CheckpointError(
+            f"{path} belongs to another configuration: {len(names)} arrays differ, first {first}: saved "
+            f"{saved.get(first, 'nothing')}, wanted {asked.get(first, 'nothing')}; use the config in its {_RECORD}"
+        )
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Hash every file below but the record, in the order of their names."""
+    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    return {
+        file.relative_to(folder).as_posix(): _digest(file.read_bytes())
+        for file in sorted(files)
+        if file.name != _RECORD
+    }
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _canonical(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, sort_keys=True).encode()

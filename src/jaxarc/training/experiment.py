@@ -5,10 +5,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from jaxarc.agents.imagining_policy import missing_for_imagining, practice_config
 from jaxarc.agents.policy import missing_for_editing
 from jaxarc.agents.recipe import Recipe
 from jaxarc.config import (
     AgentConfig,
+    AnswerConfig,
+    CheckpointConfig,
+    CloningConfig,
     CurriculumConfig,
     JaxArcConfig,
     LoggingConfig,
@@ -18,6 +22,7 @@ from jaxarc.config import (
     TrainingConfig,
 )
 from jaxarc.config.build import CheckedConfig
+from jaxarc.experts import missing_for_painting
 
 
 @dataclass(frozen=True)
@@ -27,10 +32,13 @@ class Experiment(CheckedConfig):
     environment: JaxArcConfig = field(default_factory=JaxArcConfig)
     agent: AgentConfig = field(default_factory=AgentConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
+    answer: AnswerConfig = field(default_factory=AnswerConfig)
+    cloning: CloningConfig = field(default_factory=CloningConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
     task: TaskConfig = field(default_factory=TaskConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     logging: LoggingConfig = field(default_factory=LoggingConfig)
 
     @property
@@ -42,14 +50,24 @@ class Experiment(CheckedConfig):
     @property
     def recipe(self) -> Recipe:
         """What the compiled part of learning depends on."""
-        return Recipe(self.agent, self.network, self.schedule, self.num_updates)
+        return Recipe(self.agent, self.network, self.schedule, self.answer, self.cloning, self.num_updates)
 
     def as_dict(self) -> dict[str, Any]:
         """Return nested dictionaries of plain values, for JSON."""
         return dataclasses.asdict(self)
 
     def validate(self) -> list[str]:
-        problems = missing_for_editing(self.environment)
+        if self.answer.source == "imagined":
+            problems = missing_for_imagining(self.environment) or missing_for_editing(practice_config(self.environment))
+        else:
+            problems = missing_for_editing(self.environment)
+        if self.cloning.num_updates:
+            problems += missing_for_painting(practice_config(self.environment))
+        if self.agent.has_auxiliary_heads and self.network.kind == "relational":
+            problems.append(
+                "agent.last_reward_weight, reward_weight and next_grid_weight need network.kind 'cells' or "
+                "'residual_cnn': the relational network has no cells that the auxiliary heads could read"
+            )
         height, width = self.environment.grid_shape
         if self.task.max_side > min(height, width):
             problems.append(

@@ -5,32 +5,38 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.training.checkpoint import save_checkpoint
+from jaxarc.evaluation import Played
 from jaxarc.training.experiment import Experiment
+from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile, Report
 from jaxarc.training.pairs import TrainingPairs
 from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.standing import Standing, load_standing, require_unused, save_standing
 from jaxarc.training.task_table import write_task_table
 from jaxarc.training.updates import Progress, TrainingState, make_params, measure, run_updates, start_training
 
 
 class TrainingDivergedError(ArithmeticError):
-    """A loss is not a finite number any more."""
+    """A loss or a gradient is not a finite number any more."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a run ended."""
 
-    state: TrainingState
-    reports: list[Report]  # the first before learning, the last after it; both measured
+    state: TrainingState  # of all seeds, leaves [K, ...]
+    reports: list[Report]  # the first of each seed before learning, the last after it; both measured
     compile_seconds: float
     interrupted: bool  # stopped before its steps were used up
+    played: Played | None = None  # how the last state played each measured pair, [K, T]; None: it was measured before
 
 
 def train(
@@ -39,38 +45,55 @@ def train(
     folder: RunFolder | None = None,
     on_report: Callable[[Report], None] = lambda report: None,
     should_stop: Callable[[], bool] = lambda: False,
+    *,
+    resume: bool = False,
 ) -> Outcome:
-    """Train an agent, measuring it on every training pair and every unseen pair.
+    """Train an agent of each seed, measuring it on every training pair and every unseen pair.
 
     Args:
         experiment: all choices.
         pairs: what is played.
-        folder: gets the metrics as they come, and at the end the checkpoint and how each learned task went.
-        on_report: called with each report; the first comes before learning.
-        should_stop: asked after each report.
+        folder: gets the metrics as they come, a checkpoint now and then, and at the end how each learned task went.
+        on_report: called with each new report; the first ones come before learning.
+        should_stop: asked after each compiled call.
+        resume: go on from the folder's newest checkpoint, or from the start where there is none yet. What is computed,
+            and so what is written but for the clocks, is the same as without an interruption.
 
     Returns:
         The outcome, also after ``KeyboardInterrupt`` or ``should_stop``: what was learned is kept.
 
     Raises:
-        TrainingDivergedError: a loss is not finite; the checkpoint then holds the last good state.
+        TrainingDivergedError: a loss is not finite; the newest checkpoint then holds the last good state.
+        RunFolderError: another process uses the folder, or it holds a run that is not to be resumed.
+        IncompatibleRunError: the run to resume was started with other choices.
+        CheckpointError: every checkpoint of the run is damaged.
     """
-    run = _Run(experiment, pairs, folder, on_report)
-    limit = experiment.training.max_seconds
-    interrupted = out_of_time = False
+    with nullcontext() if folder is None else folder.lock():
+        if folder is not None and not resume:
+            require_unused(folder)
+        run = _Run(experiment, pairs, folder, on_report, resume)
+        if run.is_finished:
+            return Outcome(run.standing.state, run.standing.reports, 0.0, interrupted=False)
+        return _learn(run, should_stop)
+
+
+def _learn(run: "_Run", should_stop: Callable[[], bool]) -> Outcome:
+    run.compile()
+    interrupted = False
     try:
-        run.report(Report(update=0, environment_steps=0, seconds=0.0), is_measured=True)
-        while run.updates < experiment.num_updates and not out_of_time:
+        if not run.standing.reports:
+            run.report_start()
+        while not run.is_finished and not run.is_out_of_time:
             if interrupted := should_stop():
                 break
             run.advance()
-            out_of_time = limit is not None and run.seconds >= limit
+            run.save_if_due()
     except KeyboardInterrupt:
         interrupted = True
     finally:
-        run.save()
-    run.measure_last()
-    return Outcome(run.state, run.reports, run.compile_seconds, interrupted)
+        run.save_end()
+    run.measure_end()
+    return Outcome(run.standing.state, run.standing.reports, run.compile_seconds, interrupted, run.played)
 
 
 class _Run:
@@ -82,91 +105,163 @@ class _Run:
         pairs: TrainingPairs,
         folder: RunFolder | None,
         on_report: Callable[[Report], None],
+        resume: bool,
     ):
         self.experiment, self.folder, self.on_report = experiment, folder, on_report
-        self.num_train, self.task_ids = pairs.num_train, pairs.learned.task_ids
-        self.reports: list[Report] = []
-        self.updates = 0
-        start = time.perf_counter()
+        self.pairs, self.num_train, self.task_ids = pairs, pairs.num_train, pairs.learned_ids
+        self.played: Played | None = None
+        self.created = time.perf_counter()
         self.learned = make_params(pairs.learned, experiment.environment)
         self.measured = make_params(pairs.measured, experiment.environment)
-        recipe, length = experiment.recipe, experiment.training.updates_per_report
-        key = jax.random.key(experiment.training.seed)
-        self.state = start_training(key, self.learned, recipe, experiment.curriculum)
-        lowered = (
-            run_updates.lower(self.state, self.learned, recipe, length),
-            measure.lower(self.state.learner.policy, self.measured),
-        )
-        with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
-            self.run_updates, self.measure = pool.map(lambda function: function.compile(), lowered)
-        self.started = time.perf_counter()
-        self.compile_seconds = self.started - start
+        self.standing = (self._load(folder) if folder is not None and resume else None) or Standing(self._start())
+        self.seconds_saved = self.standing.seconds  # when the newest checkpoint was written
+
+    @property
+    def is_finished(self) -> bool:
+        return self.standing.updates >= self.experiment.num_updates
+
+    @property
+    def is_out_of_time(self) -> bool:
+        limit = self.experiment.training.max_seconds
+        return limit is not None and self.seconds >= limit
 
     @property
     def seconds(self) -> float:
-        """Since learning began."""
+        """Since learning began, without compilation, saving and the time between two processes."""
         return time.perf_counter() - self.started
+
+    def compile(self) -> None:
+        """Compile what the loop calls, and start the clock."""
+        state, length = self.standing.state, self.experiment.training.updates_per_report
+        lowered = (
+            run_updates.lower(state, self.learned, self.experiment.recipe, length),
+            measure.lower(state.policy, self.measured),
+        )
+        with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
+            self.run_updates, self.measure = pool.map(lambda function: function.compile(), lowered)
+        now = time.perf_counter()
+        self.started, self.compile_seconds = now - self.standing.seconds, now - self.created
+
+    def report_start(self) -> None:
+        self._step_to(self.standing.state, 0, [{} for _ in self.experiment.training.seeds], is_measured=True)
 
     def advance(self) -> None:
         """Make one compiled call, keep its result if it is sound, and report it."""
         start = time.perf_counter()
-        state, progress = self.run_updates(self.state, self.learned)
-        losses = {name: mean.item() for name, mean in progress.losses._asdict().items()}
+        state, progress = self.run_updates(self.standing.state, self.learned)
+        progress = jax.device_get(progress)
         duration = time.perf_counter() - start
+        self._require_finite(progress)
         each = self.experiment.training.updates_per_report
-        if not all(map(math.isfinite, losses.values())):
-            raise TrainingDivergedError(
-                f"a loss is not finite between updates {self.updates} and {self.updates + each}: {losses}; "
-                "lower schedule.learning_rate or agent.max_grad_norm"
-            )
-        self.state, self.updates = state, self.updates + each
-        numbers = len(self.reports)
-        last = self.updates >= self.experiment.num_updates
-        self.report(
-            self._describe(progress, losses, each * self.experiment.agent.samples_per_update / duration),
-            is_measured=last or numbers % self.experiment.training.reports_per_evaluation == 0,
-        )
+        updates = self.standing.updates + each
+        speed = each * self.experiment.agent.samples_per_update / duration
+        facts = [_describe(progress, k, speed) for k in range(self.experiment.training.num_seeds)]
+        number = len(self.standing.reports) // len(facts)
+        is_measured = number % self.experiment.training.reports_per_evaluation == 0
+        self._step_to(state, updates, facts, is_measured or updates >= self.experiment.num_updates)
 
-    def report(self, report: Report, is_measured: bool) -> None:
-        """Measure if wanted, and hand the report on."""
+    def save_if_due(self) -> None:
+        """Save now and then, better after a measured report; the end has a call of its own."""
+        waited, enough = self.seconds - self.seconds_saved, self.experiment.checkpoint.min_seconds
+        is_due = waited >= (enough if self.standing.evaluation_solve_rate is not None else 2 * enough)
+        if is_due and not self.is_finished:
+            self._save()
+
+    def save_end(self) -> None:
+        """Write how each task went, and then the checkpoint: where that is there, the run is complete."""
+        if self.folder is not None:
+            seeds = self.experiment.training.seeds
+            write_task_table(self.folder.tasks, seeds, self.task_ids, self.standing.state.curriculum)
+        self._save()
+
+    def measure_end(self) -> None:
+        """Measure the last state if that did not happen; a run that goes on later takes this report back."""
+        if self.standing.evaluation_solve_rate is None:
+            facts = [{} for _ in self.experiment.training.seeds]
+            self._step_to(self.standing.state, self.standing.updates, facts, is_measured=True)
+        if self.folder is not None and self.played is not None:
+            seeds = self.experiment.training.seeds
+            write_measured_table(self.folder.measured, seeds, self.pairs.measured.task_ids, self.played)
+
+    def _start(self) -> TrainingState:
+        return start_training(self._keys(), self.learned, self.experiment.recipe, self.experiment.curriculum)
+
+    def _load(self, folder: RunFolder) -> Standing | None:
+        recipe, curriculum = self.experiment.recipe, self.experiment.curriculum
+        start = lambda keys, params: start_training(keys, params, recipe, curriculum)
+        return load_standing(folder, self.experiment, jax.eval_shape(start, self._keys(), self.learned))
+
+    def _keys(self) -> jax.Array:
+        return jnp.stack([jax.random.key(seed) for seed in self.experiment.training.seeds])
+
+    def _step_to(self, state: TrainingState, updates: int, facts: list[dict[str, Any]], is_measured: bool) -> None:
+        """Report on a state with a line for each seed, and make it the run's; an interruption leaves the one before."""
+        seconds, seeds = self.seconds, self.experiment.training.seeds
         if is_measured:
-            report = dataclasses.replace(report, **self._solve_rates())
-        self.reports.append(report)
+            facts = [{**told, **rates} for told, rates in zip(facts, self._solve_rates(state), strict=True)]
+        steps = updates * self.experiment.agent.samples_per_update
+        reports = [Report(updates, steps, seconds, seed, **told) for seed, told in zip(seeds, facts, strict=True)]
         if self.folder is not None:
-            MetricsFile(self.folder.metrics).append(report)
-        self.on_report(report)
+            MetricsFile(self.folder.metrics).append(reports)
+        self.standing = Standing(state, updates, [*self.standing.reports, *reports])
+        for report in reports:
+            self.on_report(report)
 
-    def measure_last(self) -> None:
-        """Make sure that the last report is measured, also after an interruption."""
-        last = self.reports[-1]
-        if last.evaluation_solve_rate is None or last.update != self.updates:
-            steps = self.updates * self.experiment.agent.samples_per_update
-            self.report(Report(update=self.updates, environment_steps=steps, seconds=self.seconds), is_measured=True)
+    def _solve_rates(self, state: TrainingState) -> list[dict[str, float]]:
+        """Return the rates of each seed; where tasks are made as they are needed there are no training pairs."""
+        self.played = played = jax.device_get(self.measure(state.policy, self.measured))
+        solved = np.asarray(played.solved)
+        parts = {"train_solve_rate": solved[:, : self.num_train], "evaluation_solve_rate": solved[:, self.num_train :]}
+        return [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
 
-    def save(self) -> None:
+    def _save(self) -> None:
+        """Save what there is, without moving the clock."""
         if self.folder is not None:
-            save_checkpoint(self.folder.checkpoint, self.state, self.experiment.as_dict())
-            write_task_table(self.folder.tasks, self.task_ids, self.state.curriculum)
+            self.seconds_saved, begun = self.seconds, time.perf_counter()
+            standing = dataclasses.replace(self.standing, seconds=self.seconds_saved)
+            save_standing(self.folder, self.experiment, standing)
+            self.started += time.perf_counter() - begun
 
-    def _solve_rates(self) -> dict[str, float]:
-        solved = np.asarray(self.measure(self.state.learner.policy, self.measured))
-        rates = solved[: self.num_train].mean(), solved[self.num_train :].mean()
-        return {"train_solve_rate": float(rates[0]), "evaluation_solve_rate": float(rates[1])}
+    def _require_finite(self, progress: Progress) -> None:
+        for k, seed in enumerate(self.experiment.training.seeds):
+            losses = {name: value[k].item() for name, value in _losses_of(progress).items()}
+            if not all(map(math.isfinite, losses.values())):
+                raise TrainingDivergedError(self._say_diverged(seed, losses))
 
-    def _describe(self, progress: Progress, losses: dict[str, float], steps_per_second: float) -> Report:
-        episodes = progress.episodes
-        ended = episodes.ended.item()
-        share = lambda total: total.item() / ended if ended else None
-        return Report(
-            update=self.updates,
-            environment_steps=self.updates * self.experiment.agent.samples_per_update,
-            seconds=self.seconds,
-            steps_per_second=steps_per_second,
-            episodes=ended,
-            mean_return=share(episodes.return_sum),
-            mean_length=share(episodes.length_sum),
-            episode_solve_rate=share(episodes.solved),
-            tasks_played=progress.tasks_played.item(),
-            effective_tasks=progress.effective_tasks.item(),
-            **losses,
+    def _say_diverged(self, seed: int, losses: dict[str, float]) -> str:
+        first = self.standing.updates
+        files = (
+            ""
+            if self.folder is None
+            else (f"the last good checkpoint is {self.folder.checkpoints.at(first)}, the config {self.folder.config}; ")
         )
+        return (
+            f"a loss or gradient of seed {seed} is not finite between updates {first} and "
+            f"{first + self.experiment.training.updates_per_report}: {losses}; {files}"
+            "lower schedule.learning_rate or agent.max_grad_norm and train again"
+        )
+
+
+def _describe(progress: Progress, k: int, steps_per_second: float) -> dict[str, Any]:
+    """Return what a compiled call tells about one of its agents."""
+    mine = jax.tree.map(lambda x: x[k].item(), progress)
+    episodes = mine.episodes
+    share = lambda total: total / episodes.ended if episodes.ended else None
+    return {
+        "steps_per_second": steps_per_second,
+        "episodes": episodes.ended,
+        "mean_return": share(episodes.return_sum),
+        "mean_length": share(episodes.length_sum),
+        "episode_solve_rate": share(episodes.solved),
+        "tasks_played": mine.tasks_played,
+        "effective_tasks": mine.effective_tasks,
+        **_losses_of(mine),
+    }
+
+
+def _losses_of(progress: Progress) -> dict[str, Any]:
+    """Return all that must be finite, by the names of a report's fields."""
+    losses = progress.losses._asdict()
+    auxiliary = losses.pop("auxiliary")
+    answers = {} if progress.answer_loss is None else {"answer_loss": progress.answer_loss}
+    return {**losses, **({} if auxiliary is None else auxiliary._asdict()), **answers}

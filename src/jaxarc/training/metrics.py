@@ -1,19 +1,25 @@
-"""What a run reports while it goes on, one line of JSON each."""
+"""What a run reports while it goes on, one line of JSON for each seed."""
 
 import dataclasses
 import json
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from jaxarc.io.atomic import write_whole
+from jaxarc.training.run_folder import RunFolderError
 
 
 @dataclass(frozen=True)
 class Report:
-    """How a run stands. Rates are shares of 0 .. 1; None where nothing was measured since the last report."""
+    """How an agent stands. Rates are shares of 0 .. 1; None where nothing was measured since the last report."""
 
     update: int  # updates so far
-    environment_steps: int  # so far, over all environments
-    seconds: float  # since learning began, without compilation
-    steps_per_second: float | None = None  # of environments, with learning
+    environment_steps: int  # so far, over all environments of this seed
+    seconds: float  # since learning began, without compilation and saving
+    seed: int = 0  # of the agent
+    steps_per_second: float | None = None  # of this seed's environments, with learning
     episodes: int = 0  # training episodes that ended
     mean_return: float | None = None  # of those episodes, undiscounted
     mean_length: float | None = None  # their steps
@@ -25,20 +31,49 @@ class Report:
     entropy: float | None = None
     divergence: float | None = None
     clipped: float | None = None
+    gradient_norm: float | None = None  # before it is clipped
+    last_reward_loss: float | None = None  # of the auxiliary head that predicts r(t-1): squared error
+    reward_loss: float | None = None  # of the one that predicts r(t): squared error
+    next_grid_loss: float | None = None  # of the one that predicts s(t+1), in nats a cell
+    answer_loss: float | None = None  # of the predictor of answers, in nats a cell
     tasks_played: int | None = None  # tasks on which an episode ended, since learning began
     effective_tasks: float | None = None  # equally likely tasks that would be as hard to guess as the next one drawn
 
 
+@dataclass(frozen=True)
 class MetricsFile:
-    """Reports as lines of JSON; each line is on its way to the disk before the next one begins."""
+    """Reports as lines of JSON; those of one moment are handed to the system in one piece."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    path: Path
 
-    def append(self, report: Report) -> None:
-        line = json.dumps(dataclasses.asdict(report))
+    def append(self, reports: Sequence[Report]) -> None:
+        lines = [json.dumps(dataclasses.asdict(report)) + "\n" for report in reports]
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+            file.write("".join(lines))
+
+    def flush(self) -> None:
+        """Wait until all lines are on the disk."""
+        with self.path.open("ab") as file:
+            os.fsync(file.fileno())
+
+    def cut(self, num_lines: int) -> list[Report]:
+        """Drop what follows the first lines, and return their reports.
+
+        Raises:
+            RunFolderError: there are fewer lines, or one of them is not a report; the file is left as it is.
+        """
+        lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
+        if len(lines) < num_lines:
+            raise RunFolderError(
+                f"{self.path} has {len(lines)} lines, but its run's checkpoint was saved after {num_lines}; "
+                "bring the file back, or train again"
+            )
+        try:
+            reports = _read_lines(self.path, lines[:num_lines])
+        except ValueError as error:
+            raise RunFolderError(f"{error}; bring the file back, or train again") from error
+        write_whole(self.path, b"".join(lines[:num_lines]))
+        return reports
 
 
 def read_metrics(path: Path) -> list[Report]:
@@ -47,10 +82,14 @@ def read_metrics(path: Path) -> list[Report]:
     Raises:
         ValueError: a line is not a report.
     """
+    return _read_lines(path, path.read_bytes().splitlines())
+
+
+def _read_lines(path: Path, lines: Sequence[bytes]) -> list[Report]:
     reports = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             reports.append(Report(**json.loads(line)))
-        except (json.JSONDecodeError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             raise ValueError(f"{path}, line {number} is not a report of a training run: {error}") from error
     return reports

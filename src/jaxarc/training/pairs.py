@@ -1,36 +1,88 @@
 """The pairs of a run: which are learned from, and which are played to measure."""
 
 from dataclasses import dataclass, replace
+from typing import Final
+
+import jax
+import numpy as np
 
 from jaxarc.config import TaskConfig
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.tasks import TaskSet, load_tasks
+from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks, sample_task_set
+from jaxarc.tasks.procedural.names import PREFIX
+from jaxarc.tasks.registry import task_id_of
+
+_UNSEEN_KEY: Final = 20_240  # of the tasks that are measured: no run is started from it
 
 
 @dataclass(frozen=True)
 class TrainingPairs:
-    """Task sets in which each task is one pair."""
+    """What training episodes are drawn from, and task sets in which each task is one pair."""
 
-    learned: TaskSet  # what training episodes are drawn from
+    learned: TaskSet | ProceduralTasks
     measured: TaskSet  # what is played to measure: the training pairs, then the evaluation pairs
-    num_train: int  # how many of the measured ones are training pairs
+    num_train: int  # how many of the measured ones are training pairs; 0 if those are made as they are needed
 
     @property
     def num_evaluation(self) -> int:
         return len(self.measured) - self.num_train
 
+    @property
+    def learned_ids(self) -> tuple[str, ...]:
+        """The ids of what is learned from: tasks, or rules."""
+        if isinstance(self.learned, TaskSet):
+            return tuple(self.learned.task_ids)
+        return tuple(task_id_of(index) for index in self.learned.registry_index.tolist())
 
-def load_pairs(config: TaskConfig) -> TrainingPairs:
+
+def load_pairs(config: TaskConfig, grid_shape: tuple[int, int]) -> TrainingPairs:
     """Load both data sets and take their small tasks apart into pairs, tests included.
+
+    Args:
+        config: names and sides.
+        grid_shape: the canvas on which rules make their grids.
 
     Raises:
         UnknownDatasetError, TaskFormatError: see :func:`jaxarc.tasks.load_tasks`.
+        UnknownRuleError: a procedural dataset names a rule that does not exist.
         ValueError: no task is small enough.
     """
-    train, evaluation = (
-        one_task_per_pair(load_tasks(name).select(max_side=config.max_side))
-        for name in (config.train_dataset, config.evaluation_dataset)
-    )
+    learned = _learned(config, grid_shape)
+    train = learned if isinstance(learned, TaskSet) else ()
+    evaluation = _evaluated(config, grid_shape)
     named = [replace(task, task_id=f"train/{task.task_id}") for task in train]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in evaluation]
-    return TrainingPairs(train, TaskSet("measured pairs", tuple(named)), len(train))
+    return TrainingPairs(learned, TaskSet("measured pairs", tuple(named)), len(train))
+
+
+def _learned(config: TaskConfig, grid_shape: tuple[int, int]) -> TaskSet | ProceduralTasks:
+    if config.train_dataset.startswith(PREFIX):
+        return _generator(config.train_dataset, config, grid_shape)
+    return one_task_per_pair(load_tasks(config.train_dataset).select(max_side=config.max_side))
+
+
+def _evaluated(config: TaskConfig, grid_shape: tuple[int, int]) -> TaskSet:
+    if config.evaluation_dataset.startswith(PREFIX):
+        generator = _generator(config.evaluation_dataset, config, grid_shape)
+        return sample_task_set(generator, jax.random.key(_UNSEEN_KEY), config.num_unseen * generator.num_tasks)
+    return one_task_per_pair(load_tasks(config.evaluation_dataset).select(max_side=config.max_side))
+
+
+def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> ProceduralTasks:
+    rules = name.removeprefix(PREFIX).split("+")
+    return procedural_tasks(rules, grid_shape, side=(config.min_side, config.max_side))
+
+
+def rule_of(task_id: str) -> str:
+    """Return the rule that made a measured task, such as ``procedural/gravity``."""
+    return "/".join(task_id.split("/")[1:-1])
+
+
+def pairs_by_rule(pairs: TrainingPairs) -> dict[str, np.ndarray]:
+    """Return the places of the unseen pairs of each rule; of a data set that was not made by rules, of all of it."""
+    places: dict[str, list[int]] = {}
+    for place, task_id in enumerate(pairs.measured.task_ids):
+        if place >= pairs.num_train:
+            places.setdefault(rule_of(task_id), []).append(place)
+    return {rule: np.array(found) for rule, found in places.items()}

@@ -56,11 +56,12 @@ def collect(
             return_sum=jnp.where(done, info["episode_return"], jnp.float32(0)).sum(),
             length_sum=jnp.where(done, info["episode_length"], jnp.int32(0)).sum(dtype=jnp.int32),
         )
-        happened = (observation, decision, reward, info["terminated"], info["truncated"], final_value)
+        next_grid = None if policy.auxiliary is None else info["final_observation"]["working_grid"]
+        happened = (observation, decision, reward, info["terminated"], info["truncated"], final_value, next_grid)
         return states, (happened, PlayedSteps(info["task_index"], done, info["success"]), counts)
 
     states, (happened, played, counts) = jax.lax.scan(step, states, jax.random.split(key, num_steps))
-    observation, decision, reward, terminated, truncated, final_value = happened
+    observation, decision, reward, terminated, truncated, final_value, next_grid = happened
     trajectories = Trajectories(
         observation=observation,
         edit=decision.edit,
@@ -71,6 +72,7 @@ def collect(
         truncated=truncated,
         final_value=final_value,
         last_value=policy.value(env.observe(states, params)),
+        next_grid=next_grid,
     )
     return states, trajectories, played, jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)
 

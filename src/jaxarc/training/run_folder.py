@@ -3,15 +3,25 @@
 import datetime
 import json
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from jaxarc.training.checkpoint import write_whole
+from filelock import FileLock, Timeout
+
+from jaxarc.io.atomic import write_whole
+from jaxarc.training.checkpoints import Checkpoints
+from jaxarc.training.code_revision import git_revision
 from jaxarc.training.experiment import Experiment
 
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
+
+
+class RunFolderError(OSError):
+    """A folder is not that of a run, holds another one already, or is in use."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +32,7 @@ class RunFolder:
 
     @property
     def config(self) -> Path:
-        """The complete config, and the versions that ran."""
+        """The complete config, the versions that ran, and the git revision of the working folder, if any."""
         return self.path / "config.json"
 
     @property
@@ -30,8 +40,8 @@ class RunFolder:
         return self.path / "metrics.jsonl"
 
     @property
-    def checkpoint(self) -> Path:
-        return self.path / "checkpoint.eqx"
+    def checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.path / "checkpoints")
 
     @property
     def tasks(self) -> Path:
@@ -39,22 +49,61 @@ class RunFolder:
         return self.path / "tasks.jsonl"
 
     @property
+    def measured(self) -> Path:
+        """How each measured pair went at the end, a line of JSON each."""
+        return self.path / "measured.jsonl"
+
+    @property
     def learning_curve(self) -> Path:
         return self.path / "learning_curve.png"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes from writing here; the system lets go when this one ends, however it ends.
+
+        Raises:
+            RunFolderError: another process is writing here.
+        """
+        try:
+            with FileLock(self.path / ".lock", timeout=0):
+                yield
+        except Timeout as error:
+            raise RunFolderError(
+                f"another process is training in {self.path}; wait until it ends, or stop it"
+            ) from error
 
 
 def create_run_folder(experiment: Experiment) -> RunFolder:
     """Make ``<run_root>/<date>_<time>-<run_name>`` with the config in it; a taken name gets a number."""
     logging = experiment.logging
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{logging.run_name}"
-    folder = RunFolder(_make_new(Path(logging.run_root), name))
-    versions = {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
-    text = json.dumps({**experiment.as_dict(), "versions": versions}, indent=2)
+    folder = RunFolder(make_new_folder(Path(logging.run_root), name))
+    about = {"versions": library_versions(), "git_revision": git_revision(Path.cwd())}
+    text = json.dumps({**experiment.as_dict(), **about}, indent=2)
     write_whole(folder.config, (text + "\n").encode())
     return folder
 
 
-def _make_new(root: Path, name: str) -> Path:
+def open_run_folder(path: Path) -> RunFolder:
+    """Return the folder of an earlier run.
+
+    Raises:
+        RunFolderError: it is not the folder of a run.
+    """
+    folder = RunFolder(path)
+    if not folder.config.is_file():
+        kind = "there is no folder" if not path.is_dir() else f"there is no {folder.config.name} in"
+        raise RunFolderError(f"{kind} {path}; name the folder of a run of jaxarc train, such as runs/<date>_<time>-ppo")
+    return folder
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions that the numbers of a run depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
+
+
+def make_new_folder(root: Path, name: str) -> Path:
+    """Make a folder below ``root``; a taken name gets a number."""
     root.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:

@@ -1,4 +1,4 @@
-"""How each task of a run went: one line of JSON a task."""
+"""How each task of a run went: one line of JSON for each seed and task."""
 
 import json
 from collections.abc import Sequence
@@ -7,32 +7,41 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from jaxarc.io.atomic import write_whole
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
-from jaxarc.training.checkpoint import write_whole
 
-_weights = jax.jit(curriculum_weights)
+_weights = jax.jit(jax.vmap(curriculum_weights))
 
 
-def write_task_table(path: Path, task_ids: Sequence[str], curriculum: Curriculum) -> None:
-    """Write attempts, solves, success rates and the weight of the next draw, in the order of ``task_ids``.
+def write_task_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], curricula: Curriculum) -> None:
+    """Write attempts, solves, success rates and the weight of the next draw, in the order of seeds and ``task_ids``.
 
     ``success_rate`` is that of all attempts, null where there was none; ``recent_success_rate`` is what the curriculum
     goes by, the prior where there was none.
+
+    Args:
+        path: of the file.
+        seeds: of K agents.
+        task_ids: of T tasks.
+        curricula: leaves [K, T].
     """
-    statistics = curriculum.statistics
-    columns = (statistics.attempts, statistics.solves, statistics.success_rate, _weights(curriculum))
-    rows = zip(task_ids, *(np.asarray(column).tolist() for column in columns), strict=True)
-    lines = [
-        json.dumps(
-            {
-                "task_id": task_id,
-                "attempts": attempts,
-                "solves": solves,
-                "success_rate": solves / attempts if attempts else None,
-                "recent_success_rate": recent,
-                "weight": weight,
-            }
-        )
-        for task_id, attempts, solves, recent, weight in rows
-    ]
+    statistics = curricula.statistics
+    columns = (statistics.attempts, statistics.solves, statistics.success_rate, _weights(curricula))
+    lines = []
+    for seed, *of_seed in zip(seeds, *(np.asarray(column) for column in columns), strict=True):
+        rows = zip(task_ids, *(column.tolist() for column in of_seed), strict=True)
+        lines += [
+            json.dumps(
+                {
+                    "seed": seed,
+                    "task_id": task_id,
+                    "attempts": attempts,
+                    "solves": solves,
+                    "success_rate": solves / attempts if attempts else None,
+                    "recent_success_rate": recent,
+                    "weight": weight,
+                }
+            )
+            for task_id, attempts, solves, recent, weight in rows
+        ]
     write_whole(path, ("\n".join(lines) + "\n").encode())

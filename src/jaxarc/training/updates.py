@@ -2,20 +2,25 @@
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int32, UInt32
+from jaxtyping import Array, Float32, Int32, Key, UInt32
 
 from jaxarc.agents import EditPolicy, Learner, Trajectories, make_optimizer, update
+from jaxarc.agents.answers.learning import Imagination, learn_answers
+from jaxarc.agents.imagining_policy import ImaginingPolicy, practice_config, with_answer
 from jaxarc.agents.ppo import Losses, make_samples
 from jaxarc.agents.recipe import Recipe
 from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import play_every_task
+from jaxarc.evaluation import Actor, Played, play_every_task
+from jaxarc.evaluation.solve_rate import first_state, played_as_it_is
+from jaxarc.experts import GreedyPainter
 from jaxarc.tasks import TaskSet, uniform_weights
 from jaxarc.tasks.curriculum import (
     Curriculum,
@@ -25,20 +30,34 @@ from jaxarc.tasks.curriculum import (
     record,
     start_curriculum,
 )
+from jaxarc.tasks.procedural import ProceduralTasks
+from jaxarc.training.cloning import clone_expert
 from jaxarc.training.rollout import EpisodeCounts, collect
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
+Tree = TypeVar("Tree")
+Result = TypeVar("Result")
+
+_PUZZLES: Final = 64  # whose answers are imagined side by side when all tasks are measured
 _ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
 
 
 class TrainingState(eqx.Module):
-    """Everything that training changes."""
+    """Everything that training changes; in a run of K seeds every leaf has a leading axis K."""
 
     learner: Learner
+    imagination: Imagination | None  # None where the answer is shown
     env_states: StatisticsState  # of B environments
     curriculum: Curriculum  # of the learned tasks
     key: UInt32[Array, "words"]  # for the next update; never used before
+
+    @property
+    def policy(self) -> EditPolicy | ImaginingPolicy:
+        """What plays when it counts."""
+        if self.imagination is None:
+            return self.learner.policy
+        return ImaginingPolicy(self.imagination.predictor, self.learner.policy)
 
 
 class Progress(NamedTuple):
@@ -46,19 +65,35 @@ class Progress(NamedTuple):
 
     episodes: EpisodeCounts
     losses: Losses
+    answer_loss: Float32[Array, ""] | None  # of the predictor of answers, in nats a cell; None where there is none
     tasks_played: Int32[Array, ""]  # since training began
     effective_tasks: Float32[Array, ""]  # that the next episodes are drawn from; see effective_task_count
 
 
 @functools.partial(jax.jit, static_argnames=("recipe", "curriculum"))
-def start_training(key: Array, params: EnvParams, recipe: Recipe, curriculum: CurriculumConfig) -> TrainingState:
+def start_training(
+    keys: Key[Array, " K"], params: EnvParams, recipe: Recipe, curriculum: CurriculumConfig
+) -> TrainingState:
+    """Make a fresh state for each seed."""
+    return jax.vmap(lambda key: start_seed(key, params, recipe, curriculum))(keys)
+
+
+def start_seed(key: Array, params: EnvParams, recipe: Recipe, curriculum: CurriculumConfig) -> TrainingState:
     """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
     key_policy, key_envs, key_state = jax.random.split(key, 3)
-    policy = EditPolicy.create(key_policy, params.config, recipe.network)
+    practice = practice_params(params, recipe)
+    policy = EditPolicy.create(key_policy, practice.config, recipe.network, recipe.agent.has_auxiliary_heads)
     optimizer_state = make_optimizer(recipe).init(eqx.filter(policy, eqx.is_array))
-    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, recipe.agent.num_envs), params)
+    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, recipe.agent.num_envs), practice)
+    if recipe.cloning.num_updates:
+        key_clone = jax.random.fold_in(key_policy, 2)
+        policy, env_states, _ = clone_expert(
+            policy, GreedyPainter().act, _ENV, practice, env_states, key_clone, recipe.cloning, recipe.agent
+        )
+    imagines = recipe.answer.source == "imagined"
     return TrainingState(
         learner=Learner(policy, optimizer_state, jnp.int32(0)),
+        imagination=Imagination.create(jax.random.fold_in(key_policy, 1), recipe) if imagines else None,
         env_states=env_states,
         curriculum=start_curriculum(params.weights, curriculum),
         key=jax.random.key_data(key_state),
@@ -67,46 +102,93 @@ def start_training(key: Array, params: EnvParams, recipe: Recipe, curriculum: Cu
 
 @functools.partial(jax.jit, static_argnames=("recipe", "length"))
 def run_updates(state: TrainingState, params: EnvParams, recipe: Recipe, length: int) -> tuple[TrainingState, Progress]:
-    """Collect and learn ``length`` times, of the updates of the recipe.
+    """Collect and learn ``length`` times with every seed; all leaves of the progress have a leading axis K."""
+    return _each_seed(lambda state: run_seed(state, params, recipe, length), state)
+
+
+def run_seed(
+    state: TrainingState, params: EnvParams, recipe: Recipe, length: int, env: EpisodeStatistics = _ENV
+) -> tuple[TrainingState, Progress]:
+    """Collect and learn ``length`` times with one seed, of the updates of the recipe.
 
     Episodes are drawn by the weights of the state's curriculum, not those of the params.
     """
-    optimizer = make_optimizer(recipe)
+    optimizer, practice = make_optimizer(recipe), practice_params(params, recipe)
 
-    def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple[EpisodeCounts, Losses]]:
+    def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple]:
         key_rollout, key_update, key_state = jax.random.split(jax.random.wrap_key_data(state.key), 3)
-        drawn = dataclasses.replace(params, weights=curriculum_weights(state.curriculum))
+        weights = curriculum_weights(state.curriculum)
+        drawn = dataclasses.replace(practice, weights=weights)
         env_states, trajectories, played, counts = collect(
-            state.learner.policy, _ENV, drawn, state.env_states, key_rollout, recipe.agent.rollout_steps
+            state.learner.policy, env, drawn, state.env_states, key_rollout, recipe.agent.rollout_steps
         )
         learner, losses = update(state.learner, key_update, trajectories, recipe, optimizer)
         score = _value_errors(trajectories, recipe.agent) if state.curriculum.config.kind == "replay" else None
         curriculum = record(state.curriculum, *played, score)
-        return TrainingState(learner, env_states, curriculum, jax.random.key_data(key_state)), (counts, losses)
+        imagination, answer_loss = state.imagination, None
+        if imagination is not None:
+            puzzles = dataclasses.replace(params, weights=weights)
+            imagination, answer_loss = learn_answers(imagination, jax.random.fold_in(key_update, 1), puzzles, recipe)
+        state = TrainingState(learner, imagination, env_states, curriculum, jax.random.key_data(key_state))
+        return state, (counts, losses, answer_loss)
 
-    state, (counts, losses) = jax.lax.scan(once, state, None, length)
+    state, (counts, losses, answer_losses) = jax.lax.scan(once, state, None, length)
     return state, Progress(
         episodes=jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts),
         losses=jax.tree.map(jnp.mean, losses),
+        answer_loss=None if answer_losses is None else answer_losses.mean(),
         tasks_played=count_played_tasks(state.curriculum),
         effective_tasks=effective_task_count(curriculum_weights(state.curriculum)),
     )
 
 
 @jax.jit
-def measure(policy: EditPolicy, params: EnvParams) -> Bool[Array, " T"]:
-    """Which pairs the greedy policy solves."""
-    return play_every_task(policy.act, params)
+def measure(policies: EditPolicy | ImaginingPolicy, params: EnvParams) -> Played:
+    """How the greedy policy of each seed plays every task, leaves [K, T]."""
+    return _each_seed(lambda policy: play_every_task(_actor_of(policy, params), params), policies)
 
 
-def make_params(task_set: TaskSet, config: JaxArcConfig) -> EnvParams:
+def practice_params(params: EnvParams, recipe: Recipe) -> EnvParams:
+    """Return the params that the editor learns in: where the answer is imagined in earnest, practice shows it."""
+    if recipe.answer.source == "shown":
+        return params
+    return dataclasses.replace(params, config=practice_config(params.config))
+
+
+def make_params(task_set: TaskSet | ProceduralTasks, config: JaxArcConfig) -> EnvParams:
     """Put the tasks on the device, each as likely as any other.
 
     Raises:
         ValueError: a task does not fit the canvas.
     """
+    if isinstance(task_set, ProceduralTasks):
+        return EnvParams(task_set, uniform_weights(task_set.num_tasks), config)
     buffer = task_set.buffer(config.grid_shape).with_symmetries(config.augmentation.num_symmetries)
     return EnvParams(buffer, uniform_weights(len(task_set)), config)
+
+
+def _actor_of(policy: EditPolicy | ImaginingPolicy, params: EnvParams) -> Actor:
+    if isinstance(policy, EditPolicy):
+        return lambda observation, task_index: policy.act(observation)
+    rules, env = played_as_it_is(params), ArcEnvironment()
+
+    def imagine(task_index: Array) -> Array:
+        return policy.imagine(jax.tree.map(lambda x: x[None], env.observe(first_state(rules, task_index), rules)))[0]
+
+    tasks = jnp.arange(params.tasks.num_tasks, dtype=jnp.int32)
+    answers = jax.lax.map(imagine, tasks, batch_size=_PUZZLES)
+    return lambda observation, task_index: policy.editor.act(with_answer(observation, answers[task_index]))
+
+
+def _each_seed(function: Callable[[Tree], Result], states: Tree) -> Result:
+    """Apply a function to each seed: on accelerators side by side, on a CPU one after the other.
+
+    A CPU gains nothing from products of many small matrices at a time, and what runs only where it is needed, such as
+    the values of truncated episodes, would run everywhere.
+    """
+    if jax.default_backend() == "cpu":
+        return jax.lax.map(function, states)
+    return jax.vmap(function)(states)
 
 
 def _value_errors(trajectories: Trajectories, config: AgentConfig) -> Float32[Array, "S B"]:

@@ -1,0 +1,63 @@
+"""How an agent learns to imagine answers: from the tasks that it practices on, whose answers are known."""
+
+from typing import Self
+
+import equinox as eqx
+import jax
+import optax
+from jaxtyping import Array, Float32, Int8, Key, PyTree
+
+from jaxarc.agents.answers.predictor import AnswerPredictor, Puzzle
+from jaxarc.agents.recipe import Recipe
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
+from jaxarc.types import Observation, PRNGKey
+
+_ENV = ArcEnvironment()
+
+
+class Imagination(eqx.Module):
+    """A predictor, and how it learns."""
+
+    predictor: AnswerPredictor
+    optimizer_state: PyTree[Array]
+
+    @classmethod
+    def create(cls, key: Key[Array, ""], recipe: Recipe) -> Self:
+        """Start with a predictor that knows nothing."""
+        predictor = AnswerPredictor(key, recipe.answer.hidden_size)
+        return cls(predictor, _optimizer(recipe).init(eqx.filter(predictor, eqx.is_array)))
+
+
+def puzzle_of(observation: Observation) -> Puzzle:
+    """Read the puzzle off a batch of observations with ``demonstrations`` and ``input_grid`` as planes."""
+    shown = observation["demonstrations"]
+    return Puzzle(shown["inputs"], shown["outputs"], shown["mask"], observation["input_grid"])
+
+
+def learn_answers(
+    imagination: Imagination, key: PRNGKey, params: EnvParams, recipe: Recipe
+) -> tuple[Imagination, Float32[Array, ""]]:
+    """Improve the predictor on fresh puzzles, drawn as episodes are; returns the mean loss, in nats a cell."""
+    optimizer = _optimizer(recipe)
+
+    def learn(imagination: Imagination, key: PRNGKey) -> tuple[Imagination, Float32[Array, ""]]:
+        puzzle, answer = _draw_puzzles(key, params, recipe.answer.batch_size)
+        mean_loss = lambda predictor: predictor.loss(puzzle, answer).mean()
+        loss, gradient = jax.value_and_grad(mean_loss)(imagination.predictor)
+        change, optimizer_state = optimizer.update(gradient, imagination.optimizer_state)
+        return Imagination(eqx.apply_updates(imagination.predictor, change), optimizer_state), loss
+
+    imagination, losses = jax.lax.scan(learn, imagination, jax.random.split(key, recipe.answer.batches_per_update))
+    return imagination, losses.mean()
+
+
+def _draw_puzzles(key: PRNGKey, params: EnvParams, count: int) -> tuple[Puzzle, Int8[Array, "B H W"]]:
+    states, observation = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key, count), params)
+    return puzzle_of(observation), states.target_grid
+
+
+def _optimizer(recipe: Recipe) -> optax.GradientTransformation:
+    steps = recipe.num_updates * recipe.answer.batches_per_update
+    schedule = optax.cosine_decay_schedule(recipe.answer.learning_rate, max(steps, 1))
+    return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))

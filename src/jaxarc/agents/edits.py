@@ -1,0 +1,61 @@
+"""What a policy chooses, and how it becomes an action of the environment."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int32
+
+from jaxarc import constants as c
+from jaxarc.agents.kinds import Kind
+from jaxarc.envs.structured_actions import BboxAction
+
+
+class Edit(NamedTuple):
+    """An action, part by part in the order of choice. A cell is ``row * W + column``.
+
+    Parts that a kind does not need hold any valid value.
+    """
+
+    kind: Int32[Array, "*B"]  # place in the policy's kinds
+    first: Int32[Array, "*B"]  # a corner of the box, or the one cell
+    second: Int32[Array, "*B"]  # the opposite corner of the box, or the last cell of the resized grid
+    color: Int32[Array, "*B"]  # 0 .. 9
+
+
+def to_action(edit: Edit, kinds: tuple[Kind, ...], width: int) -> BboxAction:
+    """Turn edits into actions on a canvas of ``width`` columns."""
+    operations, colored, selects = _columns(kinds)
+    operation = operations[edit.kind] + jnp.where(colored[edit.kind], edit.color, 0)
+    select = selects[edit.kind]
+    first = jnp.where(select == _SIZE, 0, edit.first)  # a new size counts from the grid's own corner
+    second = jnp.where(select == _CELL, edit.first, edit.second)
+    return BboxAction(operation, first // width, first % width, second // width, second % width)
+
+
+def from_action(action: BboxAction, kinds: tuple[Kind, ...], width: int) -> Edit:
+    """Turn actions into edits; the operation must belong to one of the kinds."""
+    _, colored, selects = _columns(kinds)
+    kind = _kind_of_operation(kinds)[action.operation]
+    first, second = action.r1 * width + action.c1, action.r2 * width + action.c2
+    last = jnp.maximum(action.r1, action.r2) * width + jnp.maximum(action.c1, action.c2)
+    color = jnp.where(colored[kind], action.operation % c.NUM_COLORS, 0)
+    return Edit(kind, first, jnp.where(selects[kind] == _SIZE, last, second), color)
+
+
+_BOX, _CELL, _SIZE, _NOTHING = range(4)
+_PLACE = {"box": _BOX, "cell": _CELL, "size": _SIZE, "nothing": _NOTHING}
+
+
+def _columns(kinds: tuple[Kind, ...]) -> tuple[Array, Array, Array]:
+    """Operation, whether it has a color, and what it selects, of each kind."""
+    operations = jnp.array([kind.operation for kind in kinds], jnp.int32)
+    colored = jnp.array([kind.colored for kind in kinds], jnp.bool_)
+    return operations, colored, jnp.array([_PLACE[kind.selects] for kind in kinds], jnp.int32)
+
+
+def _kind_of_operation(kinds: tuple[Kind, ...]) -> Array:
+    places = np.zeros(c.NUM_OPERATIONS, np.int32)
+    for place, kind in enumerate(kinds):
+        places[kind.operation : kind.operation + (c.NUM_COLORS if kind.colored else 1)] = place
+    return jnp.asarray(places)

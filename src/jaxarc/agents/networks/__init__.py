@@ -1,0 +1,19 @@
+"""Networks of policies over grid edits, all with the same questions and answers."""
+
+from jaxtyping import Array, Key
+
+from jaxarc.agents.kinds import Kind
+from jaxarc.agents.networks.cells import CellNetwork
+from jaxarc.agents.networks.network import Network, View
+from jaxarc.agents.networks.relational import RelationalNetwork
+from jaxarc.config import NetworkConfig
+
+__all__ = ["CellNetwork", "Network", "RelationalNetwork", "View", "make_network"]
+
+
+def make_network(
+    key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
+) -> Network:
+    """Make a fresh network of the config's kind."""
+    kind = RelationalNetwork if config.kind == "relational" else CellNetwork
+    return kind(key, grid_shape, kinds, config)

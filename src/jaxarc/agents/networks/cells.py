@@ -1,0 +1,137 @@
+"""A plain network that sees the colors themselves: a trunk of layers on each cell, or on its 3x3 neighborhood.
+
+A convolution is written as a matrix product over shifted copies: on a CPU the gradient of ``lax.conv`` is many times
+slower inside a compiled loop.
+"""
+
+from typing import Final, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float32, Int32, Key
+
+from jaxarc import constants as c
+from jaxarc.agents.kinds import Kind
+from jaxarc.agents.networks.features import cell_features, num_cell_features
+from jaxarc.agents.networks.layers import Dense, TwoLayers
+from jaxarc.agents.networks.network import Network, View, first_kind_logits
+from jaxarc.config import NetworkConfig
+
+_WIDE: Final = 32  # hidden units of the heads that see the whole grid
+_COLOR: Final = 64  # hidden units of the color head
+_SMALL: Final = 0.01  # scale of last layers: a fresh policy is nearly uniform
+_WINDOW: Final = 3  # rows and columns of a convolution
+
+
+class SeenCells(NamedTuple):
+    cells: Float32[Array, "B HW C"]
+    whole: Float32[Array, "B 2C+1"]  # mean and largest value of each channel, and the time
+
+
+class CellNetwork(Network):
+    """A residual trunk over cells, and heads that know colors by their number."""
+
+    first_layer: Dense
+    positions: Float32[Array, "HW C"]
+    layers: tuple[Dense, ...]
+    kind_layers: TwoLayers
+    value_layers: TwoLayers
+    corner: Dense
+    corner_key: Dense
+    corner_query: Dense
+    corner_weight: Float32[Array, " C"]
+    corner_offsets: Float32[Array, " offsets"]  # one for each difference of two cells, (2H-1) x (2W-1)
+    color_layers: TwoLayers
+    size_layer: Dense
+    grid_shape: tuple[int, int] = eqx.field(static=True)
+    paints: tuple[bool, ...] = eqx.field(static=True)  # whether the kind paints, of each kind
+    equality_map: bool = eqx.field(static=True)
+    window: int = eqx.field(static=True)  # rows and columns that a layer sees of a cell's neighborhood
+
+    def __init__(
+        self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
+    ):
+        keys = iter(jax.random.split(key, 10 + config.num_layers))
+        (height, width), size = grid_shape, config.hidden_size
+        self.grid_shape, self.equality_map = grid_shape, config.equality_map
+        self.window = _WINDOW if config.kind == "residual_cnn" else 1
+        self.paints = tuple(kind.operation == c.FILL for kind in kinds)
+        inputs = num_cell_features(config.equality_map)
+        self.first_layer = Dense(next(keys), inputs, size, 3**-0.5)  # about three inputs are 1
+        self.positions = 0.1 * jax.random.normal(next(keys), (height * width, size), jnp.float32)
+        self.layers = tuple(Dense(next(keys), self.window**2 * size, size) for _ in range(config.num_layers - 1))
+        kind_layers = TwoLayers(next(keys), (2 * size + 1, _WIDE, len(kinds)))
+        biases = jnp.asarray(first_kind_logits(kinds, config))
+        self.kind_layers = eqx.tree_at(lambda layers: layers.last.bias, kind_layers, biases)
+        self.value_layers = TwoLayers(next(keys), (2 * size + 1, _WIDE, 1), last_scale=0.1)
+        self.corner = Dense(next(keys), size, 2, _SMALL)
+        self.corner_key = Dense(next(keys), size, size, size**-0.5)
+        self.corner_query = Dense(next(keys), size, size, size**-0.5)
+        self.corner_weight = _SMALL * jax.random.normal(next(keys), (size,), jnp.float32)
+        same_cell = _offset_indices(grid_shape)[0, 0]
+        offsets = jnp.zeros(((2 * height - 1) * (2 * width - 1),), jnp.float32)
+        self.corner_offsets = offsets.at[same_cell].set(config.same_cell_bias)
+        self.color_layers = TwoLayers(next(keys), (2 * size, _COLOR, c.NUM_COLORS), size**-0.5)
+        self.size_layer = Dense(next(keys), size, 2, _SMALL)
+
+    def look(self, view: View) -> SeenCells:
+        features = cell_features(view, self.equality_map)
+        height, width = self.grid_shape
+        positions = self.positions.reshape(1, height, width, -1)
+        cells = jax.nn.relu(self.first_layer(features) + positions)
+        for layer in self.layers:
+            cells = cells + jax.nn.relu(layer(_windows(cells, self.window)))
+        cells = cells.reshape(cells.shape[0], height * width, -1)
+        return SeenCells(cells, jnp.concatenate([cells.mean(axis=1), cells.max(axis=1), view.time[:, None]], axis=-1))
+
+    def kind_logits(self, seen: SeenCells) -> Float32[Array, "B K"]:
+        return self.kind_layers(seen.whole)
+
+    def value(self, seen: SeenCells) -> Float32[Array, " B"]:
+        return self.value_layers(seen.whole)[..., 0]
+
+    def first_logits(self, seen: SeenCells, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        paints = jnp.asarray(self.paints)[kind]
+        logits = self.corner(seen.cells)
+        return jnp.where(paints[:, None], logits[..., 0], logits[..., 1])
+
+    def second_logits(self, seen: SeenCells, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        query = self.corner_query(_at(seen.cells, first))
+        logits = jax.nn.relu(self.corner_key(seen.cells) + query[:, None]) @ self.corner_weight
+        return logits + self.corner_offsets[jnp.asarray(_offset_indices(self.grid_shape))[first]]
+
+    def color_logits(
+        self, seen: SeenCells, first: Int32[Array, " B"], second: Int32[Array, " B"]
+    ) -> Float32[Array, "B 10"]:
+        return self.color_layers(jnp.concatenate([_at(seen.cells, first), _at(seen.cells, second)], axis=-1))
+
+    def size_logits(self, seen: SeenCells) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+        grid = seen.cells.reshape(-1, *self.grid_shape, seen.cells.shape[-1])
+        rows, columns = self.size_layer(grid.mean(axis=2)), self.size_layer(grid.mean(axis=1))
+        return rows[..., 0], columns[..., 1]
+
+
+def _at(cells: Float32[Array, "B HW C"], place: Int32[Array, " B"]) -> Float32[Array, "B C"]:
+    return jnp.take_along_axis(cells, place[:, None, None], axis=1)[:, 0]
+
+
+def _windows(grid: Float32[Array, "B H W C"], side: int) -> Float32[Array, "B H W C*side*side"]:
+    """Put the neighborhood of each cell, 0 outside of the canvas, into its channels."""
+    if side == 1:
+        return grid
+    height, width = grid.shape[1:3]
+    reach = side // 2
+    padded = jnp.pad(grid, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
+    parts = [padded[:, y : y + height, x : x + width] for y in range(side) for x in range(side)]
+    return jnp.concatenate(parts, axis=-1)
+
+
+def _offset_indices(grid_shape: tuple[int, int]) -> Int32[np.ndarray, "HW HW"]:
+    """For cells ``(i, j)``, the place in ``corner_offsets`` of how far ``j`` lies from ``i``."""
+    height, width = grid_shape
+    rows, columns = np.divmod(np.arange(height * width, dtype=np.int32), np.int32(width))
+    down = rows[None, :] - rows[:, None] + height - 1
+    right = columns[None, :] - columns[:, None] + width - 1
+    return down * (2 * width - 1) + right

@@ -1,0 +1,76 @@
+"""What every network of a policy answers."""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int8, Int32
+
+from jaxarc import constants as c
+from jaxarc.agents.kinds import Kind
+from jaxarc.config import NetworkConfig
+
+
+class View(NamedTuple):
+    """What a network looks at: a batch of grids beside what they should become."""
+
+    working: Int8[Array, "B H W"]
+    target: Int8[Array, "B H W"]
+    time: Float32[Array, " B"]  # share of the episode's steps that are used, 0 .. 1
+
+    @property
+    def active(self) -> Bool[Array, "B HW"]:
+        """Where the working grid is."""
+        return self.working.reshape(self.working.shape[0], -1) > c.PADDING
+
+
+class Network(eqx.Module):
+    """Logits for every part of an edit, and the value; abstract.
+
+    The parts are asked for one after the other, with those before them. ``seen`` is what :meth:`look` returned.
+    """
+
+    @abc.abstractmethod
+    def look(self, view: View) -> Any:
+        """Compute what the answers share."""
+
+    @abc.abstractmethod
+    def kind_logits(self, seen: Any) -> Float32[Array, "B K"]: ...
+
+    @abc.abstractmethod
+    def first_logits(self, seen: Any, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        """Score each cell as the first corner of a box, or as the one cell."""
+
+    @abc.abstractmethod
+    def second_logits(self, seen: Any, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        """Score each cell as the corner opposite to the first."""
+
+    @abc.abstractmethod
+    def color_logits(self, seen: Any, first: Int32[Array, " B"], second: Int32[Array, " B"]) -> Float32[Array, "B 10"]:
+        """Score each color for the box between two corners."""
+
+    @abc.abstractmethod
+    def size_logits(self, seen: Any) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+        """Score each row as the last row of the resized grid, and each column as its last column."""
+
+    @abc.abstractmethod
+    def value(self, seen: Any) -> Float32[Array, " B"]:
+        """Expect the discounted rewards from here on."""
+
+
+def first_kind_logits(kinds: tuple[Kind, ...], config: NetworkConfig) -> Float32[np.ndarray, " K"]:
+    """Return the logits of the kinds before anything is learned."""
+    biases = {c.FILL: 0.0, c.RESIZE: config.resize_bias, c.SUBMIT: config.submit_bias}
+    return np.array([biases.get(kind.operation, config.other_bias) for kind in kinds], np.float32)
+
+
+def pick(values: Array, place: Int32[Array, " B"]) -> Array:
+    """Return the value at one place of each row."""
+    return jnp.take_along_axis(values, place[:, None], axis=1)[:, 0]
+
+
+def one_hot(place: Int32[Array, "*B"], count: int) -> Float32[Array, "*B N"]:
+    return jax.nn.one_hot(place, count, dtype=jnp.float32)

@@ -1,0 +1,200 @@
+"""A network that sees only which colors are equal: all ten colors, all places and all canvas sizes are alike to it.
+
+What it knows of a cell fits ten bits, so the layers that look at single cells run once for each of the 1024 kinds of
+cell, not once for each cell; a cell looks its score up. On 30x30 that is far less work, for the same numbers.
+"""
+
+from typing import Final, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int8, Int16, Int32, Key
+
+from jaxarc import constants as c
+from jaxarc.agents.kinds import Kind
+from jaxarc.agents.networks.layers import TwoLayers
+from jaxarc.agents.networks.network import Network, View, first_kind_logits, one_hot, pick
+from jaxarc.config import NetworkConfig
+
+NUM_BITS: Final = 10  # inside the target, wrong; for 4 neighbors: of the same target color, wrong
+_WHOLE: Final = 8  # numbers that describe the whole grid
+_BOX: Final = 9  # numbers that describe a box
+_COLOR: Final = 4  # numbers that describe a color
+_WIDE: Final = 32  # hidden units of the heads that see the whole grid
+_LARGE: Final = float(np.log1p(c.MAX_GRID_SIZE**2))
+
+
+class Seen(NamedTuple):
+    target: Int8[Array, "B HW"]
+    working: Int8[Array, "B HW"]
+    wrong: Bool[Array, "B HW"]
+    cell_kind: Int16[Array, "B HW"]  # the ten bits
+    scores: Float32[Array, "1024 2"]  # of each kind of cell, as a corner to paint from, and for all else
+    whole: Float32[Array, "B 8"]
+    lasts: tuple[Int32[Array, "B 2"], Int32[Array, "B 2"]]  # last row and column of the target, of the working grid
+
+
+class RelationalNetwork(Network):
+    """Small layers on relations between the working grid and its target."""
+
+    kind_layers: TwoLayers
+    value_layers: TwoLayers
+    cell_layers: TwoLayers
+    box_layers: TwoLayers
+    color_layers: TwoLayers
+    size_weights: Float32[Array, "2"]  # for the last row or column of the target, of the working grid
+    grid_shape: tuple[int, int] = eqx.field(static=True)
+    paints: tuple[bool, ...] = eqx.field(static=True)  # whether the kind paints, of each kind
+
+    def __init__(
+        self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
+    ):
+        keys, size = jax.random.split(key, 5), config.hidden_size
+        kind_layers = TwoLayers(keys[0], (_WHOLE, _WIDE, len(kinds)))
+        biases = jnp.asarray(first_kind_logits(kinds, config))
+        self.kind_layers = eqx.tree_at(lambda layers: layers.last.bias, kind_layers, biases)
+        self.value_layers = TwoLayers(keys[1], (_WHOLE, _WIDE, 1), last_scale=0.1)
+        self.cell_layers = TwoLayers(keys[2], (NUM_BITS, size, 2))
+        box_layers = TwoLayers(keys[3], (_BOX, size, 1))
+        self.box_layers = box_layers
+        self.color_layers = TwoLayers(keys[4], (_COLOR, size, 1), 0.7)
+        self.size_weights = jnp.zeros((2,), jnp.float32)
+        self.grid_shape = grid_shape
+        self.paints = tuple(kind.operation == c.FILL for kind in kinds)
+
+    def look(self, view: View) -> Seen:
+        target, working = view.target, view.working
+        wrong, inside = target != working, target > c.PADDING
+        alike = [inside & (neighbor == target) for neighbor in _neighbors(target, c.PADDING)]
+        bits = [inside, wrong, *alike, *_neighbors(wrong, False)]
+        cell_kind = sum((bit.astype(jnp.int16) << place for place, bit in enumerate(bits)), jnp.int16(0))
+        lasts = _last_row_and_column(inside), _last_row_and_column(working > c.PADDING)
+        starts = (
+            wrong & inside & ~(alike[0] & bits[6]) & ~(alike[2] & bits[8])
+        )  # nothing to repair above or to the left
+        flat = lambda grid: grid.reshape(grid.shape[0], -1)
+        return Seen(
+            target=flat(target),
+            working=flat(working),
+            wrong=flat(wrong),
+            cell_kind=flat(cell_kind),
+            scores=self.cell_layers(jnp.asarray(_every_kind_of_cell())),
+            whole=_describe_whole(flat(wrong), flat(starts), lasts, view.time),
+            lasts=lasts,
+        )
+
+    def kind_logits(self, seen: Seen) -> Float32[Array, "B K"]:
+        return self.kind_layers(seen.whole)
+
+    def value(self, seen: Seen) -> Float32[Array, " B"]:
+        return self.value_layers(seen.whole)[..., 0]
+
+    def first_logits(self, seen: Seen, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        column = jnp.where(jnp.asarray(self.paints)[kind], 0, 1)
+        return seen.scores.reshape(-1)[2 * seen.cell_kind.astype(jnp.int32) + column[:, None]]
+
+    def second_logits(self, seen: Seen, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        """Score a corner by what painting the box in the color that the target has at the first one would do."""
+        return _score_features(self.box_layers, _describe_boxes(seen, first, self.grid_shape))
+
+    def color_logits(self, seen: Seen, first: Int32[Array, " B"], second: Int32[Array, " B"]) -> Float32[Array, "B 10"]:
+        """Score a color by whether the grids have it at the corners."""
+        at_corners = [pick(grid, corner) for grid in (seen.target, seen.working) for corner in (first, second)]
+        relations = one_hot(jnp.stack(at_corners, axis=-1).astype(jnp.int32), c.NUM_COLORS)
+        return self.color_layers(jnp.swapaxes(relations, -1, -2))[..., 0]
+
+    def size_logits(self, seen: Seen) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+        def score(axis: int) -> Float32[Array, "B N"]:
+            marks = [one_hot(last[:, axis], self.grid_shape[axis]) for last in seen.lasts]
+            return marks[0] * self.size_weights[0] + marks[1] * self.size_weights[1]
+
+        return score(0), score(1)
+
+
+def _neighbors(grid: Array, fill: int | bool) -> list[Array]:
+    """The grid moved so that each cell sees its neighbor above, below, to the left, to the right."""
+    height, width = grid.shape[1:]
+    padded = jnp.pad(grid, ((0, 0), (1, 1), (1, 1)), constant_values=fill)
+    return [padded[:, y : y + height, x : x + width] for y, x in ((0, 1), (2, 1), (1, 0), (1, 2))]
+
+
+def _every_kind_of_cell() -> Float32[np.ndarray, "1024 10"]:
+    kinds = np.arange(2**NUM_BITS)
+    return ((kinds[:, None] >> np.arange(NUM_BITS)) & 1).astype(np.float32)
+
+
+def _last_row_and_column(inside: Bool[Array, "B H W"]) -> Int32[Array, "B 2"]:
+    return jnp.stack([inside[:, :, 0].sum(axis=1), inside[:, 0].sum(axis=1)], axis=-1).astype(jnp.int32) - 1
+
+
+def _describe_whole(
+    wrong: Bool[Array, "B HW"],
+    starts: Bool[Array, "B HW"],
+    lasts: tuple[Int32[Array, "B 2"], Int32[Array, "B 2"]],
+    time: Float32[Array, " B"],
+) -> Float32[Array, "B 8"]:
+    """How much is wrong, in how many places, in which sizes, and how late it is."""
+    counts = [cells.sum(axis=1, dtype=jnp.int32).astype(jnp.float32) for cells in (wrong, starts)]
+    areas = [jnp.prod(last + 1, axis=-1).astype(jnp.float32) for last in lasts]
+    numbers = [
+        (counts[0] > 0).astype(jnp.float32),
+        counts[0] / jnp.maximum(areas[0], areas[1]),
+        *(jnp.log1p(count) / _LARGE for count in counts),
+        (lasts[0] == lasts[1]).all(axis=-1).astype(jnp.float32),
+        *(jnp.log1p(area) / _LARGE for area in areas[:1]),
+        time,
+        (counts[0] == 1).astype(jnp.float32),
+    ]
+    return jnp.stack(numbers, axis=-1)
+
+
+def _score_features(layers: TwoLayers, features: Float32[Array, "F B HW"]) -> Float32[Array, "B HW"]:
+    """Apply the layers to each cell; features in front are two large products, as the last axis many small copies."""
+    flat = features.reshape(features.shape[0], -1)
+    hidden = jax.nn.relu(layers.hidden.weight.T @ flat + layers.hidden.bias[:, None])
+    return (layers.last.weight.T @ hidden + layers.last.bias[:, None]).reshape(features.shape[1:])
+
+
+def _describe_boxes(seen: Seen, first: Int32[Array, " B"], grid_shape: tuple[int, int]) -> Float32[Array, "9 B HW"]:
+    """For each cell, what painting the box from ``first`` to it would do, in the target's color at ``first``."""
+    height, width = grid_shape
+    row, column = first // width, first % width
+    same = seen.target == pick(seen.target, first)[:, None]
+    repaired = same & seen.wrong
+    broken = ~same & ~seen.wrong & (seen.target > c.PADDING)
+    counts = jnp.stack([repaired, broken], axis=1).astype(jnp.float32)
+    sums = _box_sums(counts.reshape(-1, 2, height, width), row, column)
+    rows, columns = jnp.arange(height, dtype=jnp.int32), jnp.arange(width, dtype=jnp.int32)
+    down, right = jnp.abs(rows[None] - row[:, None]), jnp.abs(columns[None] - column[:, None])
+    area = ((down + 1)[:, :, None] * (right + 1)[:, None, :]).astype(jnp.float32)
+    gained, lost = sums[:, 0], sums[:, 1]
+    flat = lambda grid: grid.reshape(grid.shape[0], -1)
+    numbers = [
+        gained / area,
+        lost / area,
+        jnp.log1p(gained) / _LARGE,
+        jnp.log1p(lost) / _LARGE,
+        (lost > 0).astype(jnp.float32),
+        (gained > lost).astype(jnp.float32),
+        (area == 1).astype(jnp.float32),
+    ]
+    cells = [same.astype(jnp.float32), seen.wrong.astype(jnp.float32)]
+    return jnp.stack([*map(flat, numbers), *cells])
+
+
+def _box_sums(
+    values: Float32[Array, "B F H W"], row: Int32[Array, " B"], column: Int32[Array, " B"]
+) -> Float32[Array, "B F H W"]:
+    """Sum values, for each cell, over the box between it and the cell at ``row`` and ``column``."""
+    height, width = values.shape[2:]
+    rows, columns = _between(row, height), _between(column, width)
+    return jnp.einsum("bih,bfhw,bjw->bfij", rows, values, columns)
+
+
+def _between(place: Int32[Array, " B"], count: int) -> Float32[Array, "B N N"]:
+    """1 where the third index lies between the place and the second one, both included."""
+    index = jnp.arange(count, dtype=jnp.int32)[None]
+    low, high = jnp.minimum(index, place[:, None]), jnp.maximum(index, place[:, None])
+    return ((low[..., None] <= index[None]) & (index[None] <= high[..., None])).astype(jnp.float32)

@@ -1,0 +1,127 @@
+"""The compiled parts of a training run, each timed on the same environments."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
+
+import jax
+import jax.numpy as jnp
+
+from jaxarc.benchmarks.training_replay import Replay, record
+from jaxarc.envs import ArcEnvironment, EnvParams
+from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.training.experiment import Experiment
+from jaxarc.training.pairs import load_pairs
+from jaxarc.training.rollout import collect
+from jaxarc.training.updates import TrainingState, make_params, practice_params, run_seed, start_seed
+from jaxarc.wrappers import AutoReset, EpisodeStatistics
+from jaxarc.wrappers.episode_statistics import StatisticsState
+
+_ENV: Final = EpisodeStatistics(AutoReset(ArcEnvironment()))
+_UPDATES_A_CALL: Final = 2  # more than one, so that they stand in a loop as they do in training
+
+
+class Speeds(NamedTuple):
+    """Environment steps per second, measured in turn."""
+
+    environment: float  # with given actions
+    playing: float  # with actions of the policy, nothing learned
+    learning: float
+    bound: float  # learning where environments cost nothing
+
+    @property
+    def environment_share(self) -> float:
+        """Share of the time of learning that environments take."""
+        return self.learning / self.environment
+
+    @property
+    def policy_share(self) -> float:
+        """Share of the time of learning that the policy takes to act."""
+        return self.learning / self.playing - self.environment_share
+
+    @property
+    def update_share(self) -> float:
+        """Share of the time of learning that updates take."""
+        return 1 - self.learning / self.playing
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A compiled function without arguments, and how many environment steps it takes."""
+
+    run: Callable[[], Any]
+    num_steps: int
+
+
+class TrainingParts:
+    """Compiled programs of one experiment; each call starts from the same state, so equal calls do equal work."""
+
+    def __init__(self, parts: dict[str, _Part]):
+        self._parts = parts  # by the fields of Speeds
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Self:
+        """Compile, and play until the episodes have lost step with one another.
+
+        Raises:
+            TaskFormatError, UnknownDatasetError, ValueError: see :func:`jaxarc.training.load_pairs`.
+        """
+        recipe, agent = experiment.recipe, experiment.agent
+        config = experiment.environment
+        params = make_params(load_pairs(experiment.task, config.grid_shape).learned, config)
+        state = jax.jit(lambda key: start_seed(key, params, recipe, experiment.curriculum))(jax.random.key(0))
+        policy, key, practice = state.learner.policy, jax.random.key(1), practice_params(params, recipe)
+
+        play = jax.jit(lambda states: collect(policy, _ENV, practice, states, key, agent.rollout_steps))
+        for _ in range(math.ceil(config.environment.max_episode_steps / agent.rollout_steps)):
+            state = dataclasses.replace(state, env_states=play(state.env_states)[0])
+        actions = jax.jit(jax.vmap(policy.to_action))(play(state.env_states)[1].edit)
+        act = jax.jit(lambda states: _take_steps(practice, states, actions))
+
+        steps = _UPDATES_A_CALL * agent.rollout_steps
+        tape = jax.jit(lambda states: record(policy, _ENV.env, practice, states, key, steps))
+        replay = EpisodeStatistics(Replay(_ENV.env, tape(state.env_states.env_state)))
+        restart = jax.jit(jax.vmap(replay.reset, (0, None)))
+        replayed = dataclasses.replace(state, env_states=restart(jax.random.split(key, agent.num_envs), params)[0])
+
+        def learn(env: EpisodeStatistics) -> Callable[[TrainingState], Any]:
+            return jax.jit(lambda state: run_seed(state, params, recipe, _UPDATES_A_CALL, env))
+
+        learn_really, learn_replayed = learn(_ENV), learn(replay)
+        steps = agent.samples_per_update
+        parts = {
+            "environment": _Part(lambda: act(state.env_states), steps),
+            "playing": _Part(lambda: play(state.env_states), steps),
+            "learning": _Part(lambda: learn_really(state), _UPDATES_A_CALL * steps),
+            "bound": _Part(lambda: learn_replayed(replayed), _UPDATES_A_CALL * steps),
+        }
+        for part in parts.values():
+            jax.block_until_ready(part.run())
+        return cls(parts)
+
+    def sample(self, min_seconds: float) -> Speeds:
+        """Run every part in turn, until learning took at least ``min_seconds``, and at least once."""
+        seconds, rounds = dict.fromkeys(self._parts, 0.0), 0
+        while rounds == 0 or seconds["learning"] < min_seconds:
+            rounds += 1
+            for name, part in self._parts.items():
+                start = time.perf_counter()
+                jax.block_until_ready(part.run())
+                seconds[name] += time.perf_counter() - start
+        return Speeds(**{name: rounds * part.num_steps / seconds[name] for name, part in self._parts.items()})
+
+
+def _take_steps(params: EnvParams, states: StatisticsState, actions: BboxAction) -> Any:
+    """Take given steps, and keep all that a policy or an update reads of them."""
+    step_all = jax.vmap(_ENV.step, (0, 0, None))
+
+    def step(states: StatisticsState, actions: BboxAction) -> tuple[StatisticsState, Any]:
+        shown = _ENV.observe(states, params)
+        states, _, reward, done, info = step_all(states, actions, params)
+        counted = jax.tree.map(jnp.sum, (info["episode_return"], info["episode_length"], info["success"]))
+        return states, (shown, reward, done, counted, info["task_index"])
+
+    return jax.lax.scan(step, states, actions)

@@ -1,0 +1,136 @@
+"""``jaxarc compare``: runs of several experiments beside each other, in a picture and in tables."""
+
+import os
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from jaxarc.cli.spread import mean_number, mean_share
+from jaxarc.training.comparison import METRICS, Axis, Group, band_of, differences, read_groups
+
+_AXES: Final[dict[Axis, str]] = {"steps": "environment steps", "seconds": "seconds of learning, without compilation"}
+_LEVELS: Final = (0.9, 0.99)
+_MOST_FIELDS: Final = 3  # that a label tells
+_DEFAULT: Final = "evaluation_solve_rate"
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them such as that of a sweep.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The picture, a PNG file; by default comparison.png in the runs' folder."),
+    ] = None,
+    metric: Annotated[str, typer.Option(help=f"What to draw: {', '.join(METRICS)}.")] = _DEFAULT,
+    x: Annotated[Axis, typer.Option(help="What it is drawn against.")] = "steps",
+) -> None:
+    """Draw the learning curves of runs, and say how they ended, how soon they got there and how their configs differ.
+
+    Runs whose configs differ in nothing but seeds and logging are one experiment: the line is the mean over its seeds,
+    the band the 95 % confidence interval of that mean (percentile bootstrap over seeds).
+    """
+    if output is not None and output.suffix.lower() != ".png":
+        raise typer.BadParameter(f"must end in .png, got {output.name!r}", param_hint="--output")
+    groups = read_groups(runs, metric)
+    picture = output or _common_folder(groups) / "comparison.png"
+    _draw(groups, metric, x, picture)
+    console = Console()
+    console.print(_endings(groups, metric, x))
+    if len(groups) > 1:
+        console.print(_config_differences(groups))
+    for name, group in zip(_names(groups), groups, strict=True):
+        console.print(f"{name}: {escape(_places(group.runs))}", highlight=False, soft_wrap=True)
+    console.print(f"Picture: {escape(str(picture))}", highlight=False, soft_wrap=True)
+
+
+def _common_folder(groups: Sequence[Group]) -> Path:
+    """Return the innermost folder that holds all runs; a single run's own."""
+    return Path(os.path.commonpath([os.path.abspath(run) for group in groups for run in group.runs]))
+
+
+def _names(groups: Sequence[Group]) -> list[str]:
+    """Return A, B, ... and, beyond Z, numbers."""
+    return [chr(ord("A") + number) if number < 26 else str(number + 1) for number in range(len(groups))]
+
+
+def _labels(groups: Sequence[Group]) -> list[str]:
+    """Return what tells each group from the others: the fields in which they differ, if these are few."""
+    told = list(differences(groups).items())[:_MOST_FIELDS]
+    labels = []
+    for number, (name, group) in enumerate(zip(_names(groups), groups, strict=True)):
+        fields = ", ".join(f"{field}={_spell(values[number])}" for field, values in told)
+        count = len(group.curves)
+        seeds = f"{count} seed{'s' if count > 1 else ''}"
+        labels.append(f"{name}: {fields or group.runs[0].name} ({seeds})")
+    return labels
+
+
+def _draw(groups: Sequence[Group], metric: str, x: Axis, path: Path) -> None:
+    # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
+    from jaxarc.render.comparison_curves import Axes, BandedCurve, draw_comparison
+
+    curves = []
+    for label, group in zip(_labels(groups), groups, strict=True):
+        band = band_of(group.curves, x)
+        curves.append(BandedCurve(label, band.x.tolist(), band.mean.tolist(), band.low.tolist(), band.high.tolist()))
+    axes = Axes(_AXES[x], metric.replace("_", " "), _is_share(metric))
+    draw_comparison(curves, axes, path, "mean over seeds, with its 95 % confidence band")
+
+
+def _endings(groups: Sequence[Group], metric: str, x: Axis) -> Table:
+    levels = _LEVELS if _is_share(metric) else ()
+    at = [f"{100 * level:.0f} % after\n(median)" for level in levels]
+    table = Table(
+        "", "seeds", "last", *at, "environment\nsteps", "learning\nseconds", title=metric, title_justify="left"
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, group in zip(_names(groups), groups, strict=True):
+        last = [float(curve.values[-1]) for curve in group.curves]
+        table.add_row(
+            name,
+            str(len(group.curves)),
+            mean_share(last) if _is_share(metric) else mean_number(last),
+            *[_reached(group, level, x) for level in levels],
+            f"{statistics.fmean(curve.steps[-1] for curve in group.curves):,.0f}",
+            f"{statistics.fmean(curve.seconds[-1] for curve in group.curves):.1f}",
+        )
+    return table
+
+
+def _places(runs: Sequence[Path]) -> str:
+    """Write where runs are, the folder around them once if it is the same."""
+    parents = {run.parent for run in runs}
+    if len(runs) == 1 or len(parents) > 1:
+        return ", ".join(map(str, runs))
+    return f"{runs[0].parent}/ {', '.join(run.name for run in runs)}"
+
+
+def _reached(group: Group, level: float, x: Axis) -> str:
+    """Write where the seeds that came to a level were there first, and how many came."""
+    places = [place for curve in group.curves if (place := curve.first_at(level, x)) is not None]
+    share = f"{len(places)}/{len(group.curves)} seeds"
+    if not places:
+        return f"never\n{share}"
+    median = statistics.median(places)
+    return f"{median:,.0f}\n{share}" if x == "steps" else f"{median:.1f} s\n{share}"
+
+
+def _config_differences(groups: Sequence[Group]) -> Table:
+    table = Table("config", *_names(groups))
+    for field, values in differences(groups).items():
+        table.add_row(field, *[escape(_spell(value)) for value in values])
+    return table
+
+
+def _is_share(metric: str) -> bool:
+    return metric.endswith("_rate")
+
+
+def _spell(value: Any) -> str:
+    return "-" if value is None else str(value)

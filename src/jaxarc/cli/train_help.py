@@ -1,0 +1,79 @@
+"""What ``jaxarc train --help`` adds to the options: every group, every field, its value and what it means."""
+
+import inspect
+import io
+import itertools
+import tokenize
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from typer.core import TyperCommand
+
+from jaxarc.cli.config_folder import config_folder
+from jaxarc.cli.settings import EXPERIMENT, TOPICS, choices_of, read_experiment, topics_of
+from jaxarc.config.build import CheckedConfig
+
+_WIDEST: Final = 120  # columns; wider is hard to read
+_ABOUT: Final = """[bold]What can be changed[/], with the values of a run without overrides. A field is set by \
+[cyan]topic.field=value[/], a file of configs/ chosen by [cyan]topic=file[/]."""
+
+
+class TrainCommand(TyperCommand):
+    """A command whose help goes on with tables, made when they are asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        console = Console(highlight=False)
+        console.width = min(console.width, _WIDEST)
+        console.print(_ABOUT)
+        console.print(_tables())
+
+
+def comments_of(kind: type[CheckedConfig]) -> dict[str, str]:
+    """Return the comment beside each field of a config that has one."""
+    comments = {}
+    for token in tokenize.generate_tokens(io.StringIO(inspect.getsource(kind)).readline):
+        field = token.line.strip().partition(":")[0]
+        if token.type == tokenize.COMMENT and field in kind.__dataclass_fields__:
+            comments[field] = token.string.removeprefix("#").strip()
+    return comments
+
+
+def _tables() -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(max_width=24)
+    table.add_column(style="dim")
+    values = topics_of(read_experiment([]))
+    _add_group(table, EXPERIMENT, "a preset that chooses in all groups below")
+    for name in choices_of(EXPERIMENT):
+        table.add_row(f"  {name}", "", escape(_purpose(name)))
+    for topic, kind in TOPICS.items():
+        _add_group(table, topic, escape(" | ".join(choices_of(topic))))
+        comments = comments_of(kind)
+        for field, value in values[topic].items():
+            table.add_row(f"  {field}", escape(_spell(value)), escape(comments.get(field, "")))
+    return table
+
+
+def _add_group(table: Table, group: str, about: str) -> None:
+    table.add_row("")
+    table.add_row(f"[bold]{group}[/]", "", f"[cyan not dim]{about}[/]")
+
+
+def _purpose(experiment: str) -> str:
+    """Return the comment at the head of a preset, below the line that Hydra reads."""
+    lines = (config_folder() / EXPERIMENT / f"{experiment}.yaml").read_text(encoding="utf-8").splitlines()
+    comments = itertools.takewhile(lambda line: line.startswith("#"), lines)
+    return " ".join(line.lstrip("# ") for line in comments if "@package" not in line)
+
+
+def _spell(value: Any) -> str:
+    """Write a value as the command line takes it."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_spell, value))}]"
+    return str(value)

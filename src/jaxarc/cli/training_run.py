@@ -1,0 +1,175 @@
+"""One training run on a terminal: what is about to happen, how it goes, how it went."""
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from jaxarc.cli.interrupt import StopWish
+from jaxarc.cli.progress import TrainingProgress
+from jaxarc.cli.spread import mean_share
+from jaxarc.config import ConfigValidationError
+from jaxarc.profiling import enable_compilation_cache
+from jaxarc.tasks import TaskFormatError
+from jaxarc.training import Experiment, Outcome, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
+from jaxarc.training import train as run_training
+from jaxarc.training.pairs import pairs_by_rule
+from jaxarc.training.sinks import Sinks, check_extras, open_sinks
+
+
+def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> Outcome:
+    """Train in a new run folder, or go on in an old one, and tell of it.
+
+    Raises:
+        ConfigValidationError: no task is left, or a library that the logging needs is missing.
+        TaskFormatError, UnknownDatasetError, TrainingDivergedError, SinkError, OSError: see the functions called.
+    """
+    start = time.perf_counter()
+    check_extras(experiment.logging)
+    if experiment.training.compilation_cache:
+        enable_compilation_cache()
+    pairs = _load(experiment)
+    folder = resume or create_run_folder(experiment)
+    console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
+    sinks = open_sinks(experiment, folder)
+    sinks.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
+    with StopWish() as wish, Sinks(sinks, _warn) as all_sinks:
+        outcome = run_training(experiment, pairs, folder, all_sinks.write, lambda: wish.is_set, resume=bool(resume))
+    _draw(outcome.reports, folder, _title(experiment, pairs))
+    console.print(_results(experiment, outcome, pairs))
+    console.print(_actions(outcome, pairs), highlight=False)
+    if experiment.curriculum.kind != "uniform":
+        line = _drawn(experiment.curriculum.kind, outcome.reports, len(pairs.learned_ids))
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(_closing(outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
+    return outcome
+
+
+def last_reports(reports: Sequence[Report]) -> list[Report]:
+    """Return the newest report of each seed."""
+    return list({report.seed: report for report in reports}.values())
+
+
+def _load(experiment: Experiment) -> TrainingPairs:
+    try:
+        return load_pairs(experiment.task, experiment.environment.grid_shape)
+    except TaskFormatError:
+        raise
+    except ValueError as error:  # no task is small enough, or both data sets are the same
+        raise ConfigValidationError(f"jaxarc train: {error}") from error
+
+
+def _warn(message: str) -> None:
+    Console(stderr=True, soft_wrap=True).print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False)
+
+
+def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolder) -> str:
+    task = experiment.task
+    recolors = experiment.environment.augmentation.recolor != "none"
+    lines = [
+        f"Learning from {_material(experiment, pairs)}"
+        f"{', their colors permuted anew in every episode' if recolors else ''}.",
+        f"Measuring also on {pairs.num_evaluation} unseen pairs of {task.evaluation_dataset}.",
+        f"Run folder: {escape(str(folder.path))}",
+    ]
+    if experiment.environment.observation.reveal_target:
+        lines.insert(
+            2,
+            "[bold]The answer is visible to the agent:[/] it learns to edit a grid into a given one, not to find the "
+            "rule of a task; so test pairs count as pairs.",
+        )
+    if experiment.training.num_seeds > 1:
+        lines.insert(0, f"{experiment.training.num_seeds} agents learn side by side, {_seeds(experiment)}.")
+    return "\n".join(lines)
+
+
+def _material(experiment: Experiment, pairs: TrainingPairs) -> str:
+    task = experiment.task
+    if pairs.num_train == 0:
+        return f"{task.train_dataset}, new tasks as they are needed, sides {task.min_side} to {task.max_side}"
+    return f"{pairs.num_train} pairs of {task.train_dataset}, sides up to {task.max_side}"
+
+
+def _results(experiment: Experiment, outcome: Outcome, pairs: TrainingPairs) -> Table:
+    reports = outcome.reports
+    first, last = last_reports(list(reversed(reports))), last_reports(reports)
+    table = Table(f"solved, {_answer(experiment)}", "pairs", "before", "after", title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    if pairs.num_train:
+        rates = [mean_share(report.train_solve_rate for report in stage) for stage in (first, last)]
+        table.add_row("training pairs", str(pairs.num_train), *rates)
+    rates = [mean_share(report.evaluation_solve_rate for report in stage) for stage in (first, last)]
+    table.add_row("unseen evaluation pairs", str(pairs.num_evaluation), *rates)
+    if outcome.played is not None and len(rules := pairs_by_rule(pairs)) > 1:
+        for rule, places in rules.items():
+            solved = mean_share(of_seed[places].mean().item() for of_seed in outcome.played.solved)
+            table.add_row(f"  {rule}", str(len(places)), "", solved)
+    return table
+
+
+def _actions(outcome: Outcome, pairs: TrainingPairs) -> str:
+    """Say how many actions the unseen pairs took that were solved."""
+    if outcome.played is None:
+        return "The run was measured when it ended; nothing was played again."
+    solved, steps = (part[:, pairs.num_train :] for part in outcome.played)
+    if not solved.any():
+        return "No unseen pair was solved."
+    return f"A solved unseen pair took {steps[solved].mean():.1f} actions in the mean, the submit included."
+
+
+def _drawn(kind: str, reports: Sequence[Report], num_learned: int) -> str:
+    told = last_reports([report for report in reports if report.effective_tasks is not None])
+    if not told:
+        return f"Curriculum {kind}: stopped before the first report."
+    played = statistics.fmean(report.tasks_played or 0 for report in told)
+    effective = statistics.fmean(report.effective_tasks or 0.0 for report in told)
+    return (
+        f"Curriculum {kind}: {played:,.0f} of {num_learned:,} pairs were played; "
+        f"the next would be drawn as if from {effective:,.0f} equally likely ones."
+    )
+
+
+def _closing(outcome: Outcome, folder: RunFolder, seconds: float) -> str:
+    last = outcome.reports[-1]
+    files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
+    each = " of each seed" if len(last_reports(outcome.reports)) > 1 else ""
+    ending = "Stopped early, and kept what was learned, after" if outcome.interrupted else "Done in"
+    return "\n".join(
+        [
+            "Every pair was played once by the greedy policy.",
+            f"{ending} {seconds:.0f} s: {outcome.compile_seconds:.0f} s compiling, {last.seconds:.0f} s learning and "
+            f"measuring {last.environment_steps:,} environment steps{each}.",
+            f"{escape(str(folder.path))}: {', '.join(files)}",
+            f"How each task went: {escape(str(folder.tasks))}",
+        ]
+    )
+
+
+def _draw(reports: Sequence[Report], folder: RunFolder, title: str) -> None:
+    # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
+    from jaxarc.render.learning_curve import LearningCurve, draw_learning_curve
+
+    names = [field.name for field in dataclasses.fields(LearningCurve)]
+    curves = []
+    for seed in dict.fromkeys(report.seed for report in reports):
+        rows = [dataclasses.asdict(report) for report in reports if report.seed == seed]
+        curves.append(LearningCurve(**{name: [row[name] for row in rows] for name in names}))
+    draw_learning_curve(curves, folder.learning_curve, title)
+
+
+def _title(experiment: Experiment, pairs: TrainingPairs) -> str:
+    return f"PPO on {_material(experiment, pairs)}, {_answer(experiment)}, {_seeds(experiment)}"
+
+
+def _answer(experiment: Experiment) -> str:
+    return "answer visible" if experiment.environment.observation.reveal_target else "answer hidden"
+
+
+def _seeds(experiment: Experiment) -> str:
+    seeds = experiment.training.seeds
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"

@@ -1,0 +1,61 @@
+"""Which choices of a run may change when it goes on: those that its results do not depend on."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from jaxarc.config import ConfigValidationError
+
+_FREE: Final = ("logging.", "checkpoint.", "training.max_seconds", "training.compilation_cache")
+
+
+class IncompatibleRunError(ConfigValidationError):
+    """A run cannot go on with choices that would change what it computes."""
+
+
+class OtherVersionsWarning(UserWarning):
+    """A run goes on with other library versions, which may round otherwise."""
+
+
+def require_same_choices(saved: Mapping[str, Any], wished: Mapping[str, Any]) -> None:
+    """Compare two experiments, as nested dictionaries, in all that the results depend on.
+
+    Raises:
+        IncompatibleRunError: they differ; the message lists each field with both values.
+    """
+    old, new = dict(_fields(saved)), dict(_fields(wished))
+    names = [name for name in {**old, **new} if not name.startswith(_FREE)]
+    missing = "no such field"
+    differ = [
+        f"{name} is {old.get(name, missing)!r} in the run, but {new.get(name, missing)!r} now"
+        for name in names
+        if old.get(name, missing) != new.get(name, missing)
+    ]
+    if differ:
+        raise IncompatibleRunError(
+            f"the run cannot be resumed with other choices: {'; '.join(differ)}. Leave them out, or start a new run; "
+            f"what may change: {', '.join(free + '*' * free.endswith('.') for free in _FREE)}"
+        )
+
+
+def warn_of_other_versions(saved: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Name the libraries whose version is not that of the saved run."""
+    differ = [
+        f"{name} {saved.get(name)} -> {now.get(name)}" for name in {**saved, **now} if saved.get(name) != now.get(name)
+    ]
+    if differ:
+        warnings.warn(
+            f"the run goes on with other versions: {', '.join(differ)}; its numbers may differ from those of one that "
+            "was not interrupted",
+            OtherVersionsWarning,
+            stacklevel=2,
+        )
+
+
+def _fields(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Name each value as the command line does: the topics of the rules stand beside the others."""
+    rules = experiment.get("environment", {})
+    topics = {**rules, **{name: topic for name, topic in experiment.items() if name != "environment"}}
+    for topic, fields in topics.items():
+        for name, value in fields.items():
+            yield f"{topic}.{name}", list(value) if isinstance(value, tuple) else value

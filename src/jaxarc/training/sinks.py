@@ -1,0 +1,158 @@
+"""Whom a run tells how it goes, besides its own metrics file."""
+
+import dataclasses
+import importlib
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final, Protocol, Self
+
+from jaxarc.config import ConfigValidationError, LoggingConfig
+from jaxarc.training.experiment import Experiment
+from jaxarc.training.metrics import Report
+from jaxarc.training.run_folder import RunFolder
+
+_EXTRAS: Final = {"tensorboard": "tensorboardX", "wandb": "wandb"}  # field of LoggingConfig and extra -> its library
+_PLACES: Final = ("update", "environment_steps", "seed")  # of a report: where it stands, not how it goes
+
+
+class SinkError(RuntimeError):
+    """Reports cannot be sent where they were to go."""
+
+
+class Sink(Protocol):
+    """Takes the reports of a run, one after the other, those of several seeds in turn."""
+
+    def write(self, report: Report) -> None:
+        """Take one report.
+
+        Raises:
+            SinkError, OSError: it went nowhere, and the next one would not fare better.
+        """
+        ...
+
+    def close(self) -> None:
+        """Flush; no report follows."""
+        ...
+
+
+class Sinks:
+    """Several sinks as one, for use in a ``with`` statement.
+
+    One that fails is closed to further reports after a warning, and the run goes on: what it learns is worth more than
+    a second copy of its numbers. The first copy, metrics.jsonl, is no sink: when that cannot be written the run ends.
+    """
+
+    def __init__(self, sinks: Iterable[Sink], warn: Callable[[str], None]):
+        self._open, self._warn = list(sinks), warn
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for sink in self._open:
+            self._try(sink, sink.close)
+
+    def write(self, report: Report) -> None:
+        self._open = [sink for sink in self._open if self._try(sink, lambda sink=sink: sink.write(report))]
+
+    def _try(self, sink: Sink, act: Callable[[], None]) -> bool:
+        try:
+            act()
+        except (SinkError, OSError) as error:
+            self._warn(f"{type(sink).__name__} gets no more reports: {error}; metrics.jsonl has them all")
+            return False
+        return True
+
+
+class TensorBoardSink:
+    """Curves over environment steps for TensorBoard, in a folder for each seed."""
+
+    def __init__(self, folder: Path):
+        # The writer under tensorboardX's SummaryWriter: that one writes in a thread, where a full disk stops the run.
+        self._writers = importlib.import_module("tensorboardX.event_file_writer")
+        self._events = importlib.import_module("tensorboardX.proto.event_pb2")
+        self._summary = importlib.import_module("tensorboardX.summary")
+        self._folder = folder
+        self._files: dict[int, Any] = {}  # by seed
+
+    def write(self, report: Report) -> None:
+        if report.seed not in self._files:
+            folder = self._folder / f"seed_{report.seed}"
+            folder.mkdir(parents=True, exist_ok=True)
+            self._files[report.seed] = self._writers.EventsWriter(str(folder / "events"))
+        file, now = self._files[report.seed], time.time()
+        for name, value in numbers_of(report).items():
+            scalar = self._summary.scalar(name, value)
+            file.write_event(self._events.Event(wall_time=now, step=report.environment_steps, summary=scalar))
+        file.flush()
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+
+class WandbSink:
+    """Curves over environment steps at Weights & Biases; those of several seeds are named after their seed.
+
+    Raises:
+        SinkError: a run cannot be started there, for want of a login, say.
+    """
+
+    def __init__(self, experiment: Experiment, folder: Path):
+        wandb = importlib.import_module("wandb")
+        self._error: type[Exception] = wandb.Error
+        self._has_seeds = experiment.training.num_seeds > 1
+        try:
+            self._run = wandb.init(
+                project=experiment.logging.wandb_project, name=folder.name, dir=str(folder), config=experiment.as_dict()
+            )
+        except self._error as error:
+            raise SinkError(f"wandb: {error}; WANDB_MODE=offline keeps the reports here") from error
+
+    def write(self, report: Report) -> None:
+        prefix = f"seed_{report.seed}/" if self._has_seeds else ""
+        values = {f"{prefix}{name}": value for name, value in numbers_of(report).items()}
+        try:
+            self._run.log(values, step=report.environment_steps)
+        except self._error as error:
+            raise SinkError(f"wandb: {error}") from error
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+def check_extras(logging: LoggingConfig) -> None:
+    """Refuse a config that asks for a library that is not installed.
+
+    Raises:
+        ConfigValidationError: names the field and the command that installs the library.
+    """
+    for name, library in _EXTRAS.items():
+        if getattr(logging, name):
+            try:
+                importlib.import_module(library)
+            except ImportError as error:
+                raise ConfigValidationError(
+                    f"logging.{name}=true needs the library {library}: pip install 'jaxarc[{name}]' ({error})"
+                ) from error
+
+
+def open_sinks(experiment: Experiment, folder: RunFolder) -> list[Sink]:
+    """Open what the experiment's logging asks for.
+
+    Raises:
+        SinkError: one cannot be opened.
+    """
+    sinks: list[Sink] = []
+    if experiment.logging.tensorboard:
+        sinks.append(TensorBoardSink(folder.path / "tensorboard"))
+    if experiment.logging.wandb:
+        sinks.append(WandbSink(experiment, folder.path))
+    return sinks
+
+
+def numbers_of(report: Report) -> dict[str, float]:
+    """Return what was measured, by name, without the places on the axes."""
+    fields = dataclasses.asdict(report)
+    return {name: value for name, value in fields.items() if name not in _PLACES and value is not None}

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from jaxarc.cli.main import main
+from jaxarc.cli.settings import read_experiment
+from jaxarc.training import create_run_folder
+
+RATE = "evaluation_solve_rate"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two seeds of one experiment that comes to 99 %, and one of another that comes to 50 %."""
+
+    def make(seed, rate, last):
+        overrides = [f"training.seed={seed}", f"schedule.learning_rate={rate}", f"logging.run_root={tmp_path}/runs"]
+        folder = create_run_folder(read_experiment(overrides))
+        rows = [
+            {"update": i, "environment_steps": 1000 * i, "seconds": i / 4, "seed": seed, RATE: last * i / 8}
+            for i in range(9)
+        ]
+        folder.metrics.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        return str(folder.path)
+
+    return [make(0, 4e-3, 1.0), make(1, 4e-3, 0.98), make(0, 1e-3, 0.5)]
+
+
+def compare(capsys, monkeypatch, *arguments):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as exit_info:
+        main(["compare", *arguments])
+    return exit_info.value.code, capsys.readouterr()
+
+
+def test_groups_are_told_by_their_end_the_way_there_and_their_configs(capsys, monkeypatch, tmp_path, runs):
+    code, output = compare(capsys, monkeypatch, *runs, "-o", str(tmp_path / "new" / "curves.png"))
+    assert code == 0
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.out.splitlines() if "│" in line]
+    assert ["A", "2", "99.0 ± 1.4 %", "8,000", "8,000", "8,000", "2.0"] in cells
+    assert ["", "", "", "2/2 seeds", "1/2 seeds", "", ""] in cells
+    assert ["B", "1", "50.0 %", "never", "never", "8,000", "2.0"] in cells
+    assert ["schedule.learning_rate", "0.004", "0.001"] in cells
+    assert all(run.rsplit("/", 1)[1] in output.out for run in runs)
+    assert (tmp_path / "new" / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_seconds_can_be_the_axis_and_a_single_experiment_has_no_differences(capsys, monkeypatch, runs):
+    code, output = compare(capsys, monkeypatch, *runs[:2], "--x", "seconds")
+    assert code == 0
+    assert "2.0 s" in output.out
+    assert "learning_rate" not in output.out
+
+
+def test_the_picture_lands_in_the_folder_that_holds_the_runs(capsys, monkeypatch, tmp_path, runs):
+    monkeypatch.chdir(tmp_path)
+    _, output = compare(capsys, monkeypatch, "runs")
+    assert f"Picture: {tmp_path / 'runs' / 'comparison.png'}" in output.out
+    compare(capsys, monkeypatch, runs[0])
+    assert len(list(tmp_path.rglob("comparison.png"))) == 2
+
+
+def test_a_number_that_is_no_share_has_no_levels(capsys, monkeypatch, runs):
+    code, output = compare(capsys, monkeypatch, runs[0], "--metric", "episodes")
+    assert code == 0
+    assert "0.000" in output.out
+    assert "90 %" not in output.out
+
+
+def test_a_picture_that_would_be_no_png_is_refused(capsys, monkeypatch, runs):
+    code, output = compare(capsys, monkeypatch, runs[0], "-o", "curves.pdf")
+    assert code == 2
+    assert "must end in .png, got 'curves.pdf'" in output.err

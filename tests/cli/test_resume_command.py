@@ -1,0 +1,153 @@
+"""`jaxarc train --resume` as a user runs it: processes that are killed and stopped, on one device and on four."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from killable_training import arrays_of
+
+from jaxarc.cli.main import main
+from jaxarc.training import RunFolder, read_metrics
+
+TINY = [
+    "agent.num_envs=8",
+    "agent.rollout_steps=4",
+    "agent.num_minibatches=2",
+    "dataset.max_grid_height=2",
+    "dataset.max_grid_width=2",
+    "environment.max_episode_steps=3",
+    "task.max_side=2",
+    "training.updates_per_report=1",
+    "training.total_steps=1280",
+    "training.compilation_cache=true",
+]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dataset")
+    pair = {"input": [[0, 0]], "output": [[3, 3]]}
+    (folder / "task.json").write_text(json.dumps({"train": [pair], "test": [pair]}))
+    return folder
+
+
+@pytest.fixture
+def train(dataset, tmp_path):
+    """Start `jaxarc train`, by default with a checkpoint at each update, and with few devices and quick compiling."""
+    variables = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    started = []
+
+    def start(*arguments, devices=1):
+        command = [sys.executable, "-m", "jaxarc.cli.main", "train", *map(str, arguments)]
+        flags = {**variables, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=flags)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def run_in(root, dataset):
+    return [*TINY, f"task.train_dataset={dataset}", f"task.evaluation_dataset={dataset}", f"logging.run_root={root}"]
+
+
+def wait_for_lines(process, root, more):
+    """Wait until the run has so many lines of metrics more, and return its folder."""
+    count = lambda: sum(len(path.read_bytes().splitlines()) for path in root.glob("*/metrics.jsonl"))
+    before, deadline = count(), time.monotonic() + 300
+    while count() < before + more and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert process.poll() is None, process.communicate()
+    return RunFolder(next(root.iterdir()))
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def told(folder):
+    """What metrics tell besides the clocks."""
+    reports = [vars(report) for report in read_metrics(folder.metrics)]
+    return [{k: v for k, v in report.items() if k not in ("seconds", "steps_per_second")} for report in reports]
+
+
+def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(train, dataset, tmp_path, capsys):
+    whole = tmp_path / "whole"
+    finish(train(*run_in(whole, dataset), "checkpoint.min_seconds=1000"))
+    expected = RunFolder(next(whole.iterdir()))
+
+    root = tmp_path / "broken"
+    process = train(*run_in(root, dataset), "checkpoint.min_seconds=0")
+    folder = wait_for_lines(process, root, 3)
+    process.kill()
+    process.wait()
+    process = train("--resume", folder.path, devices=4)
+    wait_for_lines(process, root, 2)
+    process.send_signal(signal.SIGTERM)
+    out, err = finish(process)
+    assert "Stopping: what was learned is kept" in err
+    assert "Stopped early, and kept what was learned" in out
+    assert 1 < folder.checkpoints.newest().update < 40
+    out, _ = finish(train("--resume", folder.path))
+    assert "update 40/40" in out
+    assert told(folder) == told(expected)
+    assert folder.tasks.read_bytes() == expected.tasks.read_bytes()
+    assert arrays_of(folder.checkpoints.at(40)) == arrays_of(expected.checkpoints.at(40))
+    assert json.loads(folder.config.read_text())["checkpoint"]["min_seconds"] == 0
+
+    with pytest.raises(SystemExit) as exit_info:
+        main(["train", "--resume", str(folder.path)])
+    assert exit_info.value.code == 0
+    assert "is finished: all 40 updates are learned" in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.fixture(scope="module")
+def begun(dataset, tmp_path_factory):
+    """The folder of a run that was killed before its first checkpoint."""
+    from jaxarc.cli.settings import read_experiment
+    from jaxarc.training import create_run_folder
+
+    return create_run_folder(read_experiment(run_in(tmp_path_factory.mktemp("runs"), dataset))).path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["schedule.learning_rate=1e-3"], 2, "schedule.learning_rate is 0.004 in the run, but 0.001 now"),
+        (["training.total_steps=9999999"], 2, "training.total_steps is 1280 in the run, but 9999999 now"),
+        (["curriculum=replay"], 2, "'curriculum=replay' does not go with --resume, since a run keeps its choices"),
+        (["loging.run_name=x"], 2, "no field 'loging'"),
+        (["--multirun", "training.seed=1,2"], 2, "leave --multirun and --config out"),
+    ],
+)
+def test_what_a_resumed_run_cannot_change_is_one_line(begun, capsys, arguments, code, complaint):
+    with pytest.raises(SystemExit) as exit_info:
+        main(["train", "--resume", str(begun), *arguments])
+    error = capsys.readouterr().err
+    assert exit_info.value.code == code
+    assert complaint in " ".join(error.replace("│", " ").split())
+    assert "Traceback" not in error
+
+
+def test_a_folder_without_a_run_and_one_in_use_are_named(begun, capsys, tmp_path):
+    for folder, complaint in ((tmp_path, "there is no config.json in"), (begun, "another process is training in")):
+        with RunFolder(begun).lock(), pytest.raises(SystemExit) as exit_info:
+            main(["train", "--resume", str(folder)])
+        assert exit_info.value.code == 1
+        assert complaint in capsys.readouterr().err
+
+
+def test_an_impossible_split_is_refused_before_anything_compiles(capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        main(["train", "agent.num_envs=8", "agent.num_minibatches=3"])
+    assert exit_info.value.code == 2
+    assert "num_minibatches must divide num_envs" in capsys.readouterr().err

@@ -1,0 +1,97 @@
+"""``jaxarc train --multirun`` with a stand-in for the training itself."""
+
+import functools
+
+import pytest
+
+from jaxarc.cli.main import main
+from jaxarc.cli.sweep import expand
+from jaxarc.config import ConfigValidationError
+from jaxarc.training import Outcome, Report, TrainingDivergedError, load_pairs
+
+_load_pairs_once = functools.cache(load_pairs)
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The experiments that came to be trained; a learning rate of 1 diverges, seed 9 is stopped by the user."""
+    experiments = []
+
+    def train(experiment, pairs, folder, on_report, should_stop, **_):
+        experiments.append(experiment)
+        if experiment.schedule.learning_rate == 1.0:
+            raise TrainingDivergedError("a loss is not finite")
+        reports = [
+            Report(update, 100 * update, 2.0 * update, seed=seed, evaluation_solve_rate=0.25 * update)
+            for update in (0, 1)
+            for seed in experiment.training.seeds
+        ]
+        for report in reports:
+            on_report(report)
+        return Outcome(state=None, reports=reports, compile_seconds=0.0, interrupted=experiment.training.seed == 9)
+
+    monkeypatch.setattr("jaxarc.cli.training_run.run_training", train)
+    monkeypatch.setattr("jaxarc.cli.training_run.load_pairs", _load_pairs_once)
+    return experiments
+
+
+def sweep(capsys, *overrides):
+    with pytest.raises(SystemExit) as exit_info:
+        main(["train", "--multirun", *overrides])
+    return exit_info.value.code, capsys.readouterr().out
+
+
+def test_every_combination_is_made_in_the_order_of_the_overrides():
+    combinations = expand(["training.seed=0,1", "reward=editing", "schedule.learning_rate=range(1,3)"])
+    assert combinations == [
+        [f"training.seed={seed}", "reward=editing", f"schedule.learning_rate={rate}"]
+        for seed in (0, 1)
+        for rate in (1, 2)
+    ]
+
+
+def test_a_list_is_one_value_and_nothing_to_combine_is_an_error():
+    with pytest.raises(ConfigValidationError, match="--multirun needs a field with several values"):
+        expand(["action.allowed_operations=[1,2]"])
+
+
+def test_runs_follow_each_other_in_folders_of_their_own_below_one(capsys, tmp_path, trained):
+    code, out = sweep(capsys, f"logging.run_root={tmp_path}", "training.seed=0,1,2", "logging.run_name=rates")
+    assert code == 0
+    assert [experiment.training.seed for experiment in trained] == [0, 1, 2]
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.endswith("-rates-sweep")
+    assert [path.name.split("-rates-")[1] for path in sorted(folder.iterdir())] == ["1", "2", "3"]
+    assert "2 of 3: training.seed=1" in out
+    assert out.count("25.0 %") == 6  # in the table of each run and in that of all
+    assert f"Sweep folder: {folder}" in out
+
+
+def test_a_run_that_diverges_does_not_end_the_sweep_but_its_exit_code_tells(capsys, tmp_path, trained):
+    code, out = sweep(capsys, f"logging.run_root={tmp_path}", "schedule.learning_rate=1e-3,1.0,2e-3")
+    assert code == 1
+    assert [experiment.schedule.learning_rate for experiment in trained] == [1e-3, 1.0, 2e-3]
+    assert "Diverged: a loss is not finite" in out
+    assert out.count("diverged") == 1
+    assert out.count(" done ") == 2
+
+
+def test_a_stopped_run_ends_the_sweep_cleanly(capsys, tmp_path, trained):
+    code, out = sweep(capsys, f"logging.run_root={tmp_path}", "training.seed=1,9,2")
+    assert code == 0
+    assert [experiment.training.seed for experiment in trained] == [1, 9]
+    assert "stopped" in out
+
+
+def test_a_wrong_combination_is_found_before_the_first_run(capsys, tmp_path, trained):
+    code, _ = sweep(capsys, f"logging.run_root={tmp_path}", "training.num_seeds=1,0")
+    assert code == 2
+    assert trained == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_seeds_side_by_side_are_told_as_mean_and_spread(capsys, tmp_path, trained):
+    _, out = sweep(capsys, f"logging.run_root={tmp_path}", "training.num_seeds=3,4")
+    assert "3 agents learn side by side, seeds 0 to 2." in out
+    assert "25.0 ± 0.0 %" in out
+    assert "update 0/124  solved: unseen 0 % (0-0)" in out

@@ -1,0 +1,47 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from jaxarc.cli.progress import TrainingProgress
+from jaxarc.cli.spread import mean_number, mean_share, range_share
+from jaxarc.training import Report
+
+
+def shown(num_seeds, *reports):
+    output = io.StringIO()
+    progress = TrainingProgress(Console(file=output, width=200), 4, num_seeds)
+    for report in reports:
+        progress.write(report)
+    progress.close()
+    return [line.rstrip() for line in output.getvalue().splitlines() if line.strip()]
+
+
+def test_one_seed_is_told_by_its_own_numbers():
+    report = Report(4, 64, 1.0, 0, 2000.0, mean_return=1.25, train_solve_rate=0.5, evaluation_solve_rate=0.75)
+    assert shown(1, report) == ["compiling ...", "update 4/4  2k steps/s  return 1.25  solved: unseen 75 %, train 50 %"]
+
+
+def test_several_seeds_are_one_line_of_means_ranges_and_the_speed_of_all():
+    reports = [
+        Report(4, 64, 1.0, seed, 2000.0, mean_return=float(seed), evaluation_solve_rate=rate)
+        for seed, rate in enumerate((0.25, 0.5, 1.0))
+    ]
+    assert shown(3, *reports)[1:] == ["update 4/4  6k steps/s  return 1.00  solved: unseen 58 % (25-100)"]
+    assert shown(3, *reports[:2]) == ["compiling ..."]
+
+
+@pytest.mark.parametrize(
+    ("write", "values", "text"),
+    [
+        (mean_share, [0.5], "50.0 %"),
+        (mean_share, [0.5, 0.7], "60.0 ± 14.1 %"),
+        (mean_share, [None, None], "-"),
+        (mean_share, [None, 0.5], "50.0 %"),
+        (mean_number, [1.0, 2.0, 3.0], "2.000 ± 1.000"),
+        (range_share, [0.5, 0.7], "60 % (50-70)"),
+        (range_share, [], "-"),
+    ],
+)
+def test_spread_is_told_where_there_is_one(write, values, text):
+    assert write(values) == text

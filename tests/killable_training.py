@@ -1,0 +1,81 @@
+"""A ``jaxarc train`` process to be killed: it starts in a second, because what it runs was compiled before."""
+
+import contextlib
+import multiprocessing
+import pickle
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
+from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler
+
+from jaxarc.cli.main import main
+from jaxarc.cli.settings import read_experiment
+from jaxarc.training import load_pairs, loop
+
+
+def start(target, *arguments: Any) -> multiprocessing.Process:
+    """Start a process that has this file, and so the whole package, imported already."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    process = context.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+def prepare(file: Path, overrides: list[str]) -> None:
+    """Compile what a run calls, and write it into a file together with the run's first state."""
+    experiment = read_experiment(overrides)
+    pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
+    learned, measured = (loop.make_params(tasks, experiment.environment) for tasks in (pairs.learned, pairs.measured))
+    keys = jax.numpy.stack([jax.random.key(seed) for seed in experiment.training.seeds])
+    state = loop.start_training(keys, learned, experiment.recipe, experiment.curriculum)
+    length = experiment.training.updates_per_report
+    run_updates = lambda state: loop.run_updates(state, learned, experiment.recipe, length)
+    measure = lambda policies: loop.measure(policies, measured)
+    policies = state.policy
+    contents = jax.device_get(state), _pack(run_updates, state), _pack(measure, policies)
+    file.write_bytes(pickle.dumps(contents))
+
+
+def command(file: Path, log: Path, arguments: list[str]) -> None:
+    """Run ``jaxarc`` with what was compiled in place of the compiler."""
+    state, run_updates, measure = pickle.loads(file.read_bytes())
+    loop.start_training = lambda *_: jax.tree.map(jax.numpy.asarray, state)
+    loop.run_updates, loop.measure = Compiled(*run_updates), Compiled(*measure)
+    with log.open("a") as out, contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        main(arguments)
+
+
+def arrays_of(checkpoint: Path) -> dict[str, tuple]:
+    """Return the type, shape and bytes of each array of a checkpoint, without what a config says of them."""
+    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:
+        arrays = checkpointer.restore(checkpoint / "arrays")
+    return {name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()}
+
+
+class Compiled:
+    """A compiled function of one pytree and of params, which are part of it already."""
+
+    def __init__(self, executable: tuple, result: Any):
+        self.call, self.result = deserialize_and_load(*executable), jax.tree.structure(result)
+
+    def lower(self, *_: Any) -> "Compiled":
+        return self
+
+    def compile(self) -> "Compiled":
+        return self
+
+    def __call__(self, tree: Any, params: Any) -> Any:
+        return jax.tree.unflatten(self.result, self.call(jax.tree.leaves(tree)))
+
+
+def _pack(function, tree: Any) -> tuple[tuple, Any]:
+    """Return the compiled function of a list of leaves, and an example of what it returns."""
+    leaves, structure = jax.tree.flatten(tree)
+    flat = jax.jit(lambda leaves: jax.tree.leaves(function(jax.tree.unflatten(structure, leaves)))).lower(leaves)
+    compiled = flat.compile()
+    kept = serialize(compiled)  # before its first call, after which that is not possible
+    result = jax.tree.unflatten(jax.tree.structure(jax.eval_shape(function, tree)), compiled(leaves))
+    return kept, jax.device_get(result)

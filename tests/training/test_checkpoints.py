@@ -1,0 +1,99 @@
+import dataclasses
+
+import jax.numpy as jnp
+import pytest
+
+from jaxarc.config import CheckpointConfig, ConfigValidationError
+from jaxarc.training import CheckpointError, Checkpoints, DamagedCheckpointWarning
+from jaxarc.training.checkpoint import CheckpointRecord
+
+RECORD = CheckpointRecord(0, 0, 0.0, None, {}, {})
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    return Checkpoints(tmp_path / "checkpoints")
+
+
+def save(checkpoints, update, rate=None):
+    record = dataclasses.replace(RECORD, update=update, evaluation_solve_rate=rate)
+    checkpoints.save({"weights": jnp.full(3, update)}, record)
+
+
+def damage(checkpoints, update):
+    file = next(file for file in checkpoints.at(update).rglob("_METADATA"))
+    file.write_bytes(file.read_bytes()[1:])
+
+
+def test_the_newest_and_the_best_stay_and_of_equal_ones_the_later(checkpoints):
+    for update, rate in ((2, 0.5), (4, 0.75), (6, None), (8, 0.75), (10, 0.25), (12, 0.5)):
+        save(checkpoints, update, rate)
+        checkpoints.keep(last=2, best=1)
+    assert checkpoints.updates() == [8, 10, 12]
+    assert checkpoints.newest().update == 12
+    assert checkpoints.best().update == 8
+
+
+def test_no_best_ones_stay_where_none_are_wished(checkpoints):
+    for update in (2, 10):
+        save(checkpoints, update, 1 / update)
+    checkpoints.keep(last=1, best=0)
+    assert checkpoints.updates() == [10]
+
+
+def test_where_nothing_was_measured_the_best_is_the_newest(checkpoints):
+    for update in (2, 10):
+        save(checkpoints, update)
+    assert checkpoints.best().update == 10
+
+
+def test_a_damaged_one_is_named_and_the_one_before_it_used(checkpoints):
+    for update, rate in ((2, 0.5), (4, 0.25), (6, 0.75)):
+        save(checkpoints, update, rate)
+    damage(checkpoints, 6)
+    with pytest.warns(DamagedCheckpointWarning, match="6 is damaged: 1 of its files"):
+        assert checkpoints.newest().update == 4
+    with pytest.warns(DamagedCheckpointWarning, match="6 is damaged"):
+        assert checkpoints.best().update == 2
+
+
+def test_when_all_are_damaged_none_is_used(checkpoints):
+    save(checkpoints, 2)
+    damage(checkpoints, 2)
+    with pytest.warns(DamagedCheckpointWarning), pytest.raises(CheckpointError, match="every checkpoint"):
+        checkpoints.newest()
+
+
+def test_there_is_no_newest_of_none(checkpoints):
+    assert checkpoints.updates() == []
+    assert checkpoints.newest() is None
+    assert checkpoints.best() is None
+
+
+def test_what_is_to_be_learned_again_goes_with_what_a_killed_process_left(checkpoints):
+    for update in (2, 4, 6):
+        save(checkpoints, update)
+    (checkpoints.path / ".8.part" / "arrays").mkdir(parents=True)
+    (checkpoints.path / ".1.removed").mkdir()
+    assert checkpoints.updates() == [2, 4, 6]
+    checkpoints.remove_after(4)
+    assert sorted(path.name for path in checkpoints.path.iterdir()) == ["2", "4"]
+
+
+def test_one_that_is_there_is_not_written_again(checkpoints):
+    save(checkpoints, 2, 0.5)
+    save(checkpoints, 2, 0.75)
+    assert checkpoints.newest().evaluation_solve_rate == 0.5
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"min_seconds": -1.0}, "min_seconds must be at least 0.0, got -1.0"),
+        ({"keep_last": 0}, "keep_last must be at least 1, got 0"),
+        ({"keep_best": -1}, "keep_best must be at least 0, got -1"),
+    ],
+)
+def test_impossible_choices_are_refused(fields, complaint):
+    with pytest.raises(ConfigValidationError, match=complaint):
+        CheckpointConfig(**fields)

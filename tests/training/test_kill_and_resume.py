@@ -1,0 +1,138 @@
+"""A training process that is killed 20 times, and goes on each time, ends as one that was left alone."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+from killable_training import arrays_of, command, prepare, start
+
+from jaxarc.training import RunFolder, read_metrics
+
+KILLS = 20
+UPDATES = 40
+CLOCKS = ("seconds", "steps_per_second")
+OVERRIDES = [
+    "agent.num_envs=8",
+    "agent.rollout_steps=4",
+    "agent.num_minibatches=2",
+    "dataset.max_grid_height=2",
+    "dataset.max_grid_width=2",
+    "environment.max_episode_steps=3",
+    "task.max_side=2",
+    "curriculum=replay",
+    "training.compilation_cache=true",
+    "training.num_seeds=2",
+    "training.updates_per_report=1",
+    "training.reports_per_evaluation=2",
+    f"training.total_steps={UPDATES * 32}",
+]
+WAITS = 120.0  # seconds, before a process that does nothing fails the test
+
+
+@pytest.fixture(scope="module")
+def overrides(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dataset")
+    for color in (1, 2, 3):
+        pair, test = ({"input": [[0, 0]], "output": [[color, color]]}, {"input": [[0], [0]], "output": [[color]] * 2})
+        (folder / f"task{color}.json").write_text(json.dumps({"train": [pair], "test": [test]}))
+    return [*OVERRIDES, f"task.train_dataset={folder}", f"task.evaluation_dataset={folder}"]
+
+
+@pytest.fixture(scope="module")
+def compiled(overrides, tmp_path_factory):
+    """What the runs call, compiled once."""
+    file = tmp_path_factory.mktemp("compiled") / "compiled.pickle"
+    before = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS")
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+    process = start(prepare, file, overrides)
+    process.join()
+    assert process.exitcode == 0
+    yield file
+    os.environ.pop("JAX_DISABLE_MOST_OPTIMIZATIONS")
+    if before is not None:
+        os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = before
+
+
+def test_a_run_that_is_killed_20_times_ends_as_one_that_is_not(compiled, overrides, tmp_path):
+    seed = 0 if os.environ.get("CI") else random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    train = lambda log, *arguments: start(command, compiled, tmp_path / log, ["train", *arguments])
+
+    alone = train("alone.log", *overrides, f"logging.run_root={tmp_path / 'alone'}", "checkpoint.min_seconds=1000")
+    alone.join()
+    assert alone.exitcode == 0, (tmp_path / "alone.log").read_text()
+    expected = only_folder(tmp_path / "alone")
+
+    process = train("killed.log", *overrides, f"logging.run_root={tmp_path / 'killed'}", "checkpoint.min_seconds=0")
+    wait_until(process, lambda: list((tmp_path / "killed").glob("*/config.json")))
+    folder = only_folder(tmp_path / "killed")
+    moments = {"starting": 0, "learning": 0, "saving": 0, "removing": 0}
+    for kill in range(KILLS):
+        moment = chance.choice(list(moments))
+        wait_for_moment(process, folder, moment, chance)
+        assert process.exitcode is None, (
+            f"seed {seed}: it ended before kill {kill}, {(tmp_path / 'killed.log').read_text()}"
+        )
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        moments[moment] += 1
+        process = train("killed.log", "--resume", str(folder.path), "checkpoint.min_seconds=0")
+    process.join()
+    print(moments)
+    assert process.exitcode == 0, (tmp_path / "killed.log").read_text()
+    require_same(folder, expected)
+
+
+def wait_for_moment(process, folder, moment, chance):
+    """Wait until the process does what it is to be killed in, and a random time more."""
+    if moment == "starting":
+        time.sleep(chance.uniform(0.0, 1.0))
+        return
+    before = len(lines_of(folder))
+    if moment == "learning":
+        wait_until(process, lambda: len(lines_of(folder)) > before)
+        time.sleep(chance.uniform(0.0, 0.2))
+    else:
+        ending = {"saving": "part", "removing": "removed"}[moment]
+        wait_until(process, lambda: any(folder.checkpoints.path.glob(f".*.{ending}")))
+        time.sleep(chance.uniform(0.0, 0.05) if moment == "saving" else 0.0)
+
+
+def wait_until(process, happened):
+    deadline = time.monotonic() + WAITS
+    while not happened() and process.exitcode is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def only_folder(root):
+    (path,) = root.iterdir()
+    return RunFolder(path)
+
+
+def lines_of(folder):
+    with contextlib.suppress(FileNotFoundError):
+        return folder.metrics.read_bytes().splitlines()
+    return []
+
+
+def require_same(folder, expected):
+    """Compare two run folders in all but the clocks."""
+    assert folder.tasks.read_bytes() == expected.tasks.read_bytes()
+    told, wanted = ([without_clocks(report) for report in read_metrics(f.metrics)] for f in (folder, expected))
+    assert told == wanted
+    assert [report["update"] for report in told[::2]] == list(range(UPDATES + 1))
+    first, second = (arrays_of(f.checkpoints.at(UPDATES)) for f in (folder, expected))
+    assert first == second
+    assert len(folder.checkpoints.updates()) in (2, 3)
+    assert not list(folder.checkpoints.path.glob(".*"))
+
+
+def without_clocks(report):
+    return {name: value for name, value in vars(report).items() if name not in CLOCKS}

@@ -1,0 +1,168 @@
+"""Where reports go besides metrics.jsonl: TensorBoard's files for real, Weights & Biases by a stand-in."""
+
+import struct
+import sys
+import types
+
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+
+from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TrainingConfig
+from jaxarc.training import Experiment, Report, RunFolder
+from jaxarc.training.sinks import SinkError, Sinks, TensorBoardSink, check_extras, open_sinks
+
+RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
+
+
+def experiment(num_seeds=1, **logging):
+    return Experiment(RULES, training=TrainingConfig(num_seeds=num_seeds), logging=LoggingConfig(**logging))
+
+
+def report(update, seed=0, **fields):
+    return Report(update, 100 * update, 0.5 * update, seed=seed, **fields)
+
+
+def read_events(folder):
+    """The scalars of TensorBoard's record files: length, its checksum, an event, its checksum."""
+    (file,) = folder.iterdir()
+    data, events = file.read_bytes(), []
+    while data:
+        (length,) = struct.unpack("<Q", data[:8])
+        events.append(Event.FromString(data[12 : 12 + length]))
+        data = data[16 + length :]
+    return [(event.step, value.tag, value.simple_value) for event in events for value in event.summary.value]
+
+
+class Recorder:
+    def __init__(self, fails_at=None, fails_to_close=False):
+        self.fails_at, self.fails_to_close, self.seen, self.is_closed = fails_at, fails_to_close, [], False
+
+    def write(self, report):
+        if report.update == self.fails_at:
+            raise OSError(28, "No space left on device")
+        self.seen.append(report.update)
+
+    def close(self):
+        if self.fails_to_close:
+            raise SinkError("not flushed")
+        self.is_closed = True
+
+
+def test_tensorboard_gets_what_was_measured_over_environment_steps_one_folder_a_seed(tmp_path):
+    sink = TensorBoardSink(tmp_path)
+    for seed in (3, 4):
+        sink.write(report(0, seed, train_solve_rate=0.0))
+        sink.write(report(1, seed, mean_return=seed - 0.5, train_solve_rate=0.25))
+    sink.close()
+    scalars = read_events(tmp_path / "seed_4")
+    assert (100, "mean_return", 3.5) in scalars
+    assert (100, "seconds", 0.5) in scalars
+    assert [value for _, tag, value in scalars if tag == "train_solve_rate"] == [0.0, 0.25]
+    assert not {tag for _, tag, _ in scalars} & {"evaluation_solve_rate", "seed", "update", "environment_steps"}
+    assert (100, "mean_return", 2.5) in read_events(tmp_path / "seed_3")
+
+
+def test_a_sink_that_fails_is_named_once_and_the_others_go_on():
+    warnings, broken, sound = [], Recorder(fails_at=1), Recorder()
+    with Sinks([broken, sound], warnings.append) as sinks:
+        for update in range(4):
+            sinks.write(report(update))
+    assert (broken.seen, sound.seen) == ([0], [0, 1, 2, 3])
+    assert warnings == ["Recorder gets no more reports: [Errno 28] No space left on device; metrics.jsonl has them all"]
+    assert sound.is_closed
+
+
+def test_every_sink_is_closed_also_when_the_run_ends_by_an_error_or_one_cannot_be_closed():
+    warnings, first, second = [], Recorder(fails_to_close=True), Recorder()
+    with pytest.raises(ArithmeticError), Sinks([first, second], warnings.append):
+        raise ArithmeticError("diverged")
+    assert second.is_closed
+    assert len(warnings) == 1
+
+
+class FakeWandb(types.ModuleType):
+    """Knows the few calls of wandb that are used."""
+
+    class Error(Exception):
+        pass
+
+    def __init__(self, refuses=False, fails=False):
+        super().__init__("wandb")
+        self.refuses, self.fails, self.logged, self.options, self.is_finished = refuses, fails, [], {}, False
+
+    def init(self, **options):
+        if self.refuses:
+            raise self.Error("no API key")
+        self.options = options
+        return self
+
+    def log(self, values, step):
+        if self.fails:
+            raise self.Error("the connection is gone")
+        self.logged.append((step, values))
+
+    def finish(self):
+        self.is_finished = True
+
+
+def use(monkeypatch, wandb):
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    return wandb
+
+
+def test_wandb_gets_the_config_and_the_reports_of_each_seed_under_its_name(tmp_path, monkeypatch):
+    wandb = use(monkeypatch, FakeWandb())
+    (sink,) = open_sinks(experiment(num_seeds=2, wandb=True, wandb_project="grids"), RunFolder(tmp_path))
+    for seed in (0, 1):
+        sink.write(report(2, seed, mean_return=1.5))
+    sink.close()
+    assert wandb.options["project"] == "grids"
+    assert wandb.options["config"]["training"]["num_seeds"] == 2
+    assert wandb.logged == [
+        (200, {f"seed_{seed}/seconds": 1.0, f"seed_{seed}/episodes": 0, f"seed_{seed}/mean_return": 1.5})
+        for seed in (0, 1)
+    ]
+    assert wandb.is_finished
+
+
+def test_one_seed_needs_no_name_at_wandb(tmp_path, monkeypatch):
+    wandb = use(monkeypatch, FakeWandb())
+    (sink,) = open_sinks(experiment(wandb=True), RunFolder(tmp_path))
+    sink.write(report(1))
+    assert wandb.logged == [(100, {"seconds": 0.5, "episodes": 0})]
+
+
+def test_wandb_that_cannot_start_ends_the_run_before_it_begins(tmp_path, monkeypatch):
+    use(monkeypatch, FakeWandb(refuses=True))
+    with pytest.raises(SinkError, match=r"no API key; WANDB_MODE=offline keeps the reports here"):
+        open_sinks(experiment(wandb=True), RunFolder(tmp_path))
+
+
+def test_wandb_that_fails_later_is_a_warning(tmp_path, monkeypatch):
+    use(monkeypatch, FakeWandb(fails=True))
+    warnings = []
+    with Sinks(open_sinks(experiment(wandb=True), RunFolder(tmp_path)), warnings.append) as sinks:
+        sinks.write(report(0))
+        sinks.write(report(1))
+    assert warnings == ["WandbSink gets no more reports: wandb: the connection is gone; metrics.jsonl has them all"]
+
+
+@pytest.mark.parametrize(("field", "library"), [("wandb", "wandb"), ("tensorboard", "tensorboardX")])
+def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(monkeypatch, field, library):
+    monkeypatch.setitem(sys.modules, library, None)  # what Python leaves where an import is known to fail
+    with pytest.raises(ConfigValidationError, match=rf"logging\.{field}=true needs .*pip install 'jaxarc\[{field}\]'"):
+        check_extras(LoggingConfig(**{field: True}))
+
+
+def test_nothing_is_imported_or_opened_unless_it_is_asked_for(tmp_path, monkeypatch):
+    for library in ("wandb", "tensorboardX"):
+        monkeypatch.setitem(sys.modules, library, None)
+    check_extras(LoggingConfig())
+    assert open_sinks(experiment(), RunFolder(tmp_path)) == []
+
+
+def test_tensorboard_writes_below_the_run_folder(tmp_path):
+    (sink,) = open_sinks(experiment(tensorboard=True), RunFolder(tmp_path))
+    sink.write(report(0))
+    sink.close()
+    assert read_events(tmp_path / "tensorboard" / "seed_0") == [(0, "seconds", 0.0), (0, "episodes", 0.0)]

@@ -1,0 +1,217 @@
+"""What a compiled call does, for several seeds at once."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scripted_policies import repairing_policy
+
+from jaxarc import constants as c
+from jaxarc.agents.answers import AnswerPredictor
+from jaxarc.agents.answers.predictor import NUM_CANDIDATES
+from jaxarc.agents.imagining_policy import ImaginingPolicy
+from jaxarc.agents.recipe import Recipe
+from jaxarc.config import (
+    AgentConfig,
+    AnswerConfig,
+    CloningConfig,
+    CurriculumConfig,
+    JaxArcConfig,
+    NetworkConfig,
+    ScheduleConfig,
+)
+from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.training import updates
+from jaxarc.training.rollout import collect
+
+SIDE = 2
+RULES = JaxArcConfig().with_fields(
+    selection_format="bbox",
+    max_grid_height=SIDE,
+    max_grid_width=SIDE,
+    max_episode_steps=4,
+    allowed_operations=(*range(c.NUM_COLORS), c.RESIZE, c.SUBMIT),
+    reveal_target=True,
+    include_step_count=True,
+    invalid_action_policy="noop",
+    history_enabled=False,
+)
+HIDDEN = RULES.with_fields(reveal_target=False, include_demonstrations=True, include_input=True)
+CURRICULUM = CurriculumConfig()
+SEEDS = (3, 4)
+
+
+def recipe(kind="cells", source="shown", **weights):
+    return Recipe(
+        AgentConfig(num_envs=4, rollout_steps=6, num_minibatches=2, **weights),
+        NetworkConfig(kind=kind, hidden_size=4, submit_bias=-1.0),
+        ScheduleConfig(),
+        AnswerConfig(source, batch_size=4, batches_per_update=2, hidden_size=4),
+        CloningConfig(num_updates=0),
+        num_updates=4,
+    )
+
+
+SHOWN, IMAGINED = recipe(next_grid_weight=1.0), recipe("relational", "imagined")
+
+
+def pairs(*inputs_and_outputs):
+    named = enumerate(inputs_and_outputs)
+    return TaskSet("pairs", tuple(RawTask(f"pair-{i}", (pair,), (pair,)) for i, pair in named))
+
+
+PAIRS = updates.make_params(pairs(([[0, 0]], [[1, 2]]), ([[5]], [[3, 3], [3, 3]]), ([[1]], [[1]])), RULES)
+MIRRORS = updates.make_params(
+    pairs(([[1, 2]], [[2, 1]]), ([[1, 2]], [[1, 2]]), ([[5, 0], [5, 5]], [[0, 5], [5, 5]]), ([[1]], [[1]])), HIDDEN
+)
+
+
+def start(params, which, *seeds):
+    keys = jnp.stack([jax.random.key(seed) for seed in seeds])
+    with jax.numpy_dtype_promotion("standard"):
+        return updates.start_training(keys, params, which, CURRICULUM)
+
+
+def run(state, params, which, length=2):
+    with jax.numpy_dtype_promotion("standard"):
+        return updates.run_updates(state, params, which, length)
+
+
+def seed_of(tree, place):
+    return jax.tree.map(lambda x: x[place : place + 1], tree)
+
+
+def same(first, second):
+    leaves = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
+    return all(np.array_equal(a, b) for a, b in leaves)
+
+
+@pytest.fixture(scope="module")
+def both():
+    """Two seeds before and after a call, and its progress."""
+    state = start(PAIRS, SHOWN, *SEEDS)
+    return state, *run(state, PAIRS, SHOWN)
+
+
+def test_every_leaf_has_an_axis_of_seeds(both):
+    for tree in both:
+        assert {leaf.shape[0] for leaf in jax.tree.leaves(tree)} == {len(SEEDS)}
+
+
+def test_seeds_that_learn_side_by_side_learn_what_each_learns_alone_bit_for_bit(both):
+    before, after, progress = both
+    for place, seed in enumerate(SEEDS):
+        alone = start(PAIRS, SHOWN, seed)
+        assert same(alone, seed_of(before, place))
+        alone, told = run(alone, PAIRS, SHOWN)
+        assert same(alone, seed_of(after, place))
+        assert same(told, seed_of(progress, place))
+
+
+def test_seeds_begin_and_go_different_ways(both):
+    for state in both[:2]:
+        first, second = (jax.tree.leaves(seed_of(state.learner.policy, place)) for place in range(2))
+        assert not all(map(np.array_equal, first, second))
+    before, after, progress = both
+    assert not np.array_equal(before.key[0], before.key[1])
+    assert not same(before.learner.policy, after.learner.policy)
+    assert progress.losses.entropy[0] != progress.losses.entropy[1]
+
+
+def test_calls_that_follow_each_other_compile_nothing_anew(both):
+    _, after, _ = both
+    compiled = updates.run_updates._cache_size()
+    state, _ = run(after, PAIRS, recipe(next_grid_weight=1.0))
+    run(state, dataclasses.replace(PAIRS, weights=jnp.flip(PAIRS.weights)), SHOWN)
+    assert updates.run_updates._cache_size() == compiled
+
+
+def test_accelerators_learn_the_seeds_side_by_side(both):
+    """Only shapes are computed: the batched program exists and returns what it takes."""
+    batched = jax.vmap(lambda state: updates.run_seed(state, PAIRS, SHOWN, 2))
+    with jax.numpy_dtype_promotion("standard"):
+        after = jax.eval_shape(batched, both[0])
+    describe = lambda x: (x.shape, x.dtype)
+    assert jax.tree.map(describe, after) == jax.tree.map(describe, both[1:])
+
+
+@pytest.fixture(scope="module")
+def rollout(both):
+    """A policy with auxiliary heads, and its trajectories."""
+    state = jax.tree.map(lambda x: x[0], both[0])
+    policy = state.learner.policy
+    play = jax.jit(lambda states, key: collect(policy, updates._ENV, PAIRS, states, key, 24))
+    return policy, play(state.env_states, jax.random.key(0))[1]
+
+
+def painted(policy, trajectories, step, env):
+    """The working grid after a step, in plain NumPy."""
+    grid = np.array(trajectories.observation["working_grid"][step, env])
+    action = policy.to_action(jax.tree.map(lambda x: x[step, env], trajectories.edit))
+    rows, columns = np.indices(grid.shape)
+    (top, bottom), (left, right) = sorted((action.r1, action.r2)), sorted((action.c1, action.c2))
+    if action.operation < c.NUM_COLORS:
+        box = (top <= rows) & (rows <= bottom) & (left <= columns) & (columns <= right)
+        return np.where(box & (grid >= 0), action.operation, grid)
+    if action.operation == c.RESIZE:
+        return np.where((rows <= bottom) & (columns <= right), np.maximum(grid, 0), -1)
+    return grid
+
+
+def test_the_next_grid_is_that_after_the_step_and_before_any_reset(rollout):
+    policy, trajectories = rollout
+    ended = np.asarray(trajectories.terminated | trajectories.truncated)
+    assert np.asarray(trajectories.truncated).any()
+    assert np.asarray(trajectories.terminated).any()
+    for step, env in np.ndindex(ended.shape):
+        np.testing.assert_array_equal(trajectories.next_grid[step, env], painted(policy, trajectories, step, env))
+    shown = np.asarray(trajectories.observation["working_grid"])[1:]
+    differs = (shown != trajectories.next_grid[:-1]).any(axis=(2, 3))
+    assert not differs[~ended[:-1]].any()
+    assert differs[ended[:-1]].any()
+
+
+def test_without_auxiliary_heads_no_next_grid_is_kept(both):
+    state = jax.tree.map(lambda x: x[0], both[0])
+    policy = dataclasses.replace(state.learner.policy, auxiliary=None)
+    play = lambda states: collect(policy, updates._ENV, PAIRS, states, jax.random.key(0), 2)
+    assert jax.eval_shape(play, state.env_states)[1].next_grid is None
+
+
+@pytest.fixture(scope="module")
+def repairing():
+    """A policy that edits any grid into any answer."""
+    return repairing_policy(RULES)
+
+
+def test_measuring_plays_every_pair_with_the_policy_of_each_seed(repairing):
+    """The first knows how to repair grids; the second paints one cell for ever."""
+    policies = jax.tree.map(lambda x: jnp.stack([x, jnp.zeros_like(x)]), repairing)
+    played = updates.measure(policies, PAIRS)
+    assert played.solved.tolist() == [[True, False, True], [False] * 3]  # the second takes a resize and four cells
+    assert played.steps.tolist() == [[3, 4, 1], [4] * 3]
+
+
+def test_measuring_an_imagining_policy_plays_towards_what_it_imagines_without_seeing_answers(repairing):
+    predictor = jax.jit(lambda key: AnswerPredictor(key, 4))(jax.random.key(0))
+    mirror = jnp.where(jnp.arange(NUM_CANDIDATES) == 1, 60.0, 0.0)
+    last = lambda p: (p.choice_last.weight, p.choice_last.bias)
+    predictor = eqx.tree_at(last, predictor, (jnp.zeros_like(predictor.choice_last.weight), mirror))
+    policies = jax.tree.map(lambda x: x[None], ImaginingPolicy(predictor, repairing))
+    played = updates.measure(policies, MIRRORS)
+    assert played.solved.tolist() == [[True, False, True, True]]
+    assert played.steps.tolist() == [[3, 3, 3, 1]]
+
+
+def test_where_the_answer_is_imagined_policy_and_predictor_learn_side_by_side():
+    state = start(MIRRORS, IMAGINED, 1)
+    after, progress = run(state, MIRRORS, IMAGINED)
+    assert not same(state.imagination.predictor, after.imagination.predictor)
+    assert not same(state.learner.policy, after.learner.policy)
+    assert np.isfinite(progress.answer_loss).all()
+    assert isinstance(after.policy, ImaginingPolicy)
+    assert same(after.policy.predictor, after.imagination.predictor)
+    assert same(after.policy.editor, after.learner.policy)
