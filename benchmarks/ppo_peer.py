@@ -1,7 +1,7 @@
 """A plain PPO as PureJaxRL writes it, with the two usual networks, for whichever environment it is given.
 
 It runs on JaxARC 1.0.3 and on this package alike, so only ``jax`` and ``optax`` are imported here. Rollouts are one
-compiled scan. Each minibatch is a compiled call from Python: on XLA's CPU backend the gradient of a convolution inside a
+compiled scan. Each minibatch is a compiled call: on XLA's CPU backend the gradient of a convolution inside a compiled
 loop is many times slower than outside one, and a call costs little beside a minibatch.
 """
 
@@ -47,7 +47,12 @@ def training_sampler(game: Game, network: str) -> Callable[[float], float]:
     weights = make_weights(key, network, game.side, sum(sizes))
     optimizer = optax.chain(optax.clip_by_global_norm(MAX_NORM), optax.adam(LEARNING_RATE, eps=1e-5))
     collect = jax.jit(lambda weights, carry, key: _collect(game, network, sizes, weights, carry, key))
-    learn = jax.jit(lambda weights, state, batch: _learn(optimizer, network, sizes, weights, state, batch))
+
+    @jax.jit
+    def learn(weights: Any, state: Any, batch: dict[str, Any], part: Any) -> tuple[Any, Any]:
+        minibatch = {name: values[part] for name, values in batch.items()}
+        return _learn(optimizer, network, sizes, weights, state, minibatch)
+
     kept = {"weights": weights, "state": optimizer.init(weights), "carry": jax.jit(game.start)(key), "key": key}
 
     def update() -> None:
@@ -56,8 +61,7 @@ def training_sampler(game: Game, network: str) -> Callable[[float], float]:
         for key_epoch in jax.random.split(key_order, NUM_EPOCHS):
             order = jax.random.permutation(key_epoch, len(batch["advantage"]))
             for part in jnp.split(order, NUM_MINIBATCHES):
-                minibatch = {name: values[part] for name, values in batch.items()}
-                kept["weights"], kept["state"] = learn(kept["weights"], kept["state"], minibatch)
+                kept["weights"], kept["state"] = learn(kept["weights"], kept["state"], batch, part)
         jax.block_until_ready(kept["weights"])
 
     def sample(min_seconds: float) -> float:
@@ -73,7 +77,7 @@ def training_sampler(game: Game, network: str) -> Callable[[float], float]:
 
 
 def make_weights(key: Any, network: str, side: int, num_logits: int) -> dict[str, Any]:
-    """Make the weights of an ``mlp`` of two layers of 64, or of a ``cnn`` of two 3x3 convolutions and one such layer."""
+    """Make the weights of an ``mlp``, two layers of 64, or of a ``cnn``, two 3x3 convolutions and one such layer."""
     shapes = {
         "mlp": {"first": (side * side * 2, HIDDEN), "second": (HIDDEN, HIDDEN)},
         "cnn": {

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 Request = dict[str, Any]
-"""``kind``: steps, resets, loop or training; ``mode``, ``selection``, ``side``, ``batch``, ``seconds``, ``longest_scan``."""
+"""``kind``: steps, resets, loop or training; ``mode``, ``selection``, ``side``, ``batch``, ``seconds``,
+``longest_scan``."""
 
 
 def serve(

@@ -1,21 +1,33 @@
+"""The pairs of a run: which are learned from, and which are played to measure."""
+
 import numpy as np
+import pytest
 
 from jaxarc.config import TaskConfig
 from jaxarc.evaluation import one_task_per_pair
-from jaxarc.tasks import load_tasks
+from jaxarc.tasks import TaskSet, load_tasks
+from jaxarc.tasks.procedural import ProceduralTasks, UnknownRuleError
 from jaxarc.training import load_pairs
+from jaxarc.training.pairs import pairs_by_rule
 
 CONFIG = TaskConfig()
+RULES = TaskConfig("procedural/transpose+gravity", "procedural/gravity+transpose", min_side=2, max_side=3, num_unseen=4)
+
+
+def content(task):
+    return tuple((grid.shape, grid.tobytes()) for pair in task.train for grid in pair)
 
 
 def test_every_pair_of_the_small_tasks_is_measured_once_and_no_unseen_one_is_learned():
     pairs = load_pairs(CONFIG, (5, 5))
+    assert isinstance(pairs.learned, TaskSet)
     assert (pairs.num_train, pairs.num_evaluation) == (136, 27)
-    content = lambda task: tuple((g.shape, g.tobytes()) for g in task.train[0])
     learned = {content(task) for task in pairs.learned}
     measured = [content(task) for task in pairs.measured]
     assert set(measured[: pairs.num_train]) == learned
     assert not set(measured[pairs.num_train :]) & learned
+    assert pairs.learned_ids == tuple(task_id.removeprefix("train/") for task_id in pairs.measured.task_ids[:136])
+    assert all(task_id.startswith("evaluation/") for task_id in pairs.measured.task_ids[136:])
 
 
 def test_a_task_taken_apart_keeps_its_pairs_in_order():
@@ -26,3 +38,35 @@ def test_a_task_taken_apart_keeps_its_pairs_in_order():
     for single, pair in zip(apart, task.pairs, strict=True):
         np.testing.assert_array_equal(single.train[0][0], pair[0])
         np.testing.assert_array_equal(single.train[0][1], pair[1])
+
+
+@pytest.fixture(scope="module")
+def made():
+    return load_pairs(RULES, (3, 4))
+
+
+def test_rules_are_learned_as_they_come_and_measured_on_as_many_tasks_of_each(made):
+    assert isinstance(made.learned, ProceduralTasks)
+    assert made.learned_ids == ("procedural/transpose", "procedural/gravity")
+    assert (made.num_train, made.num_evaluation) == (0, 8)
+    places = pairs_by_rule(made)
+    assert {rule: len(of_rule) for rule, of_rule in places.items()} == {
+        "procedural/gravity": 4,
+        "procedural/transpose": 4,
+    }
+    measured = list(made.measured)
+    for place in places["procedural/transpose"]:
+        assert all(np.array_equal(output, source.T) for source, output in measured[place].pairs)
+    sides = [side for task in measured for pair in task.pairs for grid in pair for side in grid.shape]
+    assert (min(sides), max(sides)) == (2, 3)
+
+
+def test_every_run_is_measured_on_the_same_made_tasks(made):
+    again = load_pairs(RULES, (3, 4))
+    assert list(map(content, again.measured)) == list(map(content, made.measured))
+    assert len(set(map(content, made.measured))) == len(made.measured)
+
+
+def test_a_rule_that_does_not_exist_is_refused():
+    with pytest.raises(UnknownRuleError, match="gravitation"):
+        load_pairs(RULES.replace(train_dataset="procedural/gravitation"), (3, 4))

@@ -10,6 +10,7 @@ import pytest
 from scripted_policies import repairing_policy
 
 from jaxarc import constants as c
+from jaxarc.agents import EditPolicy
 from jaxarc.agents.answers import AnswerPredictor
 from jaxarc.agents.answers.predictor import NUM_CANDIDATES
 from jaxarc.agents.imagining_policy import ImaginingPolicy
@@ -44,18 +45,19 @@ CURRICULUM = CurriculumConfig()
 SEEDS = (3, 4)
 
 
-def recipe(kind="cells", source="shown", **weights):
+def recipe():
+    """Of a policy that imagines answers: then all that can learn does."""
     return Recipe(
-        AgentConfig(num_envs=4, rollout_steps=6, num_minibatches=2, **weights),
-        NetworkConfig(kind=kind, hidden_size=4, submit_bias=-1.0),
+        AgentConfig(num_envs=4, rollout_steps=6, num_minibatches=2),
+        NetworkConfig(hidden_size=4, submit_bias=-1.0),
         ScheduleConfig(),
-        AnswerConfig(source, batch_size=4, batches_per_update=2, hidden_size=4),
+        AnswerConfig("imagined", batch_size=4, batches_per_update=2, hidden_size=4),
         CloningConfig(num_updates=0),
         num_updates=4,
     )
 
 
-SHOWN, IMAGINED = recipe(next_grid_weight=1.0), recipe("relational", "imagined")
+RECIPE = recipe()
 
 
 def pairs(*inputs_and_outputs):
@@ -69,15 +71,15 @@ MIRRORS = updates.make_params(
 )
 
 
-def start(params, which, *seeds):
+def start(*seeds):
     keys = jnp.stack([jax.random.key(seed) for seed in seeds])
     with jax.numpy_dtype_promotion("standard"):
-        return updates.start_training(keys, params, which, CURRICULUM)
+        return updates.start_training(keys, MIRRORS, RECIPE, CURRICULUM)
 
 
-def run(state, params, which, length=2):
+def run(state, params=MIRRORS, recipe=RECIPE):
     with jax.numpy_dtype_promotion("standard"):
-        return updates.run_updates(state, params, which, length)
+        return updates.run_updates(state, params, recipe, 2)
 
 
 def seed_of(tree, place):
@@ -92,8 +94,8 @@ def same(first, second):
 @pytest.fixture(scope="module")
 def both():
     """Two seeds before and after a call, and its progress."""
-    state = start(PAIRS, SHOWN, *SEEDS)
-    return state, *run(state, PAIRS, SHOWN)
+    state = start(*SEEDS)
+    return state, *run(state)
 
 
 def test_every_leaf_has_an_axis_of_seeds(both):
@@ -101,14 +103,13 @@ def test_every_leaf_has_an_axis_of_seeds(both):
         assert {leaf.shape[0] for leaf in jax.tree.leaves(tree)} == {len(SEEDS)}
 
 
-def test_seeds_that_learn_side_by_side_learn_what_each_learns_alone_bit_for_bit(both):
+def test_what_a_seed_learns_does_not_depend_on_its_company_bit_for_bit(both):
     before, after, progress = both
-    for place, seed in enumerate(SEEDS):
-        alone = start(PAIRS, SHOWN, seed)
-        assert same(alone, seed_of(before, place))
-        alone, told = run(alone, PAIRS, SHOWN)
-        assert same(alone, seed_of(after, place))
-        assert same(told, seed_of(progress, place))
+    others = start(SEEDS[1], 9)
+    assert same(seed_of(others, 0), seed_of(before, 1))
+    others, told = run(others)
+    assert same(seed_of(others, 0), seed_of(after, 1))
+    assert same(seed_of(told, 0), seed_of(progress, 1))
 
 
 def test_seeds_begin_and_go_different_ways(both):
@@ -124,27 +125,40 @@ def test_seeds_begin_and_go_different_ways(both):
 def test_calls_that_follow_each_other_compile_nothing_anew(both):
     _, after, _ = both
     compiled = updates.run_updates._cache_size()
-    state, _ = run(after, PAIRS, recipe(next_grid_weight=1.0))
-    run(state, dataclasses.replace(PAIRS, weights=jnp.flip(PAIRS.weights)), SHOWN)
+    state, _ = run(after, recipe=recipe())
+    run(state, dataclasses.replace(MIRRORS, weights=jnp.flip(MIRRORS.weights)))
     assert updates.run_updates._cache_size() == compiled
 
 
 def test_accelerators_learn_the_seeds_side_by_side(both):
     """Only shapes are computed: the batched program exists and returns what it takes."""
-    batched = jax.vmap(lambda state: updates.run_seed(state, PAIRS, SHOWN, 2))
+    batched = jax.vmap(lambda state: updates.run_seed(state, MIRRORS, RECIPE, 2))
     with jax.numpy_dtype_promotion("standard"):
         after = jax.eval_shape(batched, both[0])
     describe = lambda x: (x.shape, x.dtype)
     assert jax.tree.map(describe, after) == jax.tree.map(describe, both[1:])
 
 
+def test_policy_and_predictor_learn_side_by_side_where_the_answer_is_imagined(both):
+    before, after, progress = both
+    assert not same(before.imagination.predictor, after.imagination.predictor)
+    assert not same(before.learner.policy, after.learner.policy)
+    assert np.isfinite(progress.answer_loss).all()
+    assert isinstance(after.policy, ImaginingPolicy)
+    assert same(after.policy.predictor, after.imagination.predictor)
+    assert same(after.policy.editor, after.learner.policy)
+
+
 @pytest.fixture(scope="module")
-def rollout(both):
-    """A policy with auxiliary heads, and its trajectories."""
-    state = jax.tree.map(lambda x: x[0], both[0])
-    policy = state.learner.policy
+def rollout():
+    """A policy with auxiliary heads, environments to play in, and what it went through there."""
+    network = NetworkConfig("cells", hidden_size=4, submit_bias=-1.0)
+    policy = jax.jit(lambda key: EditPolicy.create(key, RULES, network, has_auxiliary_heads=True))(jax.random.key(0))
+    states = jax.jit(lambda keys: jax.vmap(updates._ENV.reset, (0, None))(keys, PAIRS)[0])(
+        jax.random.split(jax.random.key(1), 4)
+    )
     play = jax.jit(lambda states, key: collect(policy, updates._ENV, PAIRS, states, key, 24))
-    return policy, play(state.env_states, jax.random.key(0))[1]
+    return policy, states, play(states, jax.random.key(2))[1]
 
 
 def painted(policy, trajectories, step, env):
@@ -162,7 +176,7 @@ def painted(policy, trajectories, step, env):
 
 
 def test_the_next_grid_is_that_after_the_step_and_before_any_reset(rollout):
-    policy, trajectories = rollout
+    policy, _, trajectories = rollout
     ended = np.asarray(trajectories.terminated | trajectories.truncated)
     assert np.asarray(trajectories.truncated).any()
     assert np.asarray(trajectories.terminated).any()
@@ -174,11 +188,11 @@ def test_the_next_grid_is_that_after_the_step_and_before_any_reset(rollout):
     assert differs[ended[:-1]].any()
 
 
-def test_without_auxiliary_heads_no_next_grid_is_kept(both):
-    state = jax.tree.map(lambda x: x[0], both[0])
-    policy = dataclasses.replace(state.learner.policy, auxiliary=None)
-    play = lambda states: collect(policy, updates._ENV, PAIRS, states, jax.random.key(0), 2)
-    assert jax.eval_shape(play, state.env_states)[1].next_grid is None
+def test_without_auxiliary_heads_no_next_grid_is_kept(rollout):
+    policy, states, _ = rollout
+    headless = dataclasses.replace(policy, auxiliary=None)
+    play = lambda states: collect(headless, updates._ENV, PAIRS, states, jax.random.key(0), 2)
+    assert jax.eval_shape(play, states)[1].next_grid is None
 
 
 @pytest.fixture(scope="module")
@@ -204,14 +218,3 @@ def test_measuring_an_imagining_policy_plays_towards_what_it_imagines_without_se
     played = updates.measure(policies, MIRRORS)
     assert played.solved.tolist() == [[True, False, True, True]]
     assert played.steps.tolist() == [[3, 3, 3, 1]]
-
-
-def test_where_the_answer_is_imagined_policy_and_predictor_learn_side_by_side():
-    state = start(MIRRORS, IMAGINED, 1)
-    after, progress = run(state, MIRRORS, IMAGINED)
-    assert not same(state.imagination.predictor, after.imagination.predictor)
-    assert not same(state.learner.policy, after.learner.policy)
-    assert np.isfinite(progress.answer_loss).all()
-    assert isinstance(after.policy, ImaginingPolicy)
-    assert same(after.policy.predictor, after.imagination.predictor)
-    assert same(after.policy.editor, after.learner.policy)

@@ -12,7 +12,7 @@ class AnswerConfig(CheckedConfig):
     source: str = "shown"  # in the observation; imagined: predicted from the demonstrations, the answer stays hidden
     batch_size: int = 64  # puzzles in a batch of the predictor
     batches_per_update: int = 16  # batches that the predictor learns from beside each update of the policy
-    learning_rate: float = 5e-3  # of the predictor, falls to 0 along a cosine
+    learning_rate: float = 3e-3  # of the predictor, falls to 0 along a cosine
     hidden_size: int = 64  # hidden units of the predictor's layers
 
     def validate(self) -> list[str]:
