@@ -41,7 +41,8 @@ def played(experiment):
 
 def test_every_row_of_a_training_is_measured_and_the_shares_sum_to_one(experiment):
     rows = training_rows({"tiny": experiment}, [NUM_ENVS])
-    results = {result.row.row_id: result for result in measure_rows(rows, Effort(1, 0.0, 1), lambda *_: None)}
+    with jax.numpy_dtype_promotion("standard"):  # optax
+        results = {result.row.row_id: result for result in measure_rows(rows, Effort(1, 0.0, 1), lambda *_: None)}
     value = lambda name: results[f"{name}-tiny-{NUM_ENVS}"].value
     assert len(results) == 8
     assert all(value(name) > 0 for name in ("learning", "playing", "stepping", "bound", "of-bound"))
@@ -120,7 +121,8 @@ def test_an_unknown_experiment_is_answered_with_the_known_ones(capsys):
 @pytest.mark.parametrize("network", ["mlp", "cnn"])
 def test_the_plain_ppo_learns_on_our_environment(network, monkeypatch):
     monkeypatch.setattr(ppo_peer, "ROLLOUT_STEPS", 2)
-    assert ppo_peer.training_sampler(game(5, 4), network)(0.0) > 0
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):  # as the scripts run
+        assert ppo_peer.training_sampler(game(5, 4), network)(0.0) > 0
 
 
 def test_the_plain_ppo_scores_five_independent_choices():

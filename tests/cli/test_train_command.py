@@ -49,7 +49,14 @@ def test_a_run_leaves_its_files_and_prints_the_rates_before_and_after(environmen
     assert process.returncode == 0, err
     folder = only_folder(tmp_path)
     files = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
-    assert files == {"config.json", "measured.jsonl", "metrics.jsonl", "learning_curve.png", "checkpoints", "tasks.jsonl"}
+    assert files == {
+        "config.json",
+        "measured.jsonl",
+        "metrics.jsonl",
+        "learning_curve.png",
+        "checkpoints",
+        "tasks.jsonl",
+    }
     config = json.loads((folder / "config.json").read_text())
     assert config["training"]["seed"] == 3
     assert {"versions", "git_revision"} <= config.keys()

@@ -48,32 +48,31 @@ def draw(
 
     Long rows are cut into pieces; the piece is drawn by its sum, then the place in it by what is left of the number.
     """
-    weights = jnp.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights = jnp.exp(logits - logits.max(axis=-1, keepdims=True))  # exactly 0 where forbidden
     count = logits.shape[-1]
     if count < _LONG:
-        return _reach(weights, chance * weights.sum(axis=-1), allowed)[0]
+        return _reach(weights, chance)[0]
     length = next(size for size in range(round(count**0.5), 0, -1) if count % size == 0)
     pieces = weights.reshape(-1, count // length, length)
-    open_cells = allowed.reshape(pieces.shape)
-    sums = pieces.sum(axis=-1)
-    piece, before = _reach(sums, chance * sums.sum(axis=-1), open_cells.any(axis=-1))
-    inside = lambda x: jnp.take_along_axis(x, piece[:, None, None], axis=1)[:, 0]
-    place, _ = _reach(inside(pieces), chance * sums.sum(axis=-1) - before, inside(open_cells))
+    piece, left = _reach(pieces.sum(axis=-1), chance)
+    place, _ = _reach(jnp.take_along_axis(pieces, piece[:, None, None], axis=1)[:, 0], left)
     return piece * length + place
 
 
 def _reach(
-    weights: Float32[Array, "B N"], goal: Float32[Array, " B"], allowed: Bool[Array, "B N"]
+    weights: Float32[Array, "B N"], chance: Float32[Array, " B"]
 ) -> tuple[Int32[Array, " B"], Float32[Array, " B"]]:
-    """The first allowed place at which the running sum exceeds the goal, and the sum before it.
+    """The place at which the running sum exceeds a share of the whole, and how far into its weight the share reaches.
 
-    Rounding may lift the sum a little at a weight of 0, or leave its end below the goal; so only allowed places count,
-    and the last of them stands in.
+    Rounding may lift the sum a little at a weight of 0, or leave its end at the share; so only places with a weight
+    count, and the last of them stands in.
     """
     count = weights.shape[-1]
     sums = weights @ jnp.asarray(np.triu(np.ones((count, count), np.float32)))
-    place = jnp.arange(count, dtype=jnp.int32)[None]
-    first = jnp.where(allowed & (sums > goal[:, None]), place, count).min(axis=-1)
-    place = jnp.minimum(first, jnp.where(allowed, place, 0).max(axis=-1))
-    before = jnp.take_along_axis(sums - weights, place[:, None], axis=-1)[:, 0]
-    return place, before
+    goal = chance * sums[:, -1]
+    place, has_weight = jnp.arange(count, dtype=jnp.int32)[None], weights > 0
+    first = jnp.where(has_weight & (sums > goal[:, None]), place, count).min(axis=-1)
+    place = jnp.minimum(first, jnp.where(has_weight, place, 0).max(axis=-1))
+    at_place = lambda x: jnp.take_along_axis(x, place[:, None], axis=-1)[:, 0]
+    weight = at_place(weights)
+    return place, jnp.clip((goal - at_place(sums) + weight) / weight, 0, 1)

@@ -13,7 +13,7 @@ from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks, sample_ta
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.registry import task_id_of
 
-_UNSEEN_KEY: Final = 20_240  # of the tasks that are measured: no run is started from it
+_UNSEEN: Final = 2**31  # number of the key of the tasks that are measured, beyond those of all seeds
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ def _learned(config: TaskConfig, grid_shape: tuple[int, int]) -> TaskSet | Proce
 def _evaluated(config: TaskConfig, grid_shape: tuple[int, int]) -> TaskSet:
     if config.evaluation_dataset.startswith(PREFIX):
         generator = _generator(config.evaluation_dataset, config, grid_shape)
-        return sample_task_set(generator, jax.random.key(_UNSEEN_KEY), config.num_unseen * generator.num_tasks)
+        return sample_task_set(
+            generator, jax.random.fold_in(jax.random.key(0), _UNSEEN), config.num_unseen * generator.num_tasks
+        )
     return one_task_per_pair(load_tasks(config.evaluation_dataset).select(max_side=config.max_side))
 
 
@@ -80,9 +82,10 @@ def rule_of(task_id: str) -> str:
 
 
 def pairs_by_rule(pairs: TrainingPairs) -> dict[str, np.ndarray]:
-    """Return the places of the unseen pairs of each rule; of a data set that was not made by rules, of all of it."""
+    """Return the places of the unseen pairs of each rule; empty if they were not made by rules."""
     places: dict[str, list[int]] = {}
     for place, task_id in enumerate(pairs.measured.task_ids):
-        if place >= pairs.num_train:
-            places.setdefault(rule_of(task_id), []).append(place)
+        rule = rule_of(task_id)
+        if place >= pairs.num_train and rule.startswith(PREFIX):
+            places.setdefault(rule, []).append(place)
     return {rule: np.array(found) for rule, found in places.items()}

@@ -80,20 +80,19 @@ def start_training(
 
 def start_seed(key: Array, params: EnvParams, recipe: Recipe, curriculum: CurriculumConfig) -> TrainingState:
     """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
-    key_policy, key_envs, key_state = jax.random.split(key, 3)
+    key_policy, key_envs, key_state, key_predictor, key_clone = jax.random.split(key, 5)
     practice = practice_params(params, recipe)
     policy = EditPolicy.create(key_policy, practice.config, recipe.network, recipe.agent.has_auxiliary_heads)
     optimizer_state = make_optimizer(recipe).init(eqx.filter(policy, eqx.is_array))
     env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, recipe.agent.num_envs), practice)
     if recipe.cloning.num_updates:
-        key_clone = jax.random.fold_in(key_policy, 2)
         policy, env_states, _ = clone_expert(
             policy, GreedyPainter().act, _ENV, practice, env_states, key_clone, recipe.cloning, recipe.agent
         )
     imagines = recipe.answer.source == "imagined"
     return TrainingState(
         learner=Learner(policy, optimizer_state, jnp.int32(0)),
-        imagination=Imagination.create(jax.random.fold_in(key_policy, 1), recipe) if imagines else None,
+        imagination=Imagination.create(key_predictor, recipe) if imagines else None,
         env_states=env_states,
         curriculum=start_curriculum(params.weights, curriculum),
         key=jax.random.key_data(key_state),
@@ -116,7 +115,8 @@ def run_seed(
     optimizer, practice = make_optimizer(recipe), practice_params(params, recipe)
 
     def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple]:
-        key_rollout, key_update, key_state = jax.random.split(jax.random.wrap_key_data(state.key), 3)
+        keys = jax.random.split(jax.random.wrap_key_data(state.key), 4)
+        key_rollout, key_update, key_state, key_answers = keys
         weights = curriculum_weights(state.curriculum)
         drawn = dataclasses.replace(practice, weights=weights)
         env_states, trajectories, played, counts = collect(
@@ -128,7 +128,7 @@ def run_seed(
         imagination, answer_loss = state.imagination, None
         if imagination is not None:
             puzzles = dataclasses.replace(params, weights=weights)
-            imagination, answer_loss = learn_answers(imagination, jax.random.fold_in(key_update, 1), puzzles, recipe)
+            imagination, answer_loss = learn_answers(imagination, key_answers, puzzles, recipe)
         state = TrainingState(learner, imagination, env_states, curriculum, jax.random.key_data(key_state))
         return state, (counts, losses, answer_loss)
 

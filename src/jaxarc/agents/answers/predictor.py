@@ -120,7 +120,7 @@ def _evidence(puzzle: Puzzle, tables: ColorTables) -> Float32[Array, "B E"]:
     return (statistics * shown).sum(axis=1) / jnp.maximum(shown.sum(axis=1), 1)
 
 
-def _describe_cells(grids: Int8[Array, "N H W"]) -> Float32[Array, "N H W 11"]:
+def _describe_cells(grids: Int8[Array, "N H W"]) -> Float32[Array, "N H W 12"]:
     """Inside, black, colored, enclosed; and for each neighbor: inside, of the same color."""
     inside = grids > PADDING
     around = _neighbors(grids.astype(jnp.float32)[..., None] + 1)
