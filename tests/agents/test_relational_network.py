@@ -141,7 +141,8 @@ def test_a_box_is_described_by_what_painting_it_would_do(network):
     working, target = random.integers(0, 3, (2, 4, HEIGHT, WIDTH)).astype(np.int8)
     first = np.array([0, 5, 7, 11])
     seen = network.look(view_of(working, target))
-    numbers = np.asarray(_describe_boxes(seen, jnp.asarray(first, jnp.int32), (HEIGHT, WIDTH)))
+    described = _describe_boxes(seen, jnp.asarray(first, jnp.int32), (HEIGHT, WIDTH))
+    numbers = np.moveaxis(np.asarray(described), 0, -1)
     for i, corner in enumerate(first):
         row, column = divmod(corner, WIDTH)
         for r, c in np.ndindex(HEIGHT, WIDTH):
