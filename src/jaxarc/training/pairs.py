@@ -73,7 +73,9 @@ def _evaluated(config: TaskConfig, grid_shape: tuple[int, int]) -> TaskSet:
 
 def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> ProceduralTasks:
     rules = name.removeprefix(PREFIX).split("+")
-    return procedural_tasks(rules, grid_shape, side=(config.min_side, config.max_side))
+    # Training plays one of a task's demonstrations and shows the others.
+    num_train, sides = config.num_demonstrations + 1, (config.min_side, config.max_side)
+    return procedural_tasks(rules, grid_shape, num_train=num_train, side=sides)
 
 
 def rule_of(task_id: str) -> str:
