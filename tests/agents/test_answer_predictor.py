@@ -8,7 +8,7 @@ import pytest
 from edit_world import with_noise
 
 from jaxarc.agents.answers import AnswerPredictor, Puzzle
-from jaxarc.agents.answers.candidates import NUM_COPIES, OUTSIDE, line_readings, symmetric_copies
+from jaxarc.agents.answers.candidates import NUM_COPIES, line_readings, symmetric_copies
 from jaxarc.agents.answers.learning import Imagination, learn_answers, puzzle_of
 from jaxarc.agents.answers.predictor import NUM_CANDIDATES, _as_grid
 from jaxarc.agents.imagining_policy import ImaginingPolicy, missing_for_imagining, practice_config, with_answer
@@ -132,8 +132,8 @@ def test_a_color_that_always_becomes_another_is_recolored_so(predictor):
 
 
 def test_a_ragged_prediction_becomes_a_rectangle_with_black_gaps():
-    symbols = jnp.array([[[2, 2, OUTSIDE], [OUTSIDE, 2, OUTSIDE], [OUTSIDE] * 3]], jnp.int32)
-    assert _as_grid(symbols).tolist() == [[[2, 2, -1], [0, 2, -1], [-1, -1, -1]]]
+    colors = jnp.array([[[2, 2, -1], [-1, 2, -1], [-1] * 3]], jnp.int8)
+    assert _as_grid(colors).tolist() == [[[2, 2, -1], [0, 2, -1], [-1, -1, -1]]]
 
 
 @pytest.fixture(scope="module")

@@ -223,16 +223,43 @@ def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission
 
 
 def test_a_trained_agent_is_not_played_by_other_rules(dataset, trained):
-    wished = RulesWished("point", 5, None, answers_visible=True)
-    with pytest.raises(AgentMismatchError, match=r"with bbox, but --format says point: .* \(3, 3\), but --canvas"):
+    wished = RulesWished("point", None, None, answers_visible=True)
+    with pytest.raises(AgentMismatchError, match=r"trained with bbox, but --format says point: leave --format out"):
         find_player(str(trained[0]), load_tasks(dataset), wished, AgentWished())
+
+
+def test_an_agent_that_sees_relations_plays_on_another_canvas(dataset, trained):
+    folder, policies = trained
+    wished = RulesWished(None, 5, 9, answers_visible=True)
+    player = find_player(str(folder), load_tasks(dataset), wished, AgentWished())
+    assert player.rules.grid_shape == player.agent.policy.grid_shape == (5, 5)
+    assert player.rules.environment.max_episode_steps == player.agent.policy.max_episode_steps == 9
+    for loaded, saved in zip(jax.tree.leaves(player.agent), jax.tree.leaves(policies), strict=True):
+        np.testing.assert_array_equal(loaded, saved[0])
+
+
+def test_a_painter_needs_the_answers_and_solves_everything_with_them(run, dataset, tmp_path):
+    code, _, err = run(dataset, "--agent", "painter", *SMALL)
+    assert code == 1
+    assert "the painter looks at the answers, which test mode hides: add --answers-visible" in err
+    options = ["--agent", "painter", "--answers-visible", "--canvas", "3", "--max-steps", "12"]
+    code, _, _ = run(dataset, *options, "--out", tmp_path / "out")
+    assert code == 0
+    score = read(tmp_path / "out" / "summary.json")["score"]
+    assert score["output_score"] == 1.0
+
+
+def test_the_search_fills_boxes_only(run, dataset):
+    code, _, err = run(dataset, "--agent", "search", "--format", "mask", *SMALL)
+    assert code == 1
+    assert "the agent 'search' fills boxes, but --format says mask: leave --format out" in err
 
 
 def test_mistakes_are_one_line(run, dataset, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     cases = [
-        (["--agent", "rondom"], 1, "--agent 'rondom' is neither random nor submit"),
+        (["--agent", "rondom"], 1, "--agent 'rondom' is none of random, submit, search, painter"),
         (["--agent", bad], 1, "bad.json, line 1: an object with task_id"),
         (["--agent", tmp_path], 1, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),

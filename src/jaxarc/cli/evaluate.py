@@ -14,7 +14,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from jaxarc.cli.evaluation_agents import DEFAULT_FORMAT, DEFAULT_SIDE, AgentWished, Player, RulesWished, find_player
+from jaxarc.cli.evaluation_agents import (
+    DEFAULT_FORMAT,
+    DEFAULT_SIDE,
+    PLAIN_AGENTS,
+    AgentWished,
+    Player,
+    RulesWished,
+    find_player,
+)
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.action import SELECTION_FORMATS
 from jaxarc.evaluation import (
@@ -43,7 +51,9 @@ def evaluate(
     dataset: Annotated[str, typer.Argument(help="Name of a dataset, or path of a file or folder of ARC JSON.")],
     agent: Annotated[
         str | None,
-        typer.Option(help="random, submit, a folder of jaxarc train, or a file of recorded actions.", metavar="AGENT"),
+        typer.Option(
+            help=f"{', '.join(PLAIN_AGENTS)}, a folder of jaxarc train, or a file of recorded actions.", metavar="AGENT"
+        ),
     ] = None,
     checkpoint: Annotated[
         WhichCheckpoint, typer.Option(help="Of a run folder: the one that solved most unseen pairs, or the newest.")

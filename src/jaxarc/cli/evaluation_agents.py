@@ -1,5 +1,6 @@
 """From what ``jaxarc evaluate --agent`` names to an agent and the rules that it plays by."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,16 +14,19 @@ from jaxarc.evaluation import (
     EditAgent,
     ImaginingAgent,
     RecordedAgent,
+    SearchAgent,
     SubmitPolicy,
     read_recordings,
 )
+from jaxarc.experts import GreedyPainter
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.tasks import TaskSet
 from jaxarc.training import RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint, load_agent
+from jaxarc.training.saved_agent import WhichCheckpoint, load_agent, saved_experiment
 
 DEFAULT_FORMAT: Final = "bbox"
 DEFAULT_SIDE: Final = 30
+_PAINTING: Final = {"grid_format": "planes", "include_step_count": True}  # what is shown to those that paint answers
 
 
 @dataclass(frozen=True)
@@ -52,24 +56,64 @@ class Player:
 
 
 def find_player(name: str, tasks: TaskSet, wished: RulesWished, of_run: AgentWished) -> Player:
-    """Return the agent that a name means: ``random``, ``submit``, a run folder, or a file of recorded actions.
+    """Return the agent that a name means: one of :data:`PLAIN_AGENTS`, a run folder, or a file of recorded actions.
 
     Raises:
         AgentMismatchError: there is no such agent, or it cannot play by the rules that are wished.
         CheckpointError, RecordingError: its file cannot be used.
     """
-    if name in ("random", "submit"):
-        rules = _plain_rules(wished)
-        return Player(RandomPolicy(action_space(rules)) if name == "random" else SubmitPolicy.for_config(rules), rules)
+    if name in PLAIN_AGENTS:
+        return PLAIN_AGENTS[name](wished)
     path = Path(name)
     if path.is_dir():
         return _trained_player(RunFolder(path), wished, of_run)
     if path.is_file():
         return _recorded_player(path, tasks, wished)
     raise AgentMismatchError(
-        f"--agent {name!r} is neither random nor submit, nor a folder of jaxarc train, nor a file of recorded actions; "
-        "correct the name or the path"
+        f"--agent {name!r} is none of {', '.join(PLAIN_AGENTS)}, nor a folder of jaxarc train, nor a file of recorded "
+        "actions; correct the name or the path"
     )
+
+
+def _random_player(wished: RulesWished) -> Player:
+    rules = _plain_rules(wished)
+    return Player(RandomPolicy(action_space(rules)), rules)
+
+
+def _submitting_player(wished: RulesWished) -> Player:
+    rules = _plain_rules(wished)
+    return Player(SubmitPolicy.for_config(rules), rules)
+
+
+def _searching_player(wished: RulesWished) -> Player:
+    _require_boxes("search", wished)
+    return Player(SearchAgent(), _plain_rules(wished, include_demonstrations=True, include_input=True, **_PAINTING))
+
+
+def _painting_player(wished: RulesWished) -> Player:
+    _require_boxes("painter", wished)
+    if not wished.answers_visible:
+        raise AgentMismatchError(
+            "the painter looks at the answers, which test mode hides: add --answers-visible to measure how few actions "
+            "they take, which is no score by the rules of ARC"
+        )
+    return Player(GreedyPainter(), _plain_rules(wished, reveal_target=True, **_PAINTING))
+
+
+def _require_boxes(name: str, wished: RulesWished) -> None:
+    if wished.selection_format not in (None, DEFAULT_FORMAT):
+        raise AgentMismatchError(
+            f"the agent {name!r} fills boxes, but --format says {wished.selection_format}: leave --format out"
+        )
+
+
+PLAIN_AGENTS: Final[Mapping[str, Callable[[RulesWished], Player]]] = {
+    "random": _random_player,
+    "submit": _submitting_player,
+    "search": _searching_player,
+    "painter": _painting_player,
+}
+"""Agents that need no file, and who makes them."""
 
 
 def _plain_rules(wished: RulesWished, **fields: Any) -> JaxArcConfig:
@@ -94,26 +138,25 @@ def _recorded_player(path: Path, tasks: TaskSet, wished: RulesWished) -> Player:
 
 
 def _trained_player(folder: RunFolder, wished: RulesWished, of_run: AgentWished) -> Player:
-    policy, experiment = load_agent(folder, of_run.checkpoint, of_run.seed)
-    rules = experiment.environment
+    """The agent plays by the rules that it learned by, on another canvas or with more time if that is wished."""
+    rules = saved_experiment(folder, of_run.checkpoint).environment
     _require_same_rules(folder, rules, wished)
+    if wished.side is not None:
+        rules = rules.with_fields(max_grid_height=wished.side, max_grid_width=wished.side)
     if wished.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=wished.max_steps)
+    policy = load_agent(folder, of_run.checkpoint, of_run.seed, rules)
     return Player(EditAgent(policy) if isinstance(policy, EditPolicy) else ImaginingAgent(policy), rules)
 
 
 def _require_same_rules(folder: RunFolder, rules: JaxArcConfig, wished: RulesWished) -> None:
     """Refuse what the agent of a run was not trained for, naming everything that differs."""
-    side = None if wished.side is None else (wished.side, wished.side)
-    facts = {
-        "--format": (rules.action.selection_format, wished.selection_format),
-        "--canvas": (rules.grid_shape, side),
-    }
-    differs = [
-        f"it was trained with {trained}, but {option} says {asked}: leave {option} out"
-        for option, (trained, asked) in facts.items()
-        if asked not in (None, trained)
-    ]
+    differs = []
+    if wished.selection_format not in (None, rules.action.selection_format):
+        differs.append(
+            f"it was trained with {rules.action.selection_format}, but --format says {wished.selection_format}: leave "
+            "--format out"
+        )
     if rules.observation.reveal_target and not wished.answers_visible:
         differs.append(
             "it looks at the answer, target_grid (observation.reveal_target=True), which test mode hides: train one "

@@ -6,6 +6,7 @@ from jaxarc.evaluation.evaluate import Evaluation, evaluate
 from jaxarc.evaluation.players import EditAgent, ImaginingAgent, SubmitPolicy
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
 from jaxarc.evaluation.score import Score, score_submission
+from jaxarc.evaluation.searching import SearchAgent
 from jaxarc.evaluation.single_pairs import one_task_per_pair
 from jaxarc.evaluation.solve_rate import Actor, Played, play_every_task
 from jaxarc.evaluation.submission import Submission, SubmissionError, read_submission, write_submission
@@ -25,6 +26,7 @@ __all__ = [
     "RecordedAgent",
     "RecordingError",
     "Score",
+    "SearchAgent",
     "Submission",
     "SubmissionError",
     "SubmitPolicy",

@@ -9,8 +9,8 @@ from jaxtyping import Array, Key
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.answers.learning import Imagination
 from jaxarc.agents.imagining_policy import ImaginingPolicy, practice_config
-from jaxarc.config import build
-from jaxarc.training.checkpoint import CheckpointError, load_checkpoint
+from jaxarc.config import JaxArcConfig, build
+from jaxarc.training.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.run_folder import RunFolder
 
@@ -19,48 +19,78 @@ WhichCheckpoint = Literal["best", "last"]
 _EDITOR, _PREDICTOR = "learner.policy", "imagination.predictor"  # where they are in a training state
 
 
-def load_agent(
-    folder: RunFolder, which: WhichCheckpoint, seed: int | None = None
-) -> tuple[EditPolicy | ImaginingPolicy, Experiment]:
-    """Load the policy of one seed, and the experiment that it learned by.
+def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
+    """Read by which experiment the agents of a run learned.
 
     Args:
         folder: of the run.
         which: the checkpoint with the highest evaluation solve rate, mean over the seeds, or the newest.
-        seed: of the agent; None for the run's first.
 
     Warns:
         DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
 
     Raises:
-        CheckpointError: the folder has no checkpoint that can be used, or the run has no such seed.
+        CheckpointError: the folder has no checkpoint that can be used.
         ConfigValidationError: the checkpoint's config is not one of this version.
     """
-    checkpoints = folder.checkpoints
-    record = checkpoints.best() if which == "best" else checkpoints.newest()
-    if record is None:
-        raise CheckpointError(f"there is no checkpoint in {checkpoints.path}; name the folder of a run of jaxarc train")
+    return build(Experiment, _record(folder, which).config)
+
+
+def load_agent(
+    folder: RunFolder, which: WhichCheckpoint, seed: int | None = None, rules: JaxArcConfig | None = None
+) -> EditPolicy | ImaginingPolicy:
+    """Load the policy of one seed.
+
+    Args:
+        folder: of the run.
+        which: see :func:`saved_experiment`.
+        seed: of the agent; None for the run's first.
+        rules: what it will play by, with the canvas and the time limit as they please; None for those it learned by.
+
+    Warns, raises:
+        As :func:`saved_experiment`; and CheckpointError: the run has no such seed, or weights that only fit the canvas
+        that it learned on.
+    """
+    record = _record(folder, which)
     experiment = build(Experiment, record.config)
     seeds = experiment.training.seeds
     if seed is not None and seed not in seeds:
         raise CheckpointError(f"the run {folder.path} has no seed {seed}; it has {', '.join(map(str, seeds))}")
-    parts = {
-        place: load_checkpoint(checkpoints.at(record.update), like, within=place)
-        for place, like in _parts_of_policy(experiment).items()
-    }
+    like = _parts_of_policy(experiment, rules or experiment.environment)
+    _require_weights_fit(folder, experiment, like)
+    path = folder.checkpoints.at(record.update)
+    parts = {place: load_checkpoint(path, part, within=place) for place, part in like.items()}
     mine = jax.tree.map(lambda leaf: leaf[0 if seed is None else seeds.index(seed)], parts)
     editor = mine[_EDITOR]
-    return (ImaginingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor), experiment
+    return ImaginingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
 
 
-def _parts_of_policy(experiment: Experiment) -> dict[str, Any]:
+def _record(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
+    checkpoints = folder.checkpoints
+    record = checkpoints.best() if which == "best" else checkpoints.newest()
+    if record is None:
+        raise CheckpointError(f"there is no checkpoint in {checkpoints.path}; name the folder of a run of jaxarc train")
+    return record
+
+
+def _require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[str, Any]) -> None:
+    learned = _parts_of_policy(experiment, experiment.environment)
+    shapes = [[leaf.shape for leaf in jax.tree.leaves(tree)] for tree in (learned, like)]
+    if shapes[0] != shapes[1]:
+        height, width = experiment.environment.grid_shape
+        raise CheckpointError(
+            f"the agent of {folder.path} has weights for the cells of its canvas of {height}x{width}, so it plays on "
+            "no other; train one with network.kind=relational, which has none"
+        )
+
+
+def _parts_of_policy(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]:
     """Describe what the policies of all seeds are made of, by its place in a training state."""
-    recipe, rules = experiment.recipe, experiment.environment
+    recipe = experiment.recipe
     imagines = recipe.answer.source == "imagined"
 
     def make(key: Key[Array, ""]) -> dict[str, Any]:
-        practice = practice_config(rules) if imagines else rules
-        editor = {_EDITOR: EditPolicy.create(key, practice, recipe.network)}
+        editor = {_EDITOR: EditPolicy.create(key, practice_config(rules) if imagines else rules, recipe.network)}
         return editor | ({_PREDICTOR: Imagination.create(key, recipe).predictor} if imagines else {})
 
     keys = jnp.stack([jax.random.key(seed) for seed in experiment.training.seeds])

@@ -1,28 +1,16 @@
 """Where the color of an answer's cell may come from: copies of the input, turned, recolored or read along its lines."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int8, Int32
+from jaxtyping import Array, Bool, Int8
 
 from jaxarc.constants import NUM_COLORS, PADDING
 
-NUM_SYMBOLS: Final = NUM_COLORS + 1  # the colors, and "outside"
-OUTSIDE: Final = NUM_COLORS
+UNKNOWN: Final = -2  # a candidate's color where it has none to offer
 NUM_COPIES: Final = 16  # 8 symmetries, 8 readings of lines
-
-
-class ColorTables(NamedTuple):
-    """What becomes of a color, by the demonstrations; rows sum to 1, or to 0 where nothing is known."""
-
-    becomes: Float32[Array, "B 10 11"]  # at the same place of the output
-    changes: Float32[Array, "B 10 11"]  # the same, of the cells that change
-
-
-def symbols_of(grids: Int8[Array, "*N H W"]) -> Int32[Array, "*N H W"]:
-    """Number the colors 0 .. 9, and what is outside 10."""
-    return jnp.where(grids > PADDING, grids, jnp.int8(OUTSIDE)).astype(jnp.int32)
+NUM_TABLES: Final = 2
 
 
 def symmetric_copies(grids: Int8[Array, "N H W"]) -> Int8[Array, "N 8 H W"]:
@@ -54,25 +42,31 @@ def _mirror(square: Int8[Array, "N S S"], rows: bool, columns: bool) -> Int8[Arr
 
 def color_tables(
     inputs: Int8[Array, "B P H W"], outputs: Int8[Array, "B P H W"], shown: Bool[Array, "B P"]
-) -> ColorTables:
-    """Count which color becomes which at the same place, over all demonstrations of a task."""
+) -> Int8[Array, "B 2 10"]:
+    """Tell what each color always becomes at the same place, over all demonstrations of a task.
+
+    The first table counts all cells, the second those that change. A color that becomes now this, now that, or that no
+    demonstration has, is :data:`UNKNOWN`.
+    """
     batch = inputs.shape[0]
-    both = (inputs > PADDING) & (outputs > PADDING) & shown[..., None, None]
-    flat = lambda grids: symbols_of(grids).reshape(batch, -1)
-    before = jax.nn.one_hot(flat(inputs), NUM_SYMBOLS, dtype=jnp.float32)[..., :NUM_COLORS]
-    before = before * both.reshape(batch, -1, 1).astype(jnp.float32)
-    counts = jnp.einsum("bna,bns->bas", before, jax.nn.one_hot(flat(outputs), NUM_SYMBOLS, dtype=jnp.float32))
-    off_diagonal = 1 - jnp.eye(NUM_COLORS, NUM_SYMBOLS, dtype=jnp.float32)
-    share = lambda table: table / jnp.maximum(table.sum(axis=-1, keepdims=True), 1)
-    return ColorTables(share(counts), share(counts * off_diagonal[None]))
+    both = ((inputs > PADDING) & (outputs > PADDING) & shown[..., None, None]).reshape(batch, -1, 1)
+    each_color = lambda grids: jax.nn.one_hot(grids.reshape(batch, -1), NUM_COLORS, dtype=jnp.float32)
+    before = each_color(inputs) * both.astype(jnp.float32)
+    counts = jnp.einsum("bna,bns->bas", before, each_color(outputs))
+    both_tables = jnp.stack([counts, counts * (1 - jnp.eye(NUM_COLORS, dtype=jnp.float32))[None]], axis=1)
+    total = both_tables.sum(axis=-1)
+    is_sure = (both_tables.max(axis=-1) == total) & (total > 0)
+    return jnp.where(is_sure, jnp.argmax(both_tables, axis=-1), UNKNOWN).astype(jnp.int8)
 
 
-def look_up(table: Float32[Array, "B 10 11"], grids: Int8[Array, "B H W"]) -> Float32[Array, "B H W 11"]:
-    """Say what the colors of a grid become; outside stays outside."""
-    outside = jnp.zeros((1, 1, NUM_SYMBOLS), jnp.float32).at[..., OUTSIDE].set(1)
-    whole = jnp.concatenate([table, jnp.broadcast_to(outside, (table.shape[0], 1, NUM_SYMBOLS))], axis=1)
-    place = symbols_of(grids).reshape(grids.shape[0], -1, 1)
-    return jnp.take_along_axis(whole, place, axis=1).reshape(*grids.shape, NUM_SYMBOLS)
+def recolored(grids: Int8[Array, "N H W"], tables: Int8[Array, "N 2 10"]) -> Int8[Array, "N 2 H W"]:
+    """Give every cell the color that each table tells; outside stays outside."""
+    count, height, width = grids.shape
+    place = jnp.broadcast_to(
+        jnp.maximum(grids, 0).reshape(count, 1, -1).astype(jnp.int32), (count, NUM_TABLES, height * width)
+    )
+    found = jnp.take_along_axis(tables, place, axis=2).reshape(count, NUM_TABLES, height, width)
+    return jnp.where(grids[:, None] > PADDING, found, jnp.int8(PADDING))
 
 
 def line_readings(grids: Int8[Array, "N H W"]) -> Int8[Array, "N 8 H W"]:

@@ -1,8 +1,8 @@
 """A network that predicts a task's answer: for each cell, where its color comes from.
 
 It never writes a color of its own: it weighs candidates (turned copies of the input, readings of its rows and columns,
-the colors that the demonstrations turn a color into, black, outside), so all ten colors are alike to it. How well each
-candidate explains the demonstrations tells it which rule is at work.
+the colors that a color always becomes in the demonstrations, black, outside), so all ten colors are alike to it. How
+well each candidate explains the demonstrations tells it which rule is at work.
 """
 
 from typing import Final, NamedTuple
@@ -10,24 +10,21 @@ from typing import Final, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int8, Int32, Key
+from jaxtyping import Array, Bool, Float32, Int8, Key
 
 from jaxarc.agents.answers.candidates import (
     NUM_COPIES,
-    NUM_SYMBOLS,
-    OUTSIDE,
-    ColorTables,
+    NUM_TABLES,
     color_tables,
     enclosed_cells,
     line_readings,
-    look_up,
-    symbols_of,
+    recolored,
     symmetric_copies,
 )
 from jaxarc.agents.networks.layers import Dense
-from jaxarc.constants import PADDING
+from jaxarc.constants import NUM_COLORS, PADDING
 
-_EXPLAINING: Final = NUM_COPIES + 2  # candidates that the demonstrations speak for or against
+_EXPLAINING: Final = NUM_COPIES + NUM_TABLES  # candidates that the demonstrations speak for or against
 NUM_CANDIDATES: Final = _EXPLAINING + 2  # and black, and outside
 _STATISTICS: Final = 3
 _LOCAL: Final = 12  # numbers that describe a cell of the input
@@ -40,13 +37,6 @@ class Puzzle(NamedTuple):
     outputs: Int8[Array, "B P H W"]
     shown: Bool[Array, "B P"]  # which slots hold a demonstration
     grid: Int8[Array, "B H W"]  # the input whose answer is wanted
-
-
-class Candidates(NamedTuple):
-    """Where the colors of an answer may come from."""
-
-    copies: Int8[Array, "N 16 H W"]
-    recolored: Float32[Array, "N 2 H W 11"]  # chances of each symbol
 
 
 class AnswerPredictor(eqx.Module):
@@ -68,19 +58,18 @@ class AnswerPredictor(eqx.Module):
         """Return the likeliest answer, a grid."""
         tables = color_tables(puzzle.inputs, puzzle.outputs, puzzle.shown)
         candidates, weights = _candidates_of(puzzle.grid, tables), self._weights(puzzle, tables)
-        like = lambda symbol: jnp.full(puzzle.grid.shape, symbol, jnp.int32)
-        score = lambda symbol: (_explained(candidates, like(symbol)) * weights).sum(axis=-1)
-        likelihood = jax.lax.map(score, jnp.arange(NUM_SYMBOLS, dtype=jnp.int32))
-        return _as_grid(jnp.argmax(likelihood, axis=0).astype(jnp.int32))
+        score = lambda color: (_explained(candidates, jnp.full_like(puzzle.grid, color)) * weights).sum(axis=-1)
+        likelihood = jax.lax.map(score, jnp.arange(PADDING, NUM_COLORS, dtype=jnp.int8))
+        return _as_grid(jnp.argmax(likelihood, axis=0).astype(jnp.int8) + jnp.int8(PADDING))
 
     def loss(self, puzzle: Puzzle, answer: Int8[Array, "B H W"]) -> Float32[Array, " B"]:
         """Return the negative log-likelihood of an answer, the mean over the cells of the canvas."""
         tables = color_tables(puzzle.inputs, puzzle.outputs, puzzle.shown)
-        explained = _explained(_candidates_of(puzzle.grid, tables), symbols_of(answer))
+        explained = _explained(_candidates_of(puzzle.grid, tables), answer)
         likelihood = (explained * self._weights(puzzle, tables)).sum(axis=-1)
         return -jnp.log(likelihood + 1e-6).mean(axis=(1, 2))
 
-    def _weights(self, puzzle: Puzzle, tables: ColorTables) -> Float32[Array, "B H W K"]:
+    def _weights(self, puzzle: Puzzle, tables: Int8[Array, "B 2 10"]) -> Float32[Array, "B H W K"]:
         """How much each candidate counts at each cell."""
         evidence = self.choice_evidence(_evidence(puzzle, tables))
         hidden = jax.nn.silu(self.choice_cell(_describe_cells(puzzle.grid)) + evidence[:, None, None])
@@ -88,29 +77,26 @@ class AnswerPredictor(eqx.Module):
         return jax.nn.softmax(self.choice_last(hidden), axis=-1)
 
 
-def _candidates_of(grids: Int8[Array, "N H W"], tables: ColorTables) -> Candidates:
-    recolored = jnp.stack([look_up(table, grids) for table in tables], axis=1)
-    return Candidates(jnp.concatenate([symmetric_copies(grids), line_readings(grids)], axis=1), recolored)
-
-
-def _explained(candidates: Candidates, symbols: Int32[Array, "N H W"]) -> Float32[Array, "N H W K"]:
-    """The chance that each candidate gives to one symbol of each cell."""
-    copies = symbols_of(candidates.copies) == symbols[:, None]
-    recolored = jnp.take_along_axis(candidates.recolored, symbols[:, None, ..., None], axis=-1)[..., 0]
-    constants = [symbols == constant for constant in (0, OUTSIDE)]
-    parts = jnp.concatenate(
-        [copies.astype(jnp.float32), recolored, jnp.stack(constants, 1).astype(jnp.float32)], axis=1
+def _candidates_of(grids: Int8[Array, "N H W"], tables: Int8[Array, "N 2 10"]) -> Int8[Array, "N K H W"]:
+    """Where the colors of an answer may come from."""
+    constants = [jnp.full_like(grids, constant)[:, None] for constant in (0, PADDING)]
+    return jnp.concatenate(
+        [symmetric_copies(grids), line_readings(grids), recolored(grids, tables), *constants], axis=1
     )
-    return jnp.moveaxis(parts, 1, -1)
 
 
-def _evidence(puzzle: Puzzle, tables: ColorTables) -> Float32[Array, "B E"]:
+def _explained(candidates: Int8[Array, "N K H W"], answer: Int8[Array, "N H W"]) -> Float32[Array, "N H W K"]:
+    """Which candidates have the color of the answer."""
+    return jnp.moveaxis((candidates == answer[:, None]).astype(jnp.float32), 1, -1)
+
+
+def _evidence(puzzle: Puzzle, tables: Int8[Array, "B 2 10"]) -> Float32[Array, "B E"]:
     """How well each candidate explains the demonstrations: all cells, those that change, whole grids."""
     batch, slots = puzzle.shown.shape
     flat = lambda grids: grids.reshape(batch * slots, *grids.shape[2:])
     inputs, outputs = flat(puzzle.inputs), flat(puzzle.outputs)
-    repeated = jax.tree.map(lambda table: jnp.repeat(table, slots, axis=0), tables)
-    explained = _explained(_candidates_of(inputs, repeated), symbols_of(outputs))[..., :_EXPLAINING]
+    candidates = _candidates_of(inputs, jnp.repeat(tables, slots, axis=0))
+    explained = _explained(candidates[:, :_EXPLAINING], outputs)
     cells = ((inputs > PADDING) | (outputs > PADDING)).astype(jnp.float32)[..., None]
     changed = cells * (inputs != outputs).astype(jnp.float32)[..., None]
     mean = lambda weight: (explained * weight).sum(axis=(1, 2)) / (weight.sum(axis=(1, 2)) + 1e-6)
@@ -137,11 +123,11 @@ def _neighbors(state: Float32[Array, "N H W C"]) -> list[Float32[Array, "N H W C
     return [padded[:, y : y + height, x : x + width] for y, x in ((0, 1), (2, 1), (1, 0), (1, 2))]
 
 
-def _as_grid(symbols: Int32[Array, "B H W"]) -> Int8[Array, "B H W"]:
+def _as_grid(colors: Int8[Array, "B H W"]) -> Int8[Array, "B H W"]:
     """Make a rectangle of what may have ragged edges: as many rows and columns as hold a color; gaps are black."""
-    inside = symbols != OUTSIDE
+    inside = colors > PADDING
     rows, columns = inside.any(axis=2), inside.any(axis=1)
     height, width = (axis.sum(axis=1, dtype=jnp.int32)[:, None] for axis in (rows, columns))
     place = lambda count: jnp.arange(count, dtype=jnp.int32)[None]
-    area = (place(symbols.shape[1]) < height)[:, :, None] & (place(symbols.shape[2]) < width)[:, None, :]
-    return jnp.where(area, jnp.where(inside, symbols, 0), PADDING).astype(jnp.int8)
+    area = (place(colors.shape[1]) < height)[:, :, None] & (place(colors.shape[2]) < width)[:, None, :]
+    return jnp.where(area, jnp.maximum(colors, jnp.int8(0)), jnp.int8(PADDING))

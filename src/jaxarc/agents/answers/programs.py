@@ -1,0 +1,114 @@
+"""Answers without learning: short programs, of which those count that explain the demonstrations.
+
+A program makes a grid of the input (turned, read line by line, cut out, halved, scaled or tiled) and then gives each
+color the color that it always becomes in the demonstrations.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32, Int8, Int32
+
+from jaxarc.agents.answers.candidates import UNKNOWN, color_tables, line_readings, recolored, symmetric_copies
+from jaxarc.agents.answers.predictor import Puzzle
+from jaxarc.constants import NUM_COLORS, PADDING
+
+_FACTORS: Final = (2, 3)
+
+Place = Int32[Array, ""]
+
+
+def search_answers(puzzle: Puzzle) -> Int8[Array, "B N H W"]:
+    """Return the answers of all programs, those first that explain most demonstrations, and of these most cells."""
+    made = _grids_of(puzzle.grid)
+    fit, tables = _fit(puzzle)
+    batch, count = fit.shape
+    height, width = puzzle.grid.shape[1:]
+    answers = _recolor(made.reshape(-1, height, width), tables).reshape(batch, count, height, width)
+    order = jnp.argsort(-fit, axis=1, stable=True)
+    return jnp.take_along_axis(answers, order[:, :, None, None], axis=1)
+
+
+def _fit(puzzle: Puzzle) -> tuple[Float32[Array, "B N"], Int8[Array, "BN 2 10"]]:
+    """How well each program explains the demonstrations, and its colors: demonstrations in full, then cells."""
+    batch, slots, height, width = puzzle.inputs.shape
+    made = _grids_of(puzzle.inputs.reshape(-1, height, width)).reshape(batch, slots, -1, height, width)
+    count = made.shape[2]
+    by_program = jnp.moveaxis(made, 2, 1).reshape(batch * count, slots, height, width)
+    repeat = lambda x: jnp.repeat(x, count, axis=0)
+    outputs, shown = repeat(puzzle.outputs), repeat(puzzle.shown)
+    tables = color_tables(by_program, outputs, shown)
+    flat = by_program.reshape(-1, height, width)
+    found = _recolor(flat, jnp.repeat(tables, slots, axis=0)).reshape(by_program.shape)
+    right = _share_right(found, outputs)
+    weight = shown.astype(jnp.float32)
+    mean = lambda x: (x * weight).sum(axis=1) / jnp.maximum(weight.sum(axis=1), 1)
+    return (mean((right == 1).astype(jnp.float32)) + 1e-2 * mean(right)).reshape(batch, count), tables
+
+
+def _share_right(found: Int8[Array, "N P H W"], wanted: Int8[Array, "N P H W"]) -> Float32[Array, "N P"]:
+    counts = ((found > PADDING) | (wanted > PADDING)).sum(axis=(2, 3))
+    wrong = (found != wanted).sum(axis=(2, 3))
+    return 1 - wrong.astype(jnp.float32) / jnp.maximum(counts, 1).astype(jnp.float32)
+
+
+def _recolor(grids: Int8[Array, "N H W"], tables: Int8[Array, "N 2 10"]) -> Int8[Array, "N H W"]:
+    """Give every cell the color that its color always becomes; what is not known stays."""
+    own = jnp.arange(NUM_COLORS, dtype=jnp.int8)
+    known = jnp.where(tables == UNKNOWN, own, tables)
+    return recolored(grids, known)[:, 0]
+
+
+def _grids_of(grids: Int8[Array, "N H W"]) -> Int8[Array, "N M H W"]:
+    """All grids that programs make of an input, before they are recolored."""
+    others = jax.vmap(_rebuilt)(grids)
+    return jnp.concatenate([symmetric_copies(grids), line_readings(grids), others], axis=1)
+
+
+def _rebuilt(grid: Int8[Array, "H W"]) -> Int8[Array, "M H W"]:
+    """Cut out, halve, scale and tile one grid."""
+    height, width = _extent(grid > PADDING)
+    (top, bottom), (left, right) = (_bounds((grid > 0).any(axis=axis)) for axis in (1, 0))
+    look_up = lambda new_height, new_width, rows, columns: _look_up(grid, new_height, new_width, rows, columns)
+    half_up, half_left = (height + 1) // 2, (width + 1) // 2
+    made = [
+        look_up(bottom - top, right - left, lambda row: row + top, lambda column: column + left),
+        look_up(half_up, width, lambda row: row, lambda column: column),
+        look_up(half_up, width, lambda row: row + height // 2, lambda column: column),
+        look_up(height, half_left, lambda row: row, lambda column: column),
+        look_up(height, half_left, lambda row: row, lambda column: column + width // 2),
+    ]
+    for factor in _FACTORS:
+        size = height * factor, width * factor
+        made.append(look_up(*size, lambda row, by=factor: row // by, lambda column, by=factor: column // by))
+        made.append(look_up(*size, lambda row: row % height, lambda column: column % width))
+    return jnp.stack(made)
+
+
+def _look_up(
+    grid: Int8[Array, "H W"],
+    new_height: Place,
+    new_width: Place,
+    old_row: Callable[[Array], Array],
+    old_column: Callable[[Array], Array],
+) -> Int8[Array, "H W"]:
+    """Build a grid of the cells of another one; what does not fit the canvas is cut off."""
+    height, width = grid.shape
+    rows, columns = jnp.arange(height, dtype=jnp.int32), jnp.arange(width, dtype=jnp.int32)
+    inside = (rows < new_height)[:, None] & (columns < new_width)[None]
+    taken = grid[jnp.clip(old_row(rows), 0, height - 1)[:, None], jnp.clip(old_column(columns), 0, width - 1)[None]]
+    return jnp.where(inside, taken, jnp.int8(PADDING))
+
+
+def _extent(inside: Bool[Array, "H W"]) -> tuple[Place, Place]:
+    return inside[:, 0].sum(dtype=jnp.int32), inside[0].sum(dtype=jnp.int32)
+
+
+def _bounds(filled: Bool[Array, " L"]) -> tuple[Place, Place]:
+    """The first filled line and the one after the last; the first line where none is filled."""
+    place = jnp.arange(filled.shape[0], dtype=jnp.int32)
+    first = jnp.where(filled, place, filled.shape[0]).min()
+    after = jnp.where(filled, place + 1, 0).max()
+    return jnp.where(filled.any(), first, 0), jnp.maximum(after, 1)
