@@ -1,5 +1,51 @@
-"""Agents that need no learning, because they see the answer: examples to learn from, and a bar to measure against."""
+"""Agents that need no learning, because they see the answer: examples to learn from, and a bar to measure against.
 
-from jaxarc.experts.greedy_painter import GreedyPainter, missing_for_painting
+What runs on the host (:class:`Expert`, :mod:`jaxarc.experts.traces`) is imported without JAX.
+"""
 
-__all__ = ["GreedyPainter", "missing_for_painting"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from jaxarc.experts.expert import (
+    Action,
+    ActionFormat,
+    CannotSolveError,
+    Expert,
+    ExpertError,
+    InvalidActionError,
+    NotSolvedError,
+    Pair,
+)
+
+if TYPE_CHECKING:
+    from jaxarc.experts.greedy_painter import GreedyPainter, missing_for_painting
+    from jaxarc.experts.painter import Painter
+
+_HOMES = {
+    **dict.fromkeys(["GreedyPainter", "missing_for_painting"], "jaxarc.experts.greedy_painter"),
+    "Painter": "jaxarc.experts.painter",
+}
+
+__all__ = [
+    "Action",
+    "ActionFormat",
+    "CannotSolveError",
+    "Expert",
+    "ExpertError",
+    "GreedyPainter",
+    "InvalidActionError",
+    "NotSolvedError",
+    "Painter",
+    "Pair",
+    "missing_for_painting",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'jaxarc.experts' has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
