@@ -33,7 +33,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "training": CORE | {"tasks", "wrappers", "parallel", "agents", "surrogate", "experts", "evaluation", "io"},
     "testing": CORE | {"tasks", "wrappers", "adapters"},
     "profiling": LEAF | {"utils", "io.atomic"},
-    "benchmarks": CORE | {"tasks", "wrappers", "registration", "parallel", "adapters", "agents", "training"},
+    "benchmarks": CORE | {"tasks", "wrappers", "registration", "parallel", "adapters", "agents", "training", "experts"},
 }
 MAY_IMPORT_ANYTHING = {"__init__", "registration", "cli"}
 ONLY_IN = {  # a library from outside -> the only folders that may import it

@@ -5,14 +5,19 @@ import signal
 from types import FrameType
 from typing import Any, Final
 
-_NOTICE: Final = b"\nStopping: what was learned is kept. Ctrl-C again quits at once.\n"
+_LEARNED: Final = "what was learned is kept"
 
 
 class StopWish:
-    """Inside this context the first signal sets ``is_set``; a second one raises ``KeyboardInterrupt``."""
+    """Inside this context the first signal sets ``is_set``; a second one raises ``KeyboardInterrupt``.
 
-    def __init__(self) -> None:
+    Args:
+        promise: what becomes of what was done so far, for the notice at the first signal.
+    """
+
+    def __init__(self, promise: str = _LEARNED) -> None:
         self.is_set = False
+        self._notice = f"\nStopping: {promise}. Ctrl-C again quits at once.\n".encode()
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "StopWish":
@@ -27,4 +32,4 @@ class StopWish:
         if self.is_set:
             raise KeyboardInterrupt
         self.is_set = True
-        os.write(2, _NOTICE)  # the one way to write that is safe in the middle of anything
+        os.write(2, self._notice)  # the one way to write that is safe in the middle of anything

@@ -12,9 +12,13 @@ from rich.markup import escape
 from jaxarc.cli import benchmark, compare, evaluate, rollout, train
 from jaxarc.cli.profile import app as profile_app
 from jaxarc.cli.tasks import app as tasks_app
+from jaxarc.cli.traces import app as traces_app
 from jaxarc.cli.train_help import TrainCommand
 from jaxarc.config import ConfigValidationError
 from jaxarc.evaluation import AgentMismatchError, RecordingError
+from jaxarc.experts import ExpertError
+from jaxarc.experts.traces import GraphError
+from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.parallel import NotEnoughMemoryError
 from jaxarc.tasks import SubsetError, TaskFormatError, UnknownDatasetError, UnknownTaskError
 from jaxarc.tasks.procedural import UnknownRuleError
@@ -35,6 +39,9 @@ DATA_ERRORS = (
     NotEnoughMemoryError,
     AgentMismatchError,
     RecordingError,
+    ExpertError,
+    GraphError,
+    TraceFileError,
     OSError,
 )
 CONFIG_ERRORS = (ConfigValidationError, HydraException, OmegaConfBaseException)
@@ -51,6 +58,7 @@ app.command("compare")(compare.compare)
 app.command("rollout")(rollout.rollout)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(tasks_app, name="tasks")
+app.add_typer(traces_app, name="traces")
 app.add_typer(benchmark.app, name="benchmark")
 app.add_typer(profile_app, name="profile")
 

@@ -1,0 +1,99 @@
+"""``jaxarc traces import``: lines of JSON, and what people did in the O2ARC editor."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from jaxarc.cli.trace_options import CacheOption, DatasetArgument
+from jaxarc.experts import Action, ExpertError, Pair
+from jaxarc.experts.traces import Place, Recipe, Trace, TraceCache, WorkUnit, places_of
+from jaxarc.experts.traces.human_sessions import read_human_sessions
+from jaxarc.experts.traces.human_traces import convert_sessions
+from jaxarc.experts.traces.trace import checked_trace
+from jaxarc.experts.traces.trace_file import read_trace_file
+from jaxarc.experts.traces.work_unit import hash_of
+from jaxarc.tasks import TaskSet, load_tasks
+
+
+class _Imported(NamedTuple):
+    traces: dict[tuple[Place, str], Trace]  # by place and action format
+    rejected: list[tuple[str, str]]  # what, and why
+    note: str = ""
+
+
+def import_traces(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="*.jsonl of jaxarc traces export, *.csv of ARCTraj, *.json or a folder of Mini-ARC traces."
+        ),
+    ],
+    dataset: DatasetArgument,
+    cache: CacheOption = None,
+) -> None:
+    """Import traces and keep those that solve their pair when they are replayed in the environment.
+
+    Sessions of people become traces by the expert "human" in the format mask. What cannot be imported is listed with
+    the reason. The exit code is 1 if nothing could be imported, or a line of a *.jsonl file could not.
+    """
+    from jaxarc.experts.traces.replay import replay
+
+    tasks, console, store = load_tasks(dataset), Console(), TraceCache(cache)
+    is_ours = file.suffix == ".jsonl"
+    imported = _read_lines(file, tasks) if is_ours else _read_people(file, tasks)
+    pairs = places_of(tasks)
+    kept = 0
+    with Console(stderr=True).status("Replaying ..."):
+        for form in sorted({form for _, form in imported.traces}):
+            chosen = {place: trace for (place, its_form), trace in imported.traces.items() if its_form == form}
+            trace_format = next(iter(chosen.values())).recipe.action_format
+            solved = replay([pairs[place] for place in chosen], [one.actions for one in chosen.values()], trace_format)
+            for (place, trace), is_solved in zip(chosen.items(), solved, strict=True):
+                if is_solved:
+                    store.put(trace)
+                    kept += 1
+                else:
+                    imported.rejected.append((place.node, "the environment says that it is not solved"))
+    console.print(f"{kept:,} traces imported, {len(imported.rejected):,} rejected{imported.note}", highlight=False)
+    if imported.rejected:
+        table = Table("rejected", "because")
+        for what, reason in imported.rejected:
+            table.add_row(escape(what), escape(reason))
+        console.print(table)
+    if not kept or (is_ours and imported.rejected):
+        raise typer.Exit(1)
+
+
+def _read_lines(file: Path, tasks: TaskSet) -> _Imported:
+    pairs, imported = places_of(tasks), _Imported({}, [])
+    for line in read_trace_file(file):
+        try:
+            if line.place not in pairs:
+                raise ExpertError(f"{tasks.name!r} has no pair {line.place.node}")
+            trace = _trace(pairs[line.place], line.recipe, line.actions)
+        except ExpertError as error:
+            imported.rejected.append((line.where, str(error)))
+        else:
+            imported.traces[line.place, f"{line.recipe}"] = trace
+    return imported
+
+
+def _trace(pair: Pair, recipe: Recipe, actions: Sequence[Action]) -> Trace:
+    unit = WorkUnit(pair, recipe)
+    return checked_trace(hash_of(unit.to_json()), unit, actions)
+
+
+def _read_people(file: Path, tasks: TaskSet) -> _Imported:
+    found = convert_sessions(read_human_sessions(file), tasks)
+    traces = {(place, "mask"): trace for place, trace in found.traces.items()}
+    rejected = [(f"{one.name} {one.task_id}".strip(), one.reason) for one in found.rejected]
+    note = (
+        f" of {found.num_sessions:,} sessions; {found.num_rewritten:,} of {found.num_steps:,} steps were written as "
+        "fills, because no single action does the same"
+    )
+    return _Imported(traces, rejected, note)

@@ -1,0 +1,145 @@
+"""``jaxarc traces record``."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, cast
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from jaxarc.cli.interrupt import StopWish
+from jaxarc.cli.trace_options import (
+    DEFAULT_EXPERT,
+    DEFAULT_FORMAT,
+    CacheOption,
+    DatasetArgument,
+    ExpertOption,
+    FormatOption,
+    PairsOption,
+    action_format_of,
+    load_expert,
+    pairs_of,
+)
+from jaxarc.experts.traces import BatchExpert, Graph, Recording, TraceCache, record_traces
+from jaxarc.experts.traces.recording import CHUNK_SIZE
+from jaxarc.experts.traces.strategy import STRATEGIES, Strategy, choose_strategy
+from jaxarc.parallel import host_cores, use_host_cores
+from jaxarc.tasks import load_tasks
+
+
+def record(
+    dataset: DatasetArgument,
+    expert: ExpertOption = DEFAULT_EXPERT,
+    action_format: FormatOption = DEFAULT_FORMAT,
+    strategy: Annotated[
+        str, typer.Option(help=f"{', '.join(STRATEGIES)}: how JAX hands out the pairs; pmap: one device per core.")
+    ] = "auto",
+    pairs: PairsOption = "all",
+    time_limit: Annotated[float | None, typer.Option(min=0.01, help="Seconds for one pair.")] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=0, help="Processes for the expert, 0: this one; one per core by default."),
+    ] = None,
+    chunk_size: Annotated[int, typer.Option(min=1, help="Pairs between two looks at Ctrl-C.")] = CHUNK_SIZE,
+    cache: CacheOption = None,
+) -> None:
+    """Let an expert solve every pair, check each trace by replay, and keep it.
+
+    What was recorded before is not recorded again: after Ctrl-C, or a kill, the same command goes on.
+
+    The exit code is 1 if a pair could not be solved; each such pair is listed with the reason.
+    """
+    console = Console()
+    found = load_expert(expert)
+    form = action_format_of(action_format)
+    chosen = _possible(strategy)
+    graph = Graph.of_tasks(load_tasks(dataset), pairs_of(pairs))
+    if isinstance(found, BatchExpert):
+        _require_nothing_else(expert, chosen, time_limit, processes)
+    count = 0 if isinstance(found, BatchExpert) else host_cores() if processes is None else processes
+    store, start = TraceCache(cache), time.perf_counter()
+    with StopWish("what was recorded is kept") as wish, _progress(lambda: wish.is_set) as show:
+        recording = record_traces(
+            graph,
+            found,
+            form,
+            chosen,
+            chunk_size=chunk_size,
+            cache=store,
+            time_limit_s=time_limit,
+            processes=count,
+            vmap_method="broadcast_all" if count > 1 else "sequential",
+            progress=show,
+        )
+    console.print(_summary(recording, time.perf_counter() - start))
+    console.print(f"Traces: {escape(str(store.folder))}", highlight=False, soft_wrap=True)
+    if recording.failures:
+        console.print(_failures(recording))
+    if not recording.is_complete:
+        console.print("Stopped before the end; the same command goes on from here.", highlight=False)
+        raise typer.Exit(130)
+    if recording.failures:
+        raise typer.Exit(1)
+
+
+def _possible(strategy: str) -> Strategy:
+    """Return a strategy, or refuse one that is not possible, before anything is loaded."""
+    try:
+        if strategy == "pmap":
+            use_host_cores()
+        choose_strategy(strategy)
+    except (ValueError, RuntimeError) as error:
+        raise typer.BadParameter(" ".join(str(error).split()), param_hint="--strategy") from error
+    return cast(Strategy, strategy)
+
+
+def _require_nothing_else(expert: str, strategy: str, time_limit: float | None, processes: int | None) -> None:
+    given = {"--strategy": strategy != "auto", "--time-limit": time_limit is not None, "--processes": bool(processes)}
+    for option, is_given in given.items():
+        if is_given:
+            raise typer.BadParameter(f"{expert} solves whole batches on the device; leave it out", param_hint=option)
+
+
+@contextmanager
+def _progress(is_stopping: Callable[[], bool]) -> Iterator[Callable[[int, int], bool]]:
+    """Show a bar on stderr where that is a terminal."""
+    columns = (TextColumn("recording"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+
+        def show(done: int, total: int) -> bool:
+            progress.update(task, completed=done, total=total)
+            return is_stopping()
+
+        yield show
+
+
+def _summary(recording: Recording, seconds: float) -> Table:
+    lengths = [len(trace.actions) for trace in recording.traces.values()]
+    table = Table("pairs", "equal to others", "from the cache", "recorded", "failed", "mean actions", "most", "seconds")
+    for column in table.columns:
+        column.justify = "right"
+    counts = (
+        len(recording.hash_of_node),
+        recording.num_duplicates,
+        recording.num_cached,
+        recording.num_recorded,
+        len(recording.failures),
+    )
+    mean = f"{sum(lengths) / len(lengths):.1f}" if lengths else "-"
+    most = str(max(lengths)) if lengths else "-"
+    table.add_row(*(f"{count:,}" for count in counts), mean, most, f"{seconds:.1f}")
+    return table
+
+
+def _failures(recording: Recording) -> Table:
+    table = Table("pair", "unit", "error", title=f"{len(recording.failures)} units without a trace", show_lines=True)
+    for unit_hash, failure in recording.failures.items():
+        nodes = "\n".join(recording.nodes_of(unit_hash))
+        table.add_row(escape(nodes), unit_hash[:16], escape(f"{failure.kind}: {failure.message}"))
+    return table

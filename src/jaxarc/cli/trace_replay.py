@@ -1,0 +1,77 @@
+"""``jaxarc traces replay``: a trace step by step in the terminal."""
+
+import re
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from jaxarc import constants as c
+from jaxarc.cli.trace_options import (
+    DEFAULT_EXPERT,
+    DEFAULT_FORMAT,
+    CacheOption,
+    DatasetArgument,
+    ExpertOption,
+    FormatOption,
+    find_recipe,
+)
+from jaxarc.envs.operations import get_operation_name
+from jaxarc.experts import Action
+from jaxarc.experts.host_canvas import HostCanvas
+from jaxarc.experts.traces import Place, TraceCache, WorkUnit, places_of
+from jaxarc.experts.traces.work_unit import hash_of
+from jaxarc.render.terminal import render_grid
+from jaxarc.tasks import load_tasks
+
+_PLACE = re.compile(r"(train|test)/([0-9]+)")
+
+
+def replay(
+    dataset: DatasetArgument,
+    task: Annotated[str, typer.Argument(help="Id of a task.")],
+    pair: Annotated[str, typer.Argument(help="train/0, test/0, ...")] = "train/0",
+    expert: ExpertOption = DEFAULT_EXPERT,
+    action_format: FormatOption = DEFAULT_FORMAT,
+    cache: CacheOption = None,
+) -> None:
+    """Draw a recorded trace: the input, and the grid after each action."""
+    matched = _PLACE.fullmatch(pair)
+    if matched is None:
+        raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {pair!r}", param_hint="PAIR")
+    tasks = load_tasks(dataset)
+    place = Place(tasks.raw_task(task).task_id, matched[1], int(matched[2]))
+    pairs = places_of(tasks)
+    if place not in pairs:
+        known = ", ".join(f"{one.split}/{one.pair_index}" for one in pairs if one.task_id == task)
+        raise typer.BadParameter(f"task {task!r} has the pairs {known}, got {pair!r}", param_hint="PAIR")
+    recipe = find_recipe(expert, action_format)
+    trace = TraceCache(cache).get(hash_of(WorkUnit(pairs[place], recipe).to_json()))
+    console = Console()
+    if trace is None:
+        console.print(
+            f"No trace of {place.node} by {recipe.title}; run: jaxarc traces record {dataset} --expert {expert} "
+            f"--action-format {action_format}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)
+    canvas = HostCanvas(pairs[place].input)
+    console.print(Text(f"{place.node} by {recipe.title}: {len(trace.actions)} actions", style="bold"))
+    console.print(Text("input"), render_grid(canvas.grid), sep="\n")
+    for number, action in enumerate(trace.actions, start=1):
+        canvas.apply(action, recipe.action_format)
+        console.print(Text(f"{number}. {_words(action, recipe.action_format)}"))
+        if action[0] != c.SUBMIT:
+            console.print(render_grid(canvas.grid))
+
+
+def _words(action: Action, action_format: str) -> str:
+    name, numbers = get_operation_name(action[0]), action[1:]
+    if action[0] == c.SUBMIT or not numbers:
+        return name
+    if action_format == "bbox":
+        return "{} rows {}..{}, columns {}..{}".format(name, *(numbers[i] for i in (0, 2, 1, 3)))
+    cells = list(zip(numbers[::2], numbers[1::2], strict=True))
+    return f"{name} {', '.join(f'({row}, {column})' for row, column in cells)}"

@@ -1,0 +1,105 @@
+"""Traces as lines of JSON, in the format that recorded actions are evaluated from.
+
+``{"task_id": "007bbfb7", "pair_index": 0, "actions": [[33, 0, 0, 8, 8], ..., [34, 0, 0, 0, 0]], "split": "test",
+...}``: the first three are what :func:`jaxarc.evaluation.read_recordings` reads; the others say what the trace is.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxarc.experts.expert import Action
+from jaxarc.experts.traces.graph import Place
+from jaxarc.experts.traces.trace import Trace
+from jaxarc.experts.traces.work_unit import Recipe
+from jaxarc.io.atomic import write_whole
+
+
+class TraceFileError(ValueError):
+    """A file of traces cannot be read."""
+
+
+class TraceLine(NamedTuple):
+    """What a line says."""
+
+    place: Place
+    recipe: Recipe
+    actions: tuple[Action, ...]
+    where: str  # file and line
+
+
+def write_trace_file(path: str | Path, traces: Mapping[Place, Trace]) -> Path:
+    """Write traces, a line each.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    return write_whole(path, "".join(_line(place, trace) for place, trace in traces.items()).encode())
+
+
+def read_trace_file(path: str | Path) -> list[TraceLine]:
+    """Read traces; lines without the further fields are taken as test pairs, boxes by an expert ``recorded``.
+
+    Raises:
+        TraceFileError: a line is not as this module says; names the line.
+        OSError: the file cannot be read.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise TraceFileError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
+    return [_read(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _line(place: Place, trace: Trace) -> str:
+    recipe = trace.recipe
+    fields = {
+        "task_id": place.task_id,
+        "pair_index": place.pair_index,
+        "actions": trace.actions,
+        "split": place.split,
+        "expert": recipe.expert,
+        "version": recipe.version,
+        "settings": recipe.settings,
+        "action_format": recipe.action_format,
+        "canvas": recipe.canvas,
+        "unit": trace.unit_hash,
+    }
+    return json.dumps(fields, separators=(",", ":")) + "\n"
+
+
+def _read(line: str, where: str) -> TraceLine:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise TraceFileError(f"{where}: not JSON ({error}); write one object a line") from error
+    if not isinstance(data, dict):
+        raise TraceFileError(f"{where}: an object is expected, got {line[:40]!r}; write one object a line")
+    task_id, index = _field(data, "task_id", str, where), _field(data, "pair_index", int, where)
+    data = {"split": "test", "expert": "recorded", "version": 1, "settings": "", "action_format": "bbox"} | data
+    split, action_format = _field(data, "split", str, where), _field(data, "action_format", str, where)
+    if split not in ("train", "test") or action_format not in ("point", "bbox", "mask"):
+        raise TraceFileError(
+            f"{where}: split is 'train' or 'test' and action_format 'point', 'bbox' or 'mask', got {split!r} and "
+            f"{action_format!r}; correct them"
+        )
+    expert, settings = _field(data, "expert", str, where), _field(data, "settings", str, where)
+    recipe = Recipe(expert, _field(data, "version", int, where), settings, action_format)
+    return TraceLine(Place(task_id, split, index), recipe, _actions(data, where), where)
+
+
+def _field(data: dict[str, Any], name: str, kind: type, where: str) -> Any:
+    if type(data.get(name)) is not kind:
+        words = {str: "a text", int: "a whole number"}
+        raise TraceFileError(f"{where}: {name!r} is {words[kind]}, got {data.get(name)!r}; correct it")
+    return data[name]
+
+
+def _actions(data: dict[str, Any], where: str) -> tuple[Action, ...]:
+    value = data.get("actions")
+    if not isinstance(value, list) or not all(isinstance(action, list) and action for action in value):
+        raise TraceFileError(f"{where}: 'actions' is a list of lists, such as [[34, 0, 0, 0, 0]]; correct it")
+    if any(type(number) is not int for action in value for number in action):
+        raise TraceFileError(f"{where}: actions hold whole numbers, such as [[34, 0, 0, 0, 0]]; correct them")
+    return tuple(tuple(action) for action in value)

@@ -1,0 +1,216 @@
+"""``jaxarc traces``: from recording to verifying, files in and out, and a recording that is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from jaxarc.cli.main import app, main
+from jaxarc.evaluation import read_recordings
+from jaxarc.experts.traces import TraceCache
+from jaxarc.experts.traces import replay as replay_module
+
+CELLS = ("--expert", "trace_experts:CellExpert")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_programs():
+    """Replay on a small canvas, few traces at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replay_module, "_BATCH", {"point": 3, "bbox": 3, "mask": 3})
+        patch.setattr(replay_module, "_SIDE", 5)
+        yield
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Two tasks that share a pair."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    shared = {"input": [[1, 2]], "output": [[2, 1]]}
+    for name, color in (("one", 3), ("two", 4)):
+        own = {"input": [[0]], "output": [[color, color]]}
+        (folder / f"{name}.json").write_text(json.dumps({"train": [shared, own], "test": [own]}))
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "traces"
+
+
+def run(command, *arguments, cache=None):
+    tail = () if cache is None else ("--cache", str(cache))
+    words = ["traces", command, *map(str, arguments), *tail]
+    return CliRunner().invoke(app, words, env={"COLUMNS": "200", "TERM": "dumb"})
+
+
+def cells_of_first_row(result):
+    """The cells of the first row of the first table."""
+    line = next(line for line in result.output.splitlines() if line.startswith("│"))
+    return [cell.strip() for cell in line.strip("│").split("│")]
+
+
+def test_what_is_recorded_verifies_and_is_not_recorded_again(data, cache):
+    first = run("record", data, *CELLS, "--processes", 0, cache=cache)
+    assert first.exit_code == 0, first.output
+    assert cells_of_first_row(first)[:5] == ["6", "3", "0", "3", "0"]
+    again = run("record", data, *CELLS, "--processes", 0, cache=cache)
+    assert cells_of_first_row(again)[:5] == ["6", "3", "3", "0", "0"]
+    verified = run("verify", data, *CELLS, cache=cache)
+    assert verified.exit_code == 0, verified.output
+    assert cells_of_first_row(verified)[1:] == ["6", "6", "6", "0", "0"]
+    listed = run("list", cache=cache)
+    assert cells_of_first_row(listed) == ["cells", "1", "", "bbox", "30x30", "3", "4.0", "4"]
+
+
+def test_an_expert_of_the_working_directory_is_found_also_by_processes(data, cache, monkeypatch):
+    (data.parent / "own_expert.py").write_text("from trace_experts import CellExpert\nclass Own(CellExpert): ...\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(data.parent)
+    result = run("record", data, "--expert", "own_expert:Own", "--processes", 1, cache=cache)
+    assert result.exit_code == 0, result.output
+
+
+def test_what_was_not_recorded_does_not_verify(data, cache):
+    run("record", data, *CELLS, "--pairs", "test", "--processes", 0, cache=cache)
+    result = run("verify", data, *CELLS, cache=cache)
+    assert result.exit_code == 1
+    assert cells_of_first_row(result)[1:] == ["6", "4", "4", "2", "0"]
+    assert "no trace of: one/train/0, two/train/0" in result.output
+
+
+def test_pairs_that_fail_are_listed_with_hash_and_reason(data, cache):
+    result = run("record", data, "--expert", "trace_experts:OddExpert", "--processes", 0, cache=cache)
+    assert result.exit_code == 1
+    assert cells_of_first_row(result)[4] == "1"
+    assert "CannotSolveError: it is too hard" in result.output
+    assert "one/train/0" in result.output
+    assert "two/train/0" in result.output
+
+
+def test_replay_draws_every_step(data, cache):
+    run("record", data, *CELLS, "--processes", 0, cache=cache)
+    result = run("replay", data, "one", "test/0", *CELLS, cache=cache)
+    assert result.exit_code == 0
+    for line in (
+        "one/test/0 by cells 1, bbox, 30x30: 4 actions",
+        "1. resize rows 0..0, columns 1..1",
+        "3 3",
+        "4. submit",
+    ):
+        assert line in result.output
+    missing = run("replay", data, "one", cache=cache)
+    assert missing.exit_code == 1
+    assert "jaxarc traces record" in missing.output
+    assert run("replay", data, "one", "train/7", *CELLS, cache=cache).exit_code == 2
+
+
+def test_an_exported_file_is_read_by_evaluation_and_imported_again(data, cache, tmp_path):
+    run("record", data, *CELLS, "--processes", 0, cache=cache)
+    file = tmp_path / "traces.jsonl"
+    assert run("export", data, file, *CELLS, cache=cache).exit_code == 0
+    assert sorted(read_recordings(file)) == [("one", 0), ("two", 0)]
+    imported = run("import", file, data, cache=tmp_path / "other")
+    assert imported.exit_code == 0, imported.output
+    assert "2 traces imported, 0 rejected" in imported.output
+    assert set(TraceCache(tmp_path / "other").traces()) < set(TraceCache(cache).traces())
+
+
+def test_lines_that_do_not_solve_are_rejected(data, tmp_path):
+    file = tmp_path / "traces.jsonl"
+    lines = [{"task_id": task, "pair_index": 0, "actions": [[34, 0, 0, 0, 0]]} for task in ("one", "three")]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    result = run("import", file, data, cache=tmp_path / "other")
+    assert result.exit_code == 1
+    assert "0 traces imported, 2 rejected" in result.output
+    assert "has no pair three/test/0" in result.output
+
+
+def test_sessions_of_people_are_imported(data, tmp_path):
+    steps = [
+        {"action": {"tool": "start"}, "grid": [[0]]},
+        {"action": {"tool": "resize"}, "grid": [[0, 0]]},
+        {"action": {"tool": "fill"}, "grid": [[3, 3]]},
+    ]
+    session = {"task_id": "one", "action_sequence": json.dumps({"action_sequence": steps})}
+    (tmp_path / "trace.json").write_text(json.dumps(session))
+    result = run("import", tmp_path / "trace.json", data, cache=tmp_path / "other")
+    assert result.exit_code == 0, result.output
+    assert "1 traces imported, 0 rejected of 1 sessions; 2 of 2 steps were written as fills" in result.output
+    verified = run("verify", data, "--expert", "human", "--action-format", "mask", cache=tmp_path / "other")
+    assert cells_of_first_row(verified)[1:4] == ["6", "2", "2"]
+
+
+def test_gc_keeps_within_a_limit(data, cache):
+    run("record", data, *CELLS, "--processes", 0, cache=cache)
+    assert "0 files removed" in run("gc", cache=cache).output
+    assert "3 files removed" in run("gc", "--max-mib", 0, cache=cache).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["--expert", "paint"], 1, "no expert 'paint'; did you mean 'painter'?"),
+        (["--expert", "nowhere:Painter"], 1, "cannot be loaded (ModuleNotFoundError"),
+        (["--expert", "json:dumps"], 1, "'json:dumps' is no expert"),
+        (["--strategy", "vmpa"], 2, "Invalid parallelization strategy: 'vmpa'"),
+        (["--strategy", "pmap"], 2, "only 1 device available"),
+        (["--action-format", "boxes"], 2, "got 'boxes'"),
+        (["--pairs", "both"], 2, "got 'both'"),
+        (["--expert", "greedy", "--time-limit", "2"], 2, "greedy solves whole batches on the device"),
+        (["--expert", "greedy", "--action-format", "mask"], 1, "action_format must be 'bbox'"),
+    ],
+)
+def test_a_wrong_wish_is_one_line(data, cache, capsys, monkeypatch, arguments, code, complaint):
+    monkeypatch.setenv("COLUMNS", "300")
+    with pytest.raises(SystemExit) as caught:
+        main(["traces", "record", str(data), *arguments, "--cache", str(cache)])
+    assert caught.value.code == code
+    assert complaint in " ".join(capsys.readouterr().err.split())
+
+
+KILLED = """
+import sys
+from jaxarc.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def started(data, cache, *arguments):
+    """Start a recording of 30 slow pairs in a process of its own and wait until some are recorded."""
+    pairs = [{"input": [[0, i % 10], [0, i // 10]], "output": [[1]]} for i in range(30)]
+    (data / "many.json").write_text(json.dumps({"train": pairs, "test": pairs[:1]}))
+    command = ["traces", "record", str(data / "many.json"), "--cache", str(cache), *arguments]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen([sys.executable, "-c", KILLED, *command], env={**os.environ, "PYTHONPATH": path})
+    end = time.monotonic() + 60
+    while len(TraceCache(cache).entries()) < 3:
+        assert time.monotonic() < end
+        assert process.poll() is None
+        time.sleep(0.02)
+    return process
+
+
+def test_a_killed_recording_loses_nothing_and_goes_on(data, cache):
+    process = started(data, cache, "--expert", "trace_experts:SlowExpert", "--processes", "1")
+    process.kill()
+    process.wait()
+    kept = list(TraceCache(cache).traces())
+    assert 3 <= len(kept) < 30
+    result = run("record", data / "many.json", "--expert", "trace_experts:SlowExpert", "--processes", 0, cache=cache)
+    assert result.exit_code == 0
+    assert cells_of_first_row(result)[2:4] == [str(len(kept)), str(30 - len(kept))]
+
+
+def test_ctrl_c_keeps_what_was_recorded(data, cache):
+    process = started(data, cache, "--expert", "trace_experts:SlowExpert", "--processes", "0", "--chunk-size", "1")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert 3 <= len(list(TraceCache(cache).traces())) < 30

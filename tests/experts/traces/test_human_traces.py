@@ -1,0 +1,130 @@
+"""Sessions of people in the O2ARC editor: both formats, steps that we have not, and what is rejected."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from jaxarc.experts import Pair
+from jaxarc.experts.host_canvas import check_solution
+from jaxarc.experts.traces.human_sessions import read_human_sessions
+from jaxarc.experts.traces.human_traces import HUMAN, convert_sessions
+from jaxarc.tasks import RawTask, TaskSet
+
+INPUT, OUTPUT = [[1, 0], [0, 0]], [[0, 1], [0, 3]]
+TASKS = TaskSet("people", (RawTask("l6ab", ((INPUT, OUTPUT),), ((INPUT, OUTPUT),), "Turn it"),))
+PLACE = ("l6ab", "test", 0)
+CELL = {"row": 0, "col": 0, "val": "1", "selected": True}
+START = ({"tool": "start"}, [[0, 0], [0, 0]])
+COPIED = ({"tool": "copyFromInput"}, INPUT)
+MOVED = ({"tool": "translate", "selected_cells": [CELL], "row_change": 0, "col_change": 1}, [[0, 1], [0, 0]])
+PAINTED = ({"tool": "edit", "symbol": "3", "row": "1", "col": "1"}, OUTPUT)
+
+
+def mini_arc(folder, *steps, task_id="turn_it_l6ab"):
+    entries = [{"action": action, "grid": [[str(cell) for cell in row] for row in grid]} for action, grid in steps]
+    record = {"id": 1, "task_id": task_id, "action_sequence": json.dumps({"action_sequence": entries})}
+    (folder / "trace_1.json").write_text(json.dumps(record))
+    return convert_sessions(read_human_sessions(folder / "trace_1.json"), TASKS)
+
+
+def arctraj(folder, *rows):
+    with (folder / "people.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, ["logId", "taskId", "actionSequence"])
+        table.writeheader()
+        for number, (task_id, entries) in enumerate(rows):
+            table.writerow({"logId": number, "taskId": task_id, "actionSequence": entries})
+    return convert_sessions(read_human_sessions(folder / "people.csv"), TASKS)
+
+
+def only_trace(found):
+    assert found.rejected == []
+    ((place, trace),) = found.traces.items()
+    assert place == PLACE
+    assert trace.recipe == HUMAN
+    check_solution(Pair(np.array(INPUT), np.array(OUTPUT)), trace.actions, "mask")
+    return trace.actions
+
+
+def test_tools_of_mini_arc_become_our_actions(tmp_path):
+    found = mini_arc(tmp_path, START, COPIED, MOVED, PAINTED)
+    assert only_trace(found) == ((31,), (32,), (23, 0, 0), (3, 1, 1), (34,))
+    assert (found.num_sessions, found.num_steps, found.num_rewritten) == (1, 3, 0)
+
+
+@pytest.mark.parametrize("tool", ["undo", "paste", "rotate"])
+def test_a_step_that_we_have_not_becomes_fills(tmp_path, tool):
+    found = mini_arc(tmp_path, START, COPIED, ({"tool": tool, "selected_cells": [CELL]}, OUTPUT))
+    assert only_trace(found) == ((31,), (32,), (0, 0, 0), (1, 0, 1), (3, 1, 1), (34,))
+    assert found.num_rewritten == 1
+
+
+def test_an_action_that_leaves_another_grid_is_not_taken(tmp_path):
+    stranger = ({**MOVED[0], "col_change": -1}, MOVED[1])
+    actions = only_trace(mini_arc(tmp_path, START, COPIED, stranger, PAINTED))
+    assert 22 not in [action[0] for action in actions]
+
+
+def test_steps_that_leave_the_grid_alone_are_left_out(tmp_path):
+    found = mini_arc(tmp_path, START, COPIED, ({"tool": "select"}, INPUT), MOVED, ({"tool": "copy"}, MOVED[1]), PAINTED)
+    assert len(only_trace(found)) == 5
+
+
+def entries(*steps):
+    return json.dumps([{"category": "O2", "operation": name, **fields, "grid": grid} for name, grid, fields in steps])
+
+
+SOLVING = [
+    ("ResizeGrid", [[1, 0]], {}),
+    ("SelectCell", INPUT, {"position": {"x": 0, "y": 0}}),
+    ("Move", INPUT, {"direction": "right", "object": [{"x": 0, "y": 0, "color": 1}]}),
+    ("Paint", [[0, 1], [0, 0]], {"color": 3, "object": [{"x": 1, "y": 1, "color": 0}]}),
+    ("Submit", OUTPUT, {}),
+]
+
+
+def test_operations_of_arctraj_become_our_actions(tmp_path):
+    found = arctraj(tmp_path, ("l6ab", entries(*SOLVING)))
+    assert only_trace(found) == ((33, 0, 1), (33, 1, 1), (23, 0, 0), (3, 1, 1), (34,))
+    assert found.num_rewritten == 0
+
+
+def test_of_several_sessions_on_a_pair_the_shortest_is_kept(tmp_path):
+    longer = [
+        *SOLVING[:3],
+        ("Paint", MOVED[1], {"color": 5, "object": [{"x": 0, "y": 0}]}),
+        ("Undo", [[5, 1], [0, 0]], {}),
+    ]
+    found = arctraj(tmp_path, ("l6ab", entries(*longer, *SOLVING[3:])), ("l6ab", entries(*SOLVING)))
+    assert found.num_sessions == 2
+    assert len(only_trace(found)) == 5
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (("l6ab", "["), "Expecting value"),
+        (("l6ab", "[]"), "its action sequence is empty"),
+        (("l6ab", '[{"operation": "Submit"}]'), "no field 'grid'"),
+        (("l6ab", entries(("Submit", [[11]], {}))), "colors are 0..9, got 11..11"),
+        (("l6ab", entries(("Submit", [[1, 2], [3]], {}))), "shape"),
+        (("l6ab", entries(("Submit", INPUT, {}))), "the last grid is the output of none of the 1 test pairs"),
+        (("other", entries(*SOLVING)), "'people' has no task 'other'"),
+    ],
+)
+def test_what_cannot_be_mapped_is_rejected_with_the_reason(tmp_path, row, reason):
+    found = arctraj(tmp_path, row, ("l6ab", entries(*SOLVING)))
+    (rejected,) = found.rejected
+    assert rejected.name == "people.csv, row 1"
+    assert reason in rejected.reason
+    assert len(found.traces) == 1
+
+
+def test_a_mini_arc_trace_that_does_not_start_is_rejected(tmp_path):
+    (rejected,) = mini_arc(tmp_path, PAINTED).rejected
+    assert "does not begin with the tool 'start'" in rejected.reason
+
+
+def test_a_title_names_a_task_too(tmp_path):
+    assert mini_arc(tmp_path, START, COPIED, MOVED, PAINTED, task_id="turn it").rejected == []

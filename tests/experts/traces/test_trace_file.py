@@ -1,0 +1,63 @@
+"""Traces as lines of JSON, and that evaluation reads the same lines."""
+
+import json
+
+import pytest
+
+from jaxarc.evaluation import read_recordings
+from jaxarc.experts.traces import Place, Recipe, Trace
+from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file, write_trace_file
+
+RECIPE = Recipe("cells", 3, '{"a":1}', "bbox")
+TRACES = {
+    Place("t1", "test", 0): Trace("0" * 64, RECIPE, ((2, 0, 0, 0, 0), (34, 0, 0, 0, 0))),
+    Place("t2", "train", 1): Trace("1" * 64, RECIPE, ((34, 0, 0, 0, 0),)),
+}
+
+
+def test_traces_come_back_as_they_were(tmp_path):
+    lines = read_trace_file(write_trace_file(tmp_path / "traces.jsonl", TRACES))
+    assert [(line.place, line.recipe, line.actions) for line in lines] == [
+        (place, trace.recipe, trace.actions) for place, trace in TRACES.items()
+    ]
+    assert lines[1].where.endswith("traces.jsonl, line 2")
+
+
+def test_evaluation_reads_the_same_lines(tmp_path):
+    path = write_trace_file(tmp_path / "traces.jsonl", TRACES)
+    assert read_recordings(path)["t1", 0] == [[2, 0, 0, 0, 0], [34, 0, 0, 0, 0]]
+
+
+def test_a_line_of_recorded_actions_is_a_test_pair(tmp_path):
+    (tmp_path / "actions.jsonl").write_text('{"task_id": "t", "pair_index": 2, "actions": [[34, 0, 0, 0, 0]]}\n\n')
+    (line,) = read_trace_file(tmp_path / "actions.jsonl")
+    assert line[:2] == (Place("t", "test", 2), Recipe("recorded", 1, "", "bbox"))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"task_id": 5}, "'task_id' is a text, got 5"),
+        ({"pair_index": True}, "'pair_index' is a whole number, got True"),
+        ({"split": "exam"}, "split is 'train' or 'test'"),
+        ({"action_format": "circle"}, "'point', 'bbox' or 'mask', got 'test' and 'circle'"),
+        ({"version": "1"}, "'version' is a whole number"),
+        ({"actions": 7}, "'actions' is a list of lists"),
+        ({"actions": [[]]}, "'actions' is a list of lists"),
+        ({"actions": [[34, 0.5]]}, "actions hold whole numbers"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, change, complaint):
+    line = {"task_id": "t", "pair_index": 0, "actions": [[34, 0, 0, 0, 0]]}
+    (tmp_path / "bad.jsonl").write_text(json.dumps(line) + "\n" + json.dumps(line | change))
+    with pytest.raises(TraceFileError, match=f"bad.jsonl, line 2: .*{complaint}"):
+        read_trace_file(tmp_path / "bad.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"), [(b"{", "line 1: not JSON"), (b"[]", "an object"), (b"\xff", "not UTF-8")]
+)
+def test_what_is_no_json_is_refused(tmp_path, content, complaint):
+    (tmp_path / "bad.jsonl").write_bytes(content)
+    with pytest.raises(TraceFileError, match=complaint):
+        read_trace_file(tmp_path / "bad.jsonl")

@@ -1,0 +1,195 @@
+"""Experts that do not do what they should, time limits, processes, and stopping in between."""
+
+import pytest
+from trace_experts import (
+    BrittleExpert,
+    CellExpert,
+    CountingExpert,
+    DyingExpert,
+    LoopingExpert,
+    MeetingExpert,
+    OddExpert,
+    tiny_pairs,
+)
+
+from jaxarc.experts.traces import BatchExpert, Graph, RecordingFailedError, TraceCache, record_traces
+
+PAIRS = tiny_pairs()
+GRAPH = Graph({f"pair {i}": pair for i, pair in enumerate(PAIRS)})
+WAYS = [
+    {"parallel_strategy": "sequential"},
+    {"parallel_strategy": "vmap"},
+    {"parallel_strategy": "vmap", "processes": 2, "vmap_method": "broadcast_all"},
+]
+
+
+def failures(recording):
+    return {node: recording.failures[one] for node, one in recording.hash_of_node.items() if one in recording.failures}
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["sequential", "vmap", "processes"])
+def test_what_fails_is_told_and_the_others_go_on(way, tmp_path):
+    cache = TraceCache(tmp_path)
+    recording = record_traces(GRAPH, OddExpert(), cache=cache, **way)
+    found = failures(recording)
+    assert {node: failure.kind for node, failure in found.items()} == {
+        "pair 0": "CannotSolveError",
+        "pair 1": "InvalidActionError",
+        "pair 2": "NotSolvedError",
+    }
+    assert found["pair 0"].message == "it is too hard"
+    assert "operation 77" in found["pair 1"].message
+    assert all(failure.unit_hash == recording.hash_of_node[node] for node, failure in found.items())
+    assert [trace.unit_hash for trace in cache.traces()] == [recording.hash_of_node["pair 3"]]
+    assert recording.num_recorded == 1
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["sequential", "vmap", "processes"])
+def test_an_error_of_any_class_is_a_failure(way):
+    assert {failure.kind for failure in record_traces(GRAPH, BrittleExpert(), **way).failures.values()} == {
+        "BrittleError"
+    }
+
+
+@pytest.mark.parametrize("actions", [None, [[1, 2]], [["a"]], [[True, 0, 0, 0, 0]], [[34, 0, 0, 0.5, 0]], 5, [], [5]])
+def test_what_is_no_list_of_actions_is_a_failure(actions):
+    expert = CellExpert()
+    expert.solve = lambda pair, action_format: actions
+    recording = record_traces(Graph({"a": PAIRS[0]}), expert, parallel_strategy="sequential")
+    assert failures(recording)["a"].kind in ("InvalidActionError", "NotSolvedError")
+
+
+@pytest.mark.parametrize("action_format", ["point", "bbox", "mask"])
+def test_every_action_format_is_recorded(action_format):
+    assert len(record_traces(GRAPH, CellExpert(), action_format).traces) == len(PAIRS)
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "vmap"])
+def test_an_expert_that_loops_is_stopped_and_the_others_go_on(strategy):
+    recording = record_traces(GRAPH, LoopingExpert(), parallel_strategy=strategy, time_limit_s=0.4)
+    assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "TimeLimitError"}
+    assert "no answer within 0.4 s" in failures(recording)["pair 2"].message
+    assert len(recording.traces) == len(PAIRS) - 1
+
+
+def test_an_expert_that_takes_its_process_along_harms_no_other():
+    recording = record_traces(GRAPH, DyingExpert(), processes=1)
+    assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "WorkerDiedError"}
+    assert len(recording.traces) == len(PAIRS) - 1
+
+
+def test_processes_give_what_this_process_gives():
+    expected = record_traces(GRAPH, CellExpert(), parallel_strategy="sequential")
+    assert record_traces(GRAPH, CellExpert(), parallel_strategy="sequential", processes=1).traces == expected.traces
+
+
+def test_a_process_does_not_import_jax():
+    graph = Graph({"a": PAIRS[0]})
+    assert record_traces(graph, ImportWatch(), parallel_strategy="sequential", processes=1).failures == {}
+
+
+class ImportWatch(CellExpert):
+    """Refuses to work where JAX is loaded."""
+
+    name = "watch"
+
+    def solve(self, pair, action_format):
+        import sys
+
+        assert "jax" not in sys.modules
+        return super().solve(pair, action_format)
+
+
+def test_an_expert_that_another_process_cannot_load_is_refused():
+    class Local(CellExpert):
+        pass
+
+    with pytest.raises(ValueError, match="the expert 'cells' cannot be sent to another process"):
+        record_traces(GRAPH, Local(), processes=1)
+
+
+def test_an_expert_whose_module_is_gone_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "short_lived.py").write_text("from trace_experts import CellExpert\nclass Gone(CellExpert): ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from short_lived import Gone  # pyright: ignore[reportMissingImports]
+
+    (tmp_path / "short_lived.py").unlink()
+    with pytest.raises(RecordingFailedError, match=r"cannot be loaded in another process .ModuleNotFoundError"):
+        record_traces(GRAPH, Gone(), processes=1)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["sequential", "vmap", "processes"])
+def test_a_cache_that_cannot_be_written_is_told_as_it_is(way, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(OSError, match="file"):
+        record_traces(GRAPH, CellExpert(), cache=TraceCache(tmp_path / "file"), **way)
+
+
+def test_whoever_stops_goes_on_where_the_recording_ended(tmp_path):
+    expert, cache, seen = CountingExpert(), TraceCache(tmp_path), []
+    stop_after_two = lambda done, total: seen.append((done, total)) or done == 2
+    first = record_traces(GRAPH, expert, cache=cache, chunk_size=1, progress=stop_after_two)
+    assert (seen, first.is_complete, len(first.traces)) == ([(1, 4), (2, 4)], False, 2)
+    with pytest.raises(RecordingFailedError, match="stopped after 2 of 4 units"):
+        first.require_complete()
+    second = record_traces(GRAPH, expert, cache=cache)
+    assert (second.is_complete, second.num_cached, second.num_recorded) == (True, 2, 2)
+    assert len(expert.asked) == len(PAIRS)
+
+
+def test_settings_of_an_expert_are_part_of_what_is_recorded():
+    import dataclasses
+
+    @dataclasses.dataclass
+    class Tuned(CellExpert):
+        patience: int = 1
+
+    hashes = {record_traces(GRAPH, Tuned(patience)).hash_of_node["pair 0"] for patience in (1, 1, 2)}
+    assert len(hashes) == 2
+
+
+def test_an_expert_of_batches_records_what_is_not_in_the_cache_yet(tmp_path):
+    expert, cache = Batches(), TraceCache(tmp_path)
+    assert len(record_traces(Graph({"a": PAIRS[0]}), expert, cache=cache).traces) == 1
+    recording = record_traces(GRAPH, expert, cache=cache)
+    assert expert.sizes == [1, 3]
+    assert (recording.num_cached, recording.num_recorded) == (1, 3)
+    assert list(recording.traces) == list(dict.fromkeys(recording.hash_of_node.values()))
+    with pytest.raises(ValueError, match=r"'batches' solves whole batches .* got 'vmap'"):
+        record_traces(GRAPH, expert, parallel_strategy="vmap")
+    with pytest.raises(ValueError, match="time_limit_s must be None, got 1"):
+        record_traces(GRAPH, expert, time_limit_s=1)
+
+
+class Batches(BatchExpert):
+    """Solves a batch from its last pair to its first."""
+
+    name = "batches"
+    version = 1
+
+    def __init__(self):
+        self.sizes = []
+
+    def solve_all(self, pairs, action_format):
+        self.sizes.append(len(pairs))
+        for place in reversed(range(len(pairs))):
+            yield place, CellExpert().solve(pairs[place], action_format)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"action_format": "boxes"}, "action_format is one of 'point', 'bbox', 'mask', got 'boxes'"),
+        ({"chunk_size": 0}, "chunk_size must be at least 1, got 0"),
+        ({"processes": -1}, "processes must be at least 0, got -1"),
+        ({"time_limit_s": 0}, "time_limit_s must be above 0, got 0"),
+    ],
+)
+def test_a_wrong_argument_is_refused(arguments, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        record_traces(GRAPH, CellExpert(), **arguments)
+
+
+def test_a_batched_callback_keeps_two_processes_at_work(tmp_path):
+    recording = record_traces(GRAPH, MeetingExpert(tmp_path), processes=2, vmap_method="broadcast_all")
+    assert recording.failures == {}
