@@ -13,6 +13,7 @@ from jaxarc.cli.interrupt import StopWish
 from jaxarc.cli.progress import TrainingProgress
 from jaxarc.cli.spread import mean_share
 from jaxarc.config import ConfigValidationError
+from jaxarc.parallel import data_mesh, use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import Experiment, Outcome, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
@@ -30,6 +31,7 @@ def learn(experiment: Experiment, console: Console, resume: RunFolder | None = N
     """
     start = time.perf_counter()
     check_extras(experiment.logging)
+    _make_devices(experiment.parallel.num_devices)
     if experiment.training.compilation_cache:
         enable_compilation_cache()
     pairs = _load(experiment)
@@ -52,6 +54,17 @@ def learn(experiment: Experiment, console: Console, resume: RunFolder | None = N
 def last_reports(reports: Sequence[Report]) -> list[Report]:
     """Return the newest report of each seed."""
     return list({report.seed: report for report in reports}.values())
+
+
+def _make_devices(count: int) -> None:
+    """See that there are so many devices: on a CPU one for each core that is asked for."""
+    if count == 1:
+        return
+    try:
+        use_host_cores(count)
+        data_mesh(count)
+    except (RuntimeError, ValueError) as error:
+        raise ConfigValidationError(f"jaxarc train: parallel.num_devices={count}: {error}") from error
 
 
 def _load(experiment: Experiment) -> TrainingPairs:

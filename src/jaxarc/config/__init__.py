@@ -16,6 +16,7 @@ from jaxarc.config.logging import LoggingConfig
 from jaxarc.config.main import JaxArcConfig
 from jaxarc.config.network import NetworkConfig
 from jaxarc.config.observation import ObservationConfig
+from jaxarc.config.parallel import ParallelConfig
 from jaxarc.config.reward import RewardConfig
 from jaxarc.config.schedule import ScheduleConfig
 from jaxarc.config.task import TaskConfig
@@ -38,6 +39,7 @@ __all__ = [
     "LoggingConfig",
     "NetworkConfig",
     "ObservationConfig",
+    "ParallelConfig",
     "RewardConfig",
     "ScheduleConfig",
     "TaskConfig",

@@ -22,7 +22,7 @@ METRICS: Final = tuple(
     if field.name not in ("update", "environment_steps", "seconds", "seed")
 )
 _NOT_THE_EXPERIMENT: Final = (
-    *("logging.", "checkpoint.", "versions."),
+    *("logging.", "checkpoint.", "parallel.", "versions."),
     *("training.seed", "training.num_seeds", "training.compilation_cache"),
 )
 _RESAMPLES: Final = 2000

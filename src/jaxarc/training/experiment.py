@@ -17,6 +17,7 @@ from jaxarc.config import (
     JaxArcConfig,
     LoggingConfig,
     NetworkConfig,
+    ParallelConfig,
     ScheduleConfig,
     TaskConfig,
     TrainingConfig,
@@ -38,6 +39,7 @@ class Experiment(CheckedConfig):
     task: TaskConfig = field(default_factory=TaskConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
+    parallel: ParallelConfig = field(default_factory=ParallelConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     logging: LoggingConfig = field(default_factory=LoggingConfig)
 
@@ -67,6 +69,11 @@ class Experiment(CheckedConfig):
             problems.append(
                 "agent.last_reward_weight, reward_weight and next_grid_weight need network.kind 'cells' or "
                 "'residual_cnn': the relational network has no cells that the auxiliary heads could read"
+            )
+        if self.training.num_seeds % self.parallel.num_devices:
+            problems.append(
+                f"training.num_seeds must be a multiple of parallel.num_devices, as each device trains as many agents; "
+                f"got {self.training.num_seeds} and {self.parallel.num_devices}"
             )
         height, width = self.environment.grid_shape
         if self.task.max_side > min(height, width):

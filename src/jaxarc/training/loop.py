@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.evaluation import Played
+from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile, Report
@@ -111,9 +112,12 @@ class _Run:
         self.pairs, self.num_train, self.task_ids = pairs, pairs.num_train, pairs.learned_ids
         self.played: Played | None = None
         self.created = time.perf_counter()
+        devices = experiment.parallel.num_devices
+        self.mesh = data_mesh(devices) if devices > 1 else None
         self.learned = make_params(pairs.learned, experiment.environment)
         self.measured = make_params(pairs.measured, experiment.environment)
         self.standing = (self._load(folder) if folder is not None and resume else None) or Standing(self._start())
+        self._spread()
         self.seconds_saved = self.standing.seconds  # when the newest checkpoint was written
 
     @property
@@ -134,8 +138,8 @@ class _Run:
         """Compile what the loop calls, and start the clock."""
         state, length = self.standing.state, self.experiment.training.updates_per_report
         lowered = (
-            run_updates.lower(state, self.learned, self.experiment.recipe, length),
-            measure.lower(state.policy, self.measured),
+            run_updates.lower(state, self.learned, self.experiment.recipe, length, self.mesh),
+            measure.lower(state.policy, self.measured, self.mesh),
         )
         with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
             self.run_updates, self.measure = pool.map(lambda function: function.compile(), lowered)
@@ -182,6 +186,12 @@ class _Run:
         if self.folder is not None and self.played is not None:
             seeds = self.experiment.training.seeds
             write_measured_table(self.folder.measured, seeds, self.pairs.measured.task_ids, self.played)
+
+    def _spread(self) -> None:
+        """Put every agent on its device, and the tasks on all."""
+        if self.mesh is not None:
+            self.learned, self.measured = replicate((self.learned, self.measured), self.mesh)
+            self.standing = dataclasses.replace(self.standing, state=place(self.standing.state, self.mesh, SPLIT))
 
     def _start(self) -> TrainingState:
         return start_training(self._keys(), self.learned, self.experiment.recipe, self.experiment.curriculum)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from jaxarc.config import ConfigValidationError
 
-_FREE: Final = ("logging.", "checkpoint.", "training.max_seconds", "training.compilation_cache")
+_FREE: Final = ("logging.", "checkpoint.", "parallel.", "training.max_seconds", "training.compilation_cache")
 
 
 class IncompatibleRunError(ConfigValidationError):

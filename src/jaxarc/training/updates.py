@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 from jaxtyping import Array, Float32, Int32, Key, UInt32
 
 from jaxarc.agents import EditPolicy, Learner, Trajectories, make_optimizer, update
@@ -21,6 +22,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import Actor, Played, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, played_as_it_is
 from jaxarc.experts import GreedyPainter
+from jaxarc.parallel.mesh import REPLICATED, SPLIT
 from jaxarc.tasks import TaskSet, uniform_weights
 from jaxarc.tasks.curriculum import (
     Curriculum,
@@ -99,10 +101,15 @@ def start_seed(key: Array, params: EnvParams, recipe: Recipe, curriculum: Curric
     )
 
 
-@functools.partial(jax.jit, static_argnames=("recipe", "length"))
-def run_updates(state: TrainingState, params: EnvParams, recipe: Recipe, length: int) -> tuple[TrainingState, Progress]:
-    """Collect and learn ``length`` times with every seed; all leaves of the progress have a leading axis K."""
-    return _each_seed(lambda state: run_seed(state, params, recipe, length), state)
+@functools.partial(jax.jit, static_argnames=("recipe", "length", "mesh"))
+def run_updates(
+    state: TrainingState, params: EnvParams, recipe: Recipe, length: int, mesh: Mesh | None = None
+) -> tuple[TrainingState, Progress]:
+    """Collect and learn ``length`` times with every seed; all leaves of the progress have a leading axis K.
+
+    With a mesh the seeds are split over its devices, and the results are the same bit for bit.
+    """
+    return _each_seed(lambda state, params: run_seed(state, params, recipe, length), state, params, mesh)
 
 
 def run_seed(
@@ -142,10 +149,10 @@ def run_seed(
     )
 
 
-@jax.jit
-def measure(policies: EditPolicy | ImaginingPolicy, params: EnvParams) -> Played:
-    """How the greedy policy of each seed plays every task, leaves [K, T]."""
-    return _each_seed(lambda policy: play_every_task(_actor_of(policy, params), params), policies)
+@functools.partial(jax.jit, static_argnames="mesh")
+def measure(policies: EditPolicy | ImaginingPolicy, params: EnvParams, mesh: Mesh | None = None) -> Played:
+    """How the greedy policy of each seed plays every task, leaves [K, T]; with a mesh the seeds are split over it."""
+    return _each_seed(lambda policy, params: play_every_task(_actor_of(policy, params), params), policies, params, mesh)
 
 
 def practice_params(params: EnvParams, recipe: Recipe) -> EnvParams:
@@ -180,15 +187,25 @@ def _actor_of(policy: EditPolicy | ImaginingPolicy, params: EnvParams) -> Actor:
     return lambda observation, task_index: policy.editor.act(with_answer(observation, answers[task_index]))
 
 
-def _each_seed(function: Callable[[Tree], Result], states: Tree) -> Result:
+def _each_seed(
+    function: Callable[[Tree, EnvParams], Result], states: Tree, params: EnvParams, mesh: Mesh | None
+) -> Result:
     """Apply a function to each seed: on accelerators side by side, on a CPU one after the other.
 
     A CPU gains nothing from products of many small matrices at a time, and what runs only where it is needed, such as
     the values of truncated episodes, would run everywhere.
     """
-    if jax.default_backend() == "cpu":
-        return jax.lax.map(function, states)
-    return jax.vmap(function)(states)
+
+    def on_a_device(states: Tree, params: EnvParams) -> Result:
+        if jax.default_backend() == "cpu":
+            return jax.lax.map(lambda state: function(state, params), states)
+        return jax.vmap(function, (0, None))(states, params)
+
+    if mesh is None:
+        return on_a_device(states, params)
+    # Nothing passes between devices, so there is nothing to check.
+    spread = jax.shard_map(on_a_device, mesh=mesh, in_specs=(SPLIT, REPLICATED), out_specs=SPLIT, check_vma=False)
+    return spread(states, params)
 
 
 def _value_errors(trajectories: Trajectories, config: AgentConfig) -> Float32[Array, "S B"]:

@@ -1,0 +1,13 @@
+"""How many devices a run uses."""
+
+from dataclasses import dataclass
+
+from jaxarc.config.build import CheckedConfig, at_least
+
+
+@dataclass(frozen=True)
+class ParallelConfig(CheckedConfig):
+    num_devices: int = 1  # that training.num_seeds agents are spread over; no result depends on it
+
+    def validate(self) -> list[str]:
+        return at_least("num_devices", self.num_devices, 1)

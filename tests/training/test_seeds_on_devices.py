@@ -1,0 +1,55 @@
+"""Several agents spread over devices learn what they learn on one, bit for bit."""
+
+import json
+import os
+import subprocess
+import sys
+
+SCRIPT = """
+import hashlib, json
+import jax, jax.numpy as jnp, numpy as np
+from jaxarc.config import *
+from jaxarc.agents.recipe import Recipe
+from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
+from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.training import updates
+jax.config.update("jax_disable_most_optimizations", True)
+rules = JaxArcConfig().with_fields(
+    selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,
+    include_step_count=True, invalid_action_policy="noop", history_enabled=False, allowed_operations=(1, 2, 33, 34))
+recipe = Recipe(AgentConfig(num_envs=4, rollout_steps=4, num_minibatches=2), NetworkConfig(hidden_size=4),
+                ScheduleConfig(), AnswerConfig(), CloningConfig(num_updates=0), num_updates=2)
+pairs = [(((0, 0),), ((1, 2),)), (((1,),), ((2,), (2,)))]
+tasks = TaskSet("pairs", tuple(RawTask(f"pair-{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
+params = updates.make_params(tasks, rules)
+keys = jax.vmap(jax.random.key)(jnp.arange(4))
+found = {}
+for count in (None, 2, 4):
+    mesh = None if count is None else data_mesh(count)
+    state, shared = updates.start_training(keys, params, recipe, CurriculumConfig()), params
+    if mesh is not None:
+        state, shared = place(state, mesh, SPLIT), replicate(params, mesh)
+    state, progress = updates.run_updates(state, shared, recipe, 2, mesh)
+    played = updates.measure(state.policy, shared, mesh)
+    leaves = jax.tree.leaves((state, progress, played))
+    used = len(leaves[0].sharding.device_set)
+    digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).hexdigest()
+    found[str(count)] = [used, digest]
+print(json.dumps(found))
+"""
+
+
+def test_agents_spread_over_devices_learn_the_same_bit_for_bit():
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert {count: used for count, (used, _) in found.items()} == {"None": 1, "2": 2, "4": 4}
+    assert len({digest for _, digest in found.values()}) == 1
