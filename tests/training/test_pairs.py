@@ -70,3 +70,17 @@ def test_every_run_is_measured_on_the_same_made_tasks(made):
 def test_a_rule_that_does_not_exist_is_refused():
     with pytest.raises(UnknownRuleError, match="gravitation"):
         load_pairs(RULES.replace(train_dataset="procedural/gravitation"), (3, 4))
+
+
+def test_with_hidden_answers_each_test_comes_first_and_only_demonstrations_follow():
+    pairs = load_pairs(CONFIG, (5, 5), hides_answers=True)
+    tasks = {task.task_id: task for task in load_tasks("arc-agi-1/evaluation")}
+    unseen = pairs.measured.tasks[pairs.num_train :]
+    expected = [(name, i) for name, task in tasks.items() for i in range(len(task.test))]
+    assert len(unseen) > 3
+    for found in unseen:
+        _, name, index = found.task_id.split("/")
+        assert (name, int(index)) in expected
+        whole = tasks[name]
+        wanted = (whole.test[int(index)], *whole.train)
+        assert content(found) == tuple((grid.shape, grid.tobytes()) for pair in wanted for grid in pair)

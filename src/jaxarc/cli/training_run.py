@@ -69,7 +69,8 @@ def _make_devices(count: int) -> None:
 
 def _load(experiment: Experiment) -> TrainingPairs:
     try:
-        return load_pairs(experiment.task, experiment.environment.grid_shape)
+        hides = experiment.answer.source == "imagined"
+        return load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
     except TaskFormatError:
         raise
     except ValueError as error:  # no task is small enough, or both data sets are the same

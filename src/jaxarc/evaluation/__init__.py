@@ -7,7 +7,7 @@ from jaxarc.evaluation.players import EditAgent, ImaginingAgent, SubmitPolicy
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
 from jaxarc.evaluation.score import Score, score_submission
 from jaxarc.evaluation.searching import SearchAgent
-from jaxarc.evaluation.single_pairs import one_task_per_pair
+from jaxarc.evaluation.single_pairs import one_task_per_pair, one_task_per_test
 from jaxarc.evaluation.solve_rate import Actor, Played, play_every_task
 from jaxarc.evaluation.submission import Submission, SubmissionError, read_submission, write_submission
 from jaxarc.evaluation.task_rows import TaskRow, best_first, write_task_rows
@@ -35,6 +35,7 @@ __all__ = [
     "elect",
     "evaluate",
     "one_task_per_pair",
+    "one_task_per_test",
     "play_every_task",
     "read_action_counts",
     "read_recordings",

@@ -1,5 +1,6 @@
 """The pairs of a run: which are learned from, and which are played to measure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -7,13 +8,15 @@ import jax
 import numpy as np
 
 from jaxarc.config import TaskConfig
-from jaxarc.evaluation import one_task_per_pair
+from jaxarc.evaluation import one_task_per_pair, one_task_per_test
 from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks, sample_task_set
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.registry import task_id_of
 
-_UNSEEN: Final = 2**31  # number of the key of the tasks that are measured, beyond those of all seeds
+TakeApart = Callable[[TaskSet], TaskSet]
+
+_UNSEEN: Final = 2**31 + 1  # number of the key of the tasks that are measured, beyond those of all seeds
 
 
 @dataclass(frozen=True)
@@ -36,39 +39,41 @@ class TrainingPairs:
         return tuple(task_id_of(index) for index in self.learned.registry_index.tolist())
 
 
-def load_pairs(config: TaskConfig, grid_shape: tuple[int, int]) -> TrainingPairs:
-    """Load both data sets and take their small tasks apart into pairs, tests included.
+def load_pairs(config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers: bool = False) -> TrainingPairs:
+    """Load both data sets and take their small tasks apart: into pairs, tests included, or into tests.
 
     Args:
         config: names and sides.
         grid_shape: the canvas on which rules make their grids.
+        hides_answers: only test pairs count, each with the demonstrations of its task.
 
     Raises:
         UnknownDatasetError, TaskFormatError: see :func:`jaxarc.tasks.load_tasks`.
         UnknownRuleError: a procedural dataset names a rule that does not exist.
         ValueError: no task is small enough.
     """
-    learned = _learned(config, grid_shape)
+    take_apart = one_task_per_test if hides_answers else one_task_per_pair
+    learned = _learned(config, grid_shape, take_apart)
     train = learned if isinstance(learned, TaskSet) else ()
-    evaluation = _evaluated(config, grid_shape)
+    evaluation = _evaluated(config, grid_shape, take_apart)
     named = [replace(task, task_id=f"train/{task.task_id}") for task in train]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in evaluation]
     return TrainingPairs(learned, TaskSet("measured pairs", tuple(named)), len(train))
 
 
-def _learned(config: TaskConfig, grid_shape: tuple[int, int]) -> TaskSet | ProceduralTasks:
+def _learned(config: TaskConfig, grid_shape: tuple[int, int], take_apart: TakeApart) -> TaskSet | ProceduralTasks:
     if config.train_dataset.startswith(PREFIX):
         return _generator(config.train_dataset, config, grid_shape)
-    return one_task_per_pair(load_tasks(config.train_dataset).select(max_side=config.max_side))
+    return take_apart(load_tasks(config.train_dataset).select(max_side=config.max_side))
 
 
-def _evaluated(config: TaskConfig, grid_shape: tuple[int, int]) -> TaskSet:
+def _evaluated(config: TaskConfig, grid_shape: tuple[int, int], take_apart: TakeApart) -> TaskSet:
     if config.evaluation_dataset.startswith(PREFIX):
         generator = _generator(config.evaluation_dataset, config, grid_shape)
         return sample_task_set(
             generator, jax.random.fold_in(jax.random.key(0), _UNSEEN), config.num_unseen * generator.num_tasks
         )
-    return one_task_per_pair(load_tasks(config.evaluation_dataset).select(max_side=config.max_side))
+    return take_apart(load_tasks(config.evaluation_dataset).select(max_side=config.max_side))
 
 
 def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> ProceduralTasks:

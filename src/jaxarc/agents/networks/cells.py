@@ -14,7 +14,7 @@ from jaxtyping import Array, Float32, Int32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.kinds import Kind
-from jaxarc.agents.networks.features import cell_features, num_cell_features
+from jaxarc.agents.networks.features import NUM_EDGES, cell_features, num_cell_features
 from jaxarc.agents.networks.layers import Dense, TwoLayers
 from jaxarc.agents.networks.network import Network, View, first_kind_logits
 from jaxarc.config import NetworkConfig
@@ -59,7 +59,12 @@ class CellNetwork(Network):
         self.window = _WINDOW if config.kind == "residual_cnn" else 1
         self.paints = tuple(kind.operation == c.FILL for kind in kinds)
         inputs = num_cell_features(config.equality_map)
-        self.first_layer = Dense(next(keys), inputs, size, 3**-0.5)  # about three inputs are 1
+        first_layer = Dense(next(keys), inputs, size, 3**-0.5)  # about three inputs are 1
+        # Where the grids end is nearly the same everywhere: at full weight it would switch units on or off for good.
+        edges = slice(2 * c.NUM_COLORS, 2 * c.NUM_COLORS + NUM_EDGES)
+        self.first_layer = eqx.tree_at(
+            lambda layer: layer.weight, first_layer, first_layer.weight.at[edges].multiply(0.1)
+        )
         self.positions = 0.1 * jax.random.normal(next(keys), (height * width, size), jnp.float32)
         self.layers = tuple(Dense(next(keys), self.window**2 * size, size) for _ in range(config.num_layers - 1))
         kind_layers = TwoLayers(next(keys), (2 * size + 1, _WIDE, len(kinds)))
