@@ -20,6 +20,7 @@ PAGES = [
     "docs/tasks.md",
     "docs/extending_tasks.md",
     "docs/evaluation.md",
+    "docs/experts.md",
     "docs/adapters.md",
     "docs/checking.md",
 ]

@@ -11,6 +11,7 @@ from jaxarc.benchmarks.machine import describe_machine, versions
 from jaxarc.benchmarks.measuring import RowResult, measure_rows
 from jaxarc.benchmarks.row import Row, UnknownRowError, choose_rows
 from jaxarc.benchmarks.task_rows import task_rows
+from jaxarc.benchmarks.trace_rows import trace_rows
 from jaxarc.benchmarks.training_rows import DEFAULT_TRAINING_SIZES, training_rows
 from jaxarc.benchmarks.workbench import QUICK, THOROUGH, Effort, Workbench
 
@@ -32,6 +33,7 @@ __all__ = [
     "operation_rows",
     "pinned_to_cores",
     "task_rows",
+    "trace_rows",
     "training_rows",
     "versions",
 ]

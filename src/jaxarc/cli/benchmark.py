@@ -30,6 +30,7 @@ from jaxarc.benchmarks import (
     operation_rows,
     pinned_to_cores,
     task_rows,
+    trace_rows,
     training_rows,
     versions,
 )
@@ -125,6 +126,20 @@ def training(
     names = [name.strip() for name in experiments.split(",")]
     chosen = {name: read_experiment([f"experiment={name}"]) for name in names}
     _measure("training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, json_file)
+
+
+@app.command()
+def traces(
+    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    quick: _Quick = False,
+    cores: _Cores = 1,
+    json_file: _JsonFile = None,
+) -> None:
+    """Measure how long recording takes by each strategy and kind of expert, and how fast a look ahead is.
+
+    Processes of their own have 1, 2 and 8 virtual devices of the processor; more than one core shows what runs at once.
+    """
+    _measure("traces", _choose(rows, trace_rows()), quick, cores, json_file)
 
 
 def _measure(name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None) -> None:

@@ -25,6 +25,7 @@ from jaxarc.tasks.procedural import UnknownRuleError
 from jaxarc.training import CheckpointError, TrainingDivergedError
 from jaxarc.training.comparison import ComparisonError
 from jaxarc.training.sinks import SinkError
+from jaxarc.training.trace_examples import TraceExampleError
 
 DATA_ERRORS = (
     UnknownDatasetError,
@@ -41,6 +42,7 @@ DATA_ERRORS = (
     RecordingError,
     ExpertError,
     GraphError,
+    TraceExampleError,
     TraceFileError,
     OSError,
 )

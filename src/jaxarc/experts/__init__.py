@@ -18,12 +18,20 @@ from jaxarc.experts.expert import (
 )
 
 if TYPE_CHECKING:
+    from jaxarc.experts.beam_search import beam_search
+    from jaxarc.experts.candidates import candidate_actions
     from jaxarc.experts.greedy_painter import GreedyPainter, missing_for_painting
+    from jaxarc.experts.lookahead import LookaheadAgent, look_ahead, missing_for_lookahead, soft_choice
     from jaxarc.experts.painter import Painter
 
 _HOMES = {
     **dict.fromkeys(["GreedyPainter", "missing_for_painting"], "jaxarc.experts.greedy_painter"),
+    **dict.fromkeys(
+        ["LookaheadAgent", "look_ahead", "missing_for_lookahead", "soft_choice"], "jaxarc.experts.lookahead"
+    ),
     "Painter": "jaxarc.experts.painter",
+    "beam_search": "jaxarc.experts.beam_search",
+    "candidate_actions": "jaxarc.experts.candidates",
 }
 
 __all__ = [
@@ -34,10 +42,16 @@ __all__ = [
     "ExpertError",
     "GreedyPainter",
     "InvalidActionError",
+    "LookaheadAgent",
     "NotSolvedError",
     "Painter",
     "Pair",
+    "beam_search",
+    "candidate_actions",
+    "look_ahead",
+    "missing_for_lookahead",
     "missing_for_painting",
+    "soft_choice",
 ]
 
 

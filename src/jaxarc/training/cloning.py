@@ -68,6 +68,30 @@ def clone_expert(
     return learner.policy, states, losses
 
 
+def clone_examples(
+    policy: EditPolicy, examples: Examples, key: PRNGKey, cloning: CloningConfig, agent: AgentConfig
+) -> EditPolicy:
+    """Imitate examples that are there already, ``cloning.num_updates`` times as many as make an update.
+
+    Args:
+        policy: starts the imitation.
+        examples: leaves [N, ...], each as likely as any other in each draw.
+        key: for draws and minibatches.
+        cloning: how long and how fast.
+        agent: how many samples and minibatches make an update.
+    """
+    optimizer = make_cloning_optimizer(cloning, agent)
+
+    def once(learner: Learner, key_update: PRNGKey) -> tuple[Learner, None]:
+        key_draw, key_learn = jax.random.split(key_update)
+        drawn = jax.random.randint(key_draw, (agent.samples_per_update,), 0, examples.value_target.shape[0])
+        batch = jax.tree.map(lambda x: x[drawn], examples)
+        return clone(learner, key_learn, batch, agent, optimizer)[0], None
+
+    learner, _ = jax.lax.scan(once, start_cloning(policy, optimizer), jax.random.split(key, cloning.num_updates))
+    return learner.policy
+
+
 def collect_examples(
     policy: EditPolicy,
     expert: Expert,

@@ -63,7 +63,7 @@ class Experiment(CheckedConfig):
             problems = missing_for_imagining(self.environment) or missing_for_editing(practice_config(self.environment))
         else:
             problems = missing_for_editing(self.environment)
-        if self.cloning.num_updates:
+        if self.cloning.num_updates and not self.cloning.traces:
             problems += missing_for_painting(practice_config(self.environment))
         if self.agent.has_auxiliary_heads and self.network.kind == "relational":
             problems.append(

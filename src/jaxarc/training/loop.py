@@ -13,8 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxarc.agents.cloning import Examples
 from jaxarc.evaluation import Played
 from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
+from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile, Report
@@ -22,7 +24,16 @@ from jaxarc.training.pairs import TrainingPairs
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.standing import Standing, load_standing, require_unused, save_standing
 from jaxarc.training.task_table import write_task_table
-from jaxarc.training.updates import Progress, TrainingState, make_params, measure, run_updates, start_training
+from jaxarc.training.trace_examples import TraceExampleError, load_examples
+from jaxarc.training.updates import (
+    Progress,
+    TrainingState,
+    make_params,
+    measure,
+    practice_params,
+    run_updates,
+    start_training,
+)
 
 
 class TrainingDivergedError(ArithmeticError):
@@ -194,7 +205,20 @@ class _Run:
             self.standing = dataclasses.replace(self.standing, state=place(self.standing.state, self.mesh, SPLIT))
 
     def _start(self) -> TrainingState:
-        return start_training(self._keys(), self.learned, self.experiment.recipe, self.experiment.curriculum)
+        recipe = self.experiment.recipe
+        examples = self._examples() if recipe.cloning.traces else None
+        return start_training(self._keys(), self.learned, recipe, self.experiment.curriculum, examples)
+
+    def _examples(self) -> Examples:
+        """Replay the traces that the policies shall imitate."""
+        learned, recipe = self.pairs.learned, self.experiment.recipe
+        if not isinstance(learned, TaskSet):
+            raise TraceExampleError(
+                f"cloning.traces={recipe.cloning.traces!r} are of tasks that stand in files, but "
+                f"task.train_dataset={self.experiment.task.train_dataset!r} makes new ones; leave cloning.traces out"
+            )
+        tasks, practice = load_tasks(self.experiment.task.train_dataset), practice_params(self.learned, recipe)
+        return load_examples(recipe.cloning.traces, tasks, learned, practice, recipe.agent.gamma)
 
     def _load(self, folder: RunFolder) -> Standing | None:
         recipe, curriculum = self.experiment.recipe, self.experiment.curriculum

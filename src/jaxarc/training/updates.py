@@ -13,6 +13,7 @@ from jaxtyping import Array, Float32, Int32, Key, UInt32
 
 from jaxarc.agents import EditPolicy, Learner, Trajectories, make_optimizer, update
 from jaxarc.agents.answers.learning import Imagination, learn_answers
+from jaxarc.agents.cloning import Examples
 from jaxarc.agents.imagining_policy import ImaginingPolicy, practice_config, with_answer
 from jaxarc.agents.ppo import Losses, make_samples
 from jaxarc.agents.recipe import Recipe
@@ -33,7 +34,7 @@ from jaxarc.tasks.curriculum import (
     start_curriculum,
 )
 from jaxarc.tasks.procedural import ProceduralTasks
-from jaxarc.training.cloning import clone_expert
+from jaxarc.training.cloning import clone_examples, clone_expert
 from jaxarc.training.rollout import EpisodeCounts, collect
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
@@ -74,20 +75,28 @@ class Progress(NamedTuple):
 
 @functools.partial(jax.jit, static_argnames=("recipe", "curriculum"))
 def start_training(
-    keys: Key[Array, " K"], params: EnvParams, recipe: Recipe, curriculum: CurriculumConfig
+    keys: Key[Array, " K"],
+    params: EnvParams,
+    recipe: Recipe,
+    curriculum: CurriculumConfig,
+    examples: Examples | None = None,
 ) -> TrainingState:
-    """Make a fresh state for each seed."""
-    return jax.vmap(lambda key: start_seed(key, params, recipe, curriculum))(keys)
+    """Make a fresh state for each seed; its policy starts with what there is to imitate, from the examples if given."""
+    return jax.vmap(lambda key: start_seed(key, params, recipe, curriculum, examples))(keys)
 
 
-def start_seed(key: Array, params: EnvParams, recipe: Recipe, curriculum: CurriculumConfig) -> TrainingState:
+def start_seed(
+    key: Array, params: EnvParams, recipe: Recipe, curriculum: CurriculumConfig, examples: Examples | None = None
+) -> TrainingState:
     """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
     key_policy, key_envs, key_state, key_predictor, key_clone = jax.random.split(key, 5)
     practice = practice_params(params, recipe)
     policy = EditPolicy.create(key_policy, practice.config, recipe.network, recipe.agent.has_auxiliary_heads)
     optimizer_state = make_optimizer(recipe).init(eqx.filter(policy, eqx.is_array))
     env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, recipe.agent.num_envs), practice)
-    if recipe.cloning.num_updates:
+    if examples is not None:
+        policy = clone_examples(policy, examples, key_clone, recipe.cloning, recipe.agent)
+    elif recipe.cloning.num_updates:
         policy, env_states, _ = clone_expert(
             policy, GreedyPainter().act, _ENV, practice, env_states, key_clone, recipe.cloning, recipe.agent
         )

@@ -1,0 +1,101 @@
+"""The rows of ``jaxarc benchmark traces``: how long recording takes by each strategy, and how fast a look ahead is."""
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+from jaxarc.benchmarks.lookahead_speed import NUM_CANDIDATES, LookaheadSpeed
+from jaxarc.benchmarks.row import Row
+from jaxarc.benchmarks.trace_recording import record_in_fresh_process
+from jaxarc.benchmarks.workbench import Effort, Workbench
+
+Record = Callable[[int, float], dict[str, float]]
+"""Seconds by name of recordings on so many devices, with so much labor."""
+
+_STRATEGIES: Final = {"sequential": 1, "vmap": 1, "pmap-2": 2, "pmap-8": 8}  # devices of each
+_LONG: Final = 0.1  # seconds of a sample from which on experts do all their labor
+_LITTLE_LABOR: Final = 0.01
+_TIMES_AS_FAST: Final = 100.0  # the look ahead that is compiled
+
+_RECORDINGS: Final = {
+    "held-16": "16 units in a graph of 21 nodes; the expert holds the interpreter",
+    "released-16": "the same; the expert releases the interpreter",
+    "idle-16": "the same; the expert has nothing to do",
+    "compile-16": "what the first call takes longer",
+    "repeated-16": "the same pair 16 times, recorded once; the expert holds the interpreter",
+    "kept-16": "16 units, held, written to a cache",
+    "cached-16": "16 units found in the cache",
+    "batched-16": "16 units, held, one callback for all of a device",
+    "held-4": "4 units in a graph of 6 nodes, held",
+    "held-8": "8 units in a graph of 11 nodes, held",
+    "held-100": "100 units in a graph of 126 nodes, held",
+    "released-100": "the same, released",
+    "painter-100": "100 units, the painter in this process",
+    "processes-100": "the painter in 2 processes that have to start, one callback for all of a device",
+}
+_NEEDS_CALLBACK: Final = ("compile-16", "batched-16", "processes-100")
+
+
+def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
+    """List rows of every recording by every strategy, and of looking ahead.
+
+    Args:
+        record: how recordings are measured; in a process of its own for each number of devices.
+    """
+    recordings = _Recordings(record)
+    rows = [
+        Row(
+            f"{name}-{strategy}",
+            f"{strategy}: {what}",
+            "s",
+            functools.partial(recordings.sample, name=f"{name}-{strategy}", num_devices=num_devices),
+            less_is_better=True,
+        )
+        for name, what in _RECORDINGS.items()
+        for strategy, num_devices in _STRATEGIES.items()
+        if strategy != "sequential" or name not in _NEEDS_CALLBACK
+    ]
+    return [*rows, *_lookahead_rows()]
+
+
+class _Recordings:
+    """Hands out each number of a process once, and starts another when one is asked for again."""
+
+    def __init__(self, record: Record):
+        self._record = record
+        self._left: dict[int, dict[str, float]] = {}  # by number of devices
+
+    def sample(self, bench: Workbench, name: str, num_devices: int) -> float:
+        if name not in self._left.get(num_devices, {}):
+            self._left[num_devices] = dict(self._record(num_devices, _labor(bench.effort)))
+        return self._left[num_devices].pop(name)
+
+
+def _labor(effort: Effort) -> float:
+    return 1.0 if effort.seconds >= _LONG else _LITTLE_LABOR
+
+
+def _lookahead_rows() -> list[Row]:
+    speed = functools.cache(LookaheadSpeed)  # made when a row is measured
+    what = f"looking at {NUM_CANDIDATES} candidates of real tasks"
+    return [
+        Row(
+            "lookahead-compiled",
+            f"{what}, compiled, 64 states at once",
+            "candidates/s",
+            lambda bench: speed().compiled(bench.effort.seconds),
+        ),
+        Row(
+            "lookahead-numpy",
+            f"{what}, in plain NumPy",
+            "candidates/s",
+            lambda bench: speed().on_host(bench.effort.seconds),
+        ),
+        Row(
+            "lookahead-ratio",
+            "how many times as fast the first is",
+            "times",
+            lambda bench: speed().ratio(bench.effort.seconds / 2),
+            _TIMES_AS_FAST,
+        ),
+    ]

@@ -1,0 +1,171 @@
+"""A search for a short sequence of actions that solves a pair, in one compiled program."""
+
+import functools
+from typing import Final, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt32
+
+from jaxarc import constants as c
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.similarity import count_matches, count_union, similarity
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.experts.candidates import candidates_of_scene, require_count
+from jaxarc.experts.lookahead import look_ahead_in_scene
+from jaxarc.experts.scene import Scene, check_edits, edit, scene_of_state
+from jaxarc.prng import as_typed_key
+from jaxarc.types import PRNGKey
+
+_POOL: Final = 4  # children edited for each that is kept: those that reach the same grid drop out
+_DEAD: Final = -1.0  # below any similarity
+
+
+class Solution(NamedTuple):
+    """The best sequence of actions that a search found."""
+
+    actions: StructuredAction  # edits, then submits to the end; with a leading axis of depth + 1
+    num_actions: Int32[Array, ""]  # 1 .. depth + 1: the edits and one submit
+    similarity: Float32[Array, ""]  # after them, 0 .. 1
+    is_solved: Bool[Array, ""]  # whether the submit is right
+
+
+class _Beam(eqx.Module):
+    depth: Int32[Array, ""]
+    scenes: Scene  # leading axis W of the beam's width
+    is_live: Bool[Array, " W"]
+    paths: StructuredAction  # leading axes W, depth
+    best_similarity: Float32[Array, ""]
+    best_length: Int32[Array, ""]
+    best_path: StructuredAction  # leading axis depth
+
+
+def beam_search(
+    key: PRNGKey, state: ArcEnvState, params: EnvParams, width: int = 8, depth: int = 40, num_candidates: int = 128
+) -> Solution:
+    """Search for actions that make the grid of a state equal to its target.
+
+    Depth by depth, candidates are drawn for each of ``width`` grids, and of all grids that they lead to the ``width``
+    most similar to the target are kept, each once. Of equals the one that comes first is taken: same key, same
+    solution, on every machine. It ends when the target is reached, or after ``depth`` edits with the most similar grid
+    seen, of equals the one with the fewest edits.
+
+    Args:
+        key: random key of the candidates.
+        state: of one environment, made by ``env.reset`` or ``env.step``; jit and vmap belong to the caller.
+        params: what the environment plays.
+        width: grids that are kept, static.
+        depth: edits at most, static.
+        num_candidates: actions tried on each grid, static; see :func:`jaxarc.experts.candidates.candidate_actions`.
+
+    Raises:
+        ValueError: width or depth is below 1, there are too few candidates, or submits are not allowed.
+    """
+    config = params.config
+    _require(width, depth, num_candidates, config)
+    scene = scene_of_state(state, params)
+    beam = _start(scene, width, depth, config)
+    extend = functools.partial(_extend, key=as_typed_key(key), num_candidates=num_candidates, config=config)
+    beam = jax.lax.while_loop(lambda beam: (beam.depth < depth) & (beam.best_similarity < 1), extend, beam)
+    return _solution(beam)
+
+
+def _require(width: int, depth: int, num_candidates: int, config: JaxArcConfig) -> None:
+    require_count(num_candidates, config)
+    for name, value in (("width", width), ("depth", depth)):
+        if value < 1:
+            raise ValueError(f"{name} of a beam search must be at least 1, got {value}")
+    if c.SUBMIT not in config.legal_operations:
+        raise ValueError(f"a solution ends with a submit; allow operation {c.SUBMIT} in action.allowed_operations")
+
+
+def _start(scene: Scene, width: int, depth: int, config: JaxArcConfig) -> _Beam:
+    repeat = lambda tree, *axes: jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*axes, *leaf.shape)), tree)
+    submit = _submit(config)
+    return _Beam(
+        depth=jnp.int32(0),
+        scenes=repeat(scene, width),
+        is_live=jnp.arange(width) == 0,
+        paths=repeat(submit, width, depth),
+        best_similarity=_score(scene),
+        best_length=jnp.int32(0),
+        best_path=repeat(submit, depth),
+    )
+
+
+def _submit(config: JaxArcConfig) -> StructuredAction:
+    """A submit; where it points does not matter."""
+    match config.action.selection_format:
+        case "point":
+            return PointAction(c.SUBMIT, 0, 0)
+        case "bbox":
+            return BboxAction(c.SUBMIT, 0, 0, 0, 0)
+        case _:
+            return MaskAction(c.SUBMIT, jnp.zeros(config.grid_shape, jnp.bool_))
+
+
+def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) -> _Beam:
+    """Edit every grid of the beam in every way, and keep the best."""
+    width = beam.is_live.shape[0]
+    keys = jax.random.split(jax.random.fold_in(key, beam.depth), width)
+    draw = lambda key, scene: candidates_of_scene(key, scene, num_candidates, config)
+    actions, is_distinct = jax.vmap(draw)(keys, beam.scenes)
+    outlook = jax.vmap(lambda scene, actions: look_ahead_in_scene(scene, actions, config))(beam.scenes, actions)
+    can_follow = beam.is_live[:, None] & is_distinct & outlook.is_valid & (actions.operation != c.SUBMIT)
+    merit = jnp.where(can_follow, outlook.similarity, jnp.float32(_DEAD))
+
+    pool = min(_POOL * width, merit.size)
+    merits, place = jax.lax.top_k(merit.reshape(-1), pool)  # of equals the first
+    parent, which = place // num_candidates, place % num_candidates
+    taken = jax.tree.map(lambda leaf: leaf[parent, which], actions)
+    pick = lambda tree, rows: jax.tree.map(lambda leaf: leaf[rows], tree)
+    scenes = edit(pick(beam.scenes, parent), check_edits(taken, config), config)
+    is_live = (merits >= 0) & ~_repeats(scenes)
+    kept = jnp.argsort(~is_live, stable=True)[:width]
+
+    scenes, is_live, taken = pick(scenes, kept), is_live[kept], pick(taken, kept)
+    paths = jax.tree.map(lambda path, action: path.at[:, beam.depth].set(action), pick(beam.paths, parent[kept]), taken)
+    scores = jnp.where(is_live, merits[kept], jnp.float32(_DEAD))
+    first = jnp.argmax(scores)
+    is_better = scores[first] > beam.best_similarity
+    better = lambda new, old: jax.tree.map(lambda new, old: jnp.where(is_better, new, old), new, old)
+    return _Beam(
+        depth=beam.depth + 1,
+        scenes=scenes,
+        is_live=is_live,
+        paths=paths,
+        best_similarity=better(scores[first], beam.best_similarity),
+        best_length=better(beam.depth + 1, beam.best_length),
+        best_path=better(pick(paths, first), beam.best_path),
+    )
+
+
+def _repeats(scenes: Scene) -> Bool[Array, " N"]:
+    """Which scenes have the grid and the clipboard of an earlier one."""
+    seen = jnp.stack([_digest(scenes.canvas.grid), _digest(scenes.canvas.clipboard)], axis=-1)
+    is_before = jnp.tril(jnp.ones((seen.shape[0], seen.shape[0]), jnp.bool_), -1)
+    return ((seen[:, None] == seen[None]).all(axis=-1) & is_before).any(axis=1)
+
+
+def _digest(grid: Int8[Array, "N HW"]) -> UInt32[Array, " N"]:
+    """A word that hardly two grids share."""
+    weights = np.random.default_rng(0).integers(1, 2**32, grid.shape[-1], np.uint32) | np.uint32(1)
+    return ((grid + jnp.int8(2)).astype(jnp.uint32) * weights[None]).sum(axis=-1, dtype=jnp.uint32)
+
+
+def _score(scene: Scene) -> Float32[Array, ""]:
+    canvas = scene.canvas
+    return similarity(count_matches(canvas.grid, canvas.target), count_union(canvas.sizes[:4]))
+
+
+def _solution(beam: _Beam) -> Solution:
+    """Put submits behind the edits."""
+    edits = beam.best_length
+    path = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[-1:]]), beam.best_path)
+    is_edit = jnp.arange(path.operation.shape[0]) < edits
+    path = eqx.tree_at(lambda p: p.operation, path, jnp.where(is_edit, path.operation, c.SUBMIT))
+    return Solution(path, edits + 1, beam.best_similarity, beam.best_similarity == 1)

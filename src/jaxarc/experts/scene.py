@@ -1,0 +1,98 @@
+"""What an expert that looks ahead sees of an episode: the canvas, its target on it, and the input of the pair."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int8, Int32
+
+from jaxarc import constants as c
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.canvas import Canvas, Command, PairTable
+from jaxarc.envs.command import check_action
+from jaxarc.envs.operations.compaction import choose_executor
+from jaxarc.envs.operations.execute import Plan, execute
+from jaxarc.envs.operations.geometry import grid_size
+from jaxarc.envs.pairs import pairs_of_buffer, pairs_of_table
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.tasks.buffer import TaskBuffer
+from jaxarc.types import Observation
+
+
+class Scene(eqx.Module):
+    """A canvas and the input that operation 32 loads; nothing else of an episode changes what an edit does."""
+
+    canvas: Canvas
+    pair_input: Int8[Array, "*B HW"]
+
+
+class Commands(NamedTuple):
+    """Checked actions."""
+
+    operation: Int32[Array, "*B"]  # 0 .. 34, or -1: leave the canvas as it is
+    selection: Int32[Array, "*B 4"] | Bool[Array, "*B HW"]
+    is_valid: Bool[Array, "*B"]
+
+
+def scene_of_state(state: ArcEnvState, params: EnvParams) -> Scene:
+    """Read the scene of one state of ``env.reset`` and ``env.step``; the target is in it, in test mode too.
+
+    Raises:
+        ValueError: the state is a batch, or one of the guide API.
+    """
+    if state.counts.ndim != 1 or state.task_data is not None:
+        raise ValueError(
+            f"a scene is made of one state of env.reset or env.step, got counts of shape {state.counts.shape} and "
+            f"task_data {'set' if state.task_data is not None else 'unset'}; vmap over a batch, make states with env"
+        )
+    mode, tasks = params.config.episode.mode, params.tasks
+    if isinstance(tasks, TaskBuffer):
+        source = pairs_of_buffer(tasks, state.task_index, state.augmentation, mode)
+    else:
+        assert state.pairs is not None
+        source = pairs_of_table(state.pairs, tasks, mode)
+    return Scene(state.canvas, source.input_of(state.pair_index))
+
+
+def scene_of_observation(observation: Observation, config: JaxArcConfig) -> Scene:
+    """Read the scene of one observation with ``working_grid``, ``target_grid`` and ``input_grid`` as planes.
+
+    An empty clipboard and no selection are assumed.
+    """
+    grid, target, pair_input = (observation[name].reshape(-1) for name in ("working_grid", "target_grid", "input_grid"))
+    zero = jnp.zeros((), jnp.int8)
+    sizes = jnp.stack([*grid_size(grid, config.grid_shape), *grid_size(target, config.grid_shape), zero, zero])
+    if config.action.selection_format == "mask":
+        selection = jnp.zeros((config.grid_shape[1],), jnp.uint32)
+    else:
+        selection = jnp.array([0, 0, -1, -1], jnp.int8)
+    return Scene(Canvas(grid, jnp.full_like(grid, c.PADDING), target, selection, sizes), pair_input)
+
+
+def check_edits(actions: StructuredAction, config: JaxArcConfig) -> Commands:
+    """Check a row of actions; what is illegal, out of range or changes the pair becomes a command that does nothing."""
+    lenient = config.with_fields(invalid_action_policy="noop")
+    operation, selection, invalid = jax.vmap(lambda action: check_action(action, lenient))(actions)
+    is_valid = ~invalid & (operation < c.NUM_GRID_OPERATIONS)
+    return Commands(jnp.where(is_valid, operation, c.NO_OPERATION), selection, is_valid)
+
+
+def edit(scene: Scene, commands: Commands, config: JaxArcConfig) -> Scene:
+    """Apply one command to each scene of a row of scenes."""
+    table = lambda scene: PairTable(scene.pair_input[None], scene.canvas.target[None])
+    plan = plan_of(config)
+
+    def one(scene: Scene, operation: Array, selection: Array) -> Scene:
+        canvas, _ = execute(scene.canvas, Command(operation, selection, jnp.int32(0)), table(scene), plan)
+        return Scene(canvas, scene.pair_input)
+
+    return jax.vmap(one)(scene, commands.operation, commands.selection)
+
+
+def plan_of(config: JaxArcConfig) -> Plan:
+    """Plan edits: the legal operations that keep the pair."""
+    operations = tuple(i for i in config.legal_operations if i < c.NUM_GRID_OPERATIONS)
+    return Plan(config.grid_shape, choose_executor(config.environment.executor), operations)

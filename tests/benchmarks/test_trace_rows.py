@@ -1,0 +1,68 @@
+"""The benchmark of recording: its rows, its experts, and the look ahead that it compares."""
+
+import json
+
+import numpy as np
+import pytest
+
+from jaxarc.benchmarks import Effort, measure_rows, trace_rows
+from jaxarc.benchmarks.lookahead_speed import LookaheadSpeed
+from jaxarc.benchmarks.trace_experts import HeldLabor, ReleasedLabor
+from jaxarc.benchmarks.trace_recording import UNITS, measure, record_in_fresh_process
+from jaxarc.cli.main import main
+from jaxarc.experts.expert import Pair
+from jaxarc.experts.host_canvas import check_solution
+
+PAIR = Pair(np.array([[1, 2], [3, 4]]), np.array([[5, 5, 6], [6, 5, 6], [7, 0, 7]]))
+
+
+@pytest.mark.parametrize("expert", [HeldLabor(10), ReleasedLabor(10), ReleasedLabor(0)])
+def test_experts_with_labor_solve(expert):
+    check_solution(PAIR, expert.solve(PAIR, "mask"), "mask")
+
+
+@pytest.fixture(scope="module")
+def seconds():
+    """What a process with two devices measures, and what it is made of on one."""
+    return record_in_fresh_process(2, 0.01) | measure(1, 0.01)
+
+
+def test_every_row_has_its_number(seconds):
+    of_eight = {name.replace("pmap-2", "pmap-8"): value for name, value in seconds.items()}
+    asked = []
+
+    def record(num_devices, labor):
+        asked.append((num_devices, labor))
+        return seconds | of_eight
+
+    rows = [row for row in trace_rows(record) if not row.row_id.startswith("lookahead")]
+    results = measure_rows(rows, Effort(repeats=2, seconds=0.0, longest_scan=1), lambda *_: None)
+    assert all(result.value >= 0 for result in results)
+    assert len(rows) == 4 * 14 - 3
+    assert sorted(asked) == [(1, 0.01), (1, 0.01), (2, 0.01), (2, 0.01), (8, 0.01), (8, 0.01)]
+
+
+def test_more_units_are_measured_by_every_strategy(seconds):
+    for strategy in ("sequential", "vmap", "pmap-2"):
+        assert {f"{what}-{count}-{strategy}" for what in ("held", "released") for count in UNITS} <= set(seconds)
+
+
+def test_a_process_that_fails_is_quoted():
+    with pytest.raises(RuntimeError, match=r"recording on 0 devices failed: .*"):
+        record_in_fresh_process(0, 0.01)
+
+
+def test_the_command_writes_the_look_ahead(tmp_path, monkeypatch):
+    path = tmp_path / "traces.json"
+    with pytest.raises(SystemExit) as exit_info:
+        main(["benchmark", "traces", "--quick", "--rows", "lookahead-compiled,lookahead-numpy", "--json", str(path)])
+    assert exit_info.value.code == 0
+    rows = {row["id"]: row["value"] for row in json.loads(path.read_text())["rows"]}
+    assert rows["lookahead-compiled"] > rows["lookahead-numpy"] > 0
+
+
+def test_looks_that_disagree_are_no_measurement():
+    speed = LookaheadSpeed()
+    speed._seen = speed._seen + 0.5
+    with pytest.raises(ArithmeticError, match="disagree"):
+        speed.on_host(0.0)
