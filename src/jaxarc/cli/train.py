@@ -45,7 +45,7 @@ def train(
         Path | None,
         typer.Option(
             metavar="RUN",
-            help="Go on in this run folder from its newest checkpoint; only logging, checkpoint and "
+            help="Go on in this run folder from its newest checkpoint; only logging, checkpoint, parallel and "
             "training.max_seconds can be overridden.",
         ),
     ] = None,
