@@ -60,3 +60,28 @@ class SurrogateTrainingConfig(CheckedConfig):
         if not problems and self.warmup_steps >= self.num_steps and self.warmup_steps:
             problems.append(f"warmup_steps must be below num_steps, got {self.warmup_steps} and {self.num_steps}")
         return problems
+
+
+@dataclass(frozen=True)
+class StructuralModelConfig(CheckedConfig):
+    """Linear structural models, all graphs alike likely: each variable is a weighted sum of its parents, and noise."""
+
+    num_variables: int = 5  # d
+    max_parents: int = 2  # of a variable
+    num_samples: int = 20  # N, of each model
+    weight_scale: float = 1.0  # standard deviation of a weight
+    noise_scale: float = 1.0  # standard deviation of the noise, and of a variable that is set from outside
+    intervention_share: float = 0.0  # chance that a sample has one variable set from outside
+
+    def validate(self) -> list[str]:
+        problems = [
+            *in_range("num_variables", self.num_variables, 2, 5),  # all graphs are listed: 29 281 of five variables
+            *in_range("max_parents", self.max_parents, 1, 4),
+            *at_least("num_samples", self.num_samples, 1),
+            *in_range("weight_scale", self.weight_scale, 1e-3, 1e3),
+            *in_range("noise_scale", self.noise_scale, 1e-3, 1e3),
+            *in_range("intervention_share", self.intervention_share, 0.0, 1.0),
+        ]
+        if not problems and self.max_parents >= self.num_variables:
+            problems.append(f"max_parents must be below num_variables, got {self.max_parents} and {self.num_variables}")
+        return problems

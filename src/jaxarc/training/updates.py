@@ -82,7 +82,7 @@ def start_training(
     examples: Examples | None = None,
 ) -> TrainingState:
     """Make a fresh state for each seed; its policy starts with what there is to imitate, from the examples if given."""
-    return jax.vmap(lambda key: start_seed(key, params, recipe, curriculum, examples))(keys)
+    return _each_seed(lambda key, params: start_seed(key, params, recipe, curriculum, examples), keys, params, None)
 
 
 def start_seed(
