@@ -9,6 +9,12 @@ import tempfile
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
 
+# Tests compile a lot that then runs only a little: without LLVM's optimizations and with XLA's older code emitters the
+# same program compiles in a quarter of the time. Child processes inherit both; `compiling.AS_USERS` undoes them.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+if "xla_cpu_use_fusion_emitters" not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = "--xla_cpu_use_fusion_emitters=false " + os.environ.get("XLA_FLAGS", "")
+
 # The user's own data sets and cache stay out of the tests, and the tests out of them; child processes inherit it.
 if "JAXARC_TEST_FOLDER" not in os.environ:
     os.environ["JAXARC_TEST_FOLDER"] = tempfile.mkdtemp(prefix="jaxarc-tests-")

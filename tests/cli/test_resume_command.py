@@ -37,14 +37,20 @@ def dataset(tmp_path_factory):
 
 @pytest.fixture
 def train(dataset, tmp_path):
-    """Start `jaxarc train`, by default with a checkpoint at each update, and with few devices and quick compiling."""
-    variables = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    """Start `jaxarc train`, by default with a checkpoint at each update, and with few devices."""
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     started = []
 
     def start(*arguments, devices=1):
         command = [sys.executable, "-m", "jaxarc.cli.main", "train", *map(str, arguments)]
-        flags = {**variables, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=flags)
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**variables, "XLA_FLAGS": flags},
+        )
         started.append(process)
         return process
 

@@ -24,7 +24,7 @@ def run_alone(*arguments, **environment):
     """Run the command in a process of its own, where JAX has not started."""
     return subprocess.run(
         [sys.executable, "-m", "jaxarc.cli.main", "rollout", *arguments],
-        env={**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "COLUMNS": "200", **environment},
+        env={**os.environ, "COLUMNS": "200", **environment},
         capture_output=True,
         text=True,
         check=False,

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiling import AS_USERS
 from reference.canvas import apply_operation, similarity
 from reference.cases import Cases, random_cases
 
@@ -98,7 +99,8 @@ def _mismatches(cases: Cases, shape, as_boxes, expected):
 @functools.cache
 def _compiled(shape, executor):
     plan = Plan(shape, executor, tuple(range(42)))
-    return jax.jit(lambda canvas, command, pairs: execute_batch(canvas, command, pairs, plan))
+    execute = lambda canvas, command, pairs: execute_batch(canvas, command, pairs, plan)
+    return jax.jit(execute, compiler_options=AS_USERS)
 
 
 @pytest.mark.parametrize("shape", SIZES, ids=str)

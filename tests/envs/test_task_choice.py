@@ -1,5 +1,7 @@
 """Which task and pair an episode plays, and that changing the choice compiles nothing anew."""
 
+import functools
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -30,16 +32,20 @@ def make_params(weights=(1.0,) * 5, **fields):
     return EnvParams(TASKS.buffer((1, 2)), jnp.asarray(weights, jnp.float32), config)
 
 
-def played(params, steps, seed=0, env=None):
-    """Task and pair of every episode of an environment that is reset after each step."""
-    env = env or AutoReset(ENV)
+@functools.partial(jax.jit, static_argnames="steps")
+def _played(key, params, steps):
+    env = AutoReset(ENV)
 
     def step(state, _):
         after = env.step(state, NOTHING, params)[0]
         return after, state.counts[2:4]
 
-    state, _ = env.reset(jax.random.key(seed), params)
-    return np.asarray(jax.jit(lambda s: jax.lax.scan(step, s, None, length=steps)[1])(state))
+    return jax.lax.scan(step, env.reset(key, params)[0], None, length=steps)[1]
+
+
+def played(params, steps, seed=0):
+    """Task and pair of every episode of an environment that is reset after each step."""
+    return np.asarray(_played(jax.random.key(seed), params, steps))
 
 
 def test_in_turn_goes_round_all_tasks_that_have_weight():

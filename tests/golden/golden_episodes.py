@@ -61,10 +61,11 @@ def write_actions(case):
     ]
 
 
-def play(case, actions, info_keys):
+def play(case, actions, info_keys, compiler_options=None):
     """Play action lists and return the hashes of each task's episode, the reset first."""
     env, params = make_case(case)
-    return [_play_episode(env, params, task, episode, info_keys) for task, episode in enumerate(actions)]
+    step = env.step if compiler_options is None else jax.jit(env.step, compiler_options=compiler_options)
+    return [_play_episode(env, step, params, task, episode, info_keys) for task, episode in enumerate(actions)]
 
 
 def record(case):
@@ -94,11 +95,11 @@ def read_action(written):
     return (PointAction if len(selection) == 2 else BboxAction)(operation, *selection)
 
 
-def _play_episode(env, params, task, actions, info_keys):
+def _play_episode(env, step, params, task, actions, info_keys):
     state, observation = env.reset(jax.random.key(task), params, task, 0)
     hashes = [hash_of(observation)]
     for written in actions:
-        state, observation, reward, done, info = env.step(state, read_action(written), params)
+        state, observation, reward, done, info = step(state, read_action(written), params)
         report = {name: info[name] for name in info_keys}  # a key that is new in info changes no behavior
         parts = dict(zip(RESULTS, (observation, reward, done, report), strict=True))
         hashes.append(" ".join(hash_of(parts[name]) for name in RESULTS))

@@ -6,6 +6,7 @@ import golden_episodes as golden
 import jax
 import numpy as np
 import pytest
+from compiling import AS_USERS
 from make_golden import write_all
 
 from jaxarc.constants import NUM_OPERATIONS
@@ -13,11 +14,11 @@ from jaxarc.envs import PointAction
 from jaxarc.envs.versions import ENVIRONMENT_VERSION
 
 
-@pytest.mark.parametrize("case", golden.CASES)
-def test_golden_episodes_have_not_changed(case):
+@pytest.mark.parametrize(("case", "options"), [*((case, None) for case in golden.CASES), ("mask_test", AS_USERS)])
+def test_golden_episodes_have_not_changed(case, options):
     kept = golden.load(case)
     assert kept["version"] == ENVIRONMENT_VERSION, "run tests/golden/make_golden.py for the new version"
-    played = golden.play(case, kept["actions"], kept["info_keys"])
+    played = golden.play(case, kept["actions"], kept["info_keys"], options)
     changed = [
         f"task {task}, " + (f"action {step - 1}: {kept['actions'][task][step - 1]}" if step else "reset")
         for task, (old, new) in enumerate(zip(kept["hashes"], played, strict=True))

@@ -56,11 +56,11 @@ def run_with_devices(count, call):
     program = f"import json, conftest, jax, test_rollout as t; print(json.dumps({call}))"
     here = os.path.dirname(__file__)
     run = subprocess.run(
-        [sys.executable, "-c", f"import jax; jax.config.update('jax_disable_most_optimizations', True); {program}"],
+        [sys.executable, "-c", program],
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here), os.environ.get("PYTHONPATH", "")]),
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}",
+            "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={count}",
         },
         capture_output=True,
         text=True,

@@ -34,15 +34,6 @@ REPLAY = CurriculumConfig("replay")
 KINDS = [CurriculumConfig(), LEARNABILITY, REPLAY]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """Compile in half the time; what is compiled here runs only a little."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-
-
 _record = jax.jit(record)
 _weights = jax.jit(curriculum_weights)
 
@@ -243,7 +234,7 @@ def test_the_number_of_devices_changes_no_count():
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here), os.environ.get("PYTHONPATH", "")]),
-            "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+            "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8",
         },
         capture_output=True,
         text=True,

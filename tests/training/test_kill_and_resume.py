@@ -46,15 +46,10 @@ def overrides(tmp_path_factory):
 def compiled(overrides, tmp_path_factory):
     """What the runs call, compiled once."""
     file = tmp_path_factory.mktemp("compiled") / "compiled.pickle"
-    before = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS")
-    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
     process = start(prepare, file, overrides)
     process.join()
     assert process.exitcode == 0
-    yield file
-    os.environ.pop("JAX_DISABLE_MOST_OPTIMIZATIONS")
-    if before is not None:
-        os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = before
+    return file
 
 
 def test_a_run_that_is_killed_20_times_ends_as_one_that_is_not(compiled, overrides, tmp_path):

@@ -13,7 +13,6 @@ from jaxarc.agents.recipe import Recipe
 from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
 from jaxarc.tasks import RawTask, TaskSet
 from jaxarc.training import updates
-jax.config.update("jax_disable_most_optimizations", True)
 rules = JaxArcConfig().with_fields(
     selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,
     include_step_count=True, invalid_action_policy="noop", history_enabled=False, allowed_operations=(1, 2, 33, 34))

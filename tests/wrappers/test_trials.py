@@ -1,6 +1,7 @@
 """Trials on demonstrations, then on a test, in one episode."""
 
 import dataclasses
+import functools
 
 import chex
 import jax
@@ -35,14 +36,20 @@ def act(operation):
     return BboxAction(jnp.int32(operation), *[jnp.int32(0)] * 4)
 
 
+@functools.cache
+def compiled(env):
+    """Reset and step of an environment, compiled once for each kind of params."""
+    return jax.jit(env.reset), jax.jit(env.step)
+
+
 def play(params, operations, seed=0, env=ENV, **place):
     """What each step gave, and the states before it."""
-    step = jax.jit(lambda state, action: env.step(state, action, params))
-    state, observation = env.reset(jax.random.key(seed), params, **place)
+    reset, step = compiled(env)
+    state, observation = reset(jax.random.key(seed), params, **place)
     steps = []
     for operation in operations:
         before = state
-        state, observation, reward, done, info = step(state, act(operation))
+        state, observation, reward, done, info = step(state, act(operation), params)
         steps.append((before, observation, float(reward), bool(done), jax.tree.map(np.asarray, info)))
     return steps, state
 

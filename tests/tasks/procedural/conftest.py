@@ -10,8 +10,6 @@ import pytest
 
 from jaxarc.tasks.procedural import procedural_tasks
 
-FAST_COMPILE = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-
 
 class DrawnTask(NamedTuple):
     drawn: Any  # what Rule.draw returned, as NumPy arrays
@@ -47,8 +45,7 @@ def draw_tasks(name: str, shape: tuple[int, int], seed: int = 0, count: int = 64
         return drawn, *generator.generate(key, jnp.int32(0))
 
     keys = jax.random.split(jax.random.key(seed), count)
-    compiled = jax.jit(jax.vmap(task), compiler_options=FAST_COMPILE)
-    drawn, inputs, outputs = jax.tree.map(np.asarray, compiled(keys))
+    drawn, inputs, outputs = jax.tree.map(np.asarray, jax.jit(jax.vmap(task))(keys))
     tasks = []
     for i in range(count):
         pairs = [(area(a, shape), area(b, shape)) for a, b in zip(inputs[i], outputs[i], strict=True)]

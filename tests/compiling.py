@@ -1,0 +1,7 @@
+"""How a test compiles that wants what users get, where the others compile as quickly as they can."""
+
+AS_USERS = {  # for jax.jit's compiler_options
+    "xla_cpu_use_fusion_emitters": True,
+    "xla_backend_optimization_level": 3,
+    "xla_llvm_disable_expensive_passes": False,
+}
