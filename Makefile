@@ -23,7 +23,7 @@ help:
 	@echo "make benchmark-peers   compare the speed with JaxARC 1.0.3 and ARCLE 0.2.6   (ARGS: --quick, --help)"
 
 train: $(READY)
-	$(BIN)/jaxarc train $(ARGS)
+	$(BIN)/jaxarc train $(if $(findstring experiment=,$(ARGS)),,experiment=ladder_l2_small) $(ARGS)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(ARGS)

@@ -19,6 +19,7 @@ from jaxarc.config.observation import ObservationConfig
 from jaxarc.config.parallel import ParallelConfig
 from jaxarc.config.reward import RewardConfig
 from jaxarc.config.schedule import ScheduleConfig
+from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.config.task import TaskConfig
 from jaxarc.config.training import TrainingConfig
 
@@ -42,6 +43,9 @@ __all__ = [
     "ParallelConfig",
     "RewardConfig",
     "ScheduleConfig",
+    "StructuralModelConfig",
+    "SurrogateNetworkConfig",
+    "SurrogateTrainingConfig",
     "TaskConfig",
     "TrainingConfig",
     "build",

@@ -1,0 +1,43 @@
+"""Models that learn an expert's distribution over candidates, and what an action does, in compiled steps."""
+
+from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.surrogate.adaptive_step import AdaptiveTrainStep, create_adaptive_train_step
+from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.labels import from_static, to_static
+from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss
+from jaxarc.surrogate.metrics import convert_metrics
+from jaxarc.surrogate.optimizer import init_optimizer, learning_rate_schedule, make_surrogate_optimizer
+from jaxarc.surrogate.parent_batches import draw_parent_sets, parent_set_batches
+from jaxarc.surrogate.prefetcher import DataPrefetcher
+from jaxarc.surrogate.scorer import CandidateScorer
+from jaxarc.surrogate.train_step import TrainStep, create_jax_surrogate_train_step, create_surrogate_train_step
+from jaxarc.surrogate.transition_model import Transition, TransitionModel
+
+__all__ = [
+    "AdaptiveTrainStep",
+    "CandidateScorer",
+    "CandidateSet",
+    "DataPrefetcher",
+    "StructuralModelConfig",
+    "SurrogateNetworkConfig",
+    "SurrogateTrainingConfig",
+    "TrainStep",
+    "TrainingBatchJAX",
+    "Transition",
+    "TransitionModel",
+    "candidates_of",
+    "convert_metrics",
+    "create_adaptive_train_step",
+    "create_jax_surrogate_train_step",
+    "create_surrogate_train_step",
+    "draw_parent_sets",
+    "from_static",
+    "init_optimizer",
+    "kl_divergence_loss_jax",
+    "learning_rate_schedule",
+    "make_surrogate_optimizer",
+    "parent_set_batches",
+    "to_static",
+    "transition_loss",
+]

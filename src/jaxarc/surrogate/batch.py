@@ -1,0 +1,193 @@
+"""What a surrogate learns from: data, and what an expert thinks of the candidates there."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float32
+
+from jaxarc.surrogate.labels import (
+    ParentSets,
+    TargetVariables,
+    VariableOrders,
+    static_orders,
+    static_targets,
+    to_static,
+)
+
+CHANNELS: Final = 3
+TOLERANCE: Final = 1e-4  # how far from 1 the sum of an example's probabilities may be
+
+
+class TrainingBatchJAX(eqx.Module):
+    """Examples of an expert's opinion: a pytree of three arrays, whose labels are static.
+
+    An example has up to ``k`` candidates; the places after its own are padding, with probability 0. Names are kept as
+    nested tuples (:func:`to_static`), so batches of equal names share a compiled program. All three labels are given
+    or none: without them the candidates of an example are described by arrays, see :class:`CandidateSet`.
+
+    Values are checked when a batch is made outside of compiled code.
+
+    Raises:
+        TypeError: a label is not a string.
+        ValueError: shapes or labels disagree, a value is not finite, an example has no candidate, or probabilities
+            do not sum to 1.
+    """
+
+    observational_data: Float32[Array, "B N d 3"] = eqx.field(converter=lambda x: _float32(x, "observational_data"))
+    expert_probs: Float32[Array, "B k"] = eqx.field(converter=lambda x: _float32(x, "expert_probs"))  # 0 .. 1
+    expert_accuracies: Float32[Array, " B"] = eqx.field(
+        converter=lambda x: _float32(x, "expert_accuracies")
+    )  # 0 .. 1, how far the expert is to be believed
+    parent_sets: ParentSets = eqx.field(converter=to_static, static=True, default=())  # up to k per example
+    variable_orders: VariableOrders = eqx.field(converter=static_orders, static=True, default=())  # d names each
+    target_variables: TargetVariables = eqx.field(converter=static_targets, static=True, default=())  # one each
+
+    @classmethod
+    def pack(
+        cls,
+        observational_data: Any,
+        expert_probs: Sequence[Any],
+        expert_accuracies: Any,
+        parent_sets: Sequence[Sequence[Iterable[str]]] = (),
+        variable_orders: Sequence[Sequence[str]] = (),
+        target_variables: Sequence[str] = (),
+    ) -> Self:
+        """Make a batch from examples with different numbers of candidates, padded to the largest.
+
+        Args:
+            observational_data: numbers [B, N, d, 3].
+            expert_probs: of each example the probabilities of its own candidates.
+            expert_accuracies: numbers [B].
+            parent_sets: of each example its candidates.
+            variable_orders: of each example d names.
+            target_variables: one name of each example.
+
+        Raises:
+            TypeError: as of the class.
+            ValueError: as of the class.
+        """
+        rows = [np.asarray(row, np.float32).reshape(-1) for row in expert_probs]
+        padded = np.zeros((len(rows), max((len(row) for row in rows), default=0)), np.float32)
+        for example, row in enumerate(rows):
+            if parent_sets and len(row) != len(parent_sets[example]):
+                raise ValueError(
+                    f"expert_probs[{example}] has {len(row)} entries for the {len(parent_sets[example])} candidates of "
+                    f"parent_sets[{example}]; give one probability per candidate"
+                )
+            padded[example, : len(row)] = row
+        return cls(observational_data, padded, expert_accuracies, parent_sets, variable_orders, target_variables)
+
+    @property
+    def num_examples(self) -> int:
+        """B."""
+        return self.expert_probs.shape[0]
+
+    @property
+    def num_candidates(self) -> int:
+        """k, padding included."""
+        return self.expert_probs.shape[-1]
+
+    def __check_init__(self) -> None:
+        _check_shapes(self)
+        if self.parent_sets or self.variable_orders or self.target_variables:
+            _check_labels(self)
+        for name in ("observational_data", "expert_probs", "expert_accuracies"):
+            if not isinstance(getattr(self, name), Tracer):
+                _check_finite(name, np.asarray(getattr(self, name)))
+        if not isinstance(self.expert_probs, Tracer):
+            _check_probabilities(np.asarray(self.expert_probs), [len(candidates) for candidates in self.parent_sets])
+        if not isinstance(self.expert_accuracies, Tracer):
+            _check_range("expert_accuracies", np.asarray(self.expert_accuracies))
+
+
+def _float32(values: Any, field: str) -> Array:
+    if isinstance(values, Tracer):
+        return values.astype(jnp.float32)
+    try:
+        return jnp.asarray(np.asarray(values, np.float32))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{field} must be an array of numbers, got {type(values).__name__}: {error}") from None
+
+
+def _check_shapes(batch: TrainingBatchJAX) -> None:
+    data, probs, accuracies = batch.observational_data, batch.expert_probs, batch.expert_accuracies
+    if data.ndim != 4 or data.shape[-1] != CHANNELS or 0 in data.shape:
+        raise ValueError(f"observational_data must have the shape (B, N, d, {CHANNELS}) without a 0, got {data.shape}")
+    if probs.ndim != 2 or probs.shape[0] != data.shape[0]:
+        raise ValueError(
+            f"expert_probs must have the shape (B, k) with B = {data.shape[0]} as in observational_data, "
+            f"got {probs.shape}"
+        )
+    if not probs.shape[1]:
+        raise ValueError("expert_probs has no candidates, k = 0; an example needs at least one")
+    if accuracies.shape != data.shape[:1]:
+        raise ValueError(
+            f"expert_accuracies must have the shape (B,) = {data.shape[:1]} as in observational_data, "
+            f"got {accuracies.shape}"
+        )
+
+
+def _check_labels(batch: TrainingBatchJAX) -> None:
+    for name in ("parent_sets", "variable_orders", "target_variables"):
+        if len(getattr(batch, name)) != batch.num_examples:
+            raise ValueError(
+                f"{name} names {len(getattr(batch, name))} examples of {batch.num_examples}; give parent_sets, "
+                "variable_orders and target_variables for every example, or none of them"
+            )
+    num_variables = batch.observational_data.shape[2]
+    labels = zip(batch.parent_sets, batch.variable_orders, batch.target_variables, strict=True)
+    for example, (candidates, order, target) in enumerate(labels):
+        if len(order) != num_variables:
+            raise ValueError(
+                f"variable_orders[{example}] names {len(order)} variables, but observational_data has d = "
+                f"{num_variables}; name each column once"
+            )
+        if target not in order:
+            raise ValueError(f"target_variables[{example}] is {target!r}, which is none of the variables {order}")
+        if len(candidates) > batch.num_candidates:
+            raise ValueError(
+                f"parent_sets[{example}] holds {len(candidates)} candidates, but expert_probs has k = "
+                f"{batch.num_candidates}; give one probability per candidate"
+            )
+        allowed = set(order) - {target}
+        for place, names in enumerate(candidates):
+            if strange := sorted(set(names) - allowed):
+                raise ValueError(
+                    f"parent_sets[{example}][{place}] holds {strange[0]!r}; a parent is one of the other variables, "
+                    f"here {sorted(allowed)}"
+                )
+
+
+def _check_finite(field: str, values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(f"{field} must be finite, got {values[where]} at {where}; leave such examples out")
+
+
+def _check_range(field: str, values: np.ndarray) -> None:
+    wrong = (values < 0) | (values > 1)
+    if wrong.any():
+        where = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(f"{field} must be in [0, 1], got {values[where]} at {where}")
+
+
+def _check_probabilities(probs: np.ndarray, counts: list[int]) -> None:
+    _check_range("expert_probs", probs)
+    sums = probs.sum(axis=-1, dtype=np.float64)
+    wrong = np.abs(sums - 1) > TOLERANCE
+    if wrong.any():
+        example = int(np.argmax(wrong))
+        raise ValueError(
+            f"expert_probs[{example}] sums to {sums[example]:.6g}; the probabilities of an example must sum to 1 "
+            f"within {TOLERANCE}, so divide them by their sum"
+        )
+    for example, count in enumerate(counts):
+        if probs[example, count:].any():
+            raise ValueError(
+                f"expert_probs[{example}] gives weight to padding: parent_sets[{example}] holds {count} candidates, "
+                f"so the entries from {count} on must be 0"
+            )

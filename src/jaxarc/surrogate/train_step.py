@@ -1,0 +1,154 @@
+"""One update of a surrogate toward its expert: compiled as one program, or plain, operation by operation."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float32
+
+from jaxarc.config.surrogate import SurrogateTrainingConfig
+from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.gradient import COMPILED, PYTHON, Loops, mean_gradient
+from jaxarc.surrogate.losses import mask_padding
+from jaxarc.surrogate.precision import DTYPES, cast_floats
+
+Model: TypeAlias = Any
+"""A pytree, such as an Equinox module, to be called with the data [N, d, 3] and the candidates of one example."""
+LossFunction: TypeAlias = Callable[[Float32[Array, " k"], Float32[Array, " k"]], Float32[Array, ""]]
+"""From the logits of one example, those of padding very low, and the expert's probabilities."""
+Metrics: TypeAlias = dict[str, Array]
+
+
+class TrainStep(Protocol):
+    """One update of a model."""
+
+    def __call__(
+        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+    ) -> tuple[Model, optax.OptState, Metrics]:
+        """Learn from a batch.
+
+        Args:
+            model: of the structure of the one that the step was made for.
+            opt_state: by :func:`init_optimizer`, or the step before.
+            batch: of B examples.
+            candidates: of the examples; where none are given, the parent sets that the batch names.
+
+        Returns:
+            The new model and state, and ``total_loss``, ``top1_agreement`` (share of examples whose first choice is
+            the expert's) and ``gradient_norm``, arrays; :func:`convert_metrics` makes numbers of them.
+
+        Raises:
+            ValueError: the candidates do not fit the batch, or the batch cannot be cut into ``accumulation_steps``.
+        """
+        ...
+
+
+class Examples(NamedTuple):
+    """The arrays of a batch, B examples."""
+
+    data: Float32[Array, "B N d 3"]
+    probs: Float32[Array, "B k"]
+    weights: Float32[Array, " B"]
+    candidates: CandidateSet
+
+
+def create_jax_surrogate_train_step(
+    model: Model, optimizer: optax.GradientTransformation, loss_fn: LossFunction, config: SurrogateTrainingConfig
+) -> TrainStep:
+    """Make a step that is compiled as one program: forward, backward and the optimizer's update.
+
+    It is compiled at its first call, and again only for other shapes: names are turned into arrays before. The model
+    and the state that go in are donated, so they must not be used again.
+
+    Args:
+        model: gives the structure; its values are not kept.
+        optimizer: of the model's floating-point arrays.
+        loss_fn: of one example, such as :func:`kl_divergence_loss_jax`.
+        config: of precision, accumulation and weights.
+    """
+    _, rest = eqx.partition(model, eqx.is_inexact_array)
+
+    def surrogate_update(params: Model, opt_state: optax.OptState, examples: Examples) -> tuple:
+        return _update(params, rest, opt_state, examples, optimizer, loss_fn, config, COMPILED)
+
+    compiled = jax.jit(surrogate_update, donate_argnums=(0, 1))
+
+    def step(
+        model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+    ) -> tuple[Model, optax.OptState, Metrics]:
+        params = eqx.filter(model, eqx.is_inexact_array)
+        params, opt_state, metrics = compiled(params, opt_state, _examples(batch, candidates, config))
+        return eqx.combine(params, rest), opt_state, metrics
+
+    return step
+
+
+def create_surrogate_train_step(
+    model: Model, optimizer: optax.GradientTransformation, loss_fn: LossFunction, config: SurrogateTrainingConfig
+) -> TrainStep:
+    """Make a step of the same numerics that compiles nothing: it takes one example and one operation after the other.
+
+    Any Python code may stand in the model, and an error points at its line. Nothing is donated. The arguments are
+    those of :func:`create_jax_surrogate_train_step`.
+    """
+    _, rest = eqx.partition(model, eqx.is_inexact_array)
+
+    def step(
+        model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+    ) -> tuple[Model, optax.OptState, Metrics]:
+        params = eqx.filter(model, eqx.is_inexact_array)
+        examples = _examples(batch, candidates, config)
+        with jax.disable_jit():
+            params, opt_state, metrics = _update(params, rest, opt_state, examples, optimizer, loss_fn, config, PYTHON)
+        return eqx.combine(params, rest), opt_state, metrics
+
+    return step
+
+
+def _update(
+    params: Model,
+    rest: Model,
+    opt_state: optax.OptState,
+    examples: Examples,
+    optimizer: optax.GradientTransformation,
+    loss_fn: LossFunction,
+    config: SurrogateTrainingConfig,
+    loops: Loops,
+) -> tuple[Model, optax.OptState, Metrics]:
+    dtype = DTYPES[config.precision]
+
+    def example_loss(params: Model, example: Examples) -> tuple[Array, Metrics]:
+        model = eqx.combine(cast_floats(params, dtype), rest)
+        logits = model(cast_floats(example.data, dtype), cast_floats(example.candidates, dtype)).astype(jnp.float32)
+        logits = mask_padding(logits, example.candidates.is_real)
+        agrees = jnp.argmax(logits) == jnp.argmax(example.probs)
+        return loss_fn(logits, example.probs), {"top1_agreement": agrees.astype(jnp.float32)}
+
+    sums = mean_gradient(example_loss, params, examples, examples.weights, config.accumulation_steps, loops)
+    updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
+    metrics = {"total_loss": sums.loss, **sums.numbers, "gradient_norm": optax.tree.norm(sums.gradient)}
+    return optax.apply_updates(params, updates), opt_state, metrics
+
+
+def _examples(batch: TrainingBatchJAX, candidates: CandidateSet | None, config: SurrogateTrainingConfig) -> Examples:
+    candidates = candidates_of(batch) if candidates is None else candidates
+    shapes = {name: getattr(candidates, name).shape for name in ("rows", "columns", "features", "is_real")}
+    wanted = batch.expert_probs.shape
+    for name, shape in shapes.items():
+        if shape[:2] != wanted or len(shape) != (2 if name == "is_real" else 3):
+            raise ValueError(
+                f"candidates.{name} has the shape {shape}, but expert_probs has (B, k) = {wanted}; describe every "
+                "candidate, padding included"
+            )
+    if shapes["columns"][-1] != batch.observational_data.shape[2]:
+        raise ValueError(
+            f"candidates.columns has the shape {shapes['columns']}, but observational_data has "
+            f"d = {batch.observational_data.shape[2]}"
+        )
+    accuracies = batch.expert_accuracies
+    weights = accuracies if config.weight_by_accuracy else jnp.ones_like(accuracies)
+    return Examples(batch.observational_data, batch.expert_probs, weights, candidates)

@@ -1,0 +1,74 @@
+"""The trunk of a surrogate: layers in which the cells of a grid look along their rows and columns."""
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.surrogate.layers import Affine, Perceptron, attend, normalize
+from jaxarc.types import PRNGKey
+
+
+class AxialLayer(eqx.Module):
+    """Attention within each column, within each row, and a perceptron on each cell (Ho et al. 2019).
+
+    It knows no order: when rows or columns change places, so does its result. https://arxiv.org/abs/1912.12180
+    """
+
+    columns_in: Affine
+    columns_out: Affine
+    rows_in: Affine
+    rows_out: Affine
+    perceptron: Perceptron
+    num_heads: int = eqx.field(static=True)
+
+    def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig):
+        size, gain = config.latent_size, (2 * config.num_layers) ** -0.5
+        keys = jax.random.split(key, 5)
+        self.columns_in = Affine(keys[0], size, 3 * size)
+        self.columns_out = Affine(keys[1], size, size, gain)
+        self.rows_in = Affine(keys[2], size, 3 * size)
+        self.rows_out = Affine(keys[3], size, size, gain)
+        self.perceptron = Perceptron(keys[4], size, 2 * size, size, gain)
+        self.num_heads = config.num_heads
+
+    def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
+        turned = cells.swapaxes(0, 1)
+        cells = cells + self.columns_out(self._look(self.columns_in(normalize(turned)))).swapaxes(0, 1)
+        cells = cells + self.rows_out(self._look(self.rows_in(normalize(cells))))
+        return cells + self.perceptron(normalize(cells))
+
+    def _look(self, mixed: Float[Array, "R d 3C"]) -> Float[Array, "R d C"]:
+        heads = mixed.reshape(*mixed.shape[:-1], 3, self.num_heads, -1)
+        seen = attend(heads[..., 0, :, :], heads[..., 1, :, :], heads[..., 2, :, :])
+        return seen.reshape(*seen.shape[:-2], -1)
+
+
+class Trunk(eqx.Module):
+    """Equal layers, one after the other in one compiled loop.
+
+    With ``remat_every`` the gradient keeps the activations after every so many layers and computes those in between
+    once more. It has to be the loop's body that is recomputed: around the whole trunk it would save nothing.
+    """
+
+    layers: AxialLayer  # every array has a leading axis of layers
+    num_layers: int = eqx.field(static=True)
+    remat_every: int = eqx.field(static=True)
+
+    def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig):
+        self.layers = eqx.filter_vmap(lambda key: AxialLayer(key, config))(jax.random.split(key, config.num_layers))
+        self.num_layers, self.remat_every = config.num_layers, config.remat_every
+
+    def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
+        arrays, rest = eqx.partition(self.layers, eqx.is_array)
+        together = self.remat_every or 1
+        groups = jax.tree.map(lambda x: x.reshape(-1, together, *x.shape[1:]), arrays)
+
+        def apply(cells: Array, group: AxialLayer) -> tuple[Array, None]:
+            for place in range(together):
+                layer = eqx.combine(jax.tree.map(lambda x, place=place: x[place], group), rest)
+                cells = layer(cells)
+            return cells, None
+
+        body = jax.checkpoint(apply, prevent_cse=False) if self.remat_every else apply
+        return normalize(jax.lax.scan(body, cells, groups)[0])

@@ -1,0 +1,131 @@
+import inspect
+import itertools
+import threading
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from jaxarc.surrogate.prefetcher import DataPrefetcher
+
+
+def loader_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "jaxarc-prefetch"]
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_stays():
+    yield
+    assert not loader_threads()
+
+
+def test_the_signature_is_the_documented_one():
+    parameters = inspect.signature(DataPrefetcher).parameters
+    assert list(parameters)[:2] == ["data_iterator", "buffer_size"]
+    assert parameters["buffer_size"].default == 4
+
+
+@pytest.mark.parametrize("buffer_size", [1, 2, 4, 16])
+def test_items_come_in_order_and_end(buffer_size):
+    items = DataPrefetcher(range(50), buffer_size)
+    assert items.queue.maxsize == buffer_size
+    assert [int(item) for item in items] == list(range(50))
+    with pytest.raises(StopIteration):
+        next(items)
+
+
+def test_nothing_gives_nothing():
+    assert list(DataPrefetcher([])) == []
+
+
+def test_items_are_on_the_device_before_they_are_asked_for():
+    seen = []
+
+    def load():
+        for number in range(3):
+            seen.append(threading.current_thread().name)
+            yield {"data": np.full(4, number, np.float32)}
+
+    with DataPrefetcher(load()) as items:
+        loaded = list(items)
+    assert set(seen) == {"jaxarc-prefetch"}
+    assert all(isinstance(item["data"], jax.Array) for item in loaded)
+
+
+def test_items_go_where_they_are_placed():
+    mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+    split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    with DataPrefetcher([np.zeros(4)], placement=split) as items:
+        assert next(items).sharding == split
+
+
+class TornFileError(RuntimeError):
+    pass
+
+
+def test_an_error_is_raised_to_the_consumer_after_the_items_before_it():
+    def load():
+        yield 1
+        yield 2
+        raise TornFileError("torn")
+
+    items = DataPrefetcher(load())
+    assert [int(next(items)), int(next(items))] == [1, 2]
+    with pytest.raises(TornFileError, match="torn") as caught:
+        next(items)
+    assert "load" in [entry.name for entry in caught.traceback]
+    with pytest.raises(StopIteration):
+        next(items)
+
+
+def test_what_cannot_be_iterated_is_an_error_of_the_consumer():
+    with pytest.raises(TypeError, match="not iterable"):
+        next(DataPrefetcher(7))  # pyright: ignore[reportArgumentType]
+
+
+def test_no_more_is_loaded_than_fits():
+    loaded = []
+
+    def load():
+        for number in itertools.count():
+            loaded.append(number)
+            yield number
+
+    with DataPrefetcher(load(), buffer_size=3) as items:
+        for consumed in range(1, 4):
+            next(items)
+            time.sleep(0.05)
+            assert len(loaded) <= consumed + 3 + 1
+
+
+def test_closing_ends_an_endless_iterator():
+    items = DataPrefetcher(itertools.count())
+    next(items)
+    items.close()
+    items.close()
+    assert items.queue.empty()
+    assert list(items) == []
+
+
+def test_an_error_in_the_block_closes_too():
+    with pytest.raises(TornFileError), DataPrefetcher(itertools.count()):
+        raise TornFileError
+
+
+def test_a_buffer_needs_room():
+    with pytest.raises(ValueError, match="buffer_size must be at least 1, got 0"):
+        DataPrefetcher([], 0)
+
+
+def test_loading_hides_behind_work():
+    def load():
+        for number in range(12):
+            time.sleep(0.02)
+            yield number
+
+    started = time.perf_counter()
+    for _ in DataPrefetcher(load()):
+        time.sleep(0.03)
+    together = time.perf_counter() - started
+    assert together < 0.8 * 12 * (0.02 + 0.03)  # 0.38 s when all but the first load is hidden, of 0.6 s

@@ -1,0 +1,211 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from jaxarc.config import ConfigValidationError
+from jaxarc.profiling import compiled_memory
+from jaxarc.surrogate import (
+    CandidateScorer,
+    CandidateSet,
+    SurrogateNetworkConfig,
+    SurrogateTrainingConfig,
+    TransitionModel,
+    learning_rate_schedule,
+    transition_loss,
+)
+from jaxarc.surrogate.gradient import COMPILED, PYTHON, mean_gradient
+from jaxarc.surrogate.precision import cast_floats
+from jaxarc.surrogate.reading import Samples, _invert
+from jaxarc.surrogate.trunk import Trunk
+
+SIDE, K, FEATURES = 4, 6, 3
+SMALL = SurrogateNetworkConfig(latent_size=8, num_layers=2, num_heads=2)
+SAMPLES = SMALL.replace(reading="samples")
+GENERATOR = np.random.default_rng(0)
+score = jax.jit(lambda model, data, candidates: model(data, candidates))
+
+
+@pytest.fixture(scope="module")
+def grid_scorer():
+    return jax.jit(lambda key: CandidateScorer(key, SMALL, FEATURES, (SIDE, SIDE)))(jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def set_scorer():
+    return jax.jit(lambda key: CandidateScorer(key, SAMPLES, FEATURES))(jax.random.key(0))
+
+
+def candidates(num_rows=SIDE):
+    rows, columns = GENERATOR.integers(0, 2, (K, num_rows)), GENERATOR.integers(0, 2, (K, SIDE))
+    features = GENERATOR.normal(size=(K, FEATURES))
+    return CandidateSet(*(jnp.asarray(x, jnp.float32) for x in (rows, columns, features)), jnp.ones(K, jnp.bool_))
+
+
+def colors():
+    return jnp.asarray(GENERATOR.integers(-1, 10, (SIDE, SIDE, 3)), jnp.float32)
+
+
+def samples():
+    return jnp.asarray(GENERATOR.normal(size=(9, SIDE, 3)), jnp.float32)
+
+
+@pytest.mark.parametrize("reading", ["colors", "samples"])
+def test_logits_change_places_with_their_candidates(reading, grid_scorer, set_scorer):
+    model, data = (grid_scorer, colors()) if reading == "colors" else (set_scorer, samples())
+    given, order = candidates(), GENERATOR.permutation(K)
+    logits = score(model, data, given)
+    assert logits.shape == (K,)
+    assert np.ptp(logits) > 0
+    turned = score(model, data, jax.tree.map(lambda x: x[order], given))
+    np.testing.assert_allclose(turned, logits[order], atol=1e-5)
+
+
+def test_samples_have_no_order_and_variables_no_names(set_scorer):
+    data, given = samples(), candidates()
+    logits = score(set_scorer, data, given)
+    np.testing.assert_allclose(score(set_scorer, data[::-1], given), logits, atol=1e-5)
+    order = GENERATOR.permutation(SIDE)
+    renamed = eqx.tree_at(lambda c: (c.rows, c.columns), given, (given.rows[:, order], given.columns[:, order]))
+    np.testing.assert_allclose(score(set_scorer, data[:, order], renamed), logits, atol=1e-4)
+
+
+def test_colors_have_a_place(grid_scorer):
+    data, given = colors(), candidates()
+    assert not np.allclose(score(grid_scorer, data[::-1], given), score(grid_scorer, data, given), atol=1e-4)
+
+
+def test_an_empty_region_is_finite(grid_scorer):
+    empty = eqx.tree_at(lambda c: c.rows, candidates(), jnp.zeros((K, SIDE), jnp.float32))
+    gradient = jax.jit(jax.grad(lambda model: score(model, colors(), empty).sum()))(grid_scorer)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+
+
+@pytest.mark.parametrize("reading", ["colors", "samples"])
+def test_a_bfloat16_model_multiplies_in_bfloat16(reading, grid_scorer, set_scorer):
+    model, data = (grid_scorer, colors()) if reading == "colors" else (set_scorer, samples())
+    half, given = jnp.bfloat16, candidates()
+    low = (cast_floats(model, half), cast_floats(data, half), cast_floats(given, half))
+    text = str(jax.make_jaxpr(lambda model, data, given: model(data, given))(*low))
+    assert "bf16[8,24]" in text  # the weights of attention
+    logits = score(*low)
+    assert logits.dtype == half
+    exact = score(model, data.astype(half).astype(jnp.float32), given)
+    np.testing.assert_allclose(logits.astype(jnp.float32), exact, atol=0.05)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_elimination_inverts(size):
+    half = GENERATOR.normal(size=(size, size)).astype(np.float32)
+    matrix = half @ half.T + np.eye(size, dtype=np.float32)
+    np.testing.assert_allclose(_invert(jnp.asarray(matrix)) @ matrix, np.eye(size), atol=1e-4)
+
+
+def test_variables_that_never_change_are_finite():
+    reading = Samples(jax.random.key(0), 8)
+    assert np.isfinite(reading(jnp.zeros((5, 3, 3), jnp.float32))).all()
+
+
+def test_loops_of_python_and_compiled_ones_give_the_same_gradient(grid_scorer):
+    many = [(colors(), candidates()) for _ in range(2)]
+    examples = jax.tree.map(lambda *leaves: jnp.stack(leaves), *many)
+    weights = jnp.float32([1, 0.25])
+
+    def example_loss(model, example):
+        logits = model(*example)
+        return (logits**2).mean(), {"largest": logits.max()}
+
+    def summed(loops, steps):
+        return jax.jit(lambda model: mean_gradient(example_loss, model, examples, weights, steps, loops))(grid_scorer)
+
+    whole = summed(COMPILED, 1)
+    for loops, steps in ((COMPILED, 2), (PYTHON, 2)):
+        for ours, theirs in zip(jax.tree.leaves(summed(loops, steps)), jax.tree.leaves(whole), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def trunk_gradient(remat_every):
+    config = SurrogateNetworkConfig(latent_size=16, num_layers=32, num_heads=2, remat_every=remat_every)
+    trunk = jax.jit(lambda key: Trunk(key, config))(jax.random.key(0))
+    cells = jax.random.normal(jax.random.key(1), (16, 8, 8, 16), jnp.float32)
+    gradient = jax.jit(jax.grad(lambda trunk, cells: (jax.vmap(trunk)(cells) ** 2).sum()))
+    return gradient.lower(trunk, cells).compile(), trunk, cells
+
+
+def test_recomputing_saves_memory_and_changes_nothing():
+    plain, trunk, cells = trunk_gradient(0)
+    sparing, same_trunk, _ = trunk_gradient(1)
+    before, after = compiled_memory(plain).temp_bytes, compiled_memory(sparing).temp_bytes
+    assert before > 5 * after
+    gradients = jax.tree.leaves(sparing(same_trunk, cells)), jax.tree.leaves(plain(trunk, cells))
+    for ours, theirs in zip(*gradients, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-3)
+
+
+def painted(count):
+    """Boxes filled with a color; the reward is the share of cells that the box has."""
+    grids = GENERATOR.integers(0, 10, (count, SIDE, SIDE))
+    corners = np.sort(GENERATOR.integers(0, SIDE, (count, 2, 2)), axis=1)
+    place = np.arange(SIDE)
+    rows, columns = [(place >= corners[:, :1, axis]) & (place <= corners[:, 1:, axis]) for axis in (0, 1)]
+    color = GENERATOR.integers(0, 10, count)
+    box = rows[:, :, None] & columns[:, None]
+    after = np.where(box, color[:, None, None], grids)
+    data = np.stack([grids, grids, grids], axis=-1).astype(np.float32)
+    action = CandidateSet(
+        *(jnp.asarray(x, jnp.float32) for x in (rows, columns, np.eye(10)[color])), jnp.ones(count, jnp.bool_)
+    )
+    return jnp.asarray(data), action, jnp.asarray(after, jnp.int8), jnp.asarray(box.mean(axis=(1, 2)), jnp.float32)
+
+
+def mean_transition_loss(model, data, action, after, reward):
+    guess = jax.vmap(model)(data, action)
+    return jax.vmap(transition_loss)(guess.grid_logits, guess.reward, after, reward).mean()
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_a_transition_model_learns_to_fill_a_box():
+    config = SurrogateNetworkConfig(latent_size=16, num_layers=1, num_heads=2)
+    model = jax.jit(lambda key: TransitionModel(key, config, 10, (SIDE, SIDE)))(jax.random.key(0))
+    optimizer = optax.adam(1e-2)
+    state = optimizer.init(model)
+
+    @jax.jit
+    def learn(model, state, *examples):
+        loss, gradient = jax.value_and_grad(mean_transition_loss)(model, *examples)
+        updates, state = optimizer.update(gradient, state)
+        return optax.apply_updates(model, updates), state, loss
+
+    for _ in range(100):
+        model, state, _ = learn(model, state, *painted(48))
+    data, action, after, reward = painted(64)
+    guess = jax.jit(lambda model: jax.vmap(model)(data, action))(model)
+    wrong = (jnp.argmax(guess.grid_logits, axis=-1) - 1) != after
+    assert wrong.mean() < 0.05  # without an idea of the action a quarter would be wrong
+    assert jnp.abs(guess.reward - reward).mean() < 0.1
+
+
+def test_learning_rates_rise_and_fall():
+    for decay in ("linear", "cosine"):
+        rate = learning_rate_schedule(SurrogateTrainingConfig(decay=decay, num_steps=100, warmup_steps=10))
+        assert [float(rate(step)) for step in (0, 10, 100)] == pytest.approx([0, 2e-3, 2e-5], abs=1e-8)
+        assert float(rate(5)) == pytest.approx(1e-3)
+    constant = learning_rate_schedule(SurrogateTrainingConfig(decay="constant", warmup_steps=0))
+    assert float(constant(7)) == float(constant(900)) == pytest.approx(2e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "message"),
+    [
+        (SurrogateNetworkConfig, {"num_heads": 5}, "num_heads must divide latent_size, got 5 and 64"),
+        (SurrogateNetworkConfig, {"remat_every": 2}, "remat_every must divide num_layers, got 2 and 3"),
+        (SurrogateNetworkConfig, {"reading": "words"}, r"reading must be one of \('colors', 'samples'\), got 'words'"),
+        (SurrogateTrainingConfig, {"precision": "float16"}, "precision must be one of .*bfloat16"),
+        (SurrogateTrainingConfig, {"num_steps": 10}, "warmup_steps must be below num_steps, got 50 and 10"),
+    ],
+)
+def test_wrong_configs_are_refused(kind, wrong, message):
+    with pytest.raises(ConfigValidationError, match=message):
+        kind(**wrong)

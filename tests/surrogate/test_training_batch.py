@@ -1,0 +1,176 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.labels import from_static, to_static
+
+ORDERS = [["A", "B", "C"], ["C", "B", "A"]]
+SETS = [[frozenset(), frozenset({"B", "A"})], [frozenset({"B"}), frozenset({"C"}), frozenset()]]
+TARGETS = ["C", "A"]
+DATA = np.arange(2 * 4 * 3 * 3, dtype=np.float32).reshape(2, 4, 3, 3)
+PROBS = np.float32([[0.25, 0.75, 0], [0.5, 0.3, 0.2]])
+ACCURACIES = np.float32([1, 0.5])
+
+
+def make(**changes):
+    fields = {
+        "observational_data": DATA,
+        "expert_probs": PROBS,
+        "expert_accuracies": ACCURACIES,
+        "parent_sets": SETS,
+        "variable_orders": ORDERS,
+        "target_variables": TARGETS,
+    }
+    return TrainingBatchJAX(**{**fields, **changes})
+
+
+def test_the_leaves_are_the_three_arrays():
+    leaves = jax.tree.leaves(make())
+    assert [(leaf.shape, leaf.dtype) for leaf in leaves] == [
+        ((2, 4, 3, 3), jnp.float32),
+        ((2, 3), jnp.float32),
+        ((2,), jnp.float32),
+    ]
+
+
+def test_labels_are_canonical_tuples():
+    batch = make()
+    assert batch.parent_sets == (((), ("A", "B")), (("B",), ("C",), ()))
+    assert batch.variable_orders == (("A", "B", "C"), ("C", "B", "A"))
+    assert batch.target_variables == ("C", "A")
+
+
+names = st.frozensets(st.text(max_size=3), max_size=4)
+
+
+@given(st.lists(st.lists(names, min_size=1, max_size=5, unique=True), max_size=4))
+def test_labels_come_back_as_they_were(parent_sets):
+    static = to_static(parent_sets)
+    assert from_static(static) == parent_sets
+    assert to_static(from_static(static)) == static
+    hash(static)
+
+
+def test_equal_labels_share_a_program_and_others_do_not():
+    traces = []
+
+    @jax.jit
+    def total(batch):
+        traces.append(batch.target_variables)
+        return batch.expert_probs.sum()
+
+    total(make())
+    total(make(parent_sets=[[set(), {"A", "B"}], [["B"], ["C"], []]]))
+    assert len(traces) == 1
+    total(make(parent_sets=[[set(), {"A"}], [["B"], ["C"], []]]))
+    assert len(traces) == 2
+
+
+def test_packing_pads_to_the_largest_number_of_candidates():
+    batch = TrainingBatchJAX.pack(DATA, [[0.25, 0.75], [0.5, 0.3, 0.2]], ACCURACIES, SETS, ORDERS, TARGETS)
+    assert np.array_equal(batch.expert_probs, PROBS)
+    assert np.array_equal(candidates_of(batch).is_real, [[True, True, False], [True, True, True]])
+
+
+def test_a_parent_set_is_the_region_of_its_variables_and_the_target():
+    candidates = candidates_of(make())
+    assert np.array_equal(candidates.columns[0], [[0, 0, 1], [1, 1, 1], [0, 0, 0]])
+    assert np.array_equal(candidates.columns[1], [[0, 1, 1], [1, 0, 1], [0, 0, 1]])
+    assert np.array_equal(candidates.rows, candidates.columns)
+    assert np.allclose(candidates.features[..., 0], [[0, 2 / 3, 0], [1 / 3, 1 / 3, 0]])
+
+
+def test_equal_labels_share_their_description():
+    assert candidates_of(make()).rows is candidates_of(make(expert_accuracies=[0, 0])).rows
+
+
+def test_a_batch_without_labels_has_no_parent_sets():
+    plain = TrainingBatchJAX(DATA, PROBS, ACCURACIES)
+    assert len(jax.tree.leaves(plain)) == 3
+    with pytest.raises(ValueError, match=r"names no parent_sets; name them, or pass the candidates"):
+        candidates_of(plain)
+
+
+def test_batches_can_be_made_in_compiled_code():
+    made = jax.jit(lambda data: TrainingBatchJAX(data, PROBS, ACCURACIES))(DATA)
+    assert np.array_equal(made.observational_data, DATA)
+
+
+def test_candidates_are_a_pytree_of_four_arrays():
+    assert isinstance(candidates_of(make()), CandidateSet)
+    assert len(jax.tree.leaves(candidates_of(make()))) == 4
+
+
+nan_data = DATA.copy()
+nan_data[1, 2, 0, 1] = np.nan
+BAD = {
+    "sum": ({"expert_probs": [[0.5, 0.6, 0], [1, 0, 0]]}, ValueError, r"expert_probs\[0\] sums to 1\.1; .*sum to 1"),
+    "negative": ({"expert_probs": [[1.5, -0.5, 0], [1, 0, 0]]}, ValueError, r"expert_probs must be in \[0, 1\]"),
+    "nan data": ({"observational_data": nan_data}, ValueError, r"observational_data must be finite, got nan at \(1, 2"),
+    "nan probs": ({"expert_probs": PROBS * np.nan}, ValueError, r"expert_probs must be finite"),
+    "infinite accuracy": ({"expert_accuracies": [np.inf, 1]}, ValueError, r"expert_accuracies must be finite"),
+    "accuracy": ({"expert_accuracies": [2, 1]}, ValueError, r"expert_accuracies must be in \[0, 1\], got 2"),
+    "channels": ({"observational_data": DATA[..., :2]}, ValueError, r"observational_data must have the shape \(B, N,"),
+    "rank": ({"expert_probs": PROBS[0]}, ValueError, r"expert_probs must have the shape \(B, k\) with B = 2"),
+    "batch": ({"expert_probs": PROBS[:1]}, ValueError, r"expert_probs must have .* B = 2"),
+    "accuracies": ({"expert_accuracies": [1]}, ValueError, r"expert_accuracies must have the shape \(B,\) = \(2,\)"),
+    "no k": ({"expert_probs": np.zeros((2, 0))}, ValueError, r"expert_probs has no candidates, k = 0"),
+    "words": ({"expert_probs": "half"}, ValueError, r"expert_probs must be an array of numbers, got str"),
+    "too many candidates": (
+        {"expert_probs": [[1, 0], [0, 1]]},
+        ValueError,
+        r"parent_sets\[1\] holds 3 candidates, but expert_probs has k = 2",
+    ),
+    "weight on padding": (
+        {"expert_probs": [[0.5, 0.3, 0.2], [1, 0, 0]]},
+        ValueError,
+        r"expert_probs\[0\] gives weight to padding: parent_sets\[0\] holds 2",
+    ),
+    "d": (
+        {"variable_orders": [["A", "B"], ["C", "B", "A"]]},
+        ValueError,
+        r"variable_orders\[0\] names 2 variables, but observational_data has d = 3",
+    ),
+    "twice in order": (
+        {"variable_orders": [["A", "B", "B"], ORDERS[1]]},
+        ValueError,
+        r"variable_orders\[0\] names .* twice",
+    ),
+    "half of the labels": ({"target_variables": ()}, ValueError, r"target_variables names 0 examples of 2"),
+    "target": ({"target_variables": ["Z", "A"]}, ValueError, r"target_variables\[0\] is 'Z', which is none"),
+    "own parent": (
+        {"parent_sets": [[{"C"}], SETS[1]], "expert_probs": [[1, 0, 0], [1, 0, 0]]},
+        ValueError,
+        r"parent_sets\[0\]\[0\] holds 'C'; a parent is one of the other variables",
+    ),
+    "unhashable label": (
+        {"parent_sets": [[[{"name": "A"}]], SETS[1]]},
+        TypeError,
+        r"parent_sets\[0\]\[0\]: a label must be a string, got \{'name': 'A'\} of type dict",
+    ),
+    "list as target": ({"target_variables": [["C"], "A"]}, TypeError, r"target_variables\[0\]: a label must be a str"),
+    "bare string": ({"parent_sets": [["AB"], SETS[1]]}, TypeError, r"parent_sets\[0\]\[0\] must be a list or a set"),
+    "empty": ({"parent_sets": [[], SETS[1]]}, ValueError, r"parent_sets\[0\] is empty; an example needs at least one"),
+    "twice": (
+        {"parent_sets": [[{"A"}, ["A"]], SETS[1]]},
+        ValueError,
+        r"parent_sets\[0\] holds the candidate \('A',\) tw",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_by_name(name):
+    changes, kind, message = BAD[name]
+    with pytest.raises(kind, match=message):
+        make(**changes)
+
+
+def test_packing_refuses_another_number_of_probabilities():
+    with pytest.raises(ValueError, match=r"expert_probs\[0\] has 1 entries for the 2 candidates of parent_sets\[0\]"):
+        TrainingBatchJAX.pack(DATA, [[1], [0.5, 0.3, 0.2]], ACCURACIES, SETS, ORDERS, TARGETS)
