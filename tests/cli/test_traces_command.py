@@ -48,7 +48,7 @@ def cache(tmp_path):
 def run(command, *arguments, cache=None):
     tail = () if cache is None else ("--cache", str(cache))
     words = ["traces", command, *map(str, arguments), *tail]
-    return CliRunner().invoke(app, words, env={"COLUMNS": "200", "TERM": "dumb"})
+    return CliRunner().invoke(app, words, env={"COLUMNS": "600", "TERM": "dumb"})
 
 
 def cells_of_first_row(result):
@@ -169,7 +169,9 @@ def test_gc_keeps_within_a_limit(data, cache):
     ],
 )
 def test_a_wrong_wish_is_one_line(data, cache, capsys, monkeypatch, arguments, code, complaint):
-    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("COLUMNS", "600")
+    monkeypatch.setattr("jaxarc.cli.trace_recording.use_host_cores", lambda: 1)  # on a machine with one core
+    monkeypatch.setattr("jax.local_device_count", lambda: 1)
     with pytest.raises(SystemExit) as caught:
         main(["traces", "record", str(data), *arguments, "--cache", str(cache)])
     assert caught.value.code == code
