@@ -1,3 +1,4 @@
+import gc
 import inspect
 import itertools
 import threading
@@ -12,6 +13,13 @@ from jaxarc.surrogate.prefetcher import DataPrefetcher
 
 def loader_threads():
     return [thread for thread in threading.enumerate() if thread.name == "jaxarc-prefetch"]
+
+
+def wait_until(condition, seconds=5):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.01)
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +114,56 @@ def test_closing_ends_an_endless_iterator():
     items.close()
     assert items.queue.empty()
     assert list(items) == []
+
+
+def test_an_iterator_may_write_over_its_last_item():
+    memory = np.zeros(4096 + 16, np.float32)
+    start = -memory.ctypes.data % 64 // 4  # where JAX would take an array as it is
+    item = memory[start : start + 4096]
+
+    def load():
+        for number in range(3):
+            item[:] = number
+            yield item
+
+    with DataPrefetcher(load()) as items:
+        wait_until(lambda: item[0] == 2)
+        assert [int(item[0]) for item in items] == [0, 1, 2]
+
+
+def test_what_is_dropped_without_being_closed_ends_its_thread():
+    items = DataPrefetcher(itertools.count())
+    next(items)
+    del items
+    gc.collect()
+    wait_until(lambda: not loader_threads())
+
+
+def test_closing_wakes_a_consumer_that_waits_in_another_thread():
+    may_go_on, taken = threading.Event(), []
+
+    def load():
+        may_go_on.wait()
+        yield 1
+
+    items = DataPrefetcher(load())
+    consumer = threading.Thread(target=lambda: taken.append(list(items)), daemon=True)
+    closer = threading.Thread(target=items.close, daemon=True)
+    consumer.start()
+    closer.start()
+    wait_until(lambda: not consumer.is_alive())
+    assert taken == [[]]
+    may_go_on.set()
+    closer.join()
+
+
+def test_the_end_reaches_every_consumer():
+    items, taken = DataPrefetcher(range(20)), []
+    consumers = [threading.Thread(target=lambda: taken.extend(items), daemon=True) for _ in range(3)]
+    for consumer in consumers:
+        consumer.start()
+    wait_until(lambda: not any(consumer.is_alive() for consumer in consumers))
+    assert sorted(map(int, taken)) == list(range(20))
 
 
 def test_an_error_in_the_block_closes_too():

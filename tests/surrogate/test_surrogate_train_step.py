@@ -146,6 +146,43 @@ def test_padding_takes_no_probability(create):
 
 
 @both_paths
+def test_any_of_the_experts_best_is_agreed_with(create):
+    """The expert likes both candidates, and the model the second."""
+    batch = TrainingBatchJAX(np.ones((1, 1, 3, 3)), [[0.5, 0.5]], [1])
+    made, state = start()
+    sign = jnp.sign((jnp.ones(3) @ made.weight)[0])
+    columns = sign * jnp.float32([[[0, 0, 0], [1, 1, 1]]])
+    candidates = CandidateSet(columns, columns, columns[..., :1], jnp.ones((1, 2), jnp.bool_))
+    assert made(jnp.ones((1, 3, 3)), jax.tree.map(lambda x: x[0], candidates)).argmax() == 1
+    assert make(create)(made, state, batch, candidates)[2]["top1_agreement"] == 1
+
+
+class OrderedScorer(LinearScorer):
+    """Reads the variables in an order, an array that is not learned."""
+
+    order: jax.Array
+
+    def __init__(self, key, order=(0, 1, 2)):
+        super().__init__(key)
+        self.order = jnp.array(order)
+
+    def __call__(self, data, candidates):
+        return super().__call__(data[:, self.order], candidates)
+
+
+@both_paths
+def test_arrays_that_are_not_learned_are_those_of_the_model_that_goes_in(create):
+    step, losses = make(create, model=OrderedScorer), []
+    for order in ((0, 1, 2), (2, 1, 0)):
+        made = OrderedScorer(jax.random.key(0), order)
+        after, _, metrics = step(made, init_optimizer(SGD, made), make_batch())
+        losses.append(float(metrics["total_loss"]))
+        assert np.array_equal(after.order, order)
+        assert not after.order.is_deleted()
+    assert losses[0] != pytest.approx(losses[1], rel=1e-3)
+
+
+@both_paths
 def test_candidates_that_do_not_fit_are_named(create):
     step, batch, (made, state) = make(create), make_batch(), start()
     fitting = candidates_of(batch)

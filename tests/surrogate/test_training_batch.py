@@ -89,6 +89,18 @@ def test_equal_labels_share_their_description():
     assert candidates_of(make()).rows is candidates_of(make(expert_accuracies=[0, 0])).rows
 
 
+def test_a_description_asked_for_in_compiled_code_is_good_outside():
+    batch = make(target_variables=["B", "B"], parent_sets=[[()], [()]], expert_probs=[[1.0], [1.0]])
+    inside = jax.jit(lambda batch: candidates_of(batch).columns)(batch)
+    assert np.array_equal(inside, candidates_of(batch).columns)
+
+
+def test_arrays_stay_where_they_are():
+    mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+    split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    assert make(observational_data=jax.device_put(DATA, split)).observational_data.sharding == split
+
+
 def test_a_batch_without_labels_has_no_parent_sets():
     plain = TrainingBatchJAX(DATA, PROBS, ACCURACIES)
     assert len(jax.tree.leaves(plain)) == 3
@@ -174,3 +186,10 @@ def test_bad_input_is_refused_by_name(name):
 def test_packing_refuses_another_number_of_probabilities():
     with pytest.raises(ValueError, match=r"expert_probs\[0\] has 1 entries for the 2 candidates of parent_sets\[0\]"):
         TrainingBatchJAX.pack(DATA, [[1], [0.5, 0.3, 0.2]], ACCURACIES, SETS, ORDERS, TARGETS)
+
+
+def test_packing_names_what_is_wrong():
+    with pytest.raises(ValueError, match=r"parent_sets names 1 examples, but expert_probs has 2; give candidates and"):
+        TrainingBatchJAX.pack(DATA, PROBS, ACCURACIES, SETS[:1], ORDERS, TARGETS)
+    with pytest.raises(ValueError, match=r"expert_probs\[1\] must be an array of numbers, got list: could not convert"):
+        TrainingBatchJAX.pack(DATA, [[1], ["half"]], ACCURACIES)

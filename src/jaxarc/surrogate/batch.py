@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -70,7 +71,14 @@ class TrainingBatchJAX(eqx.Module):
             TypeError: as of the class.
             ValueError: as of the class.
         """
-        rows = [np.asarray(row, np.float32).reshape(-1) for row in expert_probs]
+        if parent_sets and len(parent_sets) != len(expert_probs):
+            raise ValueError(
+                f"parent_sets names {len(parent_sets)} examples, but expert_probs has {len(expert_probs)}; "
+                "give candidates and their probabilities for every example"
+            )
+        rows = [
+            _float32_on_host(row, f"expert_probs[{example}]").reshape(-1) for example, row in enumerate(expert_probs)
+        ]
         padded = np.zeros((len(rows), max((len(row) for row in rows), default=0)), np.float32)
         for example, row in enumerate(rows):
             if parent_sets and len(row) != len(parent_sets[example]):
@@ -105,10 +113,14 @@ class TrainingBatchJAX(eqx.Module):
 
 
 def _float32(values: Any, field: str) -> Array:
-    if isinstance(values, Tracer):
-        return values.astype(jnp.float32)
+    if isinstance(values, jax.Array) and not jnp.issubdtype(values.dtype, jax.dtypes.prng_key):
+        return values.astype(jnp.float32)  # it stays on its devices
+    return jnp.array(_float32_on_host(values, field))  # a copy: who gave the values may write over them
+
+
+def _float32_on_host(values: Any, field: str) -> np.ndarray:
     try:
-        return jnp.asarray(np.asarray(values, np.float32))
+        return np.asarray(values, np.float32)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{field} must be an array of numbers, got {type(values).__name__}: {error}") from None
 

@@ -3,6 +3,7 @@
 import functools
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32
@@ -50,5 +51,6 @@ def _describe(
             members[example, candidate, [place[name] for name in (*names, target_variables[example])]] = 1
             sizes[example, candidate] = len(names) / len(place)
         is_real[example, : len(candidates)] = True
-    shared = jnp.asarray(members)
-    return CandidateSet(shared, shared, jnp.asarray(sizes), jnp.asarray(is_real))
+    with jax.ensure_compile_time_eval():  # what is kept must outlive the trace in which it was first asked for
+        shared = jnp.asarray(members)
+        return CandidateSet(shared, shared, jnp.asarray(sizes), jnp.asarray(is_real))

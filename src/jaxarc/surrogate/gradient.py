@@ -101,4 +101,4 @@ COMPILED: Final = Loops(
     over_parts=lambda function, sums, parts: jax.lax.scan(function, sums, parts)[0],
 )
 PYTHON: Final = Loops(_each_in_python, _sum_in_python)
-"""Any Python code may stand in the model, also one that asks for values."""
+"""The model may branch on values, which compiled code cannot tell."""

@@ -56,8 +56,9 @@ def _candidates(candidates: Any, where: str) -> tuple[tuple[str, ...], ...]:
         raise ValueError(
             f"{where} is empty; an example needs at least one candidate, and 'no parents' is the candidate frozenset()"
         )
-    if twice := [names for place, names in enumerate(found) if names in found[:place]]:
-        raise ValueError(f"{where} holds the candidate {twice[0]} twice; add its probabilities and name it once")
+    if len(set(found)) < len(found):
+        twice = next(names for names in found if found.count(names) > 1)
+        raise ValueError(f"{where} holds the candidate {twice} twice; add its probabilities and name it once")
     return found
 
 

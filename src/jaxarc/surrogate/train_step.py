@@ -38,8 +38,9 @@ class TrainStep(Protocol):
             candidates: of the examples; where none are given, the parent sets that the batch names.
 
         Returns:
-            The new model and state, and ``total_loss``, ``top1_agreement`` (share of examples whose first choice is
-            the expert's) and ``gradient_norm``, arrays; :func:`convert_metrics` makes numbers of them.
+            The new model and state, and ``total_loss``, ``top1_agreement`` (share, weighted as the loss is, of examples
+            whose first choice is one that the expert likes best) and ``gradient_norm``, arrays;
+            :func:`convert_metrics` makes numbers of them.
 
         Raises:
             ValueError: the candidates do not fit the batch, or the batch cannot be cut into ``accumulation_steps``.
@@ -61,28 +62,28 @@ def create_jax_surrogate_train_step(
 ) -> TrainStep:
     """Make a step that is compiled as one program: forward, backward and the optimizer's update.
 
-    It is compiled at its first call, and again only for other shapes: names are turned into arrays before. The model
-    and the state that go in are donated, so they must not be used again.
+    It is compiled at its first call, and again only for other shapes: names are turned into arrays before. The
+    model's floating-point arrays and the state that go in are donated, so they must not be used again.
 
     Args:
-        model: gives the structure; its values are not kept.
+        model: gives the structure and what is no array; the values of its arrays are not kept.
         optimizer: of the model's floating-point arrays.
         loss_fn: of one example, such as :func:`kl_divergence_loss_jax`.
         config: of precision, accumulation and weights.
     """
-    _, rest = eqx.partition(model, eqx.is_inexact_array)
+    static = _parts(model)[2]
 
-    def surrogate_update(params: Model, opt_state: optax.OptState, examples: Examples) -> tuple:
-        return _update(params, rest, opt_state, examples, optimizer, loss_fn, config, COMPILED)
+    def surrogate_update(params: Model, opt_state: optax.OptState, fixed: Model, examples: Examples) -> tuple:
+        return _update(params, eqx.combine(fixed, static), opt_state, examples, optimizer, loss_fn, config, COMPILED)
 
     compiled = jax.jit(surrogate_update, donate_argnums=(0, 1))
 
     def step(
         model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
-        params = eqx.filter(model, eqx.is_inexact_array)
-        params, opt_state, metrics = compiled(params, opt_state, _examples(batch, candidates, config))
-        return eqx.combine(params, rest), opt_state, metrics
+        params, fixed, _ = _parts(model)
+        params, opt_state, metrics = compiled(params, opt_state, fixed, _examples(batch, candidates, config))
+        return eqx.combine(params, fixed, static), opt_state, metrics
 
     return step
 
@@ -92,21 +93,29 @@ def create_surrogate_train_step(
 ) -> TrainStep:
     """Make a step of the same numerics that compiles nothing: it takes one example and one operation after the other.
 
-    Any Python code may stand in the model, and an error points at its line. Nothing is donated. The arguments are
-    those of :func:`create_jax_surrogate_train_step`.
+    The model may branch on values, and an error points at its line. Only ``float`` or NumPy cannot take what depends
+    on parameters: the gradient would be lost. Nothing is donated. The arguments are those of
+    :func:`create_jax_surrogate_train_step`.
     """
-    _, rest = eqx.partition(model, eqx.is_inexact_array)
+    static = _parts(model)[2]
 
     def step(
         model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
-        params = eqx.filter(model, eqx.is_inexact_array)
+        params, fixed, _ = _parts(model)
+        rest = eqx.combine(fixed, static)
         examples = _examples(batch, candidates, config)
         with jax.disable_jit():
             params, opt_state, metrics = _update(params, rest, opt_state, examples, optimizer, loss_fn, config, PYTHON)
         return eqx.combine(params, rest), opt_state, metrics
 
     return step
+
+
+def _parts(model: Model) -> tuple[Model, Model, Model]:
+    """Split a model into what it learns, its other arrays, and what is no array."""
+    params, rest = eqx.partition(model, eqx.is_inexact_array)
+    return params, *eqx.partition(rest, eqx.is_array)
 
 
 def _update(
@@ -125,7 +134,7 @@ def _update(
         model = eqx.combine(cast_floats(params, dtype), rest)
         logits = model(cast_floats(example.data, dtype), cast_floats(example.candidates, dtype)).astype(jnp.float32)
         logits = mask_padding(logits, example.candidates.is_real)
-        agrees = jnp.argmax(logits) == jnp.argmax(example.probs)
+        agrees = example.probs[jnp.argmax(logits)] == example.probs.max()  # the expert may like several best
         return loss_fn(logits, example.probs), {"top1_agreement": agrees.astype(jnp.float32)}
 
     sums = mean_gradient(example_loss, params, examples, examples.weights, config.accumulation_steps, loops)
