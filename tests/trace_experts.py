@@ -1,6 +1,8 @@
 """Experts for the tests of recording, in a module that worker processes can import; nothing here needs JAX."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -88,6 +90,39 @@ class DyingExpert(CellExpert):
         print("not an answer")
         if pair.output.tolist() == [[5]]:
             os._exit(3)
+        return super().solve(pair, action_format)
+
+
+class ExitingExpert(CellExpert):
+    """Calls ``sys.exit`` on outputs of one cell with color 5."""
+
+    name = "exiting"
+
+    def solve(self, pair, action_format):
+        if pair.output.tolist() == [[5]]:
+            sys.exit("that is all")
+        return super().solve(pair, action_format)
+
+
+class ReadingExpert(CellExpert):
+    """Starts a program that reads its standard input to the end."""
+
+    name = "reading"
+
+    def solve(self, pair, action_format):
+        subprocess.run([sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], check=True)
+        return super().solve(pair, action_format)
+
+
+class ForkingExpert(CellExpert):
+    """Loops for ever on outputs of one cell with color 5, together with a fork of its process."""
+
+    name = "forking"
+
+    def solve(self, pair, action_format):
+        if pair.output.tolist() == [[5]]:
+            os.fork()
+            time.sleep(60)
         return super().solve(pair, action_format)
 
 

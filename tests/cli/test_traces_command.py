@@ -133,6 +133,18 @@ def test_lines_that_do_not_solve_are_rejected(data, tmp_path):
     assert "has no pair three/test/0" in result.output
 
 
+def test_a_broken_line_does_not_keep_the_others_out(data, cache, tmp_path):
+    run("record", data, *CELLS, "--processes", 0, cache=cache)
+    file = tmp_path / "traces.jsonl"
+    run("export", data, file, *CELLS, cache=cache)
+    first, second = file.read_text().splitlines()
+    file.write_text("\n".join((first, '{"task_id": 5', second)))
+    result = run("import", file, data, cache=tmp_path / "other")
+    assert result.exit_code == 1
+    assert "2 traces imported, 1 rejected" in result.output
+    assert "traces.jsonl, line 2" in result.output
+
+
 def test_sessions_of_people_are_imported(data, tmp_path):
     steps = [
         {"action": {"tool": "start"}, "grid": [[0]]},

@@ -15,7 +15,7 @@ from jaxarc.experts.traces import Place, Recipe, Trace, TraceCache, WorkUnit, pl
 from jaxarc.experts.traces.human_sessions import read_human_sessions
 from jaxarc.experts.traces.human_traces import convert_sessions
 from jaxarc.experts.traces.trace import checked_trace
-from jaxarc.experts.traces.trace_file import read_trace_file
+from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_lines
 from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.tasks import TaskSet, load_tasks
 
@@ -71,7 +71,11 @@ def import_traces(
 
 def _read_lines(file: Path, tasks: TaskSet) -> _Imported:
     pairs, imported = places_of(tasks), _Imported({}, [])
-    for line in read_trace_file(file):
+    for line in read_trace_lines(file):
+        if isinstance(line, TraceFileError):
+            where, _, reason = str(line).partition(": ")
+            imported.rejected.append((where, reason))
+            continue
         try:
             if line.place not in pairs:
                 raise ExpertError(f"{tasks.name!r} has no pair {line.place.node}")

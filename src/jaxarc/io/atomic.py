@@ -1,7 +1,7 @@
 """Write a file whole: to a temporary name beside it, flushed to the disk, then renamed."""
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
@@ -20,24 +20,18 @@ def write_whole(path: str | Path, content: bytes) -> Path:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    # Files of tempfile are their owner's alone, and to ask for the umask is to change it, in all threads at once.
+    name = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with name.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
     finally:
-        Path(name).unlink(missing_ok=True)  # gone already when the rename succeeded
+        name.unlink(missing_ok=True)  # gone already when the rename succeeded
     _sync_folder(target.parent)
     return target
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _sync_folder(folder: Path) -> None:

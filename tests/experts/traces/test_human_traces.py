@@ -109,6 +109,7 @@ def test_of_several_sessions_on_a_pair_the_shortest_is_kept(tmp_path):
         (("l6ab", '[{"operation": "Submit"}]'), "no field 'grid'"),
         (("l6ab", entries(("Submit", [[11]], {}))), "colors are 0..9, got 11..11"),
         (("l6ab", entries(("Submit", [[1, 2], [3]], {}))), "shape"),
+        (("l6ab", entries(("Submit", [[10**30]], {}))), "too large"),
         (("l6ab", entries(("Submit", INPUT, {}))), "the last grid is the output of none of the 1 test pairs"),
         (("other", entries(*SOLVING)), "'people' has no task 'other'"),
     ],

@@ -76,6 +76,25 @@ def test_what_was_not_used_for_longest_goes_first(cache):
     assert list(cache.traces()) == [trace_of(0), trace_of(3)]
 
 
+def test_listing_traces_is_no_use_of_them(cache):
+    cache.put(trace_of(1))
+    path = cache.path_of(trace_of(1).unit_hash)
+    os.utime(path, (5, 5))
+    assert list(cache.traces()) == [trace_of(1)]
+    assert path.stat().st_mtime == 5
+
+
+def test_writing_never_changes_the_umask_of_the_process(cache, monkeypatch):
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", lambda mask: pytest.fail("other threads write files at the same time"))
+            cache.put(trace_of(1))
+    finally:
+        os.umask(before)
+    assert cache.path_of(trace_of(1).unit_hash).stat().st_mode & 0o777 == 0o640
+
+
 def test_a_cache_keeps_within_its_limit(tmp_path):
     cache = TraceCache(tmp_path, max_bytes=5000)
     for number in range(60):

@@ -61,3 +61,10 @@ def test_what_is_no_json_is_refused(tmp_path, content, complaint):
     (tmp_path / "bad.jsonl").write_bytes(content)
     with pytest.raises(TraceFileError, match=complaint):
         read_trace_file(tmp_path / "bad.jsonl")
+
+
+def test_a_text_may_hold_a_separator_of_lines(tmp_path):
+    line = {"task_id": "a\u2028b\x85", "pair_index": 0, "actions": [[34, 0, 0, 0, 0]]}
+    (tmp_path / "odd.jsonl").write_text(json.dumps(line, ensure_ascii=False) + "\r\n", encoding="utf-8")
+    (found,) = read_trace_file(tmp_path / "odd.jsonl")
+    assert found.place.task_id == "a\u2028b\x85"

@@ -1,17 +1,24 @@
 """Experts that do not do what they should, time limits, processes, and stopping in between."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 from trace_experts import (
     BrittleExpert,
     CellExpert,
     CountingExpert,
     DyingExpert,
+    ExitingExpert,
+    ForkingExpert,
     LoopingExpert,
     MeetingExpert,
     OddExpert,
+    ReadingExpert,
     tiny_pairs,
 )
 
+from jaxarc.experts import ExpertError
 from jaxarc.experts.traces import BatchExpert, Graph, RecordingFailedError, TraceCache, record_traces
 
 PAIRS = tiny_pairs()
@@ -70,6 +77,23 @@ def test_an_expert_that_loops_is_stopped_and_the_others_go_on(strategy):
     assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "TimeLimitError"}
     assert "no answer within 0.4 s" in failures(recording)["pair 2"].message
     assert len(recording.traces) == len(PAIRS) - 1
+
+
+def test_what_an_expert_started_is_stopped_with_it():
+    recording = record_traces(GRAPH, ForkingExpert(), parallel_strategy="sequential", time_limit_s=0.4)
+    assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "TimeLimitError"}
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_an_expert_that_exits_ends_no_more_than_its_pair(processes):
+    recording = record_traces(GRAPH, ExitingExpert(), parallel_strategy="sequential", processes=processes)
+    assert "sys.exit('that is all')" in failures(recording)["pair 2"].message
+    assert len(recording.traces) == len(PAIRS) - 1
+
+
+def test_an_expert_that_reads_its_standard_input_finds_it_empty():
+    recording = record_traces(GRAPH, ReadingExpert(), parallel_strategy="sequential", time_limit_s=20)
+    assert len(recording.traces) == len(PAIRS)
 
 
 def test_an_expert_that_takes_its_process_along_harms_no_other():
@@ -138,14 +162,33 @@ def test_whoever_stops_goes_on_where_the_recording_ended(tmp_path):
 
 
 def test_settings_of_an_expert_are_part_of_what_is_recorded():
-    import dataclasses
-
     @dataclasses.dataclass
     class Tuned(CellExpert):
         patience: int = 1
 
     hashes = {record_traces(GRAPH, Tuned(patience)).hash_of_node["pair 0"] for patience in (1, 1, 2)}
     assert len(hashes) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"name": ""}, "name is a text that is not empty, got ''"),
+        ({"name": 5}, "name is a text that is not empty, got 5"),
+        ({"version": np.int64(3)}, "version of the expert 'cells' is an int, got "),
+        ({"patience": np.zeros(2)}, "settings of the expert 'cells' cannot be written as JSON .*ndarray"),
+    ],
+)
+def test_an_expert_that_cannot_be_identified_is_refused(fields, complaint):
+    @dataclasses.dataclass
+    class Tuned(CellExpert):
+        patience: object = 1
+
+    expert = Tuned()
+    for name, value in fields.items():
+        setattr(expert, name, value)
+    with pytest.raises(ExpertError, match=complaint):
+        record_traces(GRAPH, expert, parallel_strategy="sequential")
 
 
 def test_an_expert_of_batches_records_what_is_not_in_the_cache_yet(tmp_path):

@@ -24,7 +24,7 @@ _SHARE: Final = 16  # a cache is trimmed whenever this part of its limit was wri
 
 
 class DamagedTraceWarning(UserWarning):
-    """A cached trace was not as it was written; it is recorded again."""
+    """A cached trace is not as it was written, and counts as missing."""
 
 
 class CacheEntry(NamedTuple):
@@ -72,19 +72,9 @@ class TraceCache:
         Warns:
             DamagedTraceWarning: there is one, and it is not as it was written.
         """
-        path = self.path_of(unit_hash)
-        try:
-            content = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        try:
-            trace = _read(content)
-            if trace.unit_hash != unit_hash:
-                raise ValueError(f"it is of unit {trace.unit_hash}")
-        except ValueError as error:
-            warnings.warn(f"{path}: damaged ({error}); it is recorded again", DamagedTraceWarning, stacklevel=2)
-            return None
-        _mark_used(path)
+        trace = self._look(unit_hash)
+        if trace is not None:
+            _mark_used(self.path_of(unit_hash))
         return trace
 
     def put(self, trace: Trace) -> None:
@@ -101,9 +91,9 @@ class TraceCache:
             self.trim()
 
     def traces(self) -> Iterator[Trace]:
-        """Yield every trace that can be read, in the order of their hashes."""
+        """Yield every trace that can be read, in the order of their hashes; none counts as used by that."""
         for entry in sorted(self.entries()):
-            if (trace := self.get(entry.path.stem)) is not None:
+            if (trace := self._look(entry.path.stem)) is not None:
                 yield trace
 
     def entries(self) -> list[CacheEntry]:
@@ -136,6 +126,25 @@ class TraceCache:
         useless += [entry for entry in self.entries() if not _is_whole(entry.path)]
         garbage, trimmed = _remove(useless), self.trim()
         return Removed(garbage.num_files + trimmed.num_files, garbage.num_bytes + trimmed.num_bytes)
+
+    def _look(self, unit_hash: str) -> Trace | None:
+        path = self.path_of(unit_hash)
+        try:
+            content = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            trace = _read(content)
+            if trace.unit_hash != unit_hash:
+                raise ValueError(f"it is of unit {trace.unit_hash}")
+        except ValueError as error:
+            warnings.warn(
+                f"{path}: damaged ({error}); it counts as missing until it is recorded again",
+                DamagedTraceWarning,
+                stacklevel=3,
+            )
+            return None
+        return trace
 
     def _files(self) -> Iterator[Path]:
         return self.folder.glob("[0-9a-f][0-9a-f]/*")

@@ -77,7 +77,7 @@ def _read_table(file: Path) -> Iterator[HumanSession]:
 def _session(name: str, content: Any, read: Any) -> HumanSession:
     try:
         task_id, start, steps = read(content)
-    except (_UnreadableError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (_UnreadableError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         missing = f"no field {error}" if isinstance(error, KeyError) else str(error)
         return HumanSession(name, "", None, [], " ".join(missing.split()) or "not a session")
     return HumanSession(name, task_id, start, steps)

@@ -60,7 +60,7 @@ class WorkerDiedError(ExpertError):
 class Caught:
     """A context around code of somebody else, such as an expert: keeps whatever error it ends with.
 
-    What ends the whole program, such as Ctrl-C, passes.
+    Code of somebody else that calls ``sys.exit`` ends itself, not the program. Ctrl-C passes.
     """
 
     error: Exception | None = None
@@ -69,7 +69,9 @@ class Caught:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if isinstance(error, Exception):
+        if isinstance(error, SystemExit):
+            self.error = ExpertError(f"it called sys.exit({error.code!r}), which would end the program; raise an error")
+        elif isinstance(error, Exception):
             self.error = error
         return self.error is not None
 

@@ -5,7 +5,7 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,11 +45,31 @@ def read_trace_file(path: str | Path) -> list[TraceLine]:
         TraceFileError: a line is not as this module says; names the line.
         OSError: the file cannot be read.
     """
+    found = []
+    for line in read_trace_lines(path):
+        if isinstance(line, TraceFileError):
+            raise line
+        found.append(line)
+    return found
+
+
+def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
+    """Read like :func:`read_trace_file`, and yield in place of a wrong line what is wrong with it.
+
+    Raises:
+        TraceFileError: the file is not UTF-8 text.
+        OSError: the file cannot be read.
+    """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").split("\n")  # JSON texts may hold what splitlines also splits at
     except UnicodeDecodeError as error:
         raise TraceFileError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
-    return [_read(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield _read(line, f"{path}, line {number}")
+            except TraceFileError as error:
+                yield error
 
 
 def _line(place: Place, trace: Trace) -> str:

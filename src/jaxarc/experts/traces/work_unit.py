@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from jaxarc.constants import MAX_GRID_SIZE
-from jaxarc.experts.expert import ActionFormat, Expert, Pair
+from jaxarc.experts.expert import ActionFormat, Expert, ExpertError, Pair
 from jaxarc.experts.traces.batch_expert import BatchExpert
 from jaxarc.experts.traces.graph import canonical_json, pair_to_json
 
@@ -29,12 +29,18 @@ class Recipe(NamedTuple):
 
     @classmethod
     def of(cls, expert: Expert | BatchExpert, action_format: ActionFormat) -> "Recipe":
-        """Return the recipe of an expert on the full canvas."""
-        if dataclasses.is_dataclass(expert) and not isinstance(expert, type):
-            settings = canonical_json(dataclasses.asdict(expert))
-        else:
-            settings = ""
-        return cls(expert.name, expert.version, settings, action_format)
+        """Return the recipe of an expert on the full canvas.
+
+        Raises:
+            ExpertError: its name is no text, its version no int, or one of its settings cannot be written as JSON.
+        """
+        if not isinstance(expert.name, str) or not expert.name:
+            raise ExpertError(f"an expert's name is a text that is not empty, got {expert.name!r}; name it")
+        if type(expert.version) is not int:
+            raise ExpertError(
+                f"the version of the expert {expert.name!r} is an int, got {expert.version!r}; correct it"
+            )
+        return cls(expert.name, expert.version, _settings_of(expert), action_format)
 
 
 class WorkUnit(NamedTuple):
@@ -65,3 +71,15 @@ class WorkUnit(NamedTuple):
 def hash_of(text: str) -> str:
     """SHA-256 of a unit's text, 64 hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _settings_of(expert: Expert | BatchExpert) -> str:
+    if not dataclasses.is_dataclass(expert) or isinstance(expert, type):
+        return ""
+    try:
+        return canonical_json(dataclasses.asdict(expert))
+    except (TypeError, ValueError) as error:
+        raise ExpertError(
+            f"the settings of the expert {expert.name!r} cannot be written as JSON ({error}); give its fields numbers, "
+            "texts, and tuples of them"
+        ) from error

@@ -22,20 +22,24 @@ from jaxarc.experts.traces.work_unit import WorkUnit
 
 def main() -> None:
     """Answer lines until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    units = os.dup(0)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)  # an expert, or a program that it starts, must not read the units away
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)  # what an expert prints must not come between the answers
         lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=_read, args=(lines,), daemon=True).start()
+        threading.Thread(target=_read, args=(units, lines), daemon=True).start()
         expert = _start(lines.get(), answers)
         while True:
             _answer(answers, _solve(expert, lines.get()))
 
 
-def _read(lines: "queue.SimpleQueue[str]") -> None:
+def _read(units: int, lines: "queue.SimpleQueue[str]") -> None:
     """Pass on the lines; when there are no more the parent has ended, and so does this process, whatever it does."""
-    for line in sys.stdin:
-        lines.put(line)
+    with os.fdopen(units, encoding="utf-8") as texts:
+        for line in texts:
+            lines.put(line)
     os._exit(0)
 
 

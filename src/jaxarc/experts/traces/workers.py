@@ -1,9 +1,12 @@
 """Processes in which an expert works, because threads of one Python share one core and cannot be interrupted."""
 
 import base64
+import contextlib
 import json
+import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -91,7 +94,7 @@ class _Worker:
 
         def end() -> None:
             is_late.set()
-            process.kill()
+            _kill(process)
 
         timer = threading.Timer(time_limit_s, end) if time_limit_s is not None else None
         if timer is not None:
@@ -112,7 +115,7 @@ class _Worker:
     def stop(self) -> None:
         """End the process, if there is one."""
         if self._process is not None:
-            self._process.kill()
+            _kill(self._process)
             self._process.communicate()
             self._process = None
 
@@ -123,7 +126,9 @@ class _Worker:
             RecordingFailedError: it cannot be loaded there.
         """
         command = [sys.executable, "-P", "-m", "jaxarc.experts.traces.worker"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", process_group=0
+        )
         answer = _exchange(self._process, self._first_line)
         if not answer:
             raise RecordingFailedError("a worker process did not start; look at what it printed")
@@ -146,6 +151,15 @@ def _exchange(process: "subprocess.Popen[str]", text: str) -> str:
         return process.stdout.readline()
     except BrokenPipeError:
         return ""
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """End a worker and what its expert started: a fork of it would keep the pipe open, and who reads it waiting."""
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def _first_line(expert: Expert) -> str:
