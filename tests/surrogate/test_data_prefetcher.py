@@ -134,9 +134,11 @@ def test_an_iterator_may_write_over_its_last_item():
 def test_what_is_dropped_without_being_closed_ends_its_thread():
     items = DataPrefetcher(itertools.count())
     next(items)
+    assert loader_threads()
     del items
     gc.collect()
     wait_until(lambda: not loader_threads())
+    assert not loader_threads()
 
 
 def test_closing_wakes_a_consumer_that_waits_in_another_thread():

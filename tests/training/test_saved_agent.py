@@ -39,4 +39,6 @@ def test_weights_without_places_fit_every_canvas_and_all_fit_their_own(kind, sid
     rules = experiment.environment
     if side is not None:
         rules = rules.with_fields(max_grid_height=side, max_grid_width=side)
-    _require_weights_fit(RunFolder(Path("run")), experiment, _parts_of_policy(experiment, rules))
+    parts = _parts_of_policy(experiment, rules)
+    _require_weights_fit(RunFolder(Path("run")), experiment, parts)
+    assert parts["learner.policy"].grid_shape == rules.grid_shape
