@@ -116,7 +116,7 @@ def run_updates(
 ) -> tuple[TrainingState, Progress]:
     """Collect and learn ``length`` times with every seed; all leaves of the progress have a leading axis K.
 
-    With a mesh the seeds are split over its devices, and the results are the same bit for bit.
+    With a mesh the seeds are split over its devices; in one process the results are the same bit for bit.
     """
     return _each_seed(lambda state, params: run_seed(state, params, recipe, length), state, params, mesh)
 

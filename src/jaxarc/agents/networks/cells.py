@@ -60,7 +60,7 @@ class CellNetwork(Network):
         self.paints = tuple(kind.operation == c.FILL for kind in kinds)
         inputs = num_cell_features(config.equality_map)
         first_layer = Dense(next(keys), inputs, size, 3**-0.5)  # about three inputs are 1
-        # Where the grids end is nearly the same everywhere: at full weight it would switch units on or off for good.
+        # Where the grids end is nearly the same everywhere: at full weight it may switch units on or off for good.
         edges = slice(2 * c.NUM_COLORS, 2 * c.NUM_COLORS + NUM_EDGES)
         self.first_layer = eqx.tree_at(
             lambda layer: layer.weight, first_layer, first_layer.weight.at[edges].multiply(0.1)
