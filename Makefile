@@ -11,7 +11,7 @@ PEERS := benchmarks/.venv-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help train test lint format types docs wheel clean benchmark-peers
+.PHONY: help train test lint format types docs wheel clean benchmark-peers compare-rules
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make lint     ruff, check and format              make format   let ruff repair both"
 	@echo "make types    pyright                             make docs     build the pages into dist/docs"
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
+	@echo "make compare-rules     play the same small games with JaxARC 1.0.3 and ARCLE 0.2.6, and write docs/comparison.md"
 	@echo "make benchmark-peers   compare the speed with JaxARC 1.0.3 and ARCLE 0.2.6   (ARGS: --quick, --help)"
 
 train: $(READY)
@@ -45,6 +46,9 @@ docs: $(READY)
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel -qq --no-deps --wheel-dir dist .
+
+compare-rules: $(READY) $(PEERS)/.ready
+	$(BIN)/python benchmarks/rules/compare_rules.py
 
 benchmark-peers: $(READY) $(PEERS)/.ready
 	$(BIN)/python benchmarks/compare_peers.py $(ARGS)

@@ -62,7 +62,9 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
 
     Args:
         dataset: what :func:`jaxarc.make` takes; loaded when ``default_params`` is first read.
-        config, tasks, **fields: the other arguments of :func:`jaxarc.make`.
+        config: as of :func:`jaxarc.make`.
+        tasks: as of :func:`jaxarc.make`.
+        **fields: as of :func:`jaxarc.make`.
         flat_actions: whether an action is one integer.
 
     Raises:
