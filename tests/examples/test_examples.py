@@ -11,6 +11,13 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TINY = {  # what each is called with
     "quickstart.py": "",
+    "random_agent.py": "--steps 3",
+    "own_task.py": "",
+    "own_operation_set.py": "--envs 16 --steps 30",
+    "own_expert.py": "",
+    "ppo_gymnax.py": "--updates 3",
+    "behavior_cloning.py": "--updates 2",
+    "sharded_rollout.py": "--devices 2 --envs 7 --steps 10 --canvas 5",
     "advanced/jax_optimization_demo.py": "--canvas 5 --batch-sizes 1 2 --runs 1 --steps 20",
     "advanced/batch_processing_demo.py": "--canvas 5 --sizes 1 2 --memory-sizes 1 2 --steps 3 --runs 1",
     "advanced/memory_efficiency_demo.py": "--canvas 30 --lengths 100 1000 --steps 100 --batch-sizes 1 2",
@@ -18,6 +25,13 @@ TINY = {  # what each is called with
 }
 SHOWS = {  # a few lines that only a right run prints
     "quickstart.py": ["102,400 steps"],
+    "random_agent.py": ["the answer:", "reward", "after 3 steps"],
+    "own_task.py": ["submitted in test mode: done True, solved True", "with the same answer: True"],
+    "own_operation_set.py": ["2,835", "fill red and submit"],
+    "own_expert.py": ["96 of 96 solved", "the output has another size"],
+    "ppo_gymnax.py": ["update   2: mean return"],
+    "behavior_cloning.py": ["136 traces of 25 tasks", "before: 0 of 136", "of 27 that it never saw"],
+    "sharded_rollout.py": ["same bits", "yes"],
     "advanced/jax_optimization_demo.py": ["traced 1 time(s)", "24,000", "Average step time: ", "Throughput: "],
     "advanced/batch_processing_demo.py": ["equal bit for bit: True", "early termination"],
     "advanced/memory_efficiency_demo.py": ["3,616,000", "5. Tips"],
