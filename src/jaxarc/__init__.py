@@ -8,6 +8,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from jaxarc.notebooks import draw_with
+
 if TYPE_CHECKING:
     from jaxarc import tasks, wrappers
     from jaxarc.config import JaxArcConfig
@@ -61,6 +63,10 @@ __all__ = [
     "tasks",
     "wrappers",
 ]
+
+
+# Only a notebook that shows a task or a state loads what draws.
+draw_with(lambda thing: importlib.import_module("jaxarc.render.pictures").picture_of(thing))
 
 
 def __getattr__(name: str) -> Any:

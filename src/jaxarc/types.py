@@ -14,6 +14,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Int8, Int32, Key, PyTree, UInt32
 
 from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.notebooks import notebook_picture
 
 PRNGKey: TypeAlias = Key[Array, ""] | UInt32[Array, "words"]
 """One random key, typed (``jax.random.key``) or raw (``jax.random.PRNGKey``)."""
@@ -105,3 +106,6 @@ class JaxArcTask(eqx.Module):
         """Rows and columns of the padded canvas, ``(H, W)``."""
         height, width = self.input_grids_examples.shape[-2:]
         return height, width
+
+    def _repr_svg_(self) -> str | None:
+        return notebook_picture(self)

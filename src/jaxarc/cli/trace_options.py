@@ -52,3 +52,9 @@ def find_recipe(expert: str, action_format: str) -> Recipe:
     if expert in EXPERTS or ":" in expert:
         return Recipe.of(load_expert(expert), action_format_of(action_format))
     return Recipe(expert, 1, "", action_format_of(action_format))
+
+
+def lasting_name(dataset: str) -> str:
+    """Return a name of a dataset that means the same in another working directory."""
+    path = Path(dataset)
+    return str(path.resolve()) if path.exists() else dataset

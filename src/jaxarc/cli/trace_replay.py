@@ -23,7 +23,7 @@ from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.experts.traces import Place, TraceCache, WorkUnit, places_of
 from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.render.terminal import render_grid
-from jaxarc.tasks import load_tasks
+from jaxarc.tasks import TaskSet, load_tasks
 
 _PLACE = re.compile(r"(train|test)/([0-9]+)")
 
@@ -37,15 +37,9 @@ def replay(
     cache: CacheOption = None,
 ) -> None:
     """Draw a recorded trace: the input, and the grid after each action."""
-    matched = _PLACE.fullmatch(pair)
-    if matched is None:
-        raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {pair!r}", param_hint="PAIR")
     tasks = load_tasks(dataset)
-    place = Place(tasks.raw_task(task).task_id, matched[1], int(matched[2]))
+    place = place_of_pair(tasks, tasks.raw_task(task).task_id, pair)
     pairs = places_of(tasks)
-    if place not in pairs:
-        known = ", ".join(f"{one.split}/{one.pair_index}" for one in pairs if one.task_id == task)
-        raise typer.BadParameter(f"task {task!r} has the pairs {known}, got {pair!r}", param_hint="PAIR")
     recipe = find_recipe(expert, action_format)
     trace = TraceCache(cache).get(hash_of(WorkUnit(pairs[place], recipe).to_json()))
     console = Console()
@@ -65,6 +59,18 @@ def replay(
         console.print(Text(f"{number}. {_words(action, recipe.action_format)}"))
         if action[0] != c.SUBMIT:
             console.print(render_grid(canvas.grid))
+
+
+def place_of_pair(tasks: TaskSet, task_id: str, pair: str) -> Place:
+    """Find a pair of a task that is there, or refuse a word that names none."""
+    matched = _PLACE.fullmatch(pair)
+    if matched is None:
+        raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {pair!r}", param_hint="PAIR")
+    place, pairs = Place(task_id, matched[1], int(matched[2])), places_of(tasks)
+    if place not in pairs:
+        known = ", ".join(f"{one.split}/{one.pair_index}" for one in pairs if one.task_id == task_id)
+        raise typer.BadParameter(f"task {task_id!r} has the pairs {known}, got {pair!r}", param_hint="PAIR")
+    return place
 
 
 def _words(action: Action, action_format: str) -> str:

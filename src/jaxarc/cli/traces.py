@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from jaxarc.cli.trace_file_verification import verify_file
 from jaxarc.cli.trace_import import import_traces
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
@@ -19,6 +20,7 @@ from jaxarc.cli.trace_options import (
     FormatOption,
     PairsOption,
     find_recipe,
+    lasting_name,
     pairs_of,
 )
 from jaxarc.cli.trace_recording import record
@@ -56,16 +58,25 @@ def list_traces(cache: CacheOption = None) -> None:
 
 @app.command()
 def verify(
-    dataset: DatasetArgument,
+    dataset: Annotated[
+        str, typer.Argument(help="A dataset, whose recorded traces are replayed; or a *.jsonl of traces.")
+    ],
     expert: ExpertOption = DEFAULT_EXPERT,
     action_format: FormatOption = DEFAULT_FORMAT,
     pairs: PairsOption = "all",
     cache: CacheOption = None,
+    of_file: Annotated[
+        str | None, typer.Option("--dataset", help="The dataset of a file's lines that name none.", metavar="NAME")
+    ] = None,
 ) -> None:
-    """Replay the recorded traces in the environment itself and count what they solve.
+    """Replay traces in the environment itself and count what they solve: the recorded ones, or those of a file.
 
     The exit code is 1 if a pair has no trace, or one that does not solve it.
     """
+    if dataset.endswith(".jsonl"):
+        if not verify_file(Path(dataset), of_file, Console()):
+            raise typer.Exit(1)
+        return
     from jaxarc.experts.traces.replay import replay as replay_in_environment
 
     tasks, recipe, console = load_tasks(dataset), find_recipe(expert, action_format), Console()
@@ -106,7 +117,7 @@ def export(
     if not traces:
         console.print(f"No trace by {recipe.title}; record some with: jaxarc traces record {dataset}", markup=False)
         raise typer.Exit(1)
-    write_trace_file(file, traces)
+    write_trace_file(file, traces, {"dataset": lasting_name(dataset)})
     console.print(f"{len(traces):,} traces: {file}", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -12,6 +12,7 @@ from jaxarc.envs import canvas as layout
 from jaxarc.envs.canvas import Canvas, PairTable
 from jaxarc.envs.history import unpack_history
 from jaxarc.envs.operations.bits import unpack_columns
+from jaxarc.notebooks import notebook_picture
 from jaxarc.tasks.augmentation import Augmentation, augment_task, restore_task
 from jaxarc.types import JaxArcTask
 
@@ -140,6 +141,9 @@ class ArcEnvState(eqx.Module):
         counts = self.counts.at[..., TASK].set(task.task_index)
         played = task if self.augmentation is None else augment_task(task, self.augmentation)
         return dataclasses.replace(self, task_data=played, counts=counts)
+
+    def _repr_svg_(self) -> str | None:
+        return notebook_picture(self)
 
     def _grid(self, flat: Array) -> Array:
         return flat.reshape(*flat.shape[:-1], *self.grid_shape)

@@ -69,7 +69,7 @@ def play_episodes(
 
 @eqx.filter_jit
 def _play_batch(agent: Agent, params: EnvParams, words: UInt32[Array, " words"], places: Place) -> Episodes:
-    keys = jax.vmap(_keys_of, (None, 0))(jax.random.wrap_key_data(words), places)
+    keys = jax.vmap(episode_keys, (None, 0))(jax.random.wrap_key_data(words), places)
 
     def act(state: ArcEnvState, memory: Memory, key: Key[Array, ""]) -> tuple[ArcEnvState, Memory]:
         action, memory = agent.act(jax.random.fold_in(key, state.step_count), _ENV.observe(state, params), memory)
@@ -91,7 +91,8 @@ def _play_batch(agent: Agent, params: EnvParams, words: UInt32[Array, " words"],
     return Episodes(grids, states.terminated, states.step_count, ended.best_similarity)
 
 
-def _keys_of(key: Key[Array, ""], place: Place) -> Key[Array, " 3"]:
+def episode_keys(key: Key[Array, ""], place: Place) -> Key[Array, " 3"]:
+    """Derive the keys of one episode, for its reset, its memory and its steps, from that of the whole evaluation."""
     for index in place:
         key = jax.random.fold_in(key, index)
     return jax.random.split(key, 3)

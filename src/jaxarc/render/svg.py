@@ -12,12 +12,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Int8
 
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.render.palette import ARC_COLORS, ink_on
+from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
 
 CELL_SIZE: Final = 20  # pixels
 MARGIN: Final = 3  # pixels around a grid, room for its outlines
 _INK: Final = "#333333"
-_PADDING_COLOR: Final = "#f3f3f3"
+PADDING_COLOR: Final = "#f3f3f3"
+RIGHT_COLOR: Final = "#e4e6e3"  # of cells that are as they should be, in a difference
 _LINE_COLOR: Final = "#808080"
 _FONT: Final = "font-family='Helvetica, Arial, sans-serif'"
 
@@ -49,6 +50,7 @@ def draw_grid(
     selection: Bool[Array, "H W"] | np.ndarray | None = None,
     cell_size: int = CELL_SIZE,
     show_numbers: bool = False,
+    palette: Palette = ARC_COLORS,
 ) -> Drawing:
     """Draw a grid with its padding, a line around the active area and a dashed line around the selection.
 
@@ -57,20 +59,18 @@ def draw_grid(
         selection: cells to outline, wherever they are.
         cell_size: pixels of a cell's side.
         show_numbers: write each color's number into its cells.
+        palette: the ten colors.
 
     Raises:
         ValueError: the grid does not have two axes, holds something else than -1..9, or the selection has another
             shape.
     """
-    cells = _checked(grid)
-    marked = None if selection is None else np.asarray(selection, bool)
-    if marked is not None and marked.shape != cells.shape:
-        raise ValueError(f"the selection has shape {marked.shape}, the grid {cells.shape}; they must be the same")
+    cells, marked = checked_grid(grid, selection)
     side = cell_size
-    parts = [_cells(cells == color, side, _color_of(color)) for color in range(PADDING, NUM_COLORS)]
+    parts = [_cells(cells == color, side, _color_of(color, palette)) for color in range(PADDING, NUM_COLORS)]
     parts.append(_lines(cells.shape[0], cells.shape[1], side))
     if show_numbers:
-        parts.append(_numbers(cells, side))
+        parts.append(_numbers(cells, side, palette))
     parts.append(_stroke(_border(cells != PADDING, side), _INK, 2))
     if marked is not None:
         border = _border(marked, side)
@@ -78,9 +78,32 @@ def draw_grid(
             _stroke(border, "#ffffff", 4),
             _stroke(border, "#000000", 2, f"stroke-dasharray='{side / 5:g}'", "butt"),
         ]
-    body = "".join(part for part in parts if part)
-    height, width = (count * side + 2 * MARGIN for count in cells.shape)
-    return Drawing(width, height, f"<g transform='translate({MARGIN} {MARGIN})'>{body}</g>")
+    return _framed(cells.shape, side, parts)
+
+
+def draw_difference(
+    grid: Int8[Array, "H W"] | np.ndarray,
+    target: Int8[Array, "H W"] | np.ndarray,
+    cell_size: int = CELL_SIZE,
+    palette: Palette = ARC_COLORS,
+) -> Drawing:
+    """Draw where a grid is not as its target: of a wrong cell the upper left is what it is, the lower right the target.
+
+    Cells that are right are faint.
+
+    Raises:
+        ValueError: as for :func:`draw_grid`, or the shapes differ.
+    """
+    cells, goal = checked_grids(grid, target)
+    side, wrong = cell_size, cells != goal
+    parts = [_cells((cells != PADDING) & ~wrong, side, RIGHT_COLOR)]
+    for color in range(PADDING, NUM_COLORS):
+        fill = _color_of(color, palette)
+        parts.append(_halves(wrong & (cells == color), side, fill, f"h{side}l{-side} {side}z", (0, 0)))
+        parts.append(_halves(wrong & (goal == color), side, fill, f"v{side}h{-side}z", (0, 1)))
+    parts.append(_lines(cells.shape[0], cells.shape[1], side))
+    parts.append(_stroke(_border(wrong, side), _INK, 2))
+    return _framed(cells.shape, side, parts)
 
 
 def draw_text(text: str, size: int = 12) -> Drawing:
@@ -125,17 +148,45 @@ def captioned(drawing: Drawing, caption: str, size: int = 11) -> Drawing:
     return below([drawing, Drawing(width, line.height, text)], gap=1)
 
 
-def _checked(grid: Int8[Array, "H W"] | np.ndarray) -> np.ndarray:
+def checked_grid(
+    grid: Int8[Array, "H W"] | np.ndarray, selection: Bool[Array, "H W"] | np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return a grid and a selection as NumPy arrays; raises as :func:`draw_grid` says."""
     cells = np.asarray(grid)
     if cells.ndim != 2:
         raise ValueError(f"a grid has two axes (rows, columns), got shape {cells.shape}; draw one grid at a time")
     if cells.size and (cells.min() < PADDING or cells.max() >= NUM_COLORS):
         raise ValueError(f"a grid holds {PADDING}..{NUM_COLORS - 1}, got {cells.min()}..{cells.max()}; recolor it")
-    return cells
+    marked = None if selection is None else np.asarray(selection, bool)
+    if marked is not None and marked.shape != cells.shape:
+        raise ValueError(f"the selection has shape {marked.shape}, the grid {cells.shape}; they must be the same")
+    return cells, marked
 
 
-def _color_of(color: int) -> str:
-    return _PADDING_COLOR if color == PADDING else ARC_COLORS[color]
+def checked_grids(
+    grid: Int8[Array, "H W"] | np.ndarray, target: Int8[Array, "H W"] | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a grid and its target as NumPy arrays; raises as :func:`draw_difference` says."""
+    cells, goal = checked_grid(grid, None)[0], checked_grid(target, None)[0]
+    if cells.shape != goal.shape:
+        raise ValueError(f"the grid has shape {cells.shape}, its target {goal.shape}; pad both to one canvas")
+    return cells, goal
+
+
+def _framed(shape: tuple[int, ...], side: int, parts: Sequence[str]) -> Drawing:
+    height, width = (count * side + 2 * MARGIN for count in shape)
+    return Drawing(width, height, f"<g transform='translate({MARGIN} {MARGIN})'>{''.join(parts)}</g>")
+
+
+def _color_of(color: int, palette: Palette) -> str:
+    return PADDING_COLOR if color == PADDING else palette[color]
+
+
+def _halves(mask: np.ndarray, side: int, fill: str, path: str, start: tuple[int, int]) -> str:
+    """Fill a triangle in each cell of a mask: ``path`` from a corner of the cell, ``start`` its row and column."""
+    corners = (np.argwhere(mask) + start) * side
+    halves = "".join(f"M{column} {row}{path}" for row, column in corners.tolist())
+    return f"<path fill='{fill}' d='{halves}'/>" if halves else ""
 
 
 def _cells(mask: np.ndarray, side: int, fill: str) -> str:
@@ -154,9 +205,10 @@ def _lines(rows: int, columns: int, side: int) -> str:
     return _stroke(across + down, _LINE_COLOR, 1, "stroke-opacity='0.45'")
 
 
-def _numbers(cells: np.ndarray, side: int) -> str:
+def _numbers(cells: np.ndarray, side: int, palette: Palette) -> str:
     texts = [
-        f"<text x='{(column + 0.5) * side:g}' y='{(row + 0.69) * side:g}' fill='{ink_on(color)}'>{color}</text>"
+        f"<text x='{(column + 0.5) * side:g}' y='{(row + 0.69) * side:g}' "
+        f"fill='{ink_on(color, palette)}'>{color}</text>"
         for row, line in enumerate(cells.tolist())
         for column, color in enumerate(line)
         if color != PADDING

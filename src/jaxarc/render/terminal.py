@@ -1,9 +1,10 @@
-"""Grids and tasks as rich renderables: each cell a colored block two columns wide that also shows its number."""
+"""Grids, tasks and states as rich renderables: each cell a colored block, two columns wide, with its number."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
-from jaxtyping import Array, Int8
+from jaxtyping import Array, Bool, Int8
 from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.panel import Panel
@@ -11,36 +12,44 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.render.palette import ARC_COLORS, ink_on
+from jaxarc.constants import PADDING
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
+from jaxarc.render.pictures import moment_of, task_pairs
+from jaxarc.render.svg import checked_grid
 from jaxarc.types import JaxArcTask
 
 _CELL_WIDTH = 2
 _FRAME_WIDTH = 4  # a panel's border and its inner margin, both sides
 _ARROW = " → "
-_STYLES = {color: Style(color=ink_on(color), bgcolor=ARC_COLORS[color]) for color in range(NUM_COLORS)}
 
 
-def render_grid(grid: Int8[Array, "H W"] | np.ndarray, cell_width: int = _CELL_WIDTH) -> Text:
+def render_grid(
+    grid: Int8[Array, "H W"] | np.ndarray,
+    cell_width: int = _CELL_WIDTH,
+    selection: Bool[Array, "H W"] | np.ndarray | None = None,
+    palette: Palette = ARC_COLORS,
+) -> Text:
     """Draw one grid, cropped to its active area; a -1 inside it is left blank.
 
     Args:
         grid: ``int[H, W]``, colors 0..9, -1 outside the active area.
         cell_width: columns of the terminal for one cell, 2 for cells that look square.
+        selection: cells that a star follows, where cells are wide enough.
+        palette: the ten colors.
 
     Raises:
-        ValueError: the grid does not have two axes or holds something else than -1..9.
+        ValueError: the grid does not have two axes or holds something else than -1..9, or the selection has another
+            shape.
     """
-    cells = np.asarray(grid)
-    if cells.ndim != 2:
-        raise ValueError(f"a grid has two axes (rows, columns), got shape {cells.shape}; draw one grid at a time")
-    if cells.size and (cells.min() < PADDING or cells.max() >= NUM_COLORS):
-        raise ValueError(f"a grid holds {PADDING}..{NUM_COLORS - 1}, got {cells.min()}..{cells.max()}; recolor it")
+    cells, marked = checked_grid(grid, selection)
     text = Text(no_wrap=True, overflow="crop", end="")
-    for index, row in enumerate(_crop(cells)):
-        text.append("\n" if index else "")
-        for cell in row.tolist():
-            text.append(" " * cell_width if cell == PADDING else str(cell).ljust(cell_width), _STYLES.get(cell))
+    for row, line in enumerate(_crop(cells).tolist()):
+        text.append("\n" if row else "")
+        for column, cell in enumerate(line):
+            star = "*" if marked is not None and marked[row, column] else ""
+            words = " " if cell == PADDING else f"{cell}{star}"
+            text.append(words.ljust(cell_width)[:cell_width], _style_of(cell, palette))
     return text
 
 
@@ -62,14 +71,24 @@ def render_task(task: JaxArcTask, title: str = "") -> TaskView:
     return TaskView(task, title)
 
 
+def render_state(state: ArcEnvState) -> Group:
+    """Draw a state: working grid, target, and clipboard if one is held; a star follows the cells last selected.
+
+    Raises:
+        ValueError: it is a batch of states.
+    """
+    moment = moment_of(state)
+    parts = {"input": moment.input, "target": moment.target, "clipboard": moment.clipboard}
+    panels = [Panel.fit(render_grid(moment.grid, selection=moment.selection), title="working grid")]
+    for title, grid in parts.items():
+        if grid is not None and (grid != PADDING).any():
+            panels.append(Panel.fit(render_grid(grid), title=title))
+    return Group(Columns(panels, padding=(0, 1)), Text(moment.caption, style="bold"))
+
+
 def _pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    splits = (
-        ("train", task.num_train_pairs, task.input_grids_examples, task.output_grids_examples),
-        ("test", task.num_test_pairs, task.test_input_grids, task.true_test_output_grids),
-    )
-    for split, count, inputs, outputs in splits:
-        for index in range(int(count)):
-            yield f"{split} {index}", _crop(np.asarray(inputs[index])), _crop(np.asarray(outputs[index]))
+    for name, source, target in task_pairs(task):
+        yield name, _crop(source), _crop(target)
 
 
 def _draw_pair(title: str, source: np.ndarray, target: np.ndarray, max_width: int) -> Panel:
@@ -90,6 +109,11 @@ def _beside(source: Text, target: Text) -> Table:
     table.add_column(no_wrap=True)
     table.add_row(source, _ARROW, target)
     return table
+
+
+@cache
+def _style_of(color: int, palette: Palette) -> Style | None:
+    return None if color == PADDING else Style(color=ink_on(color, palette), bgcolor=palette[color])
 
 
 def _crop(cells: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jaxarc.experts.expert import Action
@@ -27,15 +28,23 @@ class TraceLine(NamedTuple):
     recipe: Recipe
     actions: tuple[Action, ...]
     where: str  # file and line
+    dataset: str = ""  # what the task is loaded from, where the line tells
 
 
-def write_trace_file(path: str | Path, traces: Mapping[Place, Trace]) -> Path:
+def write_trace_file(
+    path: str | Path, traces: Mapping[Place, Trace], about: Mapping[str, Any] = MappingProxyType({})
+) -> Path:
     """Write traces, a line each.
+
+    Args:
+        path: of the file.
+        traces: by the place of their pair.
+        about: further fields of every line, for JSON; ``dataset`` is read back, others are for whom they concern.
 
     Raises:
         OSError: the file cannot be written.
     """
-    return write_whole(path, "".join(_line(place, trace) for place, trace in traces.items()).encode())
+    return write_whole(path, "".join(_line(place, trace, about) for place, trace in traces.items()).encode())
 
 
 def read_trace_file(path: str | Path) -> list[TraceLine]:
@@ -72,7 +81,7 @@ def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
                 yield error
 
 
-def _line(place: Place, trace: Trace) -> str:
+def _line(place: Place, trace: Trace, about: Mapping[str, Any]) -> str:
     recipe = trace.recipe
     fields = {
         "task_id": place.task_id,
@@ -85,6 +94,7 @@ def _line(place: Place, trace: Trace) -> str:
         "action_format": recipe.action_format,
         "canvas": recipe.canvas,
         "unit": trace.unit_hash,
+        **about,
     }
     return json.dumps(fields, separators=(",", ":")) + "\n"
 
@@ -97,7 +107,14 @@ def _read(line: str, where: str) -> TraceLine:
     if not isinstance(data, dict):
         raise TraceFileError(f"{where}: an object is expected, got {line[:40]!r}; write one object a line")
     task_id, index = _field(data, "task_id", str, where), _field(data, "pair_index", int, where)
-    data = {"split": "test", "expert": "recorded", "version": 1, "settings": "", "action_format": "bbox"} | data
+    data = {
+        "split": "test",
+        "expert": "recorded",
+        "version": 1,
+        "settings": "",
+        "action_format": "bbox",
+        "dataset": "",
+    } | data
     split, action_format = _field(data, "split", str, where), _field(data, "action_format", str, where)
     if split not in ("train", "test") or action_format not in ("point", "bbox", "mask"):
         raise TraceFileError(
@@ -106,7 +123,8 @@ def _read(line: str, where: str) -> TraceLine:
         )
     expert, settings = _field(data, "expert", str, where), _field(data, "settings", str, where)
     recipe = Recipe(expert, _field(data, "version", int, where), settings, action_format)
-    return TraceLine(Place(task_id, split, index), recipe, _actions(data, where), where)
+    dataset = _field(data, "dataset", str, where)
+    return TraceLine(Place(task_id, split, index), recipe, _actions(data, where), where, dataset)
 
 
 def _field(data: dict[str, Any], name: str, kind: type, where: str) -> Any:

@@ -1,0 +1,79 @@
+"""Measure the largest replay that the page is made for: 1,000 random episodes of 100 steps on 30x30.
+
+Run ``python docs/measure_replay.py`` after a change to the page; it needs Playwright and a browser (``CHROMIUM`` names
+one). It prints the size of the file, and how long a browser takes to draw the first episode and then another one.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import jax
+import numpy as np
+from playwright.sync_api import Browser, Playwright, sync_playwright
+
+import jaxarc
+from jaxarc.constants import SUBMIT
+from jaxarc.envs.spaces import action_space
+from jaxarc.evaluation import Place
+from jaxarc.evaluation.agent import as_agent
+from jaxarc.evaluation.filming import film_episodes
+from jaxarc.parallel import RandomPolicy
+from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
+from jaxarc.tasks import load_tasks
+
+NUM_EPISODES: Final = 1000
+NUM_STEPS: Final = 100
+DATASET: Final = "arc-agi-1/training"
+EDITS: Final = tuple(range(SUBMIT))
+DRAWN: Final = ".act[aria-current=step]"
+
+
+def make_page(selection_format: str) -> str:
+    """Play random actions without submits, and put all into a page."""
+    rules = {"selection_format": selection_format, "allowed_operations": EDITS, "invalid_action_policy": "noop"}
+    _, params = jaxarc.make(DATASET, max_episode_steps=NUM_STEPS, **rules)
+    tasks = load_tasks(DATASET)
+    indices = np.arange(NUM_EPISODES, dtype=np.int32) % len(tasks)
+    places = Place(indices, np.zeros_like(indices), np.arange(NUM_EPISODES, dtype=np.int32))
+    page = ReplayPage("random")
+    agent = as_agent(RandomPolicy(action_space(params.config)))
+    for film in film_episodes(agent, params, places, jax.random.key(0)):
+        task = tasks.tasks[film.task_index]
+        page.add(
+            ReplayTask(task.task_id, task.train),
+            ReplayEpisode("train 0", "random", selection_format, *film[2:]),
+        )
+    return page.to_html()
+
+
+def start_browser(driver: Playwright) -> Browser:
+    """Start the browser that is here."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    return driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+
+
+def seconds_to_open(path: Path) -> tuple[float, float]:
+    """Return the seconds until the first episode is drawn, and until another one is."""
+    with sync_playwright() as driver:
+        page = start_browser(driver).new_page()
+        begun = time.perf_counter()
+        page.goto(path.as_uri())
+        page.wait_for_selector(DRAWN)
+        opened = time.perf_counter()
+        page.keyboard.press("n")
+        page.wait_for_selector("#player:has-text('episode 2 of')")
+        return opened - begun, time.perf_counter() - opened
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "replay.html"
+        for selection_format in ("point", "bbox", "mask"):
+            path.write_text(make_page(selection_format), encoding="utf-8")
+            first, second = seconds_to_open(path)
+            size = f"{path.stat().st_size / 2**20:.1f} MiB"
+            print(f"{selection_format}: {size}, opened in {first:.2f} s, the next episode in {second:.2f} s")

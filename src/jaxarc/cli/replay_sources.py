@@ -1,0 +1,214 @@
+"""From what ``jaxarc replay`` is given to agents and the pairs that they play."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import typer
+
+from jaxarc.agents import EditPolicy
+from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
+from jaxarc.constants import MAX_GRID_SIZE
+from jaxarc.envs import EnvParams
+from jaxarc.evaluation import Agent, EditAgent, ImaginingAgent, Place, RecordedAgent
+from jaxarc.evaluation.solve_rate import played_as_it_is
+from jaxarc.experts import Action, ActionFormat
+from jaxarc.experts.traces import Place as PairPlace
+from jaxarc.experts.traces import Recipe, TraceCache, WorkUnit, places_of
+from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
+from jaxarc.experts.traces.work_unit import hash_of
+from jaxarc.tasks import RawTask, TaskSet, load_tasks, uniform_weights
+from jaxarc.tasks.procedural.names import PREFIX
+from jaxarc.training import RunFolder, load_pairs
+from jaxarc.training.saved_agent import WhichCheckpoint, load_agent, saved_experiment
+
+DEFAULT_DATASET: Final = "arc-agi-1/training"
+_SIDE: Final = MAX_GRID_SIZE  # of the canvas that traces are recorded on
+
+
+class Scene(NamedTuple):
+    """A pair that is played, as people know it."""
+
+    task_id: str
+    pair: str  # such as "test 0"
+    player: str
+    demonstrations: tuple[tuple[np.ndarray, np.ndarray], ...]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Showing:
+    """Episodes that one agent plays, all by the same rules."""
+
+    agent: Agent
+    params: EnvParams
+    places: Place  # arrays [E]
+    scenes: Sequence[Scene]  # E of them
+
+
+class Recorded(NamedTuple):
+    """Actions that somebody took on a pair."""
+
+    task: RawTask
+    place: PairPlace
+    recipe: Recipe
+    actions: tuple[Action, ...]
+
+
+def traces_of_file(path: Path, dataset: str | None) -> list[Recorded]:
+    """Read the traces of a file, or recorded actions.
+
+    Args:
+        path: of the file.
+        dataset: what they are of; by default what a line says, or else :data:`DEFAULT_DATASET`.
+
+    Raises:
+        TraceFileError: a line is wrong, or there is none.
+        UnknownTaskError, UnknownDatasetError: a trace is of a task or a data set that is not there.
+    """
+    lines = read_trace_file(path)
+    if not lines:
+        raise TraceFileError(f"{path} holds no trace; write some with jaxarc traces export")
+    name_of = lambda line: dataset or line.dataset or DEFAULT_DATASET
+    task_sets = {name: load_tasks(name) for name in dict.fromkeys(map(name_of, lines))}
+    return [
+        Recorded(task_sets[name_of(line)].raw_task(line.place.task_id), line.place, line.recipe, line.actions)
+        for line in lines
+    ]
+
+
+def traces_of_cache(recipe: Recipe, tasks: TaskSet, folder: Path | None) -> list[Recorded]:
+    """Take what an expert did on a task set from the cache of traces."""
+    cache, found = TraceCache(folder), []
+    for place, pair in places_of(tasks).items():
+        if (trace := cache.get(hash_of(WorkUnit(pair, recipe).to_json()))) is not None:
+            found.append(Recorded(tasks.raw_task(place.task_id), place, recipe, trace.actions))
+    return found
+
+
+def show_traces(traces: Sequence[Recorded]) -> Iterator[Showing]:
+    """Play actions again, those of each action format together.
+
+    Raises:
+        TraceFileError: a trace is of a pair that is not there.
+        RecordingError: an action is not one of its format, or of the canvas.
+    """
+    for action_format in dict.fromkeys(trace.recipe.action_format for trace in traces):
+        yield _show_format([trace for trace in traces if trace.recipe.action_format == action_format])
+
+
+def _show_format(traces: Sequence[Recorded]) -> Showing:
+    """Make each trace a task of its own, whose only demonstration is its pair: there rewards are known."""
+    pairs = [_pair_of(trace.task, trace.place) for trace in traces]
+    played = [RawTask.of_checked_pairs(str(i), (pair,), (pair,)) for i, pair in enumerate(pairs)]
+    task_set = TaskSet("traces", tuple(played), (_SIDE, _SIDE))
+    rules = _rules_of(traces[0].recipe.action_format, max(len(trace.actions) for trace in traces))
+    recordings = {(str(i), 0): trace.actions for i, trace in enumerate(traces)}
+    scenes = [
+        Scene(
+            trace.place.task_id,
+            f"{trace.place.split} {trace.place.pair_index}",
+            trace.recipe.title,
+            trace.task.train,
+            trace.task.title,
+        )
+        for trace in traces
+    ]
+    agent = RecordedAgent.create(recordings, task_set, rules)
+    return Showing(agent, _params(task_set, rules), _first_pairs(range(len(traces))), scenes)
+
+
+def show_run(
+    folder: RunFolder,
+    which: WhichCheckpoint,
+    seed: int | None,
+    *,
+    with_learned: bool,
+    task_ids: Sequence[str],
+    most: int,
+) -> Showing:
+    """Let the agent of a run play the pairs that it was measured on, as it was measured.
+
+    Args:
+        folder: of the run.
+        which: checkpoint, see :func:`saved_experiment`.
+        seed: of the agent; None for the run's first.
+        with_learned: play also the pairs that it learned from.
+        task_ids: only pairs of these tasks; all if empty.
+        most: not more pairs than so many.
+
+    Raises:
+        CheckpointError: there is no agent to take from the folder.
+        typer.BadParameter: the run is not one of an agent, or no pair is left.
+    """
+    try:
+        experiment = saved_experiment(folder, which)
+    except ConfigValidationError as error:  # of a surrogate, or of another version
+        raise typer.BadParameter(f"{folder.path} holds no agent that plays: {error}", param_hint="SOURCE") from error
+    policy = load_agent(folder, which, seed)
+    agent = EditAgent(policy) if isinstance(policy, EditPolicy) else ImaginingAgent(policy)
+    hides = experiment.answer.source == "imagined"
+    pairs = load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
+    player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
+    scenes = list(_scenes_of(pairs.measured, experiment.task, hides, player))
+    first = 0 if with_learned else pairs.num_train
+    chosen = [i for i in range(first, len(scenes)) if not task_ids or scenes[i].task_id in task_ids]
+    if not chosen:
+        known = ", ".join(list(dict.fromkeys(scene.task_id for scene in scenes[first:]))[:3])
+        raise typer.BadParameter(
+            f"no measured pair is of {', '.join(task_ids)}; the run was measured on {known}, ...", param_hint="--task"
+        )
+    chosen = chosen[:most]
+    params = played_as_it_is(_params(pairs.measured, experiment.environment))
+    return Showing(agent, params, _first_pairs(chosen), [scenes[i] for i in chosen])
+
+
+def _scenes_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) -> Iterator[Scene]:
+    """Name measured pairs by the tasks that they come from, with the demonstrations of these."""
+    sources = {"train": config.train_dataset, "evaluation": config.evaluation_dataset}
+    origins = {stage: load_tasks(name) for stage, name in sources.items() if not name.startswith(PREFIX)}
+    for task in measured:
+        stage, _, rest = task.task_id.partition("/")
+        name, _, number = rest.rpartition("/")
+        if stage not in origins:
+            yield Scene(rest, "learned" if stage == "train" else "unseen", player, task.train[1:])
+            continue
+        origin, index = origins[stage].raw_task(name), int(number)
+        is_test = hides or index >= len(origin.train)
+        label = f"test {index if hides else index - len(origin.train)}" if is_test else f"train {index}"
+        learned = ", learned" if stage == "train" else ""
+        yield Scene(name, label + learned, player, origin.train, origin.title)
+
+
+def _pair_of(task: RawTask, place: PairPlace) -> tuple[np.ndarray, np.ndarray]:
+    pairs = task.train if place.split == "train" else task.test
+    if not 0 <= place.pair_index < len(pairs):
+        raise TraceFileError(
+            f"task {task.task_id!r} has {len(pairs)} {place.split} pairs, got pair_index {place.pair_index}; name the "
+            "data set that the trace is of with --dataset"
+        )
+    return pairs[place.pair_index]
+
+
+def _rules_of(action_format: ActionFormat, num_actions: int) -> JaxArcConfig:
+    return JaxArcConfig().with_fields(
+        selection_format=action_format,
+        max_grid_height=_SIDE,
+        max_grid_width=_SIDE,
+        max_episode_steps=num_actions + 1,
+        invalid_action_policy="noop",
+        history_enabled=False,
+    )
+
+
+def _params(tasks: TaskSet, rules: JaxArcConfig) -> EnvParams:
+    buffer = tasks.buffer(rules.grid_shape).with_symmetries(rules.augmentation.num_symmetries)
+    return EnvParams(buffer, uniform_weights(len(tasks)), rules)
+
+
+def _first_pairs(task_indices: Iterable[int]) -> Place:
+    """The first attempt at the first pair of each task."""
+    indices = np.array(list(task_indices), np.int32)
+    return Place(*np.stack([indices, np.zeros_like(indices), np.zeros_like(indices)]))

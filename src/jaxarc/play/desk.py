@@ -1,0 +1,128 @@
+"""The environment as one person uses it: a pair is laid out, an action is taken, the result is looked at."""
+
+from typing import Final, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Int8, Int32
+
+from jaxarc import constants as c
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.experts import Action, ActionFormat
+from jaxarc.experts.host_canvas import FULL_CANVAS
+from jaxarc.experts.traces import Place
+from jaxarc.registration import make
+from jaxarc.tasks import TaskSet
+from jaxarc.types import Info
+
+MOST_STEPS: Final = 1000  # of an episode: nobody is stopped in the middle of a thought
+_NOWHERE: Final[dict[str, Action]] = {"point": (0, 0), "bbox": (0, 0, 0, 0), "mask": ()}
+
+
+class Look(NamedTuple):
+    """What there is to see of a state."""
+
+    canvas: Int8[np.ndarray, "H W"]  # 0 .. 9, -1 outside the active area
+    clipboard: Int8[np.ndarray, "H W"]  # -1 where nothing is held
+    selected: Bool[np.ndarray, "H W"]  # cells that the last action used
+    step_count: Int32[np.ndarray, ""]
+    terminated: Bool[np.ndarray, ""]
+    truncated: Bool[np.ndarray, ""]
+
+    @property
+    def grid(self) -> np.ndarray:
+        """The active area."""
+        inside = self.canvas > c.PADDING
+        return self.canvas[: inside[:, 0].sum(), : inside[0].sum()]
+
+    @property
+    def held(self) -> np.ndarray | None:
+        """The smallest box around what the clipboard holds; None where it holds nothing."""
+        cells = np.argwhere(self.clipboard > c.PADDING)
+        if not len(cells):
+            return None
+        bottom, right = cells.max(axis=0)
+        return self.clipboard[: bottom + 1, : right + 1]
+
+
+class Result(NamedTuple):
+    """What an action led to."""
+
+    state: ArcEnvState
+    reward: float
+    similarity: float | None  # 0 .. 1; None where the target is hidden
+    is_solved: bool
+
+
+class Desk:
+    """The environment on the full canvas, compiled once for all pairs of some tasks."""
+
+    def __init__(self, tasks: TaskSet, action_format: ActionFormat):
+        """Compile reset and step.
+
+        Args:
+            tasks: what can be laid out.
+            action_format: how actions select cells.
+        """
+        self.tasks = tasks
+        self.action_format: ActionFormat = action_format
+        # Trials have demonstrations, which tell how near one is, and tests, which hide it, in one compiled program.
+        self._env, self._params = make(
+            tasks,
+            selection_format=action_format,
+            mode="trials",
+            score_on_submit=True,
+            max_episode_steps=MOST_STEPS,
+            max_grid_height=FULL_CANVAS[0],
+            max_grid_width=FULL_CANVAS[1],
+            history_enabled=False,
+            invalid_action_policy="noop",
+        )
+        self.take(self.lay_out(Place(tasks.task_ids[0], "train", 0)).state, (c.COPY, *_NOWHERE[action_format]))
+
+    def lay_out(self, place: Place) -> Result:
+        """Start an episode on a pair that is there."""
+        pair_index = place.pair_index
+        if place.split == "test":
+            pair_index += len(self.tasks.raw_task(place.task_id).train)
+        task_index = self.tasks.index_of(place.task_id)
+        return self._result(self._env.reset(jax.random.key(0), self._params, task_index, pair_index)[0], 0.0)
+
+    def take(self, state: ArcEnvState, action: Action) -> Result:
+        """Take a step with an action that :func:`jaxarc.experts.host_canvas.check_action` accepts."""
+        state, _, reward, _, _ = self._env.step(state, _to_structured(action, self.action_format), self._params)
+        return self._result(state, float(reward))
+
+    def look(self, state: ArcEnvState) -> Look:
+        """Read what there is to see."""
+        return Look(*map(np.asarray, _look(state)))
+
+    def _result(self, state: ArcEnvState, reward: float) -> Result:
+        info = _info(self._env, state, self._params)
+        hidden = int(state.pair_index) >= len(self.tasks.tasks[int(state.task_index)].train)
+        return Result(state, reward, None if hidden else float(info["similarity"]), bool(info["success"]))
+
+
+@eqx.filter_jit
+def _info(env: ArcEnvironment, state: ArcEnvState, params: EnvParams) -> Info:
+    return env.info(state, params)
+
+
+@jax.jit
+def _look(state: ArcEnvState) -> tuple[jax.Array, ...]:
+    grids = (state.working_grid, state.clipboard, state.selected)
+    return (*grids, state.step_count, state.terminated, state.truncated)
+
+
+def _to_structured(action: Action, action_format: ActionFormat) -> StructuredAction:
+    operation, numbers = action[0], action[1:]
+    if action_format == "mask":
+        cells = np.zeros(FULL_CANVAS, np.bool_)
+        cells[list(numbers[::2]), list(numbers[1::2])] = True
+        return MaskAction(operation, jnp.asarray(cells))
+    return PointAction(operation, *numbers) if action_format == "point" else BboxAction(operation, *numbers)

@@ -1,0 +1,205 @@
+"""An episode that a person plays: one move after the other, with a way back, and kept in a file."""
+
+import datetime
+import time
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from jaxarc import constants as c
+from jaxarc.envs.operations import get_operation_name
+from jaxarc.experts import Action, Painter, Pair
+from jaxarc.experts.host_canvas import FULL_CANVAS, check_action
+from jaxarc.experts.traces import Place
+from jaxarc.play.desk import MOST_STEPS, Desk, Look, Result
+from jaxarc.play.played_file import Event, Played, new_played_file, write_played
+
+_MOST_NAMED = 4  # cells that are listed one by one
+
+
+class WrongMoveError(ValueError):
+    """Something is asked for that the episode does not allow."""
+
+
+class Move(NamedTuple):
+    """An action and what it led to."""
+
+    action: Action
+    result: Result
+
+
+class Episode:
+    """The moves on one pair.
+
+    Going back is to take an earlier state: states do not change, so it is what a replay of the remaining actions gives.
+    """
+
+    def __init__(self, name: str, desk: Desk, place: Place, dataset: str, folder: Path):
+        """Lay the pair out.
+
+        Args:
+            name: unlike that of any other episode of this process.
+            desk: where it is played.
+            place: of the pair.
+            dataset: by which name others load its task.
+            folder: gets the file, as soon as there is something to keep.
+
+        Raises:
+            UnknownTaskError: there is no such task.
+            WrongMoveError: the task has no such pair.
+        """
+        self.name, self.place, self.dataset = name, place, dataset
+        self.pair = _pair_at(place, desk)
+        self.file: Path | None = None
+        self._desk, self._folder, self._file_problem = desk, folder, ""
+        self._first = desk.lay_out(place)
+        self._moves: list[Move] = []
+        self._in_force = 0  # moves; the others were taken back
+        self._events: list[Event] = []
+        self._plans: dict[tuple[Action, ...], tuple[Action, ...]] = {}  # by the actions before: what comes next
+        self._begun, self._clock = datetime.datetime.now().astimezone(), time.monotonic()
+
+    def act(self, action: Action) -> None:
+        """Take a step in the environment; what was taken back before is gone.
+
+        Raises:
+            InvalidActionError: it is not an action of the format and the canvas.
+            WrongMoveError: the episode is over.
+        """
+        check_action(action, self._in_force, self._desk.action_format, FULL_CANVAS)
+        self._require_open()
+        move = Move(action, self._desk.take(self._now.state, action))
+        self._moves = [*self._moves[: self._in_force], move]
+        self._in_force += 1
+        self._note("act", action)
+
+    def rewind(self, to: int) -> None:
+        """Go to the state after the first ``to`` moves, back or forth.
+
+        Raises:
+            WrongMoveError: there are not as many.
+        """
+        if not 0 <= to <= len(self._moves):
+            raise WrongMoveError(f"there are {len(self._moves)} moves, so go to 0..{len(self._moves)}, not {to}")
+        if to != self._in_force:
+            self._in_force = to
+            self._note("rewind", (to,))
+
+    def hint(self) -> Action:
+        """Return the painter's next action; it looks at the answer, and is noted as help.
+
+        Raises:
+            WrongMoveError: the episode is over.
+        """
+        self._require_open()
+        done = self._actions
+        if done not in self._plans:
+            plan = Painter().solve(Pair(self._look.grid, self.pair.output), self._desk.action_format)
+            self._plans.update({(*done, *plan[:count]): plan[count:] for count in range(len(plan))})
+        action = self._plans[done][0]
+        self._note("hint", action)
+        return action
+
+    def save(self) -> None:
+        """Write the file, if anything was done; where that fails the board says so, and the game goes on."""
+        if not self._events:
+            return
+        self.file = self.file or new_played_file(self._folder, self.place, self._begun)
+        played = Played(
+            self.dataset,
+            self.place,
+            self.pair,
+            self._desk.action_format,
+            self._actions,
+            tuple(self._events),
+            self._begun,
+            self._return,
+            self._now.is_solved,
+        )
+        try:
+            write_played(self.file, played)
+        except OSError as error:
+            self._file_problem = f"not saved ({error}); make room or mend the folder, then save again"
+        else:
+            self._file_problem = ""
+
+    def board(self) -> dict[str, Any]:
+        """Return what the page shows, for JSON."""
+        look, now, form = self._look, self._now, self._desk.action_format
+        return {
+            "episode": self.name,
+            "grid": look.grid.tolist(),
+            "clipboard": None if look.held is None else look.held.tolist(),
+            "selected": np.argwhere(look.selected).tolist(),
+            "similarity": now.similarity,
+            "reward": now.reward if self._in_force else None,
+            "return": self._return,
+            "steps": int(look.step_count),
+            "most_steps": MOST_STEPS,
+            "ending": self._ending(look),
+            "in_force": self._in_force,
+            "moves": [
+                {"name": say_action(action, form), "reward": result.reward, "similarity": result.similarity}
+                for action, result in self._moves
+            ],
+            "hints": sum(event.kind == "hint" for event in self._events),
+            "file": None if self.file is None else str(self.file),
+            "file_problem": self._file_problem,
+        }
+
+    @property
+    def _now(self) -> Result:
+        return self._moves[self._in_force - 1].result if self._in_force else self._first
+
+    @property
+    def _look(self) -> Look:
+        return self._desk.look(self._now.state)
+
+    @property
+    def _actions(self) -> tuple[Action, ...]:
+        return tuple(move.action for move in self._moves[: self._in_force])
+
+    @property
+    def _return(self) -> float:
+        return sum(move.result.reward for move in self._moves[: self._in_force])
+
+    def _ending(self, look: Look) -> str | None:
+        if self._now.is_solved:
+            return "solved"
+        return "wrong" if look.terminated else "out of time" if look.truncated else None
+
+    def _require_open(self) -> None:
+        if self._ending(self._look) is not None:
+            raise WrongMoveError("the episode is over; undo its last move, or go to another pair")
+
+    def _note(self, kind: Literal["act", "rewind", "hint"], numbers: Action) -> None:
+        self._events.append(Event(round(time.monotonic() - self._clock, 2), kind, numbers))
+        self.save()
+
+
+def say_action(action: Action, action_format: str) -> str:
+    """Name an action and its cells, counted from 1 as the page does."""
+    name, numbers = get_operation_name(action[0]), action[1:]
+    if action[0] in (c.SUBMIT, c.COPY_INPUT):
+        return name
+    if action[0] == c.RESIZE and numbers:
+        return f"resize to {max(numbers[::2]) + 1}×{max(numbers[1::2]) + 1}"
+    cells = [(row + 1, column + 1) for row, column in zip(numbers[::2], numbers[1::2], strict=True)]
+    if not cells:
+        return f"{name}, whole grid"
+    if action_format != "bbox" and len(cells) <= _MOST_NAMED:
+        return f"{name} at {', '.join(f'({row}, {column})' for row, column in cells)}"
+    (top, bottom), (left, right) = ((min(side), max(side)) for side in zip(*cells, strict=True))
+    where = f"rows {top}–{bottom}, columns {left}–{right}"
+    return f"{name}, {where}" if action_format == "bbox" else f"{name}, {len(cells)} cells in {where}"
+
+
+def _pair_at(place: Place, desk: Desk) -> Pair:
+    task = desk.tasks.raw_task(place.task_id)
+    pairs = task.train if place.split == "train" else task.test
+    if not 0 <= place.pair_index < len(pairs):
+        raise WrongMoveError(
+            f"task {place.task_id} has the {place.split} pairs 0..{len(pairs) - 1}, got {place.pair_index}; name one"
+        )
+    return Pair(*pairs[place.pair_index])

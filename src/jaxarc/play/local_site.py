@@ -1,0 +1,166 @@
+"""A web site for one person at this machine: loopback only, behind a random token, closed to every other origin."""
+
+import errno
+import secrets
+import socket
+from importlib import resources
+from typing import Final
+
+import uvicorn
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK: Final = "127.0.0.1"
+MOST_BYTES: Final = 2**16  # of a request's body; the longest action, a mask of 900 cells, takes 6 kB
+_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_KINDS: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+class PortError(OSError):
+    """A port cannot be used."""
+
+
+class LocalSite:
+    """Serves an app under ``http://127.0.0.1:PORT/TOKEN/`` until Ctrl-C.
+
+    A request is answered only if its Host is this very address (which a page that rebinds its name to the loopback
+    interface cannot send), its path begins with the token, its Origin, if any, is this site, and a change is asked for
+    by a page of this site.
+
+    Raises:
+        PortError: the port is taken, or may not be used.
+    """
+
+    def __init__(self, app: ASGIApp, port: int = 0):
+        """Take the port.
+
+        Args:
+            app: sees paths without the token.
+            port: 0 takes any that is free.
+        """
+        self._socket = _listen(port)
+        self.port: int = self._socket.getsockname()[1]
+        guard = Guard(app, self.port)
+        self.url = f"http://{LOOPBACK}:{self.port}/{guard.token}/"
+        self.entrance = f"http://{LOOPBACK}:{self.port}/{guard.entrance}"
+        # Without lifespan and web sockets there is one kind of request, which the guard sees.
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                guard,
+                http="h11",
+                loop="asyncio",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=1,
+            )
+        )
+
+    def run(self) -> None:
+        """Serve until Ctrl-C or SIGTERM, which is raised again when all is closed."""
+        self._server.run(sockets=[self._socket])
+
+
+class Guard:
+    """Lets through what the one person's browser asks for."""
+
+    def __init__(self, app: ASGIApp, port: int):
+        """Draw a token.
+
+        Args:
+            app: what is guarded.
+            port: that it is served at.
+        """
+        self.token = secrets.token_urlsafe(24)
+        self.entrance: str | None = f"open-{secrets.token_urlsafe(24)}"  # leads in once, then nowhere
+        self._app = app
+        self._hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, refuse, or hand on with the token taken out of the path; all with the strictest headers."""
+        assert scope["type"] == "http"
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        answer = self._refusal(Request(scope))
+        if answer is None:
+            scope = {**scope, "path": scope["path"].removeprefix(f"/{self.token}"), "root_path": f"/{self.token}"}
+            await self._app(scope, receive, send_with_headers)
+        else:
+            await answer(scope, receive, send_with_headers)
+
+    def _refusal(self, request: Request) -> Response | None:
+        headers, (place, slash, _) = request.headers, request.scope["path"].removeprefix("/").partition("/")
+        if headers.get("host") not in self._hosts:
+            return _no("this site answers to its own address only")
+        if self.entrance is not None and secrets.compare_digest(place.encode(), self.entrance.encode()):
+            self.entrance = None
+            return RedirectResponse(f"/{self.token}/", 303)
+        if not secrets.compare_digest(place.encode(), self.token.encode()):
+            return _no("wrong token; open the address that the command printed")
+        if not slash:
+            return RedirectResponse(f"/{self.token}/", 307)
+        return None if request.method in ("GET", "HEAD") and self._is_home(headers) else self._refused_change(request)
+
+    def _refused_change(self, request: Request) -> Response | None:
+        headers = request.headers
+        if not self._is_home(headers) or "origin" not in headers:
+            return _no("another site may not ask for this")
+        if request.method != "POST" or headers.get("content-type") != "application/json":
+            return PlainTextResponse("a change is a POST of application/json", 415)
+        length = headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > MOST_BYTES:
+            return PlainTextResponse(f"a body has at most {MOST_BYTES} bytes, and says how many", 413)
+        return None
+
+    def _is_home(self, headers: Headers) -> bool:
+        """Whether the request comes from a page of this site, or from none."""
+        own = headers.get("origin") in (None, *(f"http://{host}" for host in self._hosts))
+        return own and headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+
+
+def page_file(name: str) -> Response:
+    """Return a file of this package's pages.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    content = (resources.files("jaxarc.play") / "page" / name).read_bytes()
+    return Response(content, media_type=_KINDS[name.rpartition(".")[2]])
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((LOOPBACK, port))
+        listening.listen()  # a browser that is quicker than the server waits
+    except OSError as error:
+        listening.close()
+        reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+        raise PortError(
+            f"port {port} {reason}; name another with --port, or leave it out for any that is free"
+        ) from error
+    return listening
+
+
+def _no(reason: str) -> Response:
+    return PlainTextResponse(f"403: {reason}\n", 403)

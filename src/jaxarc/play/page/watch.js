@@ -1,0 +1,117 @@
+// The live view of a run: asks every second for what is new, and draws it.
+
+import { AXES, chartsOf, drawChart, short, words } from "./curves.js";
+import { make } from "./drawing.js";
+import { shortName, showEpisodes, wireEpisodes } from "./episodes.js";
+import { drawSquares, drawStory } from "./heatmap.js";
+import { ask } from "./server.js";
+
+const PAUSE = 1000; // milliseconds between two questions
+const QUIET = 60; // seconds without a new line, after which a run is not called live
+const FIGURES = ["update", "environment_steps", "examples", "evaluation_solve_rate", "train_solve_rate", "mean_return", "total_loss", "steps_per_second"];
+
+const find = (id) => document.getElementById(id);
+let rows = [], known = { reading: -1, count: 0, showing: -1, stamp: "" }, tables = null, history = [], shownNames = [];
+let newest = 0; // when the last new line came, in milliseconds
+
+async function look() {
+  try {
+    take(await ask(`news?${new URLSearchParams(known)}`));
+  } catch (error) {
+    showState("lost", error.message);
+  }
+  setTimeout(look, document.hidden ? 5 * PAUSE : PAUSE);
+}
+
+function take(news) {
+  const { metrics } = news, isFirst = known.reading === -1;
+  if (metrics.rows.length || metrics.reading !== known.reading) {
+    rows = metrics.first === 0 ? metrics.rows : [...rows, ...metrics.rows];
+    if (!isFirst) newest = Date.now();
+    draw();
+  }
+  known = { ...known, reading: metrics.reading, count: metrics.total, stamp: news.stamp };
+  if (news.tables) tables = news.tables;
+  if (news.showing && news.showing.number !== known.showing) {
+    known.showing = news.showing.number;
+    history = news.showing.history;
+    if (news.showing.episodes.length) shownNames = news.showing.episodes.map((episode) => shortName(episode.task));
+    showEpisodes(news.showing.episodes);
+    const solved = news.showing.episodes.filter((episode) => episode.solved).length;
+    const counted = news.showing.episodes.length ? `update ${history.at(-1).update}, ${solved} of ${news.showing.episodes.length} solved` : "";
+    find("episodes-note").textContent = [counted, news.showing.note].filter(Boolean).join("; ");
+    drawTasks();
+  } else if (news.tables) drawTasks();
+  tellState(metrics);
+}
+
+function tellState(metrics) {
+  const isLive = Date.now() - newest < 1000 * QUIET;
+  const lines = `${metrics.total.toLocaleString("en")} reports`;
+  const odd = metrics.num_unreadable ? `, ${metrics.num_unreadable} lines cannot be read` : "";
+  showState(isLive ? "live" : "", isLive ? `live, ${lines}${odd}` : `${lines}${odd}, none new in the last minute`);
+  if (!newest) showState("", `${lines}${odd}`);
+}
+
+function showState(kind, text) {
+  const state = find("state");
+  state.className = `state ${kind}`;
+  if (state.textContent !== text) state.textContent = text;
+}
+
+function draw() {
+  const axis = chooseAxis(), charts = chartsOf(rows);
+  find("no-curves").hidden = charts.length > 0;
+  const figures = [...find("curves").children];
+  charts.forEach((chart, place) => {
+    const figure = figures[place] ?? find("curves").appendChild(make("figure"));
+    figure.classList.toggle("wide", chart.isShare);
+    if (!figure.matches(":hover")) drawChart(figure, chart, rows, axis);
+  });
+  figures.slice(charts.length).forEach((figure) => figure.remove());
+  drawFigures();
+}
+
+function chooseAxis() {
+  const there = AXES.filter((name) => rows.some((row) => typeof row[name] === "number"));
+  const select = find("axis"), chosen = there.includes(select.value) ? select.value : there[0];
+  if (select.children.length !== there.length) {
+    select.replaceChildren(...there.map((name) => make("option", { value: name }, words(name).toLowerCase())));
+    select.value = chosen;
+  }
+  return chosen ?? "update";
+}
+
+function drawFigures() {
+  const last = (name) => {
+    const found = rows.filter((row) => typeof row[name] === "number");
+    if (!found.length) return null;
+    const at = found.at(-1).update, together = found.filter((row) => row.update === at);
+    return together.reduce((sum, row) => sum + row[name], 0) / together.length;
+  };
+  const told = FIGURES.map((name) => [name, last(name)]).filter(([, value]) => value !== null);
+  find("figures").replaceChildren(...told.map(([name, value]) =>
+    make("div", {}, make("span", {}, words(name)), make("b", {}, name.endsWith("rate") ? `${(100 * value).toFixed(1)} %` : short(value)))));
+}
+
+function drawTasks() {
+  const drawn = [];
+  if (history.length && shownNames.length) drawn.push(drawStory("Shown pairs, by checkpoint", shownNames, history));
+  if (tables?.measured.length) drawn.push(drawSquares("Measured pairs, at the end of the run", tables.measured));
+  if (tables?.learned.length) drawn.push(drawSquares("Learned tasks, over the whole run", tables.learned));
+  find("heatmaps").replaceChildren(...drawn);
+  find("no-tasks").hidden = Boolean(tables?.measured.length || tables?.learned.length);
+}
+
+async function begin() {
+  wireEpisodes();
+  find("axis").addEventListener("change", draw);
+  const run = await ask("run");
+  document.title = `${run.name} – jaxarc watch`;
+  find("name").textContent = run.name;
+  find("name").title = run.path;
+  find("config").replaceChildren(...run.config.map(([name, value]) => make("tr", {}, make("td", {}, name), make("td", {}, value))));
+  await look();
+}
+
+begin();

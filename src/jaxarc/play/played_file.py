@@ -1,0 +1,70 @@
+"""A person's episode as a file of traces with one line, which tells besides the actions all that was done."""
+
+import datetime
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from jaxarc.experts import Action, ActionFormat, Pair
+from jaxarc.experts.traces import Place, Recipe, Trace, WorkUnit
+from jaxarc.experts.traces.trace_file import write_trace_file
+from jaxarc.experts.traces.work_unit import hash_of
+
+ALONE: Final = "human"
+HELPED: Final = "human-with-hints"
+"""Whose traces these are: who took hints is told from who did not, so that none is mistaken for a person's own."""
+
+
+class Event(NamedTuple):
+    """Something that a player did."""
+
+    seconds: float  # since the episode began
+    kind: Literal["act", "rewind", "hint"]
+    numbers: Action  # of the action taken or hinted at; of a rewind how many actions stayed in force
+
+
+class Played(NamedTuple):
+    """An episode, finished or not."""
+
+    dataset: str  # what the task is loaded from
+    place: Place
+    pair: Pair
+    action_format: ActionFormat
+    actions: tuple[Action, ...]  # that are in force, without what was taken back
+    events: tuple[Event, ...]  # everything, in order
+    begun: datetime.datetime
+    reward: float  # sum of the rewards of the actions
+    is_solved: bool
+
+
+def write_played(path: Path, played: Played) -> None:
+    """Write an episode whole, or leave the file as it was.
+
+    ``jaxarc traces verify`` replays the actions; ``session`` beside them keeps what they do not tell.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    num_hints = sum(event.kind == "hint" for event in played.events)
+    recipe = Recipe(HELPED if num_hints else ALONE, 1, "", played.action_format)
+    trace = Trace(hash_of(WorkUnit(played.pair, recipe).to_json()), recipe, played.actions)
+    session = {
+        "begun": played.begun.isoformat(timespec="seconds"),
+        "seconds": played.events[-1].seconds if played.events else 0.0,
+        "solved": played.is_solved,
+        "return": round(played.reward, 6),
+        "hints": num_hints,
+        "rewinds": sum(event.kind == "rewind" for event in played.events),
+        "events": played.events,
+    }
+    write_trace_file(path, {played.place: trace}, {"dataset": played.dataset, "session": session})
+
+
+def new_played_file(folder: Path, place: Place, begun: datetime.datetime) -> Path:
+    """Return a path that is not taken, named by the time and the pair."""
+    task = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in place.task_id)
+    name = f"{begun:%Y-%m-%d_%H-%M-%S}-{task}-{place.split}-{place.pair_index}"
+    number, path = 1, folder / f"{name}.jsonl"
+    while path.exists():
+        number += 1
+        path = folder / f"{name}-{number}.jsonl"
+    return path

@@ -1,0 +1,123 @@
+"""What the agent of a run does: its newest checkpoint plays a few of the pairs that the run is measured on."""
+
+import threading
+import time
+import warnings
+from typing import Any, Final, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxarc.agents import EditPolicy
+from jaxarc.config import ConfigValidationError
+from jaxarc.envs.operations import get_operation_name
+from jaxarc.envs.params import EnvParams
+from jaxarc.evaluation import AgentMismatchError, EditAgent, ImaginingAgent, Place
+from jaxarc.evaluation.filming import Film, film_episodes
+from jaxarc.evaluation.solve_rate import played_as_it_is
+from jaxarc.tasks import TaskSet, uniform_weights
+from jaxarc.training import CheckpointError, RunFolder, load_pairs
+from jaxarc.training.experiment import Experiment
+from jaxarc.training.saved_agent import load_agent, saved_experiment
+
+_MOST_KEPT: Final = 200  # checkpoints whose results are remembered
+
+
+class _Shown(NamedTuple):
+    """What was played last, and how it went each time."""
+
+    number: int  # of showings so far
+    note: str
+    episodes: list[dict[str, Any]]
+    history: list[dict[str, Any]]  # update and which pairs were solved
+
+
+class Showing:
+    """Plays in a thread of its own whenever there is a new checkpoint; only reads the folder."""
+
+    def __init__(self, folder: RunFolder, num_pairs: int, pause_s: float):
+        """Prepare; nothing is loaded yet.
+
+        Args:
+            folder: of the run.
+            num_pairs: how many pairs are played, evenly spread over those that are measured.
+            pause_s: seconds between two looks for a newer checkpoint.
+        """
+        self._folder, self._num_pairs, self._pause_s = folder, num_pairs, pause_s
+        self._seen = -1  # update of the checkpoint that was played last
+        self._shown = _Shown(0, "waiting for the first checkpoint", [], [])
+        self._pairs: TaskSet | None = None
+
+    def start(self) -> None:
+        """Begin to play, until the process ends."""
+        threading.Thread(target=self._keep_playing, name="showing", daemon=True).start()
+
+    def latest(self, number: int) -> dict[str, Any] | None:
+        """Return what was shown last, for JSON; None if that is the showing of this number."""
+        shown = self._shown
+        return None if shown.number == number else shown._asdict()
+
+    def _keep_playing(self) -> None:
+        while True:
+            updates = self._folder.checkpoints.updates()
+            if updates and updates[-1] != self._seen:
+                self._seen = updates[-1]
+                self._play_newest(updates[-1])
+            time.sleep(self._pause_s)
+
+    def _play_newest(self, update: int) -> None:
+        """Play, or note why that is not possible; a checkpoint that was removed meanwhile gives way to the next."""
+        before, note = self._shown, ""
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                films = self._films()
+            note = "; ".join(str(one.message) for one in told)
+        except (CheckpointError, ConfigValidationError, AgentMismatchError, OSError, ValueError) as error:
+            reason = f"the agent of update {update} cannot be shown: {error}"
+            self._shown = before._replace(number=before.number + 1, note=reason)
+            return
+        assert self._pairs is not None
+        episodes = [_episode(film, self._pairs.task_ids[film.task_index]) for film in films]
+        newest = {"update": update, "solved": [film.is_solved for film in films]}
+        self._shown = _Shown(before.number + 1, note, episodes, [*before.history, newest][-_MOST_KEPT:])
+
+    def _films(self) -> list[Film]:
+        experiment = saved_experiment(self._folder, "last")
+        policy = load_agent(self._folder, "last")
+        agent = EditAgent(policy) if isinstance(policy, EditPolicy) else ImaginingAgent(policy)
+        if self._pairs is None:
+            self._pairs = _some_pairs(experiment, self._num_pairs)
+        buffer = self._pairs.buffer(experiment.environment.grid_shape)
+        params = EnvParams(buffer, uniform_weights(len(self._pairs)), experiment.environment)
+        first = jnp.zeros(len(self._pairs), jnp.int32)
+        places = Place(jnp.arange(len(self._pairs), dtype=jnp.int32), first, first)
+        return list(film_episodes(agent, played_as_it_is(params), places, jax.random.key(0)))
+
+
+def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
+    """Choose among the unseen pairs, evenly."""
+    hides = experiment.answer.source == "imagined"
+    pairs = load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
+    unseen = pairs.measured.tasks[pairs.num_train :] or pairs.measured.tasks
+    places = np.unique(np.linspace(0, len(unseen) - 1, count).round().astype(int)).tolist()
+    return TaskSet("shown pairs", tuple(unseen[place] for place in places))
+
+
+def _episode(film: Film, task_id: str) -> dict[str, Any]:
+    names = [get_operation_name(action[0]) for action in film.actions]
+    return {
+        "task": task_id,
+        "solved": film.is_solved,
+        "target": _active(film.target),
+        "grids": [_active(grid) for grid in film.grids],
+        "actions": names,
+        "rewards": [round(float(reward), 4) for reward in film.rewards],
+        "similarities": [round(float(similarity), 4) for similarity in film.similarities],
+    }
+
+
+def _active(grid: np.ndarray) -> list[list[int]]:
+    inside = grid >= 0
+    return grid[: inside[:, 0].sum(), : inside[0].sum()].tolist()

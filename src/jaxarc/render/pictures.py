@@ -1,0 +1,176 @@
+"""Tasks, states and moments of an episode, put together of grids: in SVG or in pixels, by the same layout."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from PIL import Image
+
+from jaxarc.constants import PADDING
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.render import pixels, svg
+from jaxarc.render.palette import ARC_COLORS, Palette
+from jaxarc.types import JaxArcTask
+
+_CELL: Final = 12  # pixels
+_IN_A_ROW: Final = 4  # pairs of a task
+
+
+class Brush(Protocol):
+    """What draws: the module :mod:`jaxarc.render.svg` or :mod:`jaxarc.render.pixels`."""
+
+    def draw_grid(
+        self, grid: Any, selection: Any = None, cell_size: int = ..., show_numbers: bool = ..., palette: Palette = ...
+    ) -> Any: ...
+
+    def draw_difference(self, grid: Any, target: Any, cell_size: int = ..., palette: Palette = ...) -> Any: ...
+
+    def draw_text(self, text: str, size: int = ...) -> Any: ...
+
+    def draw_arrow(self, length: int = ...) -> Any: ...
+
+    def beside(self, drawings: Sequence[Any], gap: int = ...) -> Any: ...
+
+    def below(self, drawings: Sequence[Any], gap: int = ..., centered: bool = ...) -> Any: ...
+
+    def captioned(self, drawing: Any, caption: str, size: int = ...) -> Any: ...
+
+
+class Moment(NamedTuple):
+    """What is to be seen of an episode at a step; grids are of one canvas."""
+
+    grid: np.ndarray  # int8[H, W], -1 outside the active area
+    target: np.ndarray
+    caption: str
+    selection: np.ndarray | None = None  # bool[H, W]
+    input: np.ndarray | None = None
+    clipboard: np.ndarray | None = None  # -1 where nothing is held
+
+
+def task_svg(task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> str:
+    """Draw all pairs of a task, demonstrations first, as a whole SVG file."""
+    return _task(svg, task, title, cell_size, palette).to_svg(title or "a task")
+
+
+def task_image(task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Image.Image:
+    """Draw all pairs of a task in pixels; ``image.save("task.png")`` writes them."""
+    return _task(pixels, task, title, cell_size, palette)
+
+
+def state_svg(state: ArcEnvState, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> str:
+    """Draw a state as a whole SVG file: its grid with the selection, the target, the difference, the clipboard.
+
+    In the guide API, where a state carries its task, the input stands in front.
+
+    Raises:
+        ValueError: it is a batch of states.
+    """
+    moment = moment_of(state)
+    return draw_moment(svg, moment, cell_size, palette).to_svg(moment.caption)
+
+
+def state_image(state: ArcEnvState, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Image.Image:
+    """Draw a state in pixels; see :func:`state_svg`."""
+    return draw_moment(pixels, moment_of(state), cell_size, palette)
+
+
+def moment_of(state: ArcEnvState) -> Moment:
+    """Take from a state what is to be seen of it.
+
+    Raises:
+        ValueError: it is a batch of states.
+    """
+    if state.similarity_score.ndim:
+        raise ValueError(
+            f"{state.similarity_score.size} states are drawn one by one; take one with "
+            "jax.tree.map(lambda leaf: leaf[0], states)"
+        )
+    step, share = int(state.step_count), 100 * float(state.similarity_score)
+    ending = ", solved" if bool(state.is_solved) else ", ended" if bool(state.done) else ""
+    return Moment(
+        grid=np.asarray(state.working_grid),
+        target=np.asarray(state.target_grid),
+        caption=f"step {step}, similarity {share:.1f} %{ending}",
+        selection=np.asarray(state.selected),
+        input=_input_of(state),
+        clipboard=np.asarray(state.clipboard),
+    )
+
+
+def draw_moment(brush: Brush, moment: Moment, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Any:
+    """Draw a moment: the input if there is one, the working grid, the target, the difference, and what is held."""
+    height, width = _extent([moment.grid, moment.target])
+    cut = np.s_[:height, :width]
+    draw = lambda grid, marked=None: brush.draw_grid(grid, marked, cell_size, palette=palette)
+    marked = None if moment.selection is None or not moment.selection[cut].any() else moment.selection[cut]
+    parts = [brush.captioned(draw(_active(moment.input)), "input")] if moment.input is not None else []
+    parts.append(brush.captioned(draw(moment.grid[cut], marked), "working grid"))
+    parts.append(brush.captioned(draw(moment.target[cut]), "target"))
+    difference = brush.draw_difference(moment.grid[cut], moment.target[cut], cell_size, palette)
+    parts.append(brush.captioned(difference, "difference"))
+    if moment.clipboard is not None and (moment.clipboard != PADDING).any():
+        parts.append(brush.captioned(draw(_active(moment.clipboard)), "clipboard"))
+    return brush.below([brush.beside(parts, 14), brush.draw_text(moment.caption)], 6, centered=False)
+
+
+def picture_of(thing: object) -> str | None:
+    """Return the SVG that a notebook shows of a task or a state, None for what cannot be drawn."""
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(thing)):
+        return None
+    if isinstance(thing, JaxArcTask):
+        return task_svg(thing)
+    if isinstance(thing, ArcEnvState) and not thing.similarity_score.ndim:
+        return state_svg(thing)
+    return None
+
+
+def _task(brush: Brush, task: JaxArcTask, title: str, cell_size: int, palette: Palette) -> Any:
+    pairs = [
+        brush.captioned(
+            brush.beside(
+                [
+                    brush.draw_grid(_active(source), None, cell_size, palette=palette),
+                    brush.draw_arrow(),
+                    brush.draw_grid(_active(target), None, cell_size, palette=palette),
+                ]
+            ),
+            name,
+        )
+        for name, source, target in task_pairs(task)
+    ]
+    rows = [brush.beside(pairs[at : at + _IN_A_ROW], 24) for at in range(0, len(pairs), _IN_A_ROW)]
+    return brush.below([*([brush.draw_text(title, 14)] if title else []), *rows], 14, centered=False)
+
+
+def task_pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield every pair with a name such as ``train 0``, padded as it is."""
+    splits = (
+        ("train", task.num_train_pairs, task.input_grids_examples, task.output_grids_examples),
+        ("test", task.num_test_pairs, task.test_input_grids, task.true_test_output_grids),
+    )
+    for split, count, inputs, outputs in splits:
+        for index in range(int(count)):
+            yield f"{split} {index}", np.asarray(inputs[index]), np.asarray(outputs[index])
+
+
+def _input_of(state: ArcEnvState) -> np.ndarray | None:
+    """Find the pair that is played by its target; the state does not say whether it is a demonstration or a test."""
+    if state.task_data is None:
+        return None
+    target = np.asarray(state.target_grid)
+    sources = [source for _, source, goal in task_pairs(state.task_data) if np.array_equal(goal, target)]
+    return sources[0] if len(sources) == 1 else None
+
+
+def _active(grid: np.ndarray) -> np.ndarray:
+    height, width = _extent([grid])
+    return grid[:height, :width]
+
+
+def _extent(grids: Sequence[np.ndarray]) -> tuple[int, int]:
+    """Rows and columns that hold every cell of some grids, at least 1."""
+    used = np.any([grid != PADDING for grid in grids], axis=0)
+    last = lambda line: int(np.flatnonzero(line).max(initial=0)) + 1
+    return last(used.any(axis=1)), last(used.any(axis=0))

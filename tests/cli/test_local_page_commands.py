@@ -1,0 +1,69 @@
+"""What ``jaxarc play`` and ``jaxarc watch`` refuse before anything is served."""
+
+import importlib.util
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from jaxarc.cli.main import app, main
+from jaxarc.cli.play import find_task
+
+TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
+
+
+@pytest.fixture
+def data(tmp_path):
+    (tmp_path / "data").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "data" / f"{name}.json").write_text(json.dumps(TASK))
+    return tmp_path / "data"
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(app, [*arguments, "--no-open"], env={"COLUMNS": "300", "TERM": "dumb"})
+    assert result.exit_code == 2, result.output
+    return result.output
+
+
+def test_a_task_is_found_by_dataset_by_path_and_by_id(data, monkeypatch):
+    assert find_task("arc-agi-1/training")[1:] == ("arc-agi-1/training", "007bbfb7")
+    assert find_task("arc-agi-1/training/d037b0a7")[1:] == ("arc-agi-1/training", "d037b0a7")
+    assert find_task("00576224")[1:] == ("arc-agi-1/evaluation", "00576224")
+    assert find_task(f"{data}/two")[1:] == (str(data), "two")
+    monkeypatch.chdir(data.parent)
+    assert find_task("data")[1:] == (str(data), "one")  # a name that lasts
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("no-such-task", "'no-such-task' is neither a dataset nor a task of arc-agi-1/training"),
+        ("arc-agi-1/training/d037b0a8", "did you mean 'd037b0a7'"),
+        ("no-such-set/d037b0a7", "no dataset, file or folder 'no-such-set'"),
+    ],
+)
+def test_a_task_that_is_not_there_is_one_line(capsys, word, words):
+    with pytest.raises(SystemExit) as ended:
+        main(["play", word, "--no-open"])
+    assert ended.value.code == 1
+    assert words in capsys.readouterr().err
+
+
+def test_wrong_options_are_told():
+    assert "train/0, train/1, train/2, test/0, got 'train/9'" in refused("play", "--pair", "train/9")
+    assert "one of point, bbox, mask, got 'boxes'" in refused("play", "--action-format", "boxes")
+
+
+def test_a_folder_that_is_no_run_is_told(capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        main(["watch", str(tmp_path), "--no-open"])
+    assert ended.value.code == 1
+    assert "there is no config.json in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [("play",), ("watch", "run")])
+def test_without_the_libraries_the_extra_is_named(monkeypatch, command):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else find(name))
+    assert "local pages need uvicorn, not installed here: pip install 'jaxarc[play]'" in refused(*command)

@@ -1,0 +1,181 @@
+"""``jaxarc replay`` as a user runs it: on a file of traces, on the cache, on a run."""
+
+import base64
+import json
+import re
+import zlib
+
+import jax
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from jaxarc.cli import replay_sources
+from jaxarc.cli.main import app
+from jaxarc.cli.settings import experiment_of
+from jaxarc.config import ConfigValidationError
+from jaxarc.training import Report, RunFolder, load_pairs
+from jaxarc.training.standing import Standing, save_standing
+from jaxarc.training.updates import make_params, start_training
+
+FLIP = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1, 2]], "output": [[2, 1]]}]}
+SUBMIT = [34, 0, 0, 0, 0]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_canvas():
+    """Play on few cells, which compiles faster."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replay_sources, "_SIDE", 4)
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    for name in ("one", "two"):
+        (folder / f"{name}.json").write_text(json.dumps(FLIP))
+    return folder
+
+
+@pytest.fixture
+def replay(tmp_path):
+    def call(*arguments):
+        out = tmp_path / "replay.html"
+        words = ["replay", *map(str, arguments), "--out", str(out)]
+        result = CliRunner().invoke(app, words, env={"COLUMNS": "400", "TERM": "dumb"})
+        return result, out.read_text() if result.exit_code == 0 else ""
+
+    return call
+
+
+def line(task_id="one", actions=((2, 0, 0, 0, 0), (1, 0, 1, 0, 1), SUBMIT), **more):
+    return json.dumps({"task_id": task_id, "pair_index": 0, "actions": actions, **more})
+
+
+def index_of(html):
+    index = json.loads(re.search(r'id="index">(.*?)</script>', html)[1])
+    return [dict(zip(index["columns"], row, strict=True)) for row in index["episodes"]], index
+
+
+def facts_of(html, episode):
+    packed = re.search(r'id="packed">([^<]*)<', html)[1].split("\n")
+    return json.loads(zlib.decompress(base64.b64decode(packed[episode["packed"]])).partition(b"\n")[0])
+
+
+def test_a_file_of_traces_becomes_a_page_with_the_rewards_of_the_environment(replay, data, tmp_path):
+    file = tmp_path / "traces.jsonl"
+    point = line("two", [[2, 0, 0], [34, 0, 0]], action_format="point", expert="human")
+    train = line("two", [SUBMIT], split="train")
+    file.write_text("\n".join([line(dataset=str(data)), point, train]))
+    result, html = replay(file, "--dataset", data)
+    assert result.exit_code == 0, result.output
+    assert "3 episodes, 1 solved" in result.output
+    (first, train, point), index = index_of(html)
+    assert index["title"] == "traces.jsonl"
+    assert [task["id"] for task in index["tasks"]] == ["one", "two"]
+    assert (first["pair"], first["solved"], first["steps"], first["similarity"]) == ("test 0", 1, 3, 1)
+    assert (train["pair"], train["solved"]) == ("train 0", 0)
+    assert point["player"].startswith("human 1, point")
+    facts = facts_of(html, first)
+    assert facts["similarities"] == [0, 0.5, 1, 1]
+    assert facts["rewards"] == pytest.approx([0.49, 0.49, 9.99])
+
+
+def test_traces_say_themselves_what_they_are_of_and_some_may_be_chosen(replay, data, tmp_path):
+    file = tmp_path / "traces.jsonl"
+    file.write_text("\n".join(line(task_id, dataset=str(data)) for task_id in ("one", "two", "two")))
+    result, html = replay(file, "--task", "two", "--most", 1)
+    assert result.exit_code == 0, result.output
+    episodes, index = index_of(html)
+    assert len(episodes) == 1
+    assert [task["id"] for task in index["tasks"]] == ["two"]
+    wrong, _ = replay(file, "--task", "three")
+    assert wrong.exit_code == 2
+    assert "no trace is of three; there are some of one, two, ..." in wrong.output
+
+
+def test_recorded_traces_of_an_expert_are_found(replay, data, tmp_path):
+    cache = tmp_path / "traces"
+    words = ["traces", "record", data, "--expert", "trace_experts:CellExpert", "--processes", 0, "--cache", cache]
+    assert CliRunner().invoke(app, [str(word) for word in words]).exit_code == 0
+    result, html = replay("trace_experts:CellExpert", "--dataset", data, "--cache", cache)
+    assert result.exit_code == 0, result.output
+    assert "4 episodes, 4 solved" in result.output
+    assert {episode["player"] for episode in index_of(html)[0]} == {"cells 1, bbox, 30x30"}
+
+
+def test_an_unknown_source_is_named_with_what_to_do(replay, data):
+    result, _ = replay("nobody", "--dataset", data)
+    assert result.exit_code == 2
+    assert "'nobody' is no folder and no file, and no trace by nobody 1, bbox, 30x30" in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "holds no trace"),
+        (line(pair_index=7), "has 1 test pairs, got pair_index 7"),
+        (line(actions=[[2, 0, 0, 9, 0]]), "row 9 is not on the canvas"),
+    ],
+    ids=["empty", "no such pair", "outside"],
+)
+def test_a_wrong_trace_is_named(replay, data, tmp_path, text, complaint):
+    file = tmp_path / "traces.jsonl"
+    file.write_text(text)
+    result, _ = replay(file, "--dataset", data)
+    assert result.exit_code == 1
+    assert complaint in str(result.exception)
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory, data):
+    """A checkpoint of an agent that has learned nothing."""
+    experiment = experiment_of(
+        {
+            "dataset": {"max_grid_height": 3, "max_grid_width": 3},
+            "observation": {"reveal_target": True, "include_step_count": True},
+            "action": {"selection_format": "bbox", "invalid_action_policy": "noop"},
+            "environment": {"max_episode_steps": 3},
+            "task": {"train_dataset": str(data), "evaluation_dataset": str(data), "max_side": 3},
+            "training": {"seed": 4},
+            "agent": {"num_envs": 2, "rollout_steps": 2, "num_minibatches": 1},
+        }
+    )
+    pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
+    keys = jax.vmap(jax.random.key)(np.array(experiment.training.seeds))
+    params = make_params(pairs.learned, experiment.environment)
+    state = start_training(keys, params, experiment.recipe, experiment.curriculum)
+    folder = RunFolder(tmp_path_factory.mktemp("run"))
+    folder.metrics.touch()
+    save_standing(folder, experiment, Standing(state, 1, [Report(1, 0, 0.0, 4, evaluation_solve_rate=0.5)]), Report)
+    return folder.path
+
+
+def test_the_agent_of_a_run_plays_the_pairs_that_it_was_measured_on(replay, run_folder):
+    result, html = replay(run_folder, "--learned", "--task", "two")
+    assert result.exit_code == 0, result.output
+    episodes, index = index_of(html)
+    assert [one["pair"] for one in episodes] == ["train 0, learned", "test 0, learned", "train 0", "test 0"]
+    assert {one["player"] for one in episodes} == {"ppo, seed 4"}
+    task = json.loads(zlib.decompress(base64.b64decode(re.search(r'id="packed">([^\n<]*)', html)[1])))
+    assert task["demonstrations"] == [[["1"], ["2"]]], "the demonstrations of the task, not of the measured pair"
+    assert index["title"] == run_folder.name
+
+
+def test_a_run_of_something_else_is_refused(replay, run_folder, monkeypatch):
+    def refuse(folder, which):
+        raise ConfigValidationError("Experiment: no field 'lookahead'")
+
+    monkeypatch.setattr(replay_sources, "saved_experiment", refuse)
+    result, _ = replay(run_folder)
+    assert result.exit_code == 2
+    assert "holds no agent that plays: Experiment: no field 'lookahead'" in result.output
+
+
+def test_what_does_not_fit_a_run_is_refused(replay, run_folder, data):
+    result, _ = replay(run_folder, "--dataset", data)
+    assert result.exit_code == 2
+    assert "plays the pairs that it was measured on; leave it out" in result.output
+    result, _ = replay(run_folder, "--task", "three")
+    assert "no measured pair is of three; the run was measured on one, two, ..." in result.output

@@ -1,0 +1,81 @@
+"""Films: they show what the environment did, step by step, and are the episodes that evaluations play."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_exam import rules, task, task_set
+
+from jaxarc import constants as c
+from jaxarc.envs import ArcEnvironment, BboxAction, EnvParams
+from jaxarc.evaluation import Place, RecordedAgent
+from jaxarc.evaluation.agent import as_agent
+from jaxarc.evaluation.episodes import play_episodes
+from jaxarc.evaluation.filming import film_episodes
+from jaxarc.parallel import RandomPolicy
+from jaxarc.tasks import uniform_weights
+
+TASKS = task_set(task("one", ([[5, 5], [6, 6]], [[1, 5], [1, 6]])), task("two", ([[7]], [[7]])))
+PAINT = {  # paint the left column with color 1, copy, submit
+    "point": [[1, 0, 0], [1, 1, 0], [c.SUBMIT, 0, 0]],
+    "bbox": [[1, 1, 0, 0, 0], [c.COPY, 0, 0, 0, 1], [c.SUBMIT, 0, 0, 0, 0]],
+    "mask": [[1, 0, 0, 1, 0], [c.SUBMIT]],
+}
+
+
+def params_of(selection_format, **fields):
+    config = rules(2, selection_format=selection_format, mode="test", **fields)
+    return EnvParams(TASKS.buffer(config.grid_shape), uniform_weights(len(TASKS)), config)
+
+
+def places(*task_indices):
+    indices = np.array(task_indices, np.int32)
+    return Place(indices, np.zeros_like(indices), np.arange(len(indices), dtype=np.int32))
+
+
+@pytest.mark.parametrize("selection_format", PAINT)
+def test_a_film_tells_actions_and_what_came_of_them(selection_format):
+    params = params_of(selection_format, allowed_operations=(1, c.COPY, c.SUBMIT))
+    actions = PAINT[selection_format]
+    agent = RecordedAgent.create({("one", 0): actions}, TASKS, params.config)
+    film, other = film_episodes(agent, params, places(0, 1), jax.random.key(0))
+    assert film.actions == [tuple(action) for action in actions]
+    assert film.is_solved
+    assert len(film.grids) == len(actions) + 1
+    np.testing.assert_array_equal(film.grids[0], [[5, 5], [6, 6]])
+    np.testing.assert_array_equal(film.grids[-1], film.target)
+    assert film.similarities[0] == pytest.approx(0.5)
+    assert film.similarities[-1] == 1
+    assert [len(part) for part in (film.rewards, film.invalid)] == [len(actions)] * 2
+    assert len(other.actions) == 1, "what comes after the end of an episode is left out"
+    if selection_format == "bbox":
+        np.testing.assert_array_equal(film.clipboards[-1], [[1, 5], [c.PADDING, c.PADDING]])
+
+
+def test_a_film_is_what_single_steps_of_the_environment_give():
+    params = params_of("bbox", max_episode_steps=40)
+    agent = as_agent(RandomPolicy(ArcEnvironment().action_space(params)))
+    (film,) = film_episodes(agent, params, places(0), jax.random.key(3))
+    env = ArcEnvironment()
+    state, _ = env.reset(jax.random.key(0), params, 0, 0)
+    for step, action in enumerate(film.actions):
+        np.testing.assert_array_equal(film.grids[step], state.working_grid)
+        state, _, reward, _, info = env.step(state, BboxAction(*map(jnp.int32, action)), params)
+        assert film.rewards[step] == reward
+        assert film.similarities[step + 1] == state.similarity_score
+        assert film.invalid[step] == info["invalid_action"]
+    np.testing.assert_array_equal(film.grids[-1], state.working_grid)
+    assert bool(state.done)
+
+
+def test_films_are_the_episodes_that_are_evaluated_whatever_the_batch():
+    params = params_of("bbox", max_episode_steps=40)
+    agent = as_agent(RandomPolicy(ArcEnvironment().action_space(params)))
+    chosen, key = places(0, 1, 0), jax.random.key(5)
+    played = play_episodes(agent, params, chosen, key, 3)
+    seen = []
+    films = list(film_episodes(agent, params, chosen, key, 2, lambda *counts: seen.append(counts)))
+    assert seen == [(2, 3), (3, 3)]
+    for row, film in enumerate(films):
+        assert len(film.actions) == played.steps[row]
+        np.testing.assert_array_equal(film.grids[-1], played.grids[row])

@@ -1,0 +1,135 @@
+"""An episode that a person plays, without the page."""
+
+import json
+
+import numpy as np
+import pytest
+
+from jaxarc.experts import InvalidActionError
+from jaxarc.experts.traces import Place
+from jaxarc.play.desk import Desk
+from jaxarc.play.episode import Episode, WrongMoveError, say_action
+from jaxarc.play.game import Game, StaleEpisodeError
+from jaxarc.tasks import RawTask, TaskSet
+
+TASKS = TaskSet(
+    "two",
+    (
+        RawTask("one", (([[1, 0]], [[1, 1]]), ([[2]], [[3]])), (([[4, 0]], [[4, 4]]),)),
+        RawTask("a/b c", (([[5, 5]], [[5]]),), (([[5]], [[5]]),)),
+    ),
+)
+FIRST = Place("one", "train", 0)
+
+
+@pytest.fixture(scope="module")
+def desk():
+    return Desk(TASKS, "bbox")
+
+
+@pytest.fixture
+def start(desk, tmp_path):
+    return lambda place=FIRST, folder=tmp_path: Episode("1", desk, place, "two", folder)
+
+
+def test_going_back_gives_what_a_replay_of_the_remaining_actions_gives(start):
+    actions = [(3, 0, 0, 0, 1), (33, 0, 0, 2, 2), (24, 0, 0, 1, 1), (1, 0, 1, 0, 1)]
+    long, short = start(), start()
+    for action in actions:
+        long.act(action)
+    for action in actions[:2]:
+        short.act(action)
+    long.rewind(2)
+    same = ("grid", "clipboard", "selected", "similarity", "reward", "return", "steps", "ending", "in_force")
+    assert {name: long.board()[name] for name in same} == {name: short.board()[name] for name in same}
+    long.act((34, 0, 0, 0, 0))  # what was taken back is gone
+    assert [move["name"] for move in long.board()["moves"]][2:] == ["submit"]
+
+
+def test_rewards_are_those_of_the_environment(start):
+    episode = start()
+    assert (episode.board()["similarity"], episode.board()["reward"]) == (0.5, None)
+    episode.act((1, 0, 1, 0, 1))
+    assert episode.board()["reward"] == pytest.approx(0.49)
+    episode.act((34, 0, 0, 0, 0))
+    board = episode.board()
+    assert (board["ending"], board["reward"]) == ("solved", pytest.approx(9.99))
+    assert board["return"] == pytest.approx(10.48)
+
+
+def test_a_test_pair_pays_for_its_submit_only(start):
+    episode = start(Place("one", "test", 0))
+    episode.act((4, 0, 1, 0, 1))
+    board = episode.board()
+    assert (board["similarity"], board["reward"]) == (None, pytest.approx(-0.01))
+    episode.act((34, 0, 0, 0, 0))
+    assert episode.board()["ending"] == "solved"
+
+
+def test_what_is_no_action_or_comes_too_late_is_refused_and_changes_nothing(start):
+    episode = start()
+    for action in [(1, 0, 0), (35, 0, 0, 0, 0), (1, 0, 0, 0, 30), (10**20, 0, 0, 0, 0)]:
+        with pytest.raises(InvalidActionError):
+            episode.act(action)
+    for to in (-1, 1):
+        with pytest.raises(WrongMoveError, match=r"go to 0\.\.0"):
+            episode.rewind(to)
+    assert (episode.board()["in_force"], episode.file) == (0, None)
+    episode.act((34, 0, 0, 0, 0))
+    for late in (lambda: episode.act((1, 0, 0, 0, 0)), episode.hint):
+        with pytest.raises(WrongMoveError, match="the episode is over"):
+            late()
+
+
+def test_hints_follow_what_the_player_does(start):
+    episode = start()
+    episode.act((7, 0, 0, 0, 1))  # a mistake, which the hints mend
+    while episode.board()["ending"] is None:
+        episode.act(episode.hint())
+    assert episode.board()["ending"] == "solved"
+
+
+def test_where_a_file_cannot_be_written_the_game_goes_on_and_says_so(start, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    episode = start(folder=blocked)
+    episode.act((1, 0, 1, 0, 1))
+    assert episode.board()["file_problem"].startswith("not saved (")
+    blocked.unlink()
+    episode.save()
+    assert episode.board()["file_problem"] == ""
+    assert json.loads(episode.file.read_text())["actions"] == [[1, 0, 1, 0, 1]]
+
+
+def test_every_episode_gets_a_file_of_its_own_with_a_harmless_name(start, tmp_path):
+    paths = set()
+    for _ in range(2):
+        episode = start(Place("a/b c", "train", 0))
+        episode.act((5, 0, 0, 0, 0))
+        paths.add(episode.file)
+    assert len(paths) == 2
+    assert all(path.parent == tmp_path and "-a-b-c-train-0" in path.name for path in paths)
+
+
+def test_a_game_goes_round_and_leaves_episodes_behind(tmp_path):
+    game = Game(TASKS, "two", FIRST, "bbox", tmp_path)
+    left = game.episode.name
+    game.go("previous")
+    assert game.episode.place == Place("a/b c", "train", 0)
+    game.go("random")
+    assert game.episode.place.task_id == "one"
+    with pytest.raises(StaleEpisodeError):
+        game.current(left)
+    assert [one["output"] for one in game.puzzle()["demonstrations"]] == [None, [[3]]]  # not that of the pair in play
+
+
+def test_actions_are_named_with_cells_counted_from_one():
+    assert say_action((3, 4, 5, 2, 1), "bbox") == "fill 3, rows 3–5, columns 2–6"
+    assert say_action((13, 2, 0), "point") == "flood fill 3 at (3, 1)"
+    assert say_action((24,), "mask") == "rotate clockwise, whole grid"
+    assert (
+        say_action((31, *np.argwhere(np.ones((2, 3))).ravel().tolist()), "mask")
+        == "clear, 6 cells in rows 1–2, columns 1–3"
+    )
+    assert say_action((33, 4, 6), "point") == "resize to 5×7"
+    assert say_action((34, 0, 0), "point") == "submit"

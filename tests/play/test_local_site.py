@@ -1,0 +1,138 @@
+"""Who is let in: the browser of the person at this machine, and nobody else."""
+
+import errno
+import http.client
+import json
+import socket
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+
+from jaxarc.play.local_site import MOST_BYTES, LocalSite, PortError
+
+SERVER = """
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from jaxarc.play.local_site import LocalSite
+answer = lambda request: PlainTextResponse("welcome")
+site = LocalSite(Starlette(routes=[Route("/", answer), Route("/act", answer, methods=["POST"])]))
+print(site.url, site.entrance, flush=True)
+site.run()
+"""
+
+
+@pytest.fixture(scope="module")
+def addresses():
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as process:
+        yield process.stdout.readline().split()
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def port(addresses):
+    return urlsplit(addresses[0]).port
+
+
+@pytest.fixture(scope="module")
+def home(addresses):
+    """The path that the token opens."""
+    return urlsplit(addresses[0]).path
+
+
+@pytest.fixture
+def ask(port):
+    def ask(path, method="GET", body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, named)
+        answer = connection.getresponse()
+        answer.text = answer.read().decode()
+        connection.close()
+        return answer
+
+    return ask
+
+
+def change(**headers):
+    return {"method": "POST", "body": "{}", "Content_Type": "application/json", **headers}
+
+
+def test_the_token_opens_the_page_with_strict_headers(ask, home):
+    answer = ask(home)
+    assert (answer.status, answer.text) == (200, "welcome")
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "Access-Control-Allow-Origin" not in answer.headers
+    assert "Server" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/wrong/", "/act", "//", "/%2e%2e/", "/wr%C3%B6ng/"])
+def test_without_the_token_nothing_is_told(ask, path):
+    answer = ask(path)
+    assert answer.status == 403
+    assert "welcome" not in answer.text
+
+
+def test_a_token_that_is_nearly_right_is_wrong(ask, home):
+    assert ask(home[:-2] + "/").status == 403
+    assert ask(home[:-1] + "x/").status == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1", "[::1]", "0.0.0.0"])
+def test_a_name_that_was_rebound_to_this_machine_is_refused(ask, home, host):
+    assert ask(home, Host=host).status == 403
+
+
+def test_localhost_is_this_machine_too(ask, home, port):
+    assert ask(home, Host=f"localhost:{port}").status == 200
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_other_origins_are_refused(ask, home, origin, method):
+    asked = change(Origin=origin) if method == "POST" else {"Origin": origin}
+    assert ask(home + ("act" if method == "POST" else ""), **asked).status == 403
+
+
+def test_a_page_of_another_site_that_sends_no_origin_is_refused(ask, home):
+    assert ask(home, Sec_Fetch_Site="cross-site").status == 403
+    assert ask(home, Sec_Fetch_Site="same-site").status == 403
+    assert ask(home, Sec_Fetch_Site="none").status == 200
+
+
+def test_a_change_needs_the_own_origin_json_and_a_small_body(ask, home, port):
+    own = f"http://127.0.0.1:{port}"
+    assert ask(home + "act", **change(Origin=own)).status == 200
+    assert ask(home + "act", **change()).status == 403
+    assert ask(home + "act", **{**change(Origin=own), "Content_Type": "text/plain"}).status == 415
+    assert ask(home + "act", **{**change(Origin=own), "method": "PUT"}).status == 415
+    assert ask(home + "act", **{**change(Origin=own), "body": json.dumps("x" * MOST_BYTES)}).status == 413
+    assert ask(home + "act", **{**change(Origin=own), "body": iter([b"{}"])}).status == 413  # says no length
+
+
+def test_the_entrance_leads_in_once(ask, addresses, home):
+    path = urlsplit(addresses[1]).path
+    first = ask(path)
+    assert (first.status, first.headers["Location"]) == (303, home)
+    assert ask(path).status == 403
+
+
+def test_only_this_machine_can_connect(port):
+    with socket.socket() as other:
+        assert other.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as other:
+        assert other.connect_ex(("127.0.0.2", port)) == errno.ECONNREFUSED
+
+
+def test_a_taken_port_is_told_with_what_to_do(port):
+    with pytest.raises(PortError, match=f"port {port} is in use; name another with --port"):
+        LocalSite(lambda *_: None, port)
