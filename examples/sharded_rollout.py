@@ -2,8 +2,8 @@
 
     python examples/sharded_rollout.py --devices 8 --envs 1000 --steps 100
 
-On a CPU the devices are made up, so this shows that the results agree, not how fast they come: ``jaxarc rollout`` uses the
-cores that there are. On a machine with accelerators leave ``--devices`` out.
+On a CPU the devices are made up, so this shows that the results agree, not how fast they come: ``jaxarc rollout`` uses
+the cores that there are. On a machine with accelerators leave ``--devices`` out.
 """
 
 import argparse

@@ -11,11 +11,12 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
-LEAF = {"constants", "types", "prng"}
+LEAF = {"constants", "types", "prng", "notebooks"}
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
     "constants": set(),
-    "types": {"constants"},
+    "notebooks": set(),
+    "types": {"constants", "notebooks"},
     "prng": {"constants", "types"},
     "config": LEAF,
     "utils": LEAF,
@@ -32,8 +33,11 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "evaluation": CORE | {"tasks", "wrappers", "parallel", "agents", "surrogate", "experts", "io"},
     "training": CORE | {"tasks", "wrappers", "parallel", "agents", "surrogate", "experts", "evaluation", "io"},
     "testing": CORE | {"tasks", "wrappers", "adapters"},
+    "play": CORE | {"tasks", "registration", "experts", "agents", "evaluation", "training", "render"},
     "profiling": LEAF | {"utils", "io.atomic"},
-    "benchmarks": CORE | {"tasks", "wrappers", "registration", "parallel", "adapters", "agents", "training", "experts"},
+    "benchmarks": CORE
+    | {"tasks", "wrappers", "registration", "parallel", "adapters", "agents", "training", "experts", "surrogate"}
+    | {"profiling"},
 }
 MAY_IMPORT_ANYTHING = {"__init__", "registration", "cli"}
 ONLY_IN = {  # a library from outside -> the only folders that may import it
@@ -59,6 +63,8 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "networkx": {"experts"},
     "yaml": {"tasks", "cli"},
     "orbax": {"training"},
+    "starlette": {"play"},
+    "uvicorn": {"play"},
     "tensorboardX": {"training"},
     "wandb": {"training"},
 }

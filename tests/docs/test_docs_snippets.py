@@ -21,8 +21,10 @@ PAGES = [
     "docs/extending_tasks.md",
     "docs/evaluation.md",
     "docs/experts.md",
+    "docs/replay.md",
     "docs/adapters.md",
     "docs/checking.md",
+    "docs/scaling.md",
 ]
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 

@@ -4,7 +4,6 @@ import pickle
 from types import SimpleNamespace
 
 import jax
-import numpy as np
 import pytest
 from small_world import KEY, filling, make_world
 
@@ -98,7 +97,7 @@ def test_what_fits_or_cannot_be_known_is_not_refused():
 
 
 def mesh_of(*devices):
-    return SimpleNamespace(devices=np.array(devices, dtype=object))
+    return SimpleNamespace(local_devices=devices)
 
 
 def device(platform, stats):

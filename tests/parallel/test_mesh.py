@@ -4,9 +4,9 @@ import sys
 
 import jax
 import pytest
-from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import AxisType
 
-from jaxarc.parallel import data_mesh, host_cores, require_even_split, use_host_cores
+from jaxarc.parallel import create_mesh, data_mesh, host_cores, use_host_cores
 
 
 def run(program, **environment):
@@ -64,18 +64,44 @@ def test_data_mesh_refuses_more_devices_than_there_are(count):
         data_mesh(count)
 
 
+MATMUL = """
+import jax.numpy as jnp
+from jaxarc.profiling import count_collectives
+mesh = create_mesh((4, 2))
+x = jax.device_put(jnp.arange(1024 * 512.0).reshape(1024, 512) % 7, jax.NamedSharding(mesh, jax.P("data", None)))
+w = jax.device_put(jnp.arange(512 * 256.0).reshape(512, 256) % 5, jax.NamedSharding(mesh, jax.P(None, "model")))
+product = jax.jit(jnp.matmul)
+by_contraction = jax.device_put(w, jax.NamedSharding(mesh, jax.P("data", None)))
+same = bool((product(x, w) == product(jax.device_get(x), jax.device_get(w))).all())
+print(mesh.axis_names == ("data", "model"), same, product(x, w).sharding.spec == jax.P("data", "model"))
+count = lambda *both: sum(count_collectives(product.lower(*both).compile()).values())
+print(count(x, w), count(x, by_contraction) > 0, create_mesh((2,), ["stage"]).size, create_mesh((8,), ["data"]).size)
+"""
+
+
+def test_a_product_of_rows_and_columns_on_a_mesh_needs_no_messages():
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    told = run(MATMUL, XLA_FLAGS=flags)
+    assert told == ["True", "True", "True", "0", "True", "2", "8"]
+
+
+def test_create_mesh_takes_the_devices_that_it_is_given():
+    mesh = create_mesh((1, 1), devices=jax.devices()[:1])
+    assert dict(mesh.shape) == {"data": 1, "model": 1}
+    assert mesh.axis_types == (AxisType.Auto, AxisType.Auto)
+
+
 @pytest.mark.parametrize(
-    ("num_envs", "devices", "nearest"),
-    [(7, 2, 6), (3, 8, 8), (1, 2, 2), (13, 8, 16), (11, 8, 8), (0, 4, 4), (-5, 4, 4)],
+    ("shape", "names", "devices", "complaint"),
+    [
+        ((50, 20), ("data", "model"), None, r"data=50 x model=20 takes 1000 devices, but there are \d+ \(cpu\)"),
+        ((2,), ("data",), 1, r"a mesh of data=2 takes 2 devices, got 1; give exactly as many"),
+        ((1, 1), ("data",), None, r"needs a name of its own, got shape \(1, 1\) and names \('data',\)"),
+        ((1, 1), ("data", "data"), None, r"a name of its own, .* names \('data', 'data'\)"),
+        ((1, 0), ("data", "model"), None, r"needs a device or more, got shape \(1, 0\)"),
+        ((), (), None, r"needs a device or more, got shape \(\)"),
+    ],
 )
-def test_a_batch_that_cannot_be_split_names_the_nearest_that_can(num_envs, devices, nearest):
-    mesh = AbstractMesh((devices,), ("data",))
-    complaint = rf"num_envs={num_envs} .* {devices} device.* the nearest number that can is {nearest}$"
+def test_a_mesh_that_does_not_fit_is_refused_with_what_there_is(shape, names, devices, complaint):
     with pytest.raises(ValueError, match=complaint):
-        require_even_split(num_envs, mesh)
-    assert require_even_split(nearest, mesh) == nearest // devices
-
-
-def test_a_mesh_needs_a_data_axis():
-    with pytest.raises(ValueError, match=r"must have an axis 'data', got the axes \('rows',\)"):
-        require_even_split(8, AbstractMesh((2,), ("rows",)))
+        create_mesh(shape, names, jax.devices()[:devices] if devices else None)

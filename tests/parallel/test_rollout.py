@@ -1,94 +1,20 @@
 """A rollout is what stepping by hand gives, on any number of devices, compiled once."""
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
-
 import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fingerprint import fingerprint
 from jax.sharding import AxisType
-from small_world import CANVAS, KEY, filling, make_world
+from small_world import KEY, filling, make_world
 
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import PointAction
 from jaxarc.parallel import RandomPolicy, compile_rollout, data_mesh, program, replicate, rollout
-from jaxarc.tasks.procedural import procedural_tasks
 
 B, S = 8, 12
-
-
-def digest(tree):
-    bits = hashlib.sha256()
-    for leaf in jax.tree.leaves(jax.device_get(tree)):
-        bits.update(f"{leaf.dtype}{leaf.shape}".encode() + np.ascontiguousarray(leaf).tobytes())
-    return bits.hexdigest()
-
-
-def augmented_world():
-    return make_world(symmetries="flips", recolor="all", shuffle_demos=True, task_order="in_turn")
-
-
-def generated_world():
-    return make_world(procedural_tasks("color-map", CANVAS, side=(2, 2)))
-
-
-def facts_on(num_devices, make_world=make_world):
-    """Play twice on so many devices; what came out, as text and numbers."""
-    env, params = make_world()
-    mesh = data_mesh(num_devices)
-    first = rollout(env, params, filling(), KEY, B, S, mesh)
-    second = rollout(env, params, filling(), jax.random.key(8), B, S, mesh, states=first.states)
-    used = {leaf.sharding.num_devices for leaf in jax.tree.leaves(second.states)}
-    totals = [
-        [x.episodes, x.solved, x.reward_sum.hex(), x.return_sum.hex(), x.steps] for x in (first.totals, second.totals)
-    ]
-    return {"used": sorted(used), "states": digest((first.states, second.states)), "totals": totals}
-
-
-def run_with_devices(count, call):
-    """Call a function of this file in a process of its own, with so many CPU devices."""
-    program = f"import json, conftest, jax, test_rollout as t; print(json.dumps({call}))"
-    here = os.path.dirname(__file__)
-    run = subprocess.run(
-        [sys.executable, "-c", program],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here), os.environ.get("PYTHONPATH", "")]),
-            "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={count}",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    return json.loads(run.stdout)
-
-
-def test_same_key_gives_same_bits_on_any_number_of_devices():
-    alone, *shared = run_with_devices(8, "[t.facts_on(count) for count in (1, 2, 4, 8)]")
-    assert alone["used"] == [1]
-    assert [facts["used"] for facts in shared] == [[2], [4], [8]]
-    for facts in shared:
-        assert facts["states"] == alone["states"]
-        assert facts["totals"] == alone["totals"]
-    assert alone["totals"][0][0] > 0
-    assert alone["totals"][1][1] > 0
-    assert alone["states"] == facts_on(1)["states"]
-
-
-def test_augmented_and_generated_tasks_are_the_same_on_any_number_of_devices():
-    worlds = "t.augmented_world, t.generated_world"
-    for alone, shared in run_with_devices(8, f"[[t.facts_on(n, world) for n in (1, 4)] for world in ({worlds})]"):
-        assert [alone["used"], shared["used"]] == [[1], [4]]
-        assert shared["states"] == alone["states"]
-        assert shared["totals"] == alone["totals"]
-        assert alone["totals"][0][0] > 0
 
 
 def by_hand(env, params, policy):
@@ -172,7 +98,7 @@ def test_compiled_rollout_gives_what_rollout_gives():
     compiled = compile_rollout(env, params, filling(), B, S)
     assert compiled.compile_seconds > 0
     placed = replicate(params, data_mesh())
-    assert digest(compiled(placed, filling(), KEY)) == digest(rollout(env, params, filling(), KEY, B, S))
+    assert fingerprint(compiled(placed, filling(), KEY)) == fingerprint(rollout(env, params, filling(), KEY, B, S))
 
 
 def test_compiled_rollout_refuses_what_was_not_compiled():
@@ -188,9 +114,9 @@ def test_compiled_rollout_refuses_what_was_not_compiled():
 def test_any_key_will_do(make_key):
     env, params = make_world()
     typed, same, other = (rollout(env, params, filling(), key, B, S) for key in (KEY, make_key(7), make_key(8)))
-    assert digest(other.states) not in (digest(typed.states), digest(same.states))
+    assert fingerprint(other.states) not in (fingerprint(typed.states), fingerprint(same.states))
     if make_key is jax.random.PRNGKey:
-        assert digest(same.states) == digest(typed.states)
+        assert fingerprint(same.states) == fingerprint(typed.states)
 
 
 def test_invalid_actions_raise_where_the_config_says_so():
@@ -209,17 +135,20 @@ def test_states_of_another_batch_or_environment_are_refused():
         rollout(env.env, params, filling(), KEY, B, S, states=states)
 
 
-@pytest.mark.parametrize(("num_envs", "num_steps", "complaint"), [(0, 1, "num_envs=0"), (1, 0, "num_steps .* got 0")])
-def test_empty_rollouts_are_refused(num_envs, num_steps, complaint):
+@pytest.mark.parametrize(
+    ("num_envs", "num_steps", "chunk_steps", "complaint"),
+    [(0, 1, None, "got num_envs=0"), (1, 0, None, "got num_steps=0"), (1, 1, 0, "got chunk_steps=0")],
+)
+def test_empty_rollouts_are_refused(num_envs, num_steps, chunk_steps, complaint):
     env, params = make_world()
-    with pytest.raises(ValueError, match=complaint):
-        rollout(env, params, filling(), KEY, num_envs, num_steps)
+    with pytest.raises(ValueError, match=f"1 or more, {complaint}"):
+        rollout(env, params, filling(), KEY, num_envs, num_steps, chunk_steps=chunk_steps)
 
 
 def test_meshes_with_explicit_and_further_axes_work_too():
     env, params = make_world()
     mesh = jax.make_mesh((1, 1), ("data", "model"), axis_types=(AxisType.Explicit,) * 2)
-    assert digest(rollout(env, params, filling(), KEY, B, S, mesh)) == digest(
+    assert fingerprint(rollout(env, params, filling(), KEY, B, S, mesh)) == fingerprint(
         rollout(env, params, filling(), KEY, B, S)
     )
 
@@ -234,14 +163,14 @@ def test_random_policy_draws_from_its_space():
 
 def test_chunks_that_are_played_one_after_the_other_change_nothing(monkeypatch):
     env, params = make_world()
-    whole = rollout(env, params, filling(), KEY, B, S)
+    whole = rollout(env, params, filling(), KEY, B, S, record=True, count_tasks=True)
     monkeypatch.setattr(program, "SMALLEST_CHUNK", 2)
     monkeypatch.setattr(program, "LARGEST_CHUNK", 4)
     assert program.chunk_size(B, "compact") == 4
-    program.compile_programs.cache_clear()
-    chunked = rollout(env, params, filling(), KEY, B, S)
-    program.compile_programs.cache_clear()
-    assert digest((whole.states, whole.tally)) == digest((chunked.states, chunked.tally))
+    program.compile_play.cache_clear()
+    chunked = rollout(env, params, filling(), KEY, B, S, record=True, count_tasks=True)
+    program.compile_play.cache_clear()
+    assert fingerprint((whole.played, whole.trajectory)) == fingerprint((chunked.played, chunked.trajectory))
 
 
 @pytest.mark.parametrize(
@@ -254,3 +183,49 @@ def test_a_batch_is_played_in_chunks_that_fit_into_the_cache(num_envs, executor,
 
 def test_a_batch_that_has_no_such_part_is_played_at_once():
     assert program.chunk_size(2 * 1049, "compact") == 2 * 1049  # 1049 is a prime number
+
+
+def test_a_callback_hears_of_each_chunk():
+    env, params = make_world()
+    heard = []
+    result = rollout(
+        env, params, filling(), KEY, B, S, chunk_steps=5, on_chunk=lambda done, totals: heard.append((done, totals))
+    )
+    assert [done for done, _ in heard] == [4, 8, 12]  # equal chunks of at most 5
+    assert [totals.steps for _, totals in heard] == [4 * B, 8 * B, 12 * B]
+    assert heard[-1][1] == result.totals
+    assert 0 < heard[0][1].episodes < heard[1][1].episodes < result.totals.episodes
+
+
+def test_a_recorded_trajectory_agrees_with_the_tallies():
+    env, params = make_world()
+    compiled = compile_rollout(env, params, filling(), B, S, chunk_steps=5, record=True, count_tasks=True)
+    result = compiled(params, filling(), KEY)
+    trajectory = result.trajectory
+    assert trajectory.dones.shape == trajectory.actions.operation.shape == (S, B)
+    np.testing.assert_array_equal(trajectory.dones.sum(axis=0), result.tally.episodes)
+    np.testing.assert_allclose(trajectory.rewards.sum(axis=0), result.tally.reward_sum, atol=1e-5)
+    np.testing.assert_array_equal(trajectory.terminated, trajectory.actions.operation == SUBMIT)
+    pieces = [piece.trajectory.dones for piece in compiled.chunks(params, filling(), KEY)]
+    assert [piece.shape[0] for piece in pieces] == [4, 4, 4]
+    np.testing.assert_array_equal(np.concatenate(pieces), trajectory.dones)
+
+
+def test_episodes_are_counted_by_task_where_that_is_asked_for():
+    env, params = make_world()
+    result = rollout(env, params, filling(), KEY, B, S, count_tasks=True)
+    counts, totals = result.task_counts, result.totals
+    assert (counts.episodes.sum(), counts.solved.sum()) == (totals.episodes, totals.solved)
+    assert min(counts.episodes) > 0
+    assert counts.solved.tolist() == [totals.solved, 0]  # submitting at once solves the first task only
+    assert rollout(env, params, filling(), KEY, B, S).task_counts is None
+
+
+def test_results_come_to_the_host_where_that_is_asked_for():
+    env, params = make_world()
+    result = rollout(env, params, filling(), KEY, B, S)
+    gathered = result.gather()
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(gathered))
+    assert fingerprint(gathered.played) == fingerprint(result.played)
+    more = [rollout(env, params, filling(), KEY, B, S, states=each.states).totals for each in (result, gathered)]
+    assert more[0] == more[1]

@@ -1,7 +1,17 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.parallel.tally import Tally, Totals, count_step, empty_tally, sum_tally
+from jaxarc.parallel.tally import (
+    Tally,
+    TaskTally,
+    Totals,
+    count_step,
+    count_tasks,
+    empty_tally,
+    empty_task_tally,
+    sum_tally,
+    sum_tasks,
+)
 
 
 def flags(*values):
@@ -13,17 +23,27 @@ def numbers(*values):
 
 
 def test_a_step_counts_where_an_episode_ends_in_it():
-    running, done, success = flags(1, 1, 1, 0), flags(1, 1, 0, 1), flags(1, 0, 1, 1)
-    info = {"success": success, "episode_return": numbers(1.0, 2.0, 4.0, 8.0)}
-    rewards = numbers(0.5, 0.5, 0.5, 0.0)
-    tally = empty_tally(jnp.arange(4, dtype=jnp.int32), has_returns=True)
+    counts = flags(1, 1, 1, 1, 0)
+    running, done, success = flags(1, 1, 1, 0, 1), flags(1, 1, 0, 1, 1), flags(1, 0, 1, 1, 1)
+    info = {"success": success, "episode_return": numbers(1.0, 2.0, 4.0, 8.0, 16.0)}
+    rewards = numbers(0.5, 0.5, 0.5, 0.0, 0.5)
+    tally = empty_tally(jnp.arange(5, dtype=jnp.int32), has_returns=True)
     for _ in range(2):
-        tally = count_step(tally, running, rewards, done, info)
-    np.testing.assert_array_equal(tally.episodes, [2, 2, 0, 0])
-    np.testing.assert_array_equal(tally.solved, [2, 0, 0, 0])
-    np.testing.assert_array_equal(tally.reward_sum, [1.0, 1.0, 1.0, 0.0])
-    np.testing.assert_array_equal(tally.return_sum, [2.0, 4.0, 0.0, 0.0])
-    assert sum_tally(tally, num_steps=2) == Totals(4, 2, 3.0, 6.0, 8)
+        tally = count_step(tally, counts, running, rewards, done, info)
+    np.testing.assert_array_equal(tally.episodes, [2, 2, 0, 0, 0])
+    np.testing.assert_array_equal(tally.solved, [2, 0, 0, 0, 0])
+    np.testing.assert_array_equal(tally.reward_sum, [1.0, 1.0, 1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(tally.return_sum, [2.0, 4.0, 0.0, 0.0, 0.0])
+    assert sum_tally(tally, num_steps=2) == Totals(4, 2, 3.0, 6.0, 10)
+
+
+def test_episodes_of_all_devices_are_counted_by_task():
+    ended, info = flags(1, 0, 1, 1), {"task_index": jnp.array([2, 1, 0, 2]), "success": flags(1, 1, 0, 0)}
+    here = count_tasks(empty_task_tally(jnp.arange(4, dtype=jnp.int32), num_tasks=3), ended, info)
+    there = TaskTally(jnp.full((1, 3), 2**31 - 1, jnp.int32), jnp.zeros((1, 3), jnp.int32))
+    counts = sum_tasks(TaskTally(*(np.concatenate(pair) for pair in zip(here, there, strict=True))))
+    np.testing.assert_array_equal(counts.episodes, np.array([1, 0, 2]) + 2**31 - 1)
+    np.testing.assert_array_equal(counts.solved, [0, 0, 1])
 
 
 def test_sums_are_exact_beyond_32_bits():

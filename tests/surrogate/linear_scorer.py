@@ -22,7 +22,7 @@ class LinearScorer(eqx.Module):
         self.bias = jnp.zeros((2,), jnp.float32)
 
     def __call__(self, data, candidates):
-        cells = data.mean(axis=0) @ self.weight + self.bias[None]
+        cells = data.mean(axis=0).astype(self.weight.dtype) @ self.weight + self.bias[None]
         return (candidates.columns @ cells)[:, 0] + candidates.features[:, 0] * self.bias[1]
 
 

@@ -125,7 +125,7 @@ def test_bfloat16_computes_and_float32_keeps(create):
     optimizer = optax.sgd(0.5, momentum=0.9)
     step = make(create, config, loss_fn, Watching, optimizer)
     made, state, metrics = run(step, 2, model=Watching, optimizer=optimizer)
-    assert seen[0] == (jnp.bfloat16,) * 3
+    assert seen[0] == (jnp.bfloat16, jnp.float32, jnp.bfloat16)
     assert seen[1] == jnp.float32
     assert {leaf.dtype for leaf in jax.tree.leaves((made, state))} == {jnp.dtype("float32")}
     exact = run(make(create, optimizer=optimizer), 2, optimizer=optimizer)[2]
@@ -143,6 +143,30 @@ def test_padding_takes_no_probability(create):
     metrics = convert_metrics(make(create)(made, state, batch, candidates)[2])
     assert metrics["total_loss"] == pytest.approx(0, abs=1e-6)
     assert metrics["top1_agreement"] == 1
+
+
+@both_paths
+def test_weight_on_padding_is_refused(create):
+    batch, (made, state) = make_batch(), start()
+    hidden = eqx.tree_at(lambda c: c.is_real, candidates_of(batch), replace_fn=lambda x: x.at[2, 1].set(False))
+    with pytest.raises(
+        ValueError, match=r"expert_probs\[2, 1\] is 0\.\d+, but candidates.is_real is False there; padd"
+    ):
+        make(create)(made, state, batch, hidden)
+
+
+@both_paths
+def test_candidates_without_values_pass(create):
+    """Inside other compiled code nobody can look at them; weight on padding then shows as a loss beyond measure."""
+    batch, (made, state) = make_batch(), start()
+    step, candidates = make(create), candidates_of(batch)
+
+    @jax.jit
+    def loss(is_real):
+        given = eqx.tree_at(lambda c: c.is_real, candidates, is_real)
+        return step(made, state, batch, given)[2]["total_loss"]
+
+    assert loss(candidates.is_real) < 10 < loss(candidates.is_real.at[2, 1].set(False))
 
 
 @both_paths
@@ -239,12 +263,14 @@ def test_the_plain_step_leaves_what_goes_in():
     assert not made.weight.is_deleted()
 
 
-def test_seeds_learn_side_by_side(compiled_step):
+@pytest.mark.parametrize("path", [*FACTORIES, "adaptive"])
+def test_seeds_learn_side_by_side(path, compiled_step):
+    step = adaptive(LinearScorer) if path == "adaptive" else make(FACTORIES[path])
     keys = jax.random.split(jax.random.key(3), 2)
     models = eqx.filter_vmap(LinearScorer)(keys)
     states = eqx.filter_vmap(lambda model: init_optimizer(SGD, model))(models)
     batch = make_batch()
-    together, _, metrics = eqx.filter_vmap(lambda model, state: compiled_step(model, state, batch))(models, states)
+    together, _, metrics = eqx.filter_vmap(lambda model, state: step(model, state, batch))(models, states)
     assert metrics["total_loss"].shape == (2,)
     for seed in range(2):
         model = LinearScorer(keys[seed])
@@ -252,9 +278,9 @@ def test_seeds_learn_side_by_side(compiled_step):
         np.testing.assert_allclose(together.weight[seed], alone.weight, rtol=1e-5)
 
 
-def adaptive(model, use_jax_compilation=True, loss_fn=kl_divergence_loss_jax):
+def adaptive(model, use_jax_compilation=True, loss_fn=kl_divergence_loss_jax, **settings):
     return create_adaptive_train_step(
-        use_jax_compilation, model=model(jax.random.key(7)), optimizer=SGD, loss_fn=loss_fn, config=CONFIG
+        use_jax_compilation, model=model(jax.random.key(7)), optimizer=SGD, loss_fn=loss_fn, config=CONFIG, **settings
     )
 
 
@@ -288,6 +314,49 @@ def test_without_compilation_nothing_is_traced():
     assert step.compiled is False
     run(step)
     assert len(asked) == 4
+
+
+def test_another_shape_is_compiled_too():
+    traces = []
+
+    def loss_fn(logits, target):
+        traces.append(logits.shape)
+        return kl_divergence_loss_jax(logits, target)
+
+    step = adaptive(LinearScorer, loss_fn=loss_fn)
+    for count in (4, 6, 4, 6):
+        assert run(step, 2, make_batch(count=count))[2]["total_loss"] > 0
+    assert step.compiled
+    assert traces == [(len(SETS),)] * 2
+
+
+class TiedScorer(LinearScorer):
+    """Holds one array in two places, which compiles, and cannot be donated."""
+
+    def __init__(self, key):
+        super().__init__(key)
+        self.bias = self.weight = jnp.ones((3, 2), jnp.float32)
+
+    def __call__(self, data, candidates):
+        return (candidates.columns @ self.weight * self.bias[:1])[:, 0] + data.mean()
+
+
+def test_what_fails_as_it_runs_is_no_reason_to_fall_back(caplog):
+    step = adaptive(TiedScorer)
+    for _ in range(2):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"donate.*twice"):
+            run(step, model=TiedScorer)
+    assert step.compiled
+    assert not caplog.records
+
+
+def test_small_batches_are_not_compiled_when_that_is_asked_for():
+    small, large = make_batch(count=1), make_batch(count=2)
+    step = adaptive(BranchingScorer, compile_from=large.observational_data.size)
+    run(step, batch=small, model=BranchingScorer)
+    assert step.compiled
+    run(step, batch=large, model=BranchingScorer)
+    assert step.compiled is False
 
 
 def test_a_wrong_batch_is_no_reason_to_fall_back(caplog):

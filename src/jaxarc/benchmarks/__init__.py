@@ -10,6 +10,8 @@ from jaxarc.benchmarks.cores import pinned_to_cores
 from jaxarc.benchmarks.machine import describe_machine, versions
 from jaxarc.benchmarks.measuring import RowResult, measure_rows
 from jaxarc.benchmarks.row import Row, UnknownRowError, choose_rows
+from jaxarc.benchmarks.scaling_rows import NUM_CORES, scaling_rows
+from jaxarc.benchmarks.surrogate_rows import surrogate_rows
 from jaxarc.benchmarks.task_rows import task_rows
 from jaxarc.benchmarks.trace_rows import trace_rows
 from jaxarc.benchmarks.training_rows import DEFAULT_TRAINING_SIZES, training_rows
@@ -18,6 +20,7 @@ from jaxarc.benchmarks.workbench import QUICK, THOROUGH, Effort, Workbench
 __all__ = [
     "DEFAULT_SIZES",
     "DEFAULT_TRAINING_SIZES",
+    "NUM_CORES",
     "QUICK",
     "THOROUGH",
     "Effort",
@@ -32,6 +35,8 @@ __all__ = [
     "measure_rows",
     "operation_rows",
     "pinned_to_cores",
+    "scaling_rows",
+    "surrogate_rows",
     "task_rows",
     "trace_rows",
     "training_rows",

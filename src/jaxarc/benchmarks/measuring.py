@@ -47,14 +47,21 @@ class RowResult:
         }
 
 
-def measure_rows(rows: Sequence[Row], effort: Effort, on_sample: OnSample, has_targets: bool = True) -> list[RowResult]:
+def measure_rows(
+    rows: Sequence[Row],
+    effort: Effort,
+    on_sample: OnSample,
+    has_targets: bool = True,
+    on_accelerator: bool = False,
+) -> list[RowResult]:
     """Take ``effort.repeats`` rounds, each with one sample of every row; rows of fixed size are measured once.
 
     Args:
         rows: what to measure.
         effort: how much.
         on_sample: told about the progress.
-        has_targets: whether the targets, which are for one processor core, apply here.
+        has_targets: whether the targets that are for one processor core apply here.
+        on_accelerator: whether those for accelerators do.
 
     Returns:
         One result per row, in the order of ``rows``.
@@ -70,4 +77,7 @@ def measure_rows(rows: Sequence[Row], effort: Effort, on_sample: OnSample, has_t
             samples[row.row_id].append(row.measure(bench))
             done += 1
     on_sample(done, total, "done")
-    return [RowResult(row, tuple(samples[row.row_id]), has_targets) for row in rows]
+    return [
+        RowResult(row, tuple(samples[row.row_id]), on_accelerator if row.on_accelerators else has_targets)
+        for row in rows
+    ]

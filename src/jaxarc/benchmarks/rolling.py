@@ -1,7 +1,7 @@
 """Random policies played by :func:`jaxarc.parallel.rollout`, as users call it."""
 
 import time
-from typing import Any, Final
+from typing import Final
 
 import jax
 
@@ -23,7 +23,7 @@ class Rolling:
         self._num_steps = min(max(scan_length(num_envs), _FEWEST_STEPS), longest_scan)
         self._rollout = compile_rollout(env, self._params, self._policy, num_envs, self._num_steps, mesh)
         self._key, self._states = jax.random.key(2), None
-        self._advance()
+        self.advance()
 
     def sample(self, min_seconds: float) -> float:
         """Measure for at least ``min_seconds``, at least one call.
@@ -31,14 +31,16 @@ class Rolling:
         Returns:
             Steps of all environments together per second.
         """
-        calls, start = 0, time.perf_counter()
+        steps, start = 0, time.perf_counter()
         while True:
-            self._advance()
-            calls, seconds = calls + 1, time.perf_counter() - start
+            steps += self.advance()
+            seconds = time.perf_counter() - start
             if seconds >= min_seconds:
-                return calls * self._num_steps * self._num_envs / seconds
+                return steps / seconds
 
-    def _advance(self) -> None:
+    def advance(self) -> int:
+        """Make one call, wait for its end, and return how many steps all environments took together."""
         self._key, key_call = jax.random.split(self._key)
-        played: Any = self._rollout(self._params, self._policy, key_call, self._states)
-        self._states = jax.block_until_ready(played.states)
+        result = self._rollout(self._params, self._policy, key_call, self._states)
+        self._states = jax.block_until_ready(result.played.states)
+        return self._num_steps * self._num_envs

@@ -18,7 +18,7 @@ class UnknownRowError(KeyError):
 class Row:
     """One thing that is measured.
 
-    The target is for one processor core; it is a floor, or a ceiling where less is better.
+    The target is for one processor core, or for accelerators; it is a floor, or a ceiling where less is better.
     """
 
     row_id: str
@@ -29,6 +29,7 @@ class Row:
     less_is_better: bool = False
     is_exact: bool = False  # the same number each time, so one sample is enough
     fresh_part: str | None = None  # what a fresh process has to do for it
+    on_accelerators: bool = False  # the target is for them, and not for a processor core
 
     def meets(self, value: float) -> bool | None:
         """Whether a value reaches the target; None without one."""

@@ -6,8 +6,9 @@ from typing import Final
 
 from jaxarc.benchmarks.lookahead_speed import NUM_CANDIDATES, LookaheadSpeed
 from jaxarc.benchmarks.row import Row
+from jaxarc.benchmarks.shared_samples import SharedSamples
 from jaxarc.benchmarks.trace_recording import record_in_fresh_process
-from jaxarc.benchmarks.workbench import Effort, Workbench
+from jaxarc.benchmarks.workbench import Effort
 
 Record = Callable[[int, float], dict[str, float]]
 """Seconds by name of recordings on so many devices, with so much labor."""
@@ -42,13 +43,16 @@ def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
     Args:
         record: how recordings are measured; in a process of its own for each number of devices.
     """
-    recordings = _Recordings(record)
+    by_devices = {
+        num_devices: SharedSamples(functools.partial(_record, record, num_devices))
+        for num_devices in _STRATEGIES.values()
+    }
     rows = [
         Row(
             f"{name}-{strategy}",
             f"{strategy}: {what}",
             "s",
-            functools.partial(recordings.sample, name=f"{name}-{strategy}", num_devices=num_devices),
+            functools.partial(by_devices[num_devices].sample, name=f"{name}-{strategy}"),
             less_is_better=True,
         )
         for name, what in _RECORDINGS.items()
@@ -58,21 +62,8 @@ def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
     return [*rows, *_lookahead_rows()]
 
 
-class _Recordings:
-    """Hands out each number of a process once, and starts another when one is asked for again."""
-
-    def __init__(self, record: Record):
-        self._record = record
-        self._left: dict[int, dict[str, float]] = {}  # by number of devices
-
-    def sample(self, bench: Workbench, name: str, num_devices: int) -> float:
-        if name not in self._left.get(num_devices, {}):
-            self._left[num_devices] = dict(self._record(num_devices, _labor(bench.effort)))
-        return self._left[num_devices].pop(name)
-
-
-def _labor(effort: Effort) -> float:
-    return 1.0 if effort.seconds >= _LONG else _LITTLE_LABOR
+def _record(record: Record, num_devices: int, effort: Effort) -> dict[str, float]:
+    return record(num_devices, 1.0 if effort.seconds >= _LONG else _LITTLE_LABOR)
 
 
 def _lookahead_rows() -> list[Row]:

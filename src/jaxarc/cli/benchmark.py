@@ -17,6 +17,7 @@ from rich.table import Table
 from jaxarc.benchmarks import (
     DEFAULT_SIZES,
     DEFAULT_TRAINING_SIZES,
+    NUM_CORES,
     QUICK,
     THOROUGH,
     Row,
@@ -29,6 +30,8 @@ from jaxarc.benchmarks import (
     measure_rows,
     operation_rows,
     pinned_to_cores,
+    scaling_rows,
+    surrogate_rows,
     task_rows,
     trace_rows,
     training_rows,
@@ -142,7 +145,37 @@ def traces(
     _measure("traces", _choose(rows, trace_rows()), quick, cores, json_file)
 
 
-def _measure(name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None) -> None:
+@app.command()
+def surrogate(
+    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    quick: _Quick = False,
+    cores: _Cores = 1,
+    json_file: _JsonFile = None,
+) -> None:
+    """Measure steps of surrogates, compiled and plain, and what prefetching, parts, recomputing and bfloat16 bring.
+
+    On an accelerator bfloat16 has a target, and is measured on a model that fills it.
+    """
+    _measure("surrogate", _choose(rows, surrogate_rows()), quick, cores, json_file)
+
+
+@app.command()
+def scaling(
+    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    quick: _Quick = False,
+    cores: _Cores = NUM_CORES,
+    json_file: _JsonFile = None,
+) -> None:
+    """Measure rollouts on one and two cores, what eight devices cost more than one, and what devices tell one another.
+
+    Processes of their own have 1, 2 and 8 virtual devices of the processor. The targets are for two cores.
+    """
+    _measure("scaling", _choose(rows, scaling_rows()), quick, cores, json_file, target_cores=NUM_CORES)
+
+
+def _measure(
+    name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None, target_cores: int = 1
+) -> None:
     """Measure rows, print them as a table and write them to a file."""
     effort, console = QUICK if quick else THOROUGH, Console()
     with ExitStack() as stack:
@@ -150,9 +183,10 @@ def _measure(name: str, chosen: Sequence[Row], quick: bool, cores: int, json_fil
             used = stack.enter_context(pinned_to_cores(cores))
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--cores") from error
-        has_targets = used == 1 and jax.devices()[0].platform == "cpu"
+        is_on_accelerator = jax.default_backend() != "cpu"
+        has_targets = used == target_cores and not is_on_accelerator
         bar = stack.enter_context(_ProgressBar(Console(stderr=True)))
-        results = measure_rows(chosen, effort, bar.show, has_targets)
+        results = measure_rows(chosen, effort, bar.show, has_targets, is_on_accelerator)
         machine = describe_machine(used)
     console.print(_table(name, results, machine, console.width))
     if json_file is not None:

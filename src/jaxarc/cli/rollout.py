@@ -1,18 +1,18 @@
 """``jaxarc rollout``: how fast the environment is, and how a random policy fares in it."""
 
-import itertools
 import statistics
 import time
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import jax
+import numpy as np
 import typer
-from jax.sharding import Mesh
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from jaxarc.config import ParallelConfig
 from jaxarc.config.action import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
 from jaxarc.parallel import (
@@ -21,21 +21,24 @@ from jaxarc.parallel import (
     Totals,
     compile_rollout,
     data_mesh,
+    is_first,
+    joined,
     replicate,
-    require_even_split,
+    shard_tasks,
     use_host_cores,
 )
 from jaxarc.registration import make
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
-_MOST_STEPS_A_CALL = 500  # a fraction of a second, between two moves of the progress bar
+_CHUNK_STEPS = 500  # a fraction of a second, between two moves of the progress bar
+_PLACES = {"replicated": replicate, "sharded": shard_tasks}
 
 
 def rollout(
     dataset: Annotated[str, typer.Option(help="Name of a dataset or path of a folder.")] = "arc-agi-1/training",
     selection_format: Annotated[str, typer.Option("--format", help=f"{', '.join(SELECTION_FORMATS)}.")] = "bbox",
     num_envs: Annotated[int, typer.Option(min=1, help="Environments side by side.")] = 1024,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of each environment, rounded up to whole calls.")] = 1000,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each environment.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     max_steps: Annotated[int, typer.Option(min=1, help="Steps after which an episode is cut off.")] = 100,
     history: Annotated[bool, typer.Option("--history/--no-history", help="Record every action in the state.")] = False,
@@ -43,40 +46,57 @@ def rollout(
     cores: Annotated[
         int | None, typer.Option(min=1, help="CPU cores to use, all by default; no effect on accelerators.")
     ] = None,
+    tasks: Annotated[
+        str, typer.Option(help="replicated: a copy on each device; sharded: a part on each, for very many tasks.")
+    ] = "replicated",
+    per_task: Annotated[bool, typer.Option("--per-task", help="Count how many of the tasks were played.")] = False,
+    multihost: Annotated[
+        bool, typer.Option("--multihost", help="Be one of several processes; SLURM tells what is left out below.")
+    ] = False,
+    coordinator_address: Annotated[str | None, typer.Option(help="host:port of process 0, where all meet.")] = None,
+    num_processes: Annotated[int | None, typer.Option(help="How many processes there are.")] = None,
+    process_id: Annotated[int | None, typer.Option(help="Which of them this is, from 0 on; 0 alone prints.")] = None,
 ) -> None:
     """Play random actions, and print steps per second, returns and solved episodes."""
-    mesh = _choose_mesh(num_envs, cores)
+    if tasks not in _PLACES:
+        raise typer.BadParameter(f"{tasks!r} is neither {' nor '.join(_PLACES)}", param_hint="--tasks")
+    _use_cores(cores)
+    place = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
     config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}
-    inner, params = make(dataset, **config, invalid_action_policy="noop")
-    params = replicate(params, mesh)
-    env = EpisodeStatistics(AutoReset(inner))
-    policy = RandomPolicy(env.action_space(params))
-    num_calls = -(-steps // _MOST_STEPS_A_CALL)
-    steps_a_call = -(-steps // num_calls)
-    compiled = compile_rollout(env, params, policy, num_envs, steps_a_call, mesh)
-    with _progress(num_calls * repeats) as progress:
-        task = progress.task_ids[0]
-        totals, seconds = _play(
-            compiled, params, policy, jax.random.key(seed), num_calls, repeats, lambda: progress.advance(task)
+    with joined(place):
+        inner, params = make(dataset, **config, invalid_action_policy="noop")
+        mesh = data_mesh()
+        try:
+            params = _PLACES[tasks](params, mesh)
+        except ValueError as error:  # there is nothing to spread
+            raise typer.BadParameter(str(error), param_hint="--tasks") from None
+        env = EpisodeStatistics(AutoReset(inner))
+        policy = RandomPolicy(env.action_space(params))
+        compiled = compile_rollout(
+            env, params, policy, num_envs, steps, mesh, chunk_steps=_CHUNK_STEPS, count_tasks=per_task
         )
-    Console().print(_table(dataset, num_envs, mesh.size, compiled.compile_seconds, totals, seconds))
+        with _progress(steps * repeats) as progress:
+            show = lambda done: progress.update(progress.task_ids[0], completed=done)
+            played = _play(compiled, params, policy, jax.random.key(seed), repeats, show)
+        if is_first():
+            Console().print(_table(dataset, num_envs, mesh.size, compiled.compile_seconds, played))
 
 
-def _choose_mesh(num_envs: int, cores: int | None) -> Mesh:
-    """Use the cores asked for; otherwise as many as can share the environments evenly."""
+class _Played(NamedTuple):
+    """What all repeats brought."""
+
+    totals: Totals
+    seconds: list[float]  # of each repeat
+    counts: np.ndarray | None  # of each task: episodes and solved ones, [2, T]; None where they are not counted
+
+
+def _use_cores(cores: int | None) -> None:
+    """Use the cores asked for, by default all."""
     try:
         use_host_cores(cores)
     except RuntimeError as error:  # JAX runs already: the command was called from Python
         if cores is not None:
             raise typer.BadParameter(str(error), param_hint="--cores") from None
-    mesh = data_mesh()
-    if cores is None:
-        return data_mesh(max(count for count in range(1, mesh.size + 1) if num_envs % count == 0))
-    try:
-        require_even_split(num_envs, mesh)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--num-envs") from None
-    return mesh
 
 
 def _play(
@@ -84,38 +104,36 @@ def _play(
     params: EnvParams,
     policy: RandomPolicy,
     key: jax.Array,
-    num_calls: int,
     repeats: int,
-    advance: Callable[[], None],
-) -> tuple[Totals, list[float]]:
-    """Return the totals of all repeats, and the seconds of each; a repeat goes on where the one before ended."""
-    key_first, *keys_left = jax.random.split(key, 1 + repeats * num_calls)
-    first = compiled(params, policy, key_first)  # unmeasured: it resets, and touches its memory for the first time
-    keys, states = iter(keys_left), jax.block_until_ready(first.states)
-    totals, seconds = None, []
-    for _ in range(repeats):
+    advance: Callable[[int], None],
+) -> _Played:
+    """Play all repeats; each goes on where the one before ended."""
+    key_first, *keys = jax.random.split(key, 1 + repeats)
+    # Unmeasured: it resets, and touches its memory for the first time.
+    states = jax.block_until_ready(next(compiled.chunks(params, policy, key_first)).played.states)
+    totals, seconds, counts, before = None, [], None, 0
+    for key_repeat in keys:
         start = time.perf_counter()
-        for key_call in itertools.islice(keys, num_calls):
-            result = compiled(params, policy, key_call, states)
-            states, more = result.states, result.totals
-            totals = more if totals is None else totals + more
-            advance()
+        result = compiled(params, policy, key_repeat, states, lambda done, _, before=before: advance(before + done))
+        states, more = result.played.states, result.totals
         seconds.append(time.perf_counter() - start)
+        totals, before = more if totals is None else totals + more, before + result.num_steps
+        if (found := result.task_counts) is not None:
+            counts = np.stack(found) + (0 if counts is None else counts)
     assert totals is not None
-    return totals, seconds
+    return _Played(totals, seconds, counts)
 
 
-def _progress(num_calls: int) -> Progress:
-    columns = (TextColumn("playing"), BarColumn(), MofNCompleteColumn(), TextColumn("calls"), TimeRemainingColumn())
+def _progress(num_steps: int) -> Progress:
+    columns = (TextColumn("playing"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TimeRemainingColumn())
     console = Console(stderr=True)
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    progress.add_task("playing", total=num_calls)
+    progress = Progress(*columns, console=console, transient=True, disable=not (console.is_terminal and is_first()))
+    progress.add_task("playing", total=num_steps)
     return progress
 
 
-def _table(
-    dataset: str, num_envs: int, num_devices: int, compile_seconds: float, totals: Totals, seconds: list[float]
-) -> Table:
+def _table(dataset: str, num_envs: int, num_devices: int, compile_seconds: float, played: _Played) -> Table:
+    totals, seconds, counts = played
     steps = totals.steps // len(seconds)
     speeds = sorted(steps / each for each in seconds)
     speed = f"{statistics.median(speeds):,.0f}"
@@ -132,4 +150,7 @@ def _table(
         mean = f"{totals.return_sum / totals.episodes:.3f}"
     table.add_row("mean return", mean)
     table.add_row("solved episodes", f"{totals.solved:,}")
+    if counts is not None:
+        tried, solved = (int((row > 0).sum()) for row in counts)
+        table.add_row("tasks", f"{tried:,} of {counts.shape[1]:,} played, {solved:,} solved")
     return table

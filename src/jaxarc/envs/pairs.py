@@ -1,5 +1,7 @@
 """The pairs an episode may play: where they lie in a table, and how an operation goes from one to another."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -36,18 +38,14 @@ class PairSource(eqx.Module):
 
     def input_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load the input of a pair."""
-        return self._load(self.table.inputs, pair_index)
+        return self._load(self.table.input_rows, pair_index)
 
     def output_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load the output of a pair."""
-        return self._load(self.table.outputs, pair_index)
+        return self._load(self.table.output_rows, pair_index)
 
-    def _load(self, grids: Int8[Array, "*B N HW"], pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
-        row = self.row_of(pair_index)
-        if grids.ndim == 2:  # one table for all
-            grid = jnp.take(grids, row, axis=0, mode="clip")
-        else:
-            grid = jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
+    def _load(self, rows_of: Callable[[Array], Array], pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        grid = rows_of(self.row_of(pair_index))
         return grid if self.colors is None else recolor(grid, self.colors)
 
 
@@ -56,7 +54,7 @@ def pairs_of_buffer(
 ) -> PairSource:
     """Point at the pairs of one task of a buffer that a mode plays, as the augmentation changes them."""
     first, num_train = buffer.first_pair[task_index], buffer.num_train[task_index]
-    table, order, colors = PairTable(buffer.inputs, buffer.outputs), None, None
+    table, order, colors = PairTable(buffer.inputs, buffer.outputs, buffer.split), None, None
     if augmentation is not None:
         order, colors = augmentation.order, augmentation.colors
         if augmentation.symmetry is not None:
@@ -112,8 +110,8 @@ def pairs_of_task(task: JaxArcTask, grid_shape: tuple[int, int], mode: str) -> P
         grids, count = (task.input_grids_examples, task.output_grids_examples), task.num_train_pairs
     else:
         grids, count = (task.test_input_grids, task.true_test_output_grids), task.num_test_pairs
-    flat = (x.reshape(x.shape[0], -1) for x in grids)
-    return PairSource(PairTable(*flat), jnp.int32(0), count)
+    inputs, outputs = (x.reshape(x.shape[0], -1) for x in grids)
+    return PairSource(PairTable(inputs, outputs), jnp.int32(0), count)
 
 
 def on_canvas(task: JaxArcTask, grid_shape: tuple[int, int]) -> JaxArcTask:

@@ -18,8 +18,8 @@ class NotEnoughMemoryError(MemoryError):
 
     Attributes:
         num_envs: environments of the batch.
-        needed_bytes: what the batch needs on top of what is already in memory, over all devices.
-        available_bytes: what is free, over all devices.
+        needed_bytes: what the batch needs on top of what is already in memory, over all devices of this process.
+        available_bytes: what is free, over the same devices.
         fitting_envs: a batch that would fit, 0 when none does.
     """
 
@@ -43,8 +43,8 @@ def require_memory(
 
     Args:
         num_envs: environments of the batch.
-        needed_bytes: what it needs at least, over all devices.
-        available_bytes: what is free, over all devices; None where that is not known, which raises nothing.
+        needed_bytes: what it needs at least, over all devices of this process.
+        available_bytes: what is free, over the same devices; None where that is not known, which raises nothing.
         num_devices: the batch that is proposed instead is a multiple of it.
         growth: what the batch needs in the end, as a multiple of ``needed_bytes``; for the proposal only.
 
@@ -58,12 +58,12 @@ def require_memory(
 
 
 def available_memory(mesh: Mesh) -> int | None:
-    """Return the bytes that are free on the devices of a mesh together, None where that cannot be found out.
+    """Return the bytes that are free on this process's devices of a mesh, None where that cannot be found out.
 
     CPU devices share the memory of the machine, or less where a control group limits the process. A batch is split
     evenly, so of accelerators the fullest one counts.
     """
-    devices = list(mesh.devices.flat)
+    devices = mesh.local_devices
     if devices[0].platform == "cpu":
         return host_memory()
     free: list[int] = []

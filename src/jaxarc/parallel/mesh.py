@@ -1,14 +1,18 @@
-"""Which devices a batch of environments is spread over."""
+"""Which devices a batch, and the weights of a model, are spread over."""
 
+import math
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-DATA: Final = "data"  # the mesh axis along which environments are split
+DATA: Final = "data"  # the mesh axis along which environments, and the examples of a batch, are split
+MODEL: Final = "model"  # along which weights are split
+STAGE: Final = "stage"  # along which the layers of a model are split
 REPLICATED: Final = PartitionSpec()
 SPLIT: Final = PartitionSpec(DATA)
 
@@ -16,22 +20,64 @@ Tree = TypeVar("Tree")
 
 
 def data_mesh(num_devices: int | None = None) -> Mesh:
-    """Return a mesh with one axis, ``"data"``, over the first devices of this process.
+    """Return a mesh with one axis, ``"data"``, over the first devices.
 
     Args:
-        num_devices: how many, all of them when left out.
+        num_devices: how many, all of them when left out; where there are several processes, all devices of all of them.
 
     Raises:
-        ValueError: there are fewer devices.
+        ValueError: there are fewer devices, or more in other processes.
     """
-    devices = jax.local_devices()
+    devices = jax.devices()
     wanted = len(devices) if num_devices is None else num_devices
+    if jax.process_count() > 1 and wanted != len(devices):
+        raise ValueError(
+            f"num_devices must be {len(devices)}, all devices of the {jax.process_count()} processes, got {wanted}; "
+            "leave it out"
+        )
     if not 1 <= wanted <= len(devices):
         raise ValueError(
-            f"num_devices must be 1 .. {len(devices)}, the devices of this process, got {wanted}; on a CPU, "
+            f"num_devices must be 1 .. {len(devices)}, the devices there are, got {wanted}; on a CPU, "
             f"use_host_cores({max(wanted, 1)}) before anything else of JAX makes more"
         )
     return jax.make_mesh((wanted,), (DATA,), axis_types=(AxisType.Auto,), devices=devices[:wanted])
+
+
+def create_mesh(
+    shape: Sequence[int],
+    axis_names: Sequence[str] = (DATA, MODEL),
+    devices: Sequence[Any] | None = None,
+) -> Mesh:
+    """Return a mesh with named axes: ``create_mesh((4, 2))`` has the axes ``"data"`` and ``"model"``.
+
+    Neighbors on the last axis are close in the machine where it has a topology, so the axis that talks most comes
+    last. The axes are of the type Auto: arrays need not say how they lie before they are used.
+
+    Args:
+        shape: how many devices along each axis.
+        axis_names: one for each axis.
+        devices: exactly as many as the mesh holds; the first ones of all processes when left out.
+
+    Raises:
+        ValueError: an axis has no device or no name, two have the same name, or the devices do not fit the shape.
+    """
+    shape, axis_names = tuple(shape), tuple(axis_names)
+    if len(shape) != len(axis_names) or len(set(axis_names)) != len(axis_names):
+        raise ValueError(f"each axis of a mesh needs a name of its own, got shape {shape} and names {axis_names}")
+    if not shape or min(shape) < 1:
+        raise ValueError(f"each axis of a mesh needs a device or more, got shape {shape}; leave an axis out instead")
+    needed, sizes = math.prod(shape), " x ".join(f"{name}={size}" for name, size in zip(axis_names, shape, strict=True))
+    there = jax.devices() if devices is None else list(devices)
+    if devices is not None and len(there) != needed:
+        raise ValueError(f"a mesh of {sizes} takes {needed} devices, got {len(there)}; give exactly as many")
+    if len(there) < needed:
+        raise ValueError(
+            f"a mesh of {sizes} takes {needed} devices, but there are {len(there)} ({there[0].platform}); choose sizes "
+            f"whose product is at most {len(there)}, or, on a CPU, call use_host_cores({needed}) before anything else "
+            "of JAX"
+        )
+    types = (AxisType.Auto,) * len(shape)
+    return jax.make_mesh(shape, axis_names, axis_types=types, devices=there[:needed])
 
 
 def host_cores() -> int:
@@ -74,25 +120,6 @@ def use_host_cores(num: int | None = None) -> int:
     return num
 
 
-def require_even_split(num_envs: int, mesh: Mesh) -> int:
-    """Return the number of environments per device of the mesh.
-
-    Raises:
-        ValueError: the mesh has no axis ``"data"``, or its size does not divide ``num_envs``.
-    """
-    if DATA not in mesh.shape:
-        raise ValueError(f"the mesh must have an axis {DATA!r}, got the axes {mesh.axis_names}; see data_mesh")
-    devices = mesh.shape[DATA]
-    if num_envs < 1 or num_envs % devices:
-        below = num_envs - num_envs % devices
-        nearest = max(devices, below if num_envs - below <= devices // 2 else below + devices)
-        raise ValueError(
-            f"num_envs={num_envs} cannot be split evenly over {devices} device(s); the nearest number that can is "
-            f"{nearest}"
-        )
-    return num_envs // devices
-
-
 def replicate(tree: Tree, mesh: Mesh) -> Tree:
     """Copy the arrays of a tree to every device, so that a rollout does not do it on every call.
 
@@ -102,12 +129,19 @@ def replicate(tree: Tree, mesh: Mesh) -> Tree:
 
 
 def place(tree: Tree, mesh: Mesh, spec: PartitionSpec) -> Tree:
-    """Put the arrays of a tree on the devices of a mesh; nothing is copied that lies there already."""
+    """Put the arrays of a tree on the devices of a mesh; nothing is copied that lies there already.
+
+    Where the devices belong to several processes each of them holds the whole arrays, and places its own part.
+    """
     sharding = NamedSharding(mesh, spec)
 
     def put(leaf: Any) -> Any:
-        placed = not is_array(leaf) or (isinstance(leaf, jax.Array) and leaf.sharding == sharding)
-        return leaf if placed else jax.device_put(leaf, sharding)
+        if not is_array(leaf) or (isinstance(leaf, jax.Array) and leaf.sharding == sharding):
+            return leaf
+        if sharding.is_fully_addressable:
+            return jax.device_put(leaf, sharding)
+        whole = np.asarray(leaf)  # device_put would compare the processes' copies, array by array
+        return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
 
     return jax.tree.map(put, tree)
 

@@ -9,88 +9,102 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, Int32, Key, PyTree
+from jaxtyping import Array, Bool, Int32, Key, PyTree
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.params import EnvParams
-from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, is_array, require_even_split
+from jaxarc.parallel.batch import envs_per_device, local_rows, padded_size
+from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, is_array
 from jaxarc.parallel.policy import Policy
-from jaxarc.parallel.tally import Tally, count_step, empty_tally
+from jaxarc.parallel.tally import Tally, TaskTally, count_step, count_tasks, empty_tally, empty_task_tally
+from jaxarc.parallel.task_shards import task_specs
+from jaxarc.parallel.trajectory import Trajectory
 
 SMALLEST_CHUNK, LARGEST_CHUNK = 256, 1024
 KEY = jax.ShapeDtypeStruct((2,), np.uint32)  # words of a threefry key, whose draws do not depend on vmap or device
+_STEP = jax.ShapeDtypeStruct((), np.int32)
+_RECORDED = PartitionSpec(None, DATA)  # of arrays [S, B]
 
 
 class Plan(NamedTuple):
-    """All that the programs depend on, hashable: equal plans share one compilation."""
+    """All that the programs depend on but the number of steps, hashable: equal plans share one compilation."""
 
     treedef: Any  # of (env, params, policy)
     leaves: tuple[Any, ...]  # shape and dtype of each array, everything else as it is
+    specs: tuple[PartitionSpec, ...]  # how each array lies on the devices
     num_envs: int
-    num_steps: int
     mesh: Mesh
+    records: bool  # whether every step is kept
+    counts_tasks: bool  # whether episodes are counted by task
 
 
-class Programs(NamedTuple):
+class Played(NamedTuple):
+    """What a program hands on; of B' rows, those of padding are the last and count for nothing."""
+
+    states: PyTree[Array]
+    tally: Tally
+    tasks: TaskTally | None
+
+
+class Program(NamedTuple):
     """What was compiled."""
 
-    start: Callable[..., Any]  # (arrays, words of the key) -> states
-    play: Callable[..., Any]  # (arrays, words of the key, states) -> (states, tally)
+    call: jax.stages.Compiled
     compile_seconds: float
-    bytes_per_device: int | None  # while it plays, arguments and results included; None where XLA does not say
+    bytes_per_device: int | None  # while it runs, arguments and results included; None where XLA does not say
 
 
 def make_plan(
-    env: Environment[Any], params: EnvParams, policy: Policy, num_envs: int, num_steps: int, mesh: Mesh
+    env: Environment[Any],
+    params: EnvParams,
+    policy: Policy,
+    num_envs: int,
+    mesh: Mesh,
+    records: bool = False,
+    counts_tasks: bool = False,
 ) -> tuple[Plan, tuple[Array, ...]]:
     """Return the plan, and the arrays that its programs take.
 
     Raises:
-        ValueError: ``num_envs`` cannot be split evenly, or ``num_steps`` is below 1.
+        ValueError: the mesh has no axis ``"data"``, or there is no environment.
     """
-    require_even_split(num_envs, mesh)
-    if num_steps < 1:
-        raise ValueError(f"num_steps must be 1 or more, got {num_steps}")
+    envs_per_device(num_envs, mesh)
     leaves, treedef = jax.tree.flatten((env, params, policy))
+    lies = jax.tree.leaves((jax.tree.map(lambda _: REPLICATED, env), task_specs(params)))
+    lies += [REPLICATED] * (len(leaves) - len(lies))
     described = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) if is_array(x) else x for x in leaves)
-    return Plan(treedef, described, num_envs, num_steps, mesh), tuple(x for x in leaves if is_array(x))
+    specs = tuple(spec for x, spec in zip(leaves, lies, strict=True) if is_array(x))
+    plan = Plan(treedef, described, specs, num_envs, mesh, records, counts_tasks)
+    return plan, tuple(x for x in leaves if is_array(x))
 
 
 @functools.lru_cache(maxsize=64)
-def state_shapes(plan: Plan) -> PyTree[jax.ShapeDtypeStruct]:
-    """Return the shapes of the states of the whole batch; nothing is allocated or compiled."""
-    arrays = [leaf for leaf in plan.leaves if isinstance(leaf, jax.ShapeDtypeStruct)]
-    reset = lambda arrays, words: _reset(plan, arrays, words, jnp.arange(1, dtype=jnp.int32))
-    one = jax.eval_shape(reset, arrays, KEY)
-    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((plan.num_envs, *x.shape[1:]), x.dtype), one)
+def played_shapes(plan: Plan) -> Played:
+    """Return the shapes of what the programs hand on; nothing is allocated or compiled."""
+    devices = plan.mesh.shape[DATA]
+    smallest = _spread(plan._replace(num_envs=devices), _start, (plan.specs, REPLICATED), SPLIT)
+    one = jax.eval_shape(smallest, _arrays(plan), KEY)
+    rows = padded_size(plan.num_envs, plan.mesh)
+    grown = lambda tree: jax.tree.map(lambda x: jax.ShapeDtypeStruct((rows, *x.shape[1:]), x.dtype), tree)
+    return Played(grown(one.states), grown(one.tally), one.tasks)
 
 
 @functools.lru_cache(maxsize=64)
-def compile_programs(plan: Plan) -> Programs:
-    """Compile the programs of a plan for its devices."""
-    began = time.perf_counter()
-    placed = lambda tree, spec: jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(plan.mesh, spec)), tree
-    )
-    arrays = tuple(leaf for leaf in plan.leaves if isinstance(leaf, jax.ShapeDtypeStruct))
-    shared, states = placed((arrays, KEY), REPLICATED), placed(state_shapes(plan), SPLIT)
-    start = _spread(plan, _start, (REPLICATED, REPLICATED)).lower(*shared).compile()
-    play = _spread(plan, _play, (REPLICATED, REPLICATED, SPLIT)).lower(*shared, states).compile()
-    return Programs(start, play, time.perf_counter() - began, _bytes_in_use(play))
+def compile_start(plan: Plan) -> Program:
+    """Compile the reset of a batch: ``(arrays, words of the key) -> Played``."""
+    arguments = (_placed(_arrays(plan), plan.specs, plan), _placed(KEY, REPLICATED, plan))
+    return _compile(_spread(plan, _start, (plan.specs, REPLICATED), SPLIT), *arguments)
 
 
-def _spread(plan: Plan, function: Callable[..., Any], in_specs: tuple[PartitionSpec, ...]) -> Any:
-    _, params, _ = _inputs(plan, plan.leaves)
-    # equinox.error_if, behind the policy "raise", does not pass JAX's check of what varies between devices.
-    checks = params.config.action.invalid_action_policy != "raise"
-    local = functools.partial(function, plan)
-    return jax.jit(jax.shard_map(local, mesh=plan.mesh, in_specs=in_specs, out_specs=SPLIT, check_vma=checks))
-
-
-def _start(plan: Plan, arrays: tuple[Array, ...], words: Array) -> PyTree[Array]:
-    """Reset this device's environments."""
-    return _reset(plan, arrays, words, _local_index(plan))
+@functools.lru_cache(maxsize=64)
+def compile_play(plan: Plan, num_steps: int) -> Program:
+    """Compile steps of a batch: ``(arrays, words of the key, first step, Played) -> (Played, Trajectory or None)``."""
+    in_specs = (plan.specs, REPLICATED, REPLICATED, SPLIT)
+    arguments = (_arrays(plan), KEY, _STEP, played_shapes(plan))
+    placed = [_placed(tree, spec, plan) for tree, spec in zip(arguments, in_specs, strict=True)]
+    play = functools.partial(_play, num_steps=num_steps)
+    return _compile(_spread(plan, play, in_specs, (SPLIT, _RECORDED)), *placed)
 
 
 def chunk_size(num_envs: int, executor: str) -> int:
@@ -105,50 +119,95 @@ def chunk_size(num_envs: int, executor: str) -> int:
     return max(sizes, default=num_envs)
 
 
-def _play(plan: Plan, arrays: tuple[Array, ...], words: Array, states: PyTree[Array]) -> tuple[PyTree[Array], Tally]:
+def _start(plan: Plan, arrays: tuple[Array, ...], words: Array) -> Played:
+    """Reset this device's environments."""
+    env, params, _ = _inputs(plan, arrays)
+    index, _ = local_rows(plan.num_envs, plan.mesh)
+    key_reset, _ = jax.random.split(_key_of(words))
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(key_reset, index)
+    states = jax.vmap(env.reset, (0, None))(keys, params)[0]
+    info = jax.eval_shape(jax.vmap(env.info, (0, None)), states, params)
+    tally = empty_tally(index, has_returns="episode_return" in info)
+    tasks = empty_task_tally(index, params.tasks.num_tasks) if plan.counts_tasks else None
+    return Played(states, tally, tasks)
+
+
+def _play(
+    plan: Plan, arrays: tuple[Array, ...], words: Array, first_step: Int32[Array, ""], played: Played, num_steps: int
+) -> tuple[Played, Trajectory | None]:
     """Step this device's environments, chunk by chunk; no device waits for another."""
     _, params, _ = _inputs(plan, arrays)
-    index = _local_index(plan)
+    steps = first_step + jnp.arange(num_steps, dtype=jnp.int32)
+    index, counts = local_rows(plan.num_envs, plan.mesh)
     size = chunk_size(index.shape[0], params.config.environment.executor)
     if size == index.shape[0]:
-        return _play_chunk(plan, arrays, words, states, index)
+        return _play_chunk(plan, arrays, words, steps, index, counts, played)
     split = lambda tree: jax.tree.map(lambda x: x.reshape(-1, size, *x.shape[1:]), tree)
-    played = jax.lax.map(lambda chunk: _play_chunk(plan, arrays, words, *chunk), split((states, index)))
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), played)
+    states, tally, tasks = played
+    nothing = jax.tree.map(jnp.zeros_like, tasks)
+
+    def play_chunk(chunk: tuple[Any, ...]) -> tuple[Played, Trajectory | None]:
+        states, tally, index, counts = chunk
+        return _play_chunk(plan, arrays, words, steps, index, counts, Played(states, tally, nothing))
+
+    after, recorded = jax.lax.map(play_chunk, split((states, tally, index, counts)))
+    joined = lambda tree: jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
+    tasks = jax.tree.map(lambda before, more: before + more.sum(axis=0), tasks, after.tasks)
+    beside = lambda x: jnp.moveaxis(x, 0, 1).reshape(num_steps, -1, *x.shape[3:])
+    return Played(joined(after.states), joined(after.tally), tasks), jax.tree.map(beside, recorded)
 
 
 def _play_chunk(
-    plan: Plan, arrays: tuple[Array, ...], words: Array, states: PyTree[Array], index: Int32[Array, " B"]
-) -> tuple[PyTree[Array], Tally]:
-    """Step environments whose numbers in the whole batch are given."""
+    plan: Plan,
+    arrays: tuple[Array, ...],
+    words: Array,
+    steps: Int32[Array, " S"],
+    index: Int32[Array, " B"],
+    counts: Bool[Array, " B"],
+    played: Played,
+) -> tuple[Played, Trajectory | None]:
+    """Step environments whose numbers in the whole batch are given; rows that do not count leave the tallies alone."""
     env, params, policy = _inputs(plan, arrays)
     _, key_steps = jax.random.split(_key_of(words))
 
-    def step(carry: tuple[PyTree[Array], Tally], time_step: Int32[Array, ""]) -> tuple[tuple, None]:
-        states, tally = carry
+    def step(played: Played, time_step: Int32[Array, ""]) -> tuple[Played, Trajectory | None]:
+        states, tally, tasks = played
         keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key_steps, time_step), index)
         actions = jax.vmap(policy)(keys, jax.vmap(env.observe, (0, None))(states, params))
         before = jax.vmap(env.info, (0, None))(states, params)
         running = ~(before["terminated"] | before["truncated"])
         states, _, reward, done, info = jax.vmap(env.step, (0, 0, None))(states, actions, params)
-        return (states, count_step(tally, running, reward, done, info)), None
+        if tasks is not None:
+            tasks = count_tasks(tasks, counts & running & done, info)
+        recorded = Trajectory(actions, reward, done, info["terminated"]) if plan.records else None
+        return Played(states, count_step(tally, counts, running, reward, done, info), tasks), recorded
 
-    info = jax.eval_shape(jax.vmap(env.info, (0, None)), states, params)
-    carry = states, empty_tally(index, has_returns="episode_return" in info)
-    return jax.lax.scan(step, carry, jnp.arange(plan.num_steps, dtype=jnp.int32))[0]
-
-
-def _reset(plan: Plan, arrays: Any, words: Array, index: Int32[Array, " B"]) -> PyTree[Array]:
-    env, params, _ = _inputs(plan, arrays)
-    key_reset, _ = jax.random.split(_key_of(words))
-    keys = jax.vmap(jax.random.fold_in, (None, 0))(key_reset, index)
-    return jax.vmap(env.reset, (0, None))(keys, params)[0]
+    return jax.lax.scan(step, played, steps)
 
 
-def _local_index(plan: Plan) -> Int32[Array, " B"]:
-    """Numbers of this device's environments in the whole batch."""
-    count = require_even_split(plan.num_envs, plan.mesh)
-    return jax.lax.axis_index(DATA) * count + jnp.arange(count, dtype=jnp.int32)
+def _compile(function: Any, *arguments: Any) -> Program:
+    began = time.perf_counter()
+    program = function.lower(*arguments).compile()
+    return Program(program, time.perf_counter() - began, _bytes_in_use(program))
+
+
+def _spread(plan: Plan, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
+    _, params, _ = _inputs(plan, plan.leaves)
+    # equinox.error_if, behind the policy "raise", does not pass JAX's check of what varies between devices.
+    checks = params.config.action.invalid_action_policy != "raise"
+    local = functools.partial(function, plan)
+    return jax.jit(jax.shard_map(local, mesh=plan.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=checks))
+
+
+def _arrays(plan: Plan) -> tuple[jax.ShapeDtypeStruct, ...]:
+    return tuple(leaf for leaf in plan.leaves if isinstance(leaf, jax.ShapeDtypeStruct))
+
+
+def _placed(shapes: Any, spec: Any, plan: Plan) -> Any:
+    """Say how arguments lie on the devices; ``spec`` is one for all, or one for each."""
+    specs = spec if isinstance(spec, tuple) else jax.tree.map(lambda _: spec, shapes)
+    place = lambda x, spec: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(plan.mesh, spec))
+    return jax.tree.map(place, shapes, specs)
 
 
 def _inputs(plan: Plan, arrays: Any) -> tuple[Environment[Any], EnvParams, Policy]:

@@ -1,40 +1,34 @@
-"""Many environments play many steps in one compiled program, spread over devices that never wait for one another."""
+"""Many environments play many steps in a compiled program, spread over devices that never wait for one another."""
 
+import dataclasses
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, PyTree, UInt32
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.parallel.batch import drop_padding, pad_rows, padded_size, to_host
 from jaxarc.parallel.memory import available_memory, require_memory
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, place
 from jaxarc.parallel.policy import Policy
-from jaxarc.parallel.program import KEY, Plan, Programs, compile_programs, make_plan, state_shapes
-from jaxarc.parallel.tally import Tally, Totals, sum_tally
+from jaxarc.parallel.program import KEY, Plan, Played, compile_play, compile_start, make_plan, played_shapes
+from jaxarc.parallel.result import Rollout
+from jaxarc.parallel.tally import Totals
+from jaxarc.parallel.trajectory import Trajectory
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
 
 _GROWTH = 4.0  # memory of a rollout over that of its states: those before, those after, and what a step computes
 
-
-class Rollout(eqx.Module):
-    """What a rollout leaves behind; its arrays may still be in the making when it is returned."""
-
-    states: PyTree[Array]  # of B environments, split over the devices; pass them in again to go on
-    tally: Tally  # what happened in each environment
-    num_steps: int = eqx.field(static=True)  # S
-
-    @property
-    def totals(self) -> Totals:
-        """Sums over the environments; waits for the rollout to end."""
-        return sum_tally(self.tally, self.num_steps)
+OnChunk = Callable[[int, Totals], None]
+"""Called after each chunk with the steps of each environment that are done, and what they brought."""
 
 
 class CompiledRollout:
@@ -45,33 +39,66 @@ class CompiledRollout:
         bytes_per_device: memory in use while it runs, arguments and results included; None where XLA does not say.
     """
 
-    def __init__(self, env: Environment[Any], plan: Plan, programs: Programs):
-        self._env, self._plan, self._programs = env, plan, programs
-        self.compile_seconds = programs.compile_seconds
-        self.bytes_per_device = programs.bytes_per_device
+    def __init__(self, env: Environment[Any], plan: Plan, lengths: list[int]):
+        self._env, self._plan, self._lengths = env, plan, lengths
+        programs = [compile_start(plan), *(compile_play(plan, length) for length in sorted(set(lengths)))]
+        self._start = programs[0].call
+        self.compile_seconds = sum(program.compile_seconds for program in programs)
+        self.bytes_per_device = programs[-1].bytes_per_device
 
-    def __call__(self, params: EnvParams, policy: Policy, key: PRNGKey, states: PyTree[Array] | None = None) -> Rollout:
+    def __call__(
+        self,
+        params: EnvParams,
+        policy: Policy,
+        key: PRNGKey,
+        states: PyTree[Array] | None = None,
+        on_chunk: OnChunk | None = None,
+    ) -> Rollout:
         """Play as :func:`rollout` does.
 
         Raises:
             ValueError: an argument has another structure, shape or config than what was compiled.
         """
-        plan, arrays = make_plan(self._env, params, policy, *self._plan[2:])
+        recorded: list[Trajectory] = []
+        result: Any = None
+        for result in self.chunks(params, policy, key, states):
+            if result.trajectory is not None:
+                recorded.append(result.trajectory if len(self._lengths) == 1 else to_host(result.trajectory))
+            if on_chunk is not None:
+                on_chunk(result.num_steps, result.totals)
+        if len(recorded) > 1:
+            whole = jax.tree.map(lambda *parts: np.concatenate(parts), *recorded)
+            result = dataclasses.replace(result, trajectory=whole)
+        return result
+
+    def chunks(
+        self, params: EnvParams, policy: Policy, key: PRNGKey, states: PyTree[Array] | None = None
+    ) -> Iterator[Rollout]:
+        """Play chunk by chunk: after each, yield what stands so far, with the trajectory of this chunk alone.
+
+        A chunk starts when it is asked for, so whoever drops the trajectories keeps no more than one of them.
+
+        Raises:
+            ValueError: an argument has another structure, shape or config than what was compiled.
+        """
+        plan, arrays = make_plan(self._env, params, policy, *self._plan[3:])
         if plan != self._plan:
             raise ValueError(
                 "params and policy must have the structure, shapes and config of those that were compiled; "
                 "call compile_rollout with the new ones"
             )
-        shared = place((arrays, _words(key)), plan.mesh, REPLICATED)
-        if states is None:
-            states = self._programs.start(*shared)
-        else:
-            _require_states(states, plan)
-            states = place(states, plan.mesh, SPLIT)
-        play = self._programs.play
+        placed = tuple(place(leaf, plan.mesh, spec) for leaf, spec in zip(arrays, plan.specs, strict=True))
+        shared = placed, place(_words(key), plan.mesh, REPLICATED)
+        played = self._start(*shared) if states is None else _go_on(states, plan)
         raises = params.config.action.invalid_action_policy == "raise"
-        states, tally = _raise_readably(play, *shared, states) if raises else play(*shared, states)
-        return Rollout(states, tally, plan.num_steps)
+        done = 0
+        for length in self._lengths:
+            play = compile_play(plan, length).call
+            arguments = (*shared, place(np.int32(done), plan.mesh, REPLICATED), played)
+            played, recorded = _raise_readably(play, *arguments) if raises else play(*arguments)
+            done += length
+            trajectory = drop_padding(recorded, plan.num_envs, plan.mesh, axis=1)
+            yield Rollout(played, trajectory, plan.num_envs, done, plan.mesh)
 
 
 def rollout(
@@ -84,33 +111,57 @@ def rollout(
     mesh: Mesh | None = None,
     states: PyTree[Array] | None = None,
     available_bytes: int | None = None,
+    *,
+    chunk_steps: int | None = None,
+    on_chunk: OnChunk | None = None,
+    record: bool = False,
+    count_tasks: bool = False,
 ) -> Rollout:
-    """Play steps in a batch of environments, in one compiled program.
+    """Play steps in a batch of environments, in a compiled program.
 
     Every random draw depends on the key, the number of the environment and the number of the step alone: the same key
-    gives the same bits on any number of devices. Equal shapes compile once. On a CPU, call
-    :func:`~jaxarc.parallel.use_host_cores` first, or one core does the work.
+    gives environment i the same bits whatever the batch, the number of devices, the chunks and the executor. Equal
+    shapes compile once. On a CPU, call :func:`~jaxarc.parallel.use_host_cores` first, or one core does the work.
 
     Args:
         env: with auto-reset, as ``EpisodeStatistics(AutoReset(env))``; without it, episodes that end stay ended.
-        params: tasks and rules; :func:`~jaxarc.parallel.replicate` them once to save copying on every call.
+        params: tasks and rules; :func:`~jaxarc.parallel.replicate` them once to save copying on every call, or
+            :func:`~jaxarc.parallel.shard_tasks` where the tasks are too large for a device.
         policy: ``policy(key, observation) -> action`` of one environment. A module with new arrays runs the same
             program; a new function compiles anew.
         key: another one for every call.
-        num_envs: B, a multiple of the number of devices.
+        num_envs: B. Where the devices do not divide it, some of them play padding, which nobody sees.
         num_steps: S, steps of each environment in this call.
         mesh: has an axis ``"data"``; all devices of this process when left out.
         states: of an earlier rollout of B environments, to go on; new episodes when left out.
-        available_bytes: free memory over all devices; found out when left out.
+        available_bytes: free memory of this process's devices of the mesh; found out when left out.
+        chunk_steps: at most so many steps in one call of the program; all of them when left out. Where they do not
+            divide S, a second program is compiled for the rest.
+        on_chunk: told about the progress after each chunk; it waits for the chunk to end.
+        record: keep every action, reward and ending. On the devices; with several chunks, each moves to the host when
+            it is over, so that a device holds one chunk of them at most.
+        count_tasks: count by task how often it was played and solved, see :attr:`Rollout.task_counts`.
 
     Raises:
         NotEnoughMemoryError: the batch does not fit in memory; nothing has been started.
-        ValueError: ``num_envs`` cannot be split evenly, ``num_steps`` is below 1, or the states are not those of B
-            environments of this kind.
+        ValueError: the mesh has no axis ``"data"``, a number is below 1, or the states are not those of B environments
+            of this kind.
         RuntimeError: an action is invalid, with the invalid-action policy ``"raise"``.
     """
-    compiled = compile_rollout(env, params, policy, num_envs, num_steps, mesh, states, available_bytes)
-    return compiled(params, policy, key, states)
+    compiled = compile_rollout(
+        env,
+        params,
+        policy,
+        num_envs,
+        num_steps,
+        mesh,
+        states,
+        available_bytes,
+        chunk_steps=chunk_steps,
+        record=record,
+        count_tasks=count_tasks,
+    )
+    return compiled(params, policy, key, states, on_chunk)
 
 
 def compile_rollout(
@@ -122,37 +173,65 @@ def compile_rollout(
     mesh: Mesh | None = None,
     states: PyTree[Array] | None = None,
     available_bytes: int | None = None,
+    *,
+    chunk_steps: int | None = None,
+    record: bool = False,
+    count_tasks: bool = False,
 ) -> CompiledRollout:
     """Compile what :func:`rollout` runs and check that it fits in memory; nothing is played.
 
     Arguments and errors are those of :func:`rollout`. States that are given count as memory already in use.
     """
     mesh = data_mesh() if mesh is None else mesh
-    plan, _ = make_plan(env, params, policy, num_envs, num_steps, mesh)
-    shapes = state_shapes(plan)
+    plan, _ = make_plan(env, params, policy, num_envs, mesh, record, count_tasks)
+    lengths = _chunk_lengths(num_steps, chunk_steps)
+    shapes = played_shapes(plan).states
     free = available_memory(mesh) if available_bytes is None else available_bytes
+    here = len(mesh.local_devices)
     if states is None:  # a lower bound, before anything is allocated or compiled
         least = sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(shapes))
-        require_memory(num_envs, least, free, num_devices=mesh.shape[DATA], growth=_GROWTH)
+        require_memory(num_envs, least * here // mesh.size, free, num_devices=mesh.shape[DATA], growth=_GROWTH)
     else:
         _require_states(states, plan)
-    programs = compile_programs(plan)
-    if programs.bytes_per_device is not None:
-        needed = mesh.size * programs.bytes_per_device - _bytes_on(mesh, (env, params, policy, states))
+    compiled = CompiledRollout(env, plan, lengths)
+    if compiled.bytes_per_device is not None:
+        needed = here * compiled.bytes_per_device - _bytes_on(mesh, (env, params, policy, states))
         require_memory(num_envs, needed, free, num_devices=mesh.shape[DATA])
-    return CompiledRollout(env, plan, programs)
+    return compiled
+
+
+def _chunk_lengths(num_steps: int, chunk_steps: int | None) -> list[int]:
+    """Cut the steps into as many chunks as needed, of equal length but for the last."""
+    for name, steps in (("num_steps", num_steps), ("chunk_steps", chunk_steps)):
+        if steps is not None and steps < 1:
+            raise ValueError(f"{name} must be 1 or more, got {name}={steps}")
+    count = 1 if chunk_steps is None else -(-num_steps // chunk_steps)
+    length = -(-num_steps // count)
+    whole, rest = divmod(num_steps, length)
+    return [length] * whole + [rest] * (rest > 0)
+
+
+def _go_on(states: PyTree[Array], plan: Plan) -> Played:
+    """Put the states of B environments, or of B' rows, on the devices, with tallies that start at zero."""
+    _require_states(states, plan)
+    shapes = played_shapes(plan)
+    nothing = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (shapes.tally, shapes.tasks))
+    return place(Played(pad_rows(states, plan.num_envs, plan.mesh), *nothing), plan.mesh, SPLIT)
 
 
 def _require_states(states: PyTree[Array], plan: Plan) -> None:
     """Raise when states are not those of a batch of the plan."""
-    wanted = state_shapes(plan)
+    wanted = played_shapes(plan).states
     if jax.tree.structure(states) != jax.tree.structure(wanted):
         raise ValueError("the states come from another environment or config; start with states=None")
+    rows = (plan.num_envs, padded_size(plan.num_envs, plan.mesh))
     for given, shape in zip(jax.tree.leaves(states), jax.tree.leaves(wanted), strict=True):
-        if (given.shape, given.dtype) != (shape.shape, shape.dtype):
+        fits = given.ndim > 0 and given.shape[0] in rows
+        if not fits or (given.shape[1:], given.dtype) != (shape.shape[1:], shape.dtype):
             raise ValueError(
                 f"the states must be those of {plan.num_envs} environments of this kind: an array has "
-                f"{given.dtype}{given.shape} where {shape.dtype}{shape.shape} is expected; start with states=None"
+                f"{given.dtype}{given.shape} where {shape.dtype}{(plan.num_envs, *shape.shape[1:])} is expected; "
+                "start with states=None"
             )
 
 

@@ -1,13 +1,13 @@
 """What happened in a rollout, counted per environment on the device and summed on the host."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Int32
+from jaxtyping import Array, Bool, Float32, Int32, Int64
 
+from jaxarc.tasks.curriculum import count_episodes
 from jaxarc.types import Info
 
 
@@ -18,6 +18,20 @@ class Tally(NamedTuple):
     solved: Int32[Array, " B"]  # of these, with info["success"]
     reward_sum: Float32[Array, " B"]  # over all steps
     return_sum: Float32[Array, " B"] | None  # over the ended episodes; None without EpisodeStatistics
+
+
+class TaskTally(NamedTuple):
+    """Counts of each task, those of each device by themselves; below 2**31."""
+
+    episodes: Int32[Array, "D T"]  # episodes that ended
+    solved: Int32[Array, "D T"]  # of these, with info["success"]
+
+
+class TaskCounts(NamedTuple):
+    """Counts of each task over all environments, on the host."""
+
+    episodes: Int64[np.ndarray, " T"]  # episodes that ended
+    solved: Int64[np.ndarray, " T"]  # of these, solved ones
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,32 +62,67 @@ def empty_tally(index: Int32[Array, " B"], has_returns: bool) -> Tally:
     return Tally(count, count, amount, amount if has_returns else None)
 
 
+def empty_task_tally(index: Int32[Array, " B"], num_tasks: int) -> TaskTally:
+    """Return zeros for this device, varying over the devices as ``index`` does."""
+    count = jnp.zeros((1, num_tasks), jnp.int32) + index[0] * 0
+    return TaskTally(count, count)
+
+
 def count_step(
-    tally: Tally, running: Bool[Array, " B"], reward: Float32[Array, " B"], done: Bool[Array, " B"], info: Info
+    tally: Tally,
+    counts: Bool[Array, " B"],
+    running: Bool[Array, " B"],
+    reward: Float32[Array, " B"],
+    done: Bool[Array, " B"],
+    info: Info,
 ) -> Tally:
-    """Add one step; an episode counts in the step that ends it, and not again in an environment that stays done."""
-    ended = running & done
+    """Add one step; an episode counts in the step that ends it, and not again in an environment that stays done.
+
+    Args:
+        tally: of the steps before.
+        counts: false for a row of padding, which adds nothing.
+        running: whether the episode went on before the step.
+        reward: of the step.
+        done: whether the episode has ended after it.
+        info: what the step told.
+    """
+    ended = counts & running & done
+    nothing = jnp.float32(0)
     return_sum = tally.return_sum
     if return_sum is not None:
-        return_sum = return_sum + jnp.where(ended, info["episode_return"], jnp.float32(0))
+        return_sum = return_sum + jnp.where(ended, info["episode_return"], nothing)
     return Tally(
         episodes=tally.episodes + ended.astype(jnp.int32),
         solved=tally.solved + (ended & info["success"]).astype(jnp.int32),
-        reward_sum=tally.reward_sum + reward,
+        reward_sum=tally.reward_sum + jnp.where(counts, reward, nothing),
         return_sum=return_sum,
     )
+
+
+def count_tasks(tally: TaskTally, ended: Bool[Array, " B"], info: Info) -> TaskTally:
+    """Add the episodes that ended in one step of this device, each to its task."""
+    more = count_episodes(tally.episodes.shape[-1], info["task_index"], ended, info["success"])
+    return TaskTally(tally.episodes + more.attempts[None], tally.solved + more.solves[None])
 
 
 def sum_tally(tally: Tally, num_steps: int) -> Totals:
     """Sum over the environments: exact for counts, in float64 and in one order on any number of devices for rewards.
 
-    Waits for the rollout to end.
+    Args:
+        tally: of B environments, on the host.
+        num_steps: of each environment.
     """
-    counts: Any = jax.device_get(tally)
+    episodes, solved, reward_sum = (np.asarray(x) for x in tally[:3])
+    return_sum = None if tally.return_sum is None else float(np.asarray(tally.return_sum).sum(dtype=np.float64))
     return Totals(
-        episodes=int(counts.episodes.sum(dtype=np.int64)),
-        solved=int(counts.solved.sum(dtype=np.int64)),
-        reward_sum=float(counts.reward_sum.sum(dtype=np.float64)),
-        return_sum=None if counts.return_sum is None else float(counts.return_sum.sum(dtype=np.float64)),
-        steps=counts.episodes.size * num_steps,
+        episodes=int(episodes.sum(dtype=np.int64)),
+        solved=int(solved.sum(dtype=np.int64)),
+        reward_sum=float(reward_sum.sum(dtype=np.float64)),
+        return_sum=return_sum,
+        steps=episodes.size * num_steps,
     )
+
+
+def sum_tasks(tally: TaskTally) -> TaskCounts:
+    """Sum the counts of all devices, on the host."""
+    return TaskCounts(*(np.asarray(each).sum(axis=0, dtype=np.int64) for each in tally))

@@ -30,7 +30,7 @@ class TrainingBatchJAX(eqx.Module):
     nested tuples (:func:`to_static`), so batches of equal names share a compiled program. All three labels are given
     or none: without them the candidates of an example are described by arrays, see :class:`CandidateSet`.
 
-    Values are checked when a batch is made outside of compiled code.
+    Values are checked when a batch is made outside of compiled code, from arrays that this process holds whole.
 
     Raises:
         TypeError: a label is not a string.
@@ -104,12 +104,17 @@ class TrainingBatchJAX(eqx.Module):
         if self.parent_sets or self.variable_orders or self.target_variables:
             _check_labels(self)
         for name in ("observational_data", "expert_probs", "expert_accuracies"):
-            if not isinstance(getattr(self, name), Tracer):
+            if is_visible(getattr(self, name)):
                 _check_finite(name, np.asarray(getattr(self, name)))
-        if not isinstance(self.expert_probs, Tracer):
+        if is_visible(self.expert_probs):
             _check_probabilities(np.asarray(self.expert_probs), [len(candidates) for candidates in self.parent_sets])
-        if not isinstance(self.expert_accuracies, Tracer):
+        if is_visible(self.expert_accuracies):
             _check_range("expert_accuracies", np.asarray(self.expert_accuracies))
+
+
+def is_visible(array: Array) -> bool:
+    """Tell whether this process can look at all values: not inside compiled code, nor when others hold a part."""
+    return not isinstance(array, Tracer) and array.is_fully_addressable
 
 
 def _float32(values: Any, field: str) -> Array:

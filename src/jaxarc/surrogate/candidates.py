@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32
 
-from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.batch import TrainingBatchJAX, is_visible
 from jaxarc.surrogate.labels import ParentSets, TargetVariables, VariableOrders
 
 
@@ -36,6 +36,51 @@ def candidates_of(batch: TrainingBatchJAX) -> CandidateSet:
     if not batch.parent_sets:
         raise ValueError("the batch names no parent_sets; name them, or pass the candidates as a CandidateSet")
     return _describe(batch.parent_sets, batch.variable_orders, batch.target_variables, batch.num_candidates)
+
+
+def check_shapes(batch: TrainingBatchJAX, candidates: CandidateSet) -> None:
+    """Check that candidates describe every candidate of a batch.
+
+    Raises:
+        ValueError: a shape does not fit the batch.
+    """
+    shapes = {name: getattr(candidates, name).shape for name in ("rows", "columns", "features", "is_real")}
+    wanted = batch.expert_probs.shape
+    for name, shape in shapes.items():
+        if shape[:2] != wanted or len(shape) != (2 if name == "is_real" else 3):
+            raise ValueError(
+                f"candidates.{name} has the shape {shape}, but expert_probs has (B, k) = {wanted}; describe every "
+                "candidate, padding included"
+            )
+    if shapes["columns"][-1] != batch.observational_data.shape[2]:
+        raise ValueError(
+            f"candidates.columns has the shape {shapes['columns']}, but observational_data has "
+            f"d = {batch.observational_data.shape[2]}"
+        )
+
+
+def check_padding(batch: TrainingBatchJAX, candidates: CandidateSet) -> bool:
+    """Check that the expert gives no weight to padding, where this process can see the values.
+
+    It waits for the values. Compiled code has none, and of arrays that are spread over processes each has a part only.
+
+    Returns:
+        Whether it could see them.
+
+    Raises:
+        ValueError: ``is_real`` is false where ``expert_probs`` is above 0.
+    """
+    if not (is_visible(batch.expert_probs) and is_visible(candidates.is_real)):
+        return False
+    probs = np.asarray(batch.expert_probs)
+    wrong = (probs > 0) & ~np.asarray(candidates.is_real)
+    if wrong.any():
+        example, place = (int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"expert_probs[{example}, {place}] is {probs[example, place]:.6g}, but candidates.is_real is False there; "
+            "padding must have the probability 0, so mark the candidate as real or move its weight"
+        )
+    return True
 
 
 @functools.lru_cache(maxsize=32)

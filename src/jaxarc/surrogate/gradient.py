@@ -81,7 +81,8 @@ def _cut(examples: Tree, count: int) -> Tree:
             f"accumulation_steps must divide the number of examples in a batch, got {count} and {num_examples}; "
             "change one of them"
         )
-    return jax.tree.map(lambda x: x.reshape(count, -1, *x.shape[1:]), examples)
+    # Part i takes every count-th example from i on: where a device holds neighbors, it has some of each part.
+    return jax.tree.map(lambda x: x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1), examples)
 
 
 def _each_in_python(function: Callable[[Tree], Tree], examples: Tree) -> Tree:

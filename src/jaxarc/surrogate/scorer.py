@@ -39,7 +39,7 @@ class CandidateScorer(eqx.Module):
         key_reading, key_trunk, key_gate, key_judge = jax.random.split(key, 4)
         size = config.latent_size
         self.reading = make_reading(key_reading, config, grid_shape)
-        self.trunk = Trunk(key_trunk, config)
+        self.trunk = Trunk.create(key_trunk, config)
         self.gate = Affine(key_gate, num_features, 2 * size)
         self.judge = Perceptron(key_judge, 4 * size + num_features, 2 * size, 1, 0.1)
 

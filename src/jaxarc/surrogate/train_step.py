@@ -7,17 +7,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.stages import Compiled
 from jaxtyping import Array, Float32
 
 from jaxarc.config.surrogate import SurrogateTrainingConfig
 from jaxarc.surrogate.batch import TrainingBatchJAX
-from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.candidates import CandidateSet, candidates_of, check_padding, check_shapes
 from jaxarc.surrogate.gradient import COMPILED, PYTHON, Loops, mean_gradient
 from jaxarc.surrogate.losses import mask_padding
 from jaxarc.surrogate.precision import DTYPES, cast_floats
 
 Model: TypeAlias = Any
-"""A pytree, such as an Equinox module, to be called with the data [N, d, 3] and the candidates of one example."""
+"""A pytree, such as an Equinox module, to be called with the data [N, d, 3] and the candidates of one example.
+
+Its parameters and the candidates come in the precision of the computation. The data stay float32: what a model sums
+before it rounds, and where it casts, it knows itself.
+"""
 LossFunction: TypeAlias = Callable[[Float32[Array, " k"], Float32[Array, " k"]], Float32[Array, ""]]
 """From the logits of one example, those of padding very low, and the expert's probabilities."""
 Metrics: TypeAlias = dict[str, Array]
@@ -43,7 +48,8 @@ class TrainStep(Protocol):
             :func:`convert_metrics` makes numbers of them.
 
         Raises:
-            ValueError: the candidates do not fit the batch, or the batch cannot be cut into ``accumulation_steps``.
+            ValueError: the candidates do not fit the batch, the batch cannot be cut into ``accumulation_steps``, or the
+                expert gives weight to padding, which is looked for once.
         """
         ...
 
@@ -57,9 +63,47 @@ class Examples(NamedTuple):
     candidates: CandidateSet
 
 
+class CompiledTrainStep:
+    """A step that is compiled as one program for each shape of its arguments; see :class:`TrainStep`."""
+
+    def __init__(
+        self,
+        model: Model,
+        optimizer: optax.GradientTransformation,
+        loss_fn: LossFunction,
+        config: SurrogateTrainingConfig,
+    ):
+        self._static, self._intake = _parts(model)[2], _Intake(config)
+
+        def surrogate_update(params: Model, opt_state: optax.OptState, fixed: Model, examples: Examples) -> tuple:
+            rest = eqx.combine(fixed, self._static)
+            return _update(params, rest, opt_state, examples, optimizer, loss_fn, config, COMPILED)
+
+        self._update = jax.jit(surrogate_update, donate_argnums=(0, 1))
+
+    def __call__(
+        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+    ) -> tuple[Model, optax.OptState, Metrics]:
+        """Do what :class:`TrainStep` says."""
+        params, fixed, _ = _parts(model)
+        params, opt_state, metrics = self._update(params, opt_state, fixed, self._intake(batch, candidates))
+        return eqx.combine(params, fixed, self._static), opt_state, metrics
+
+    def compile(
+        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+    ) -> Compiled:
+        """Compile for the shapes of these arguments and run nothing; calls with such arguments are then compiled.
+
+        Returns:
+            The program, for a look at its memory: :func:`jaxarc.profiling.compiled_memory`.
+        """
+        params, fixed, _ = _parts(model)
+        return self._update.lower(params, opt_state, fixed, self._intake(batch, candidates)).compile()
+
+
 def create_jax_surrogate_train_step(
     model: Model, optimizer: optax.GradientTransformation, loss_fn: LossFunction, config: SurrogateTrainingConfig
-) -> TrainStep:
+) -> CompiledTrainStep:
     """Make a step that is compiled as one program: forward, backward and the optimizer's update.
 
     It is compiled at its first call, and again only for other shapes: names are turned into arrays before. The
@@ -71,21 +115,7 @@ def create_jax_surrogate_train_step(
         loss_fn: of one example, such as :func:`kl_divergence_loss_jax`.
         config: of precision, accumulation and weights.
     """
-    static = _parts(model)[2]
-
-    def surrogate_update(params: Model, opt_state: optax.OptState, fixed: Model, examples: Examples) -> tuple:
-        return _update(params, eqx.combine(fixed, static), opt_state, examples, optimizer, loss_fn, config, COMPILED)
-
-    compiled = jax.jit(surrogate_update, donate_argnums=(0, 1))
-
-    def step(
-        model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
-    ) -> tuple[Model, optax.OptState, Metrics]:
-        params, fixed, _ = _parts(model)
-        params, opt_state, metrics = compiled(params, opt_state, fixed, _examples(batch, candidates, config))
-        return eqx.combine(params, fixed, static), opt_state, metrics
-
-    return step
+    return CompiledTrainStep(model, optimizer, loss_fn, config)
 
 
 def create_surrogate_train_step(
@@ -97,19 +127,35 @@ def create_surrogate_train_step(
     on parameters: the gradient would be lost. Nothing is donated. The arguments are those of
     :func:`create_jax_surrogate_train_step`.
     """
-    static = _parts(model)[2]
+    static, intake = _parts(model)[2], _Intake(config)
 
     def step(
         model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
         params, fixed, _ = _parts(model)
         rest = eqx.combine(fixed, static)
-        examples = _examples(batch, candidates, config)
+        examples = intake(batch, candidates)
         with jax.disable_jit():
             params, opt_state, metrics = _update(params, rest, opt_state, examples, optimizer, loss_fn, config, PYTHON)
         return eqx.combine(params, rest), opt_state, metrics
 
     return step
+
+
+class _Intake:
+    """What goes into a step: shapes are checked at every call, and values once, as they have to come to the host."""
+
+    def __init__(self, config: SurrogateTrainingConfig):
+        self._by_accuracy, self._has_seen_values = config.weight_by_accuracy, False
+
+    def __call__(self, batch: TrainingBatchJAX, candidates: CandidateSet | None) -> Examples:
+        candidates = candidates_of(batch) if candidates is None else candidates
+        check_shapes(batch, candidates)
+        if not self._has_seen_values:
+            self._has_seen_values = check_padding(batch, candidates)
+        accuracies = batch.expert_accuracies
+        weights = accuracies if self._by_accuracy else jnp.ones_like(accuracies)
+        return Examples(batch.observational_data, batch.expert_probs, weights, candidates)
 
 
 def _parts(model: Model) -> tuple[Model, Model, Model]:
@@ -132,7 +178,7 @@ def _update(
 
     def example_loss(params: Model, example: Examples) -> tuple[Array, Metrics]:
         model = eqx.combine(cast_floats(params, dtype), rest)
-        logits = model(cast_floats(example.data, dtype), cast_floats(example.candidates, dtype)).astype(jnp.float32)
+        logits = model(example.data, cast_floats(example.candidates, dtype)).astype(jnp.float32)
         logits = mask_padding(logits, example.candidates.is_real)
         agrees = example.probs[jnp.argmax(logits)] == example.probs.max()  # the expert may like several best
         return loss_fn(logits, example.probs), {"top1_agreement": agrees.astype(jnp.float32)}
@@ -141,23 +187,3 @@ def _update(
     updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
     metrics = {"total_loss": sums.loss, **sums.numbers, "gradient_norm": optax.tree.norm(sums.gradient)}
     return optax.apply_updates(params, updates), opt_state, metrics
-
-
-def _examples(batch: TrainingBatchJAX, candidates: CandidateSet | None, config: SurrogateTrainingConfig) -> Examples:
-    candidates = candidates_of(batch) if candidates is None else candidates
-    shapes = {name: getattr(candidates, name).shape for name in ("rows", "columns", "features", "is_real")}
-    wanted = batch.expert_probs.shape
-    for name, shape in shapes.items():
-        if shape[:2] != wanted or len(shape) != (2 if name == "is_real" else 3):
-            raise ValueError(
-                f"candidates.{name} has the shape {shape}, but expert_probs has (B, k) = {wanted}; describe every "
-                "candidate, padding included"
-            )
-    if shapes["columns"][-1] != batch.observational_data.shape[2]:
-        raise ValueError(
-            f"candidates.columns has the shape {shapes['columns']}, but observational_data has "
-            f"d = {batch.observational_data.shape[2]}"
-        )
-    accuracies = batch.expert_accuracies
-    weights = accuracies if config.weight_by_accuracy else jnp.ones_like(accuracies)
-    return Examples(batch.observational_data, batch.expert_probs, weights, candidates)

@@ -41,7 +41,7 @@ class TransitionModel(eqx.Module):
         self.reading = Colors(keys[0], size, grid_shape)
         self.inside = Affine(keys[1], num_features, size, 2.0)
         self.outside = Affine(keys[2], num_features, size)
-        self.trunk = Trunk(keys[3], config)
+        self.trunk = Trunk.create(keys[3], config)
         self.color = Perceptron(keys[4], size, size, NUM_VALUES, 0.1)
         self.reward = Perceptron(keys[5], size, size, 1, 0.1)
 

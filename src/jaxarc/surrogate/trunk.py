@@ -1,5 +1,7 @@
 """The trunk of a surrogate: layers in which the cells of a grid look along their rows and columns."""
 
+from typing import Self
+
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float
@@ -52,23 +54,34 @@ class Trunk(eqx.Module):
     """
 
     layers: AxialLayer  # every array has a leading axis of layers
-    num_layers: int = eqx.field(static=True)
     remat_every: int = eqx.field(static=True)
 
-    def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig):
-        self.layers = eqx.filter_vmap(lambda key: AxialLayer(key, config))(jax.random.split(key, config.num_layers))
-        self.num_layers, self.remat_every = config.num_layers, config.remat_every
+    @classmethod
+    def create(cls, key: PRNGKey, config: SurrogateNetworkConfig) -> Self:
+        """Make a fresh trunk."""
+        layers = eqx.filter_vmap(lambda key: AxialLayer(key, config))(jax.random.split(key, config.num_layers))
+        return cls(layers, config.remat_every)
+
+    @property
+    def num_layers(self) -> int:
+        """How many layers there are."""
+        return self.layers.columns_in.bias.shape[0]
 
     def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
-        arrays, rest = eqx.partition(self.layers, eqx.is_array)
-        together = self.remat_every or 1
-        groups = jax.tree.map(lambda x: x.reshape(-1, together, *x.shape[1:]), arrays)
+        return normalize(apply_layers(self.layers, cells, self.remat_every))
 
-        def apply(cells: Array, group: AxialLayer) -> tuple[Array, None]:
-            for place in range(together):
-                layer = eqx.combine(jax.tree.map(lambda x, place=place: x[place], group), rest)
-                cells = layer(cells)
-            return cells, None
 
-        body = jax.checkpoint(apply, prevent_cse=False) if self.remat_every else apply
-        return normalize(jax.lax.scan(body, cells, groups)[0])
+def apply_layers(layers: AxialLayer, cells: Float[Array, "R d C"], remat_every: int) -> Float[Array, "R d C"]:
+    """Send cells through layers, whose arrays have a leading axis of layers, one after the other."""
+    arrays, rest = eqx.partition(layers, eqx.is_array)
+    together = remat_every or 1
+    groups = jax.tree.map(lambda x: x.reshape(-1, together, *x.shape[1:]), arrays)
+
+    def apply(cells: Array, group: AxialLayer) -> tuple[Array, None]:
+        for place in range(together):
+            layer = eqx.combine(jax.tree.map(lambda x, place=place: x[place], group), rest)
+            cells = layer(cells)
+        return cells, None
+
+    body = jax.checkpoint(apply, prevent_cse=False) if remat_every else apply
+    return jax.lax.scan(body, cells, groups)[0]

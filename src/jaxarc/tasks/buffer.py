@@ -7,6 +7,7 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,6 +19,13 @@ from jaxarc.tasks.augmentation import turn_all
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import register_task
 from jaxarc.types import JaxArcTask, PRNGKey
+
+
+class RowSplit(NamedTuple):
+    """How the rows of a buffer are spread over the devices of a mesh, in their order, the last ones padded."""
+
+    axis: str  # of the mesh
+    num_rows: int  # without the padding
 
 
 class TaskBuffer(eqx.Module):
@@ -37,6 +45,7 @@ class TaskBuffer(eqx.Module):
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
     most_train: int = eqx.field(static=True)  # demonstrations of the task that has most
     num_symmetries: int = eqx.field(static=True, default=1)  # 1, 4 or 8; see jaxarc.tasks.augmentation
+    split: RowSplit | None = eqx.field(static=True, default=None)  # see jaxarc.parallel.shard_tasks; None: in one piece
 
     @property
     def num_tasks(self) -> int:
@@ -46,7 +55,8 @@ class TaskBuffer(eqx.Module):
     @property
     def num_pairs(self) -> int:
         """How many pairs all tasks have, a static number."""
-        return self.inputs.shape[-2] // self.num_symmetries
+        num_rows = self.inputs.shape[-2] if self.split is None else self.split.num_rows
+        return num_rows // self.num_symmetries
 
     def with_symmetries(self, count: int) -> "TaskBuffer":
         """Return a buffer that also holds every pair turned and mirrored, ``count`` times as large.

@@ -11,6 +11,7 @@ from jaxarc.agents.answers.predictor import AnswerPredictor, Puzzle
 from jaxarc.agents.recipe import Recipe
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
+from jaxarc.parallel.share import WHOLE, Share
 from jaxarc.types import Observation, PRNGKey
 
 _ENV = ArcEnvironment()
@@ -36,15 +37,18 @@ def puzzle_of(observation: Observation) -> Puzzle:
 
 
 def learn_answers(
-    imagination: Imagination, key: PRNGKey, params: EnvParams, recipe: Recipe
+    imagination: Imagination, key: PRNGKey, params: EnvParams, recipe: Recipe, share: Share = WHOLE
 ) -> tuple[Imagination, Float32[Array, ""]]:
-    """Improve the predictor on fresh puzzles, drawn as episodes are; returns the mean loss, in nats a cell."""
+    """Improve the predictor on fresh puzzles, drawn as episodes are; returns the mean loss, in nats a cell.
+
+    Each device draws its share of the puzzles, and all learn from the mean of their gradients.
+    """
     optimizer = _optimizer(recipe)
 
     def learn(imagination: Imagination, key: PRNGKey) -> tuple[Imagination, Float32[Array, ""]]:
-        puzzle, answer = _draw_puzzles(key, params, recipe.answer.batch_size)
+        puzzle, answer = _draw_puzzles(share.part(jax.random.split(key, recipe.answer.batch_size)), params)
         mean_loss = lambda predictor: predictor.loss(puzzle, answer).mean()
-        loss, gradient = jax.value_and_grad(mean_loss)(imagination.predictor)
+        loss, gradient = share.mean(jax.value_and_grad(mean_loss)(imagination.predictor))
         change, optimizer_state = optimizer.update(gradient, imagination.optimizer_state)
         return Imagination(eqx.apply_updates(imagination.predictor, change), optimizer_state), loss
 
@@ -52,8 +56,8 @@ def learn_answers(
     return imagination, losses.mean()
 
 
-def _draw_puzzles(key: PRNGKey, params: EnvParams, count: int) -> tuple[Puzzle, Int8[Array, "B H W"]]:
-    states, observation = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key, count), params)
+def _draw_puzzles(keys: Key[Array, " B"], params: EnvParams) -> tuple[Puzzle, Int8[Array, "B H W"]]:
+    states, observation = jax.vmap(_ENV.reset, (0, None))(keys, params)
     return puzzle_of(observation), states.target_grid
 
 

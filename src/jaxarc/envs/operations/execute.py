@@ -197,7 +197,7 @@ def _copy_input(
     """Make grid and active area those of the pair's input; ``out`` is grid and sizes."""
 
     def kernel(out: tuple[Array, Array], row: RowToLoad) -> tuple[Array, Array]:
-        grid = _load(pairs.inputs, row)
+        grid = _load(pairs.input_rows, row)
         active = jnp.stack(grid_size(grid, plan.shape), axis=1)
         return grid, jnp.concatenate([active, out[1][:, TARGET_HEIGHT:]], axis=1)
 
@@ -208,7 +208,7 @@ def _change_pair(out: Loadable, row: RowToLoad, pairs: PairTable, blocks: Blocks
     """Start on the pair in ``row``: its input as grid, its output as target, nothing on the clipboard."""
 
     def kernel(out: Loadable, row: RowToLoad) -> Loadable:
-        grid, target = (_load(table, row) for table in (pairs.inputs, pairs.outputs))
+        grid, target = (_load(rows_of, row) for rows_of in (pairs.input_rows, pairs.output_rows))
         nothing = jnp.zeros_like(out[3][:, 0])
         sizes = jnp.stack([*grid_size(grid, plan.shape), *grid_size(target, plan.shape), nothing, nothing], axis=1)
         return grid, target, jnp.full_like(out[2], PADDING), sizes
@@ -216,9 +216,9 @@ def _change_pair(out: Loadable, row: RowToLoad, pairs: PairTable, blocks: Blocks
     return update_rows(plan.executor, blocks, kernel, out, row, LOAD_DIVISOR)
 
 
-def _load(table: Int8[Array, "N HW"], row: RowToLoad) -> Int8[Array, "B HW"]:
+def _load(rows_of: Callable[[Array], Array], row: RowToLoad) -> Int8[Array, "B HW"]:
     number, colors = row
-    grid = jnp.take(table, number, axis=0, mode="clip")
+    grid = rows_of(number)
     return grid if colors is None else recolor(grid, colors)
 
 

@@ -1,0 +1,135 @@
+"""How many decisions a second the lookahead expert makes, and the quick surrogate of it."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int32
+
+from jaxarc.envs import ArcEnvironment
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.experts.candidates import Candidates, candidates_of_scene
+from jaxarc.experts.lookahead import look_ahead_in_scene
+from jaxarc.experts.scene import scene_of_observation
+from jaxarc.registration import make
+from jaxarc.surrogate.choice import choose_box
+from jaxarc.surrogate.counting_scorer import CountingScorer
+from jaxarc.types import Observation
+
+NUM_CANDIDATES: Final = 256
+PLAYERS: Final = ("expert", "surrogate", "drawing-expert", "drawing-surrogate", "steps")
+_SIDE: Final = 10
+_NUM_STATES: Final = 1024
+_STATES_STEPPED: Final = 16  # of them: each takes as many steps as there are candidates
+
+
+class Situations(NamedTuple):
+    """States of which every player sees the same, and the same candidates."""
+
+    keys: Array  # [B]
+    states: ArcEnvState  # [B]
+    observations: Observation  # [B, ...]
+    candidates: Candidates  # [B, k]
+
+
+class DecisionSpeed:
+    """The same candidates of the same states on real pairs, judged by the expert, by the surrogate, and by playing.
+
+    Weights do not change how long a model takes, so the surrogate is a fresh one.
+
+    Args:
+        num_states: decided on at once.
+    """
+
+    def __init__(self, num_states: int = _NUM_STATES):
+        self._params = _params()
+        keys = jax.random.split(jax.random.key(0), num_states)
+        states, observations = jax.jit(jax.vmap(ArcEnvironment().reset, (0, None)))(keys, self._params)
+        candidates = jax.jit(jax.vmap(self._draw))(keys, observations)
+        self._all = Situations(keys, states, observations, candidates)
+        self._few = jax.tree.map(lambda leaf: leaf[:_STATES_STEPPED], self._all)
+        self._surrogate = CountingScorer(jax.random.key(1))
+        self._players = {
+            "expert": (jax.jit(jax.vmap(self._look)), self._all),
+            "surrogate": (jax.jit(jax.vmap(self._judge)), self._all),
+            "drawing-expert": (jax.jit(jax.vmap(self._draw_and(self._look))), self._all),
+            "drawing-surrogate": (jax.jit(jax.vmap(self._draw_and(self._judge))), self._all),
+            "steps": (jax.jit(jax.vmap(self._play)), self._few),
+        }
+        for player in PLAYERS:
+            jax.block_until_ready(self.choices(player))  # compiles
+
+    def per_second(self, min_seconds: float) -> dict[str, float]:
+        """Decisions per second of each player, whose calls take turns; by the median of its calls.
+
+        ``expert`` and ``surrogate`` decide on candidates that are there, ``drawing-expert`` and ``drawing-surrogate``
+        draw them first; ``steps`` is an expert that takes k steps of the environment and keeps the best.
+
+        Args:
+            min_seconds: least time of all rounds together.
+        """
+        seconds: dict[str, list[float]] = {player: [] for player in PLAYERS}
+        start = time.perf_counter()
+        while not seconds[PLAYERS[-1]] or time.perf_counter() - start < min_seconds:
+            for player in PLAYERS:
+                begun = time.perf_counter()
+                jax.block_until_ready(self.choices(player))
+                seconds[player].append(time.perf_counter() - begun)
+        return {player: self._count(player) / statistics.median(times) for player, times in seconds.items()}
+
+    def choices(self, player: str) -> Int32[Array, " B"]:
+        """Return the places of the candidates that a player takes."""
+        decide, situations = self._players[player]
+        return decide(situations)
+
+    def _count(self, player: str) -> int:
+        return self._players[player][1].keys.shape[0]
+
+    def _draw(self, key: Array, observation: Observation) -> Candidates:
+        config = self._params.config
+        return candidates_of_scene(key, scene_of_observation(observation, config), NUM_CANDIDATES, config)
+
+    def _look(self, situation: Situations) -> Int32[Array, ""]:
+        config, (actions, is_distinct) = self._params.config, situation.candidates
+        outlook = look_ahead_in_scene(scene_of_observation(situation.observations, config), actions, config)
+        return jnp.argmax(jnp.where(outlook.is_valid & is_distinct, outlook.worth, -jnp.inf))
+
+    def _judge(self, situation: Situations) -> Int32[Array, ""]:
+        actions, is_distinct = situation.candidates
+        assert isinstance(actions, BboxAction)
+        return choose_box(self._surrogate, situation.observations, actions, is_distinct)
+
+    def _draw_and(self, decide: Callable[[Situations], Array]) -> Callable[[Situations], Array]:
+        def draw_and_decide(situation: Situations) -> Array:
+            candidates = self._draw(situation.keys, situation.observations)
+            return decide(situation._replace(candidates=candidates))
+
+        return draw_and_decide
+
+    def _play(self, situation: Situations) -> Int32[Array, ""]:
+        step = lambda action: ArcEnvironment().step(situation.states, action, self._params)[0]
+        actions, is_distinct = situation.candidates
+        after = jax.vmap(step)(actions)
+        worth = jnp.where(after.done, jnp.where(after.is_solved, 2.0, -1.0), after.similarity_score)
+        return jnp.argmax(jnp.where(is_distinct, worth, -jnp.inf))
+
+
+def _params() -> EnvParams:
+    _, params = make(
+        "arc-agi-1/training",
+        too_large="skip",
+        selection_format="bbox",
+        max_grid_height=_SIDE,
+        max_grid_width=_SIDE,
+        start_grid="partial",
+        reveal_target=True,
+        include_input=True,
+        invalid_action_policy="noop",
+        history_enabled=False,
+    )
+    return params

@@ -1,0 +1,146 @@
+"""The rows of ``jaxarc benchmark scaling``: what more devices bring, what they cost, and what they tell one another."""
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+from jaxarc.benchmarks.device_rolling import Devices, Facts, roll_in_fresh_process
+from jaxarc.benchmarks.playing import play_params
+from jaxarc.benchmarks.row import Row
+from jaxarc.benchmarks.workbench import Effort, Workbench
+from jaxarc.envs import ArcEnvironment
+from jaxarc.parallel import RandomPolicy, available_memory, compile_rollout, data_mesh, replicate
+from jaxarc.wrappers import AutoReset
+
+Roll = Callable[[Devices], Facts]
+"""Numbers by name of a rollout on so many devices."""
+
+NUM_CORES: Final = 2  # that the targets are for
+_MANY: Final = 8  # devices
+_NUM_ENVS: Final = 8192  # over all devices; a part of it for each of eight is what a core plays at once anyway
+_SPEEDUP: Final = 1.8
+_OVERHEAD: Final = 1.1
+_STEPS: Final = 100
+_PROBE: Final = 8192  # environments whose memory is looked at to find how many fit
+
+
+def scaling_rows(roll: Roll = roll_in_fresh_process) -> list[Row]:
+    """List rows of speed on one and two cores, of overhead on eight devices of one core, and of what is told.
+
+    Args:
+        roll: how a rollout is measured; in a process of its own for each number of devices.
+    """
+    rolls, what, each = _Rolls(roll), f"{_NUM_ENVS:,} environments", _NUM_ENVS // _MANY
+    work = f"work for a step on eight devices of one core over one device, {what} in all"
+    overhead = functools.partial(Row, unit="times", target=_OVERHEAD, less_is_better=True)
+    return [
+        Row(
+            "speed-1",
+            f"rollout of {what} on one device, pinned to one core",
+            "steps/s",
+            functools.partial(rolls.speed, row_id="speed-1", num_devices=1),
+        ),
+        Row(
+            "speed-2",
+            "the same on two devices, pinned to two cores",
+            "steps/s",
+            functools.partial(rolls.speed, row_id="speed-2", num_devices=2),
+        ),
+        Row("speedup-2", "two cores over one", "times", rolls.speedup, _SPEEDUP),
+        Row("variation-2", "standard deviation of the time of a call on two devices", "%", rolls.variation),
+        overhead("strong-8", work, measure=functools.partial(rolls.overhead, row_id="strong-8", num_envs=_NUM_ENVS)),
+        overhead(
+            "weak-8",
+            f"the same over one device with {each:,} environments, as each of eight has",
+            measure=functools.partial(rolls.overhead, row_id="weak-8", num_envs=each),
+        ),
+        *_fact_rows(rolls),
+        Row("fitting", "environments that fit into the free memory here", "environments", _fitting, is_exact=True),
+    ]
+
+
+def _fact_rows(rolls: "_Rolls") -> list[Row]:
+    sent = f"on each of eight devices in a step of {_NUM_ENVS:,} environments"
+    facts = {
+        "collectives-compact": ("exchanges between devices in a rollout", "exchanges", 0.0),
+        "collectives-sharded": ("the same with sharded tasks, in each step", "exchanges", None),
+        "sent-sharded": (f"bytes that they leave {sent}", "bytes", None),
+        "traffic-replicated": ("bytes that a dense step reads and writes, by the compiler's count", "bytes/step", None),
+        "tasks-replicated": ("bytes of 400 tasks on each of eight devices", "bytes", None),
+        "tasks-sharded": ("the same, sharded", "bytes", None),
+        "memory-replicated": (
+            f"memory of the dense program on each of eight devices, {_NUM_ENVS:,} environments",
+            "bytes",
+            None,
+        ),
+        "memory-sharded": ("the same, sharded", "bytes", None),
+    }
+    return [
+        Row(
+            name,
+            what,
+            unit,
+            functools.partial(rolls.fact, name=name),
+            target,
+            less_is_better=True,
+            is_exact=True,
+        )
+        for name, (what, unit, target) in facts.items()
+    ]
+
+
+def _fitting(bench: Workbench) -> float:
+    """Environments for which there is memory: free memory over what a further environment needs.
+
+    Two compiled sizes tell what an environment needs, for part of the memory does not grow with their number.
+    """
+    env, mesh = AutoReset(ArcEnvironment()), data_mesh()
+    params = replicate(play_params("bbox"), mesh)
+    policy, steps = RandomPolicy(env.action_space(params)), min(_STEPS, bench.effort.longest_scan)
+    compiled = [compile_rollout(env, params, policy, size, steps, mesh) for size in (_PROBE, 2 * _PROBE)]
+    less, more = (program.bytes_per_device for program in compiled)
+    free = available_memory(mesh)
+    if less is None or more is None or free is None:
+        raise RuntimeError("this device does not say how much memory there is, or is needed; leave the row fitting out")
+    each = (more - less) / _PROBE  # on each device, for one environment more on all of them together
+    return (free - mesh.size * less) // (mesh.size * each) + _PROBE
+
+
+class _Rolls:
+    """Hands each number of a process out to each row once, and starts another when a row asks again."""
+
+    def __init__(self, roll: Roll):
+        self._roll = roll
+        self._found: dict[Devices, tuple[Facts, set[str]]] = {}  # with the rows that have seen it
+
+    def speed(self, bench: Workbench, row_id: str, num_devices: int) -> float:
+        """Steps per second on devices that have a core each."""
+        return self._roll_on(bench, row_id, num_devices, num_devices, _NUM_ENVS)["speed"]
+
+    def speedup(self, bench: Workbench) -> float:
+        return self.speed(bench, "speedup-2", 2) / self.speed(bench, "speedup-2", 1)
+
+    def variation(self, bench: Workbench) -> float:
+        return 100 * self._roll_on(bench, "variation-2", 2, 2, _NUM_ENVS)["variation"]
+
+    def overhead(self, bench: Workbench, row_id: str, num_envs: int) -> float:
+        """Work for a step on eight devices of one core, over that on one device with so many environments."""
+        many = self._roll_on(bench, row_id, _MANY, 1, _NUM_ENVS)["work"]
+        return many / self._roll_on(bench, row_id, 1, 1, num_envs)["work"]
+
+    def fact(self, bench: Workbench, name: str) -> float:
+        return self._ask(Devices("facts", _MANY, 1, _NUM_ENVS, *_effort(bench.effort)), name)[name]
+
+    def _roll_on(self, bench: Workbench, row_id: str, num_devices: int, num_cores: int, num_envs: int) -> Facts:
+        return self._ask(Devices("speed", num_devices, num_cores, num_envs, *_effort(bench.effort)), row_id)
+
+    def _ask(self, devices: Devices, row_id: str) -> Facts:
+        found = self._found.get(devices)
+        if found is None or row_id in found[1]:
+            found = self._found[devices] = self._roll(devices), set()
+        found[1].add(row_id)
+        return found[0]
+
+
+def _effort(effort: Effort) -> tuple[float, int]:
+    return effort.seconds, effort.longest_scan

@@ -1,0 +1,150 @@
+"""Several processes, on one machine or on many, as one program: how they come together and how they part."""
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as OutOfTimeError
+from contextlib import contextmanager
+from typing import Final
+
+import jax
+
+from jaxarc.config import ParallelConfig
+
+_GRACE: Final = 60  # seconds; JAX aborts at its own limit without a word of advice, so ours has to come first
+_BROKEN: Final = ("Gloo", "NCCL", "coordination service", "CoordinationService", "Socket closed", "heartbeat")
+
+
+class ProcessError(RuntimeError):
+    """The processes of a run do not come together, are not alike, or have lost one another."""
+
+
+@contextmanager
+def joined(config: ParallelConfig, agreed: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+    """Be one of the processes of a run inside this context, where ``parallel.multihost`` asks for that.
+
+    Whoever leaves in any other way than all the others should end at once, with ``os._exit``: on its way out JAX waits
+    for processes that may wait for this one. :func:`are_joined` tells.
+
+    Args:
+        config: how many processes there are, which one this is, and where they meet.
+        agreed: errors that all processes raise at the same point, so that they can still part in order.
+
+    Raises:
+        ProcessError: not all come in time, or one is lost later on.
+    """
+    if not config.multihost:
+        yield
+        return
+    start_processes(config)
+    try:
+        yield
+    except agreed:
+        jax.distributed.shutdown()
+        raise
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
+        if any(word in str(error) for word in _BROKEN):
+            raise ProcessError(
+                f"process {jax.process_index()} of {jax.process_count()} lost another one, which ended or cannot be "
+                f"reached any more: {str(error).splitlines()[0]}; see what the others said, and start all of them "
+                "again, a training run with --resume"
+            ) from error
+        raise
+    jax.distributed.shutdown()
+
+
+def start_processes(config: ParallelConfig) -> None:
+    """Join the other processes, so that ``jax.devices()`` are those of all; to be called before anything else of JAX.
+
+    What the config leaves out is read from the environment, where SLURM, Open MPI or Kubernetes started the processes.
+
+    Raises:
+        ProcessError: not all processes come in time, what is left out cannot be found out, the port is taken, or JAX
+            runs already.
+    """
+    # Otherwise JAX takes SIGTERM for itself. Who runs the processes agrees on an early end.
+    jax.config.update("jax_enable_preemption_service", False)
+    limit = config.connect_seconds
+    waiting = ThreadPoolExecutor(1, "jax.distributed")
+    meeting = waiting.submit(
+        jax.distributed.initialize,
+        config.coordinator_address,
+        config.num_processes,
+        config.process_id,
+        initialization_timeout=limit + _GRACE,
+        heartbeat_timeout_seconds=config.heartbeat_seconds,
+        shutdown_timeout_seconds=max(config.heartbeat_seconds, _GRACE),  # process 0 draws when the others are done
+    )
+    waiting.shutdown(wait=False)
+    try:
+        meeting.result(timeout=limit)
+    except OutOfTimeError:
+        raise ProcessError(_say_late(config)) from None
+    except (RuntimeError, ValueError, TypeError, LookupError, OSError) as error:
+        raise ProcessError(_say_not_started(config, error)) from error
+    _require_like_devices()
+
+
+def are_joined() -> bool:
+    """Whether this process is one of several that wait for each other, or waits for them to come."""
+    return jax.distributed.is_initialized()
+
+
+def is_first() -> bool:
+    """Whether this is process 0, the one that writes and prints; true where there is only one process."""
+    return jax.process_index() == 0
+
+
+def _require_like_devices() -> None:
+    """Raise unless each process brings as many devices."""
+    counts = [0] * jax.process_count()
+    for device in jax.devices():
+        counts[device.process_index] += 1
+    if len(set(counts)) > 1:
+        raise ProcessError(
+            f"each process must bring as many devices, got {counts} of processes 0 .. {len(counts) - 1}; give each "
+            "the same accelerators or CPU cores"
+        )
+
+
+def _say_late(config: ParallelConfig) -> str:
+    who = "this process" if config.process_id is None else f"process {config.process_id}"
+    count = "all" if config.num_processes is None else f"all {config.num_processes}"
+    place = "the coordinator that the cluster names"
+    problem = f"not {count} processes came"
+    if config.coordinator_address is not None:
+        place = f"the coordinator {config.coordinator_address}"
+        if silence := _silence_of(config.coordinator_address):
+            problem = f"nobody answers there ({silence})"
+    return (
+        f"{who} waited {config.connect_seconds} s at {place}: {problem}; check that process 0 runs on that host, that "
+        "its port is open to the others, that all name the same parallel.coordinator_address and "
+        "parallel.num_processes, and each its own parallel.process_id; parallel.connect_seconds is the time limit"
+    )
+
+
+def _silence_of(address: str) -> str | None:
+    """Say why nobody answers at an address; None where somebody does."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=2.0).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _say_not_started(config: ParallelConfig, error: BaseException) -> str:
+    missing = [
+        f"parallel.{name}"
+        for name in ("coordinator_address", "num_processes", "process_id")
+        if getattr(config, name) is None
+    ]
+    if missing and isinstance(error, ValueError):
+        return (
+            f"parallel.multihost needs {', '.join(missing)}: no SLURM, Open MPI or Kubernetes was found that could "
+            f"tell ({error})"
+        )
+    return (
+        f"this process cannot join the others at {config.coordinator_address}: {str(error).splitlines()[0]}; on "
+        "process 0, choose a port that is free, and let nothing of JAX run before"
+    )

@@ -1,0 +1,90 @@
+"""One update of a surrogate on many devices: examples split over them, weights too where the mesh says so."""
+
+import optax
+from jax.sharding import Mesh
+from jax.stages import Compiled
+
+from jaxarc.config.surrogate import SurrogateTrainingConfig
+from jaxarc.parallel.mesh import DATA, SPLIT, place
+from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.placement import keep_placement, place_weights
+from jaxarc.surrogate.train_step import LossFunction, Metrics, Model, create_jax_surrogate_train_step
+
+
+class MeshTrainStep:
+    """A compiled step on a mesh; see :func:`create_mesh_train_step`.
+
+    Attributes:
+        mesh: that it runs on.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        optimizer: optax.GradientTransformation,
+        loss_fn: LossFunction,
+        config: SurrogateTrainingConfig,
+        mesh: Mesh,
+    ):
+        if DATA not in mesh.shape:
+            raise ValueError(f"the mesh must have an axis {DATA!r}, got {mesh.axis_names}; give it one of size 1")
+        self.mesh, self._parts = mesh, config.accumulation_steps
+        self._step = create_jax_surrogate_train_step(model, keep_placement(optimizer, mesh), loss_fn, config)
+
+    def __call__(
+        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+    ) -> tuple[Model, optax.OptState, Metrics]:
+        """Do what :class:`~jaxarc.surrogate.TrainStep` says; what is not on the mesh yet is put there first."""
+        return self._step(*self.place(model, opt_state, batch, candidates))
+
+    def compile(
+        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+    ) -> Compiled:
+        """Compile for these arguments and run nothing; see :func:`jaxarc.profiling.count_collectives`."""
+        return self._step.compile(*self.place(model, opt_state, batch, candidates))
+
+    def place(
+        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None
+    ) -> tuple[Model, optax.OptState, TrainingBatchJAX, CandidateSet]:
+        """Put everything where the step takes it, so that nothing is copied when it is called.
+
+        Raises:
+            ValueError: the batch cannot be split evenly.
+        """
+        count, slices = batch.expert_probs.shape[0], self.mesh.shape[DATA]
+        if count % (slices * self._parts):
+            raise ValueError(
+                f"a batch of {count} examples cannot be split evenly over {slices} device(s) in accumulation_steps="
+                f"{self._parts} parts; take a multiple of {slices * self._parts}"
+            )
+        described = candidates_of(batch) if candidates is None else candidates
+        model, opt_state = place_weights((model, opt_state), self.mesh)
+        return model, opt_state, place(batch, self.mesh, SPLIT), place(described, self.mesh, SPLIT)
+
+
+def create_mesh_train_step(
+    model: Model,
+    optimizer: optax.GradientTransformation,
+    loss_fn: LossFunction,
+    config: SurrogateTrainingConfig,
+    mesh: Mesh,
+) -> MeshTrainStep:
+    """Make a step that is compiled as one program for all devices of a mesh.
+
+    It computes what :func:`create_jax_surrogate_train_step` does, but for rounding: the compiler chooses how the
+    devices' sums are put together. Model and state are donated where they lie on the mesh already, as those that it
+    returns do.
+
+    Args:
+        model: with a trunk over stages (:func:`over_stages`) where the mesh has the axis ``"stage"``.
+        optimizer: of the model's floating-point arrays.
+        loss_fn: of one example.
+        config: of precision, accumulation and weights.
+        mesh: along ``"data"`` the examples are split, along ``"model"`` and ``"stage"`` the weights; see
+            :func:`~jaxarc.surrogate.place_weights`.
+
+    Raises:
+        ValueError: the mesh has no axis ``"data"``.
+    """
+    return MeshTrainStep(model, optimizer, loss_fn, config, mesh)

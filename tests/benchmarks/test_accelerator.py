@@ -1,0 +1,32 @@
+"""The script that compares an accelerator with the processor; in tests both are the processor."""
+
+import accelerator
+import pytest
+
+from jaxarc.benchmarks.surrogate_workload import Workload
+from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig
+
+STRUCTURE = StructuralModelConfig(num_variables=2, max_parents=1, num_samples=4)
+TINY = Workload(SurrogateNetworkConfig("samples", latent_size=8, num_layers=1, num_heads=2), 2, structure=STRUCTURE)
+
+
+@pytest.fixture(autouse=True)
+def _one_short_comparison(monkeypatch):
+    monkeypatch.setattr(accelerator, "NUM_STEPS", 2)
+    monkeypatch.setattr(accelerator, "PRECISIONS", ("float32",))
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_losses_are_compared_and_then_everything_is_measured(capsys, monkeypatch):
+    commands = []
+    monkeypatch.setattr(accelerator, "run_command", commands.append)
+    accelerator.main(["--quick"], {"tiny": TINY})
+    assert commands == [["benchmark", "surrogate", "--quick"]]
+    assert "tiny       float32" in capsys.readouterr().out
+
+
+def test_steps_that_differ_are_not_measured(monkeypatch):
+    told = iter([[0.5, 0.4], [0.5, 0.3]])
+    monkeypatch.setattr(accelerator, "losses", lambda *_: next(told))
+    with pytest.raises(SystemExit, match="tiny in float32 learns something else"):
+        accelerator.main([], {"tiny": TINY})

@@ -1,0 +1,155 @@
+"""The benchmark of surrogates: its rows, what is timed, and that what is timed learns the same."""
+
+import json
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+
+from jaxarc.benchmarks import (
+    Effort,
+    Row,
+    measure_rows,
+    surrogate_feeding,
+    surrogate_rows,
+    surrogate_steps,
+    surrogate_workload,
+)
+from jaxarc.benchmarks.shared_samples import SharedSamples
+from jaxarc.benchmarks.surrogate_feeding import time_feeding
+from jaxarc.benchmarks.surrogate_rows import WORKLOADS
+from jaxarc.benchmarks.surrogate_steps import CompiledSteps, time_steps
+from jaxarc.benchmarks.surrogate_workload import Learner, Workload
+from jaxarc.benchmarks.workbench import Workbench
+from jaxarc.cli.main import main
+from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.surrogate import create_jax_surrogate_train_step, create_surrogate_train_step, kl_divergence_loss_jax
+
+
+class SmallScorer(eqx.Module):
+    """Compiles in no time, and keeps something for its gradient."""
+
+    inner: jax.Array
+    outer: jax.Array
+
+    def __init__(self, key, config, num_features, grid_shape):
+        self.inner = jax.random.normal(key, (3, config.latent_size), jnp.float32)
+        self.outer = jax.random.normal(key, (config.latent_size,), jnp.float32)
+
+    def __call__(self, data, candidates):
+        cells = jnp.tanh(data @ self.inner) @ self.outer
+        return (candidates.columns @ cells.mean(axis=0)) + candidates.features.sum(axis=-1)
+
+
+ONCE = Effort(repeats=1, seconds=0.0, longest_scan=1)
+NETWORK = SurrogateNetworkConfig("samples", latent_size=8, num_layers=1, num_heads=2)
+TINY = Workload(NETWORK, 2, structure=StructuralModelConfig(num_variables=2, max_parents=1, num_samples=4))
+
+pytestmark = pytest.mark.usefixtures("standard_promotion")
+
+
+@pytest.fixture(autouse=True)
+def _models_are_small(monkeypatch):
+    monkeypatch.setattr(surrogate_workload, "CandidateScorer", SmallScorer)
+    monkeypatch.setattr(surrogate_workload, "make_surrogate_optimizer", lambda _: optax.sgd(0.1))
+    surrogate_workload._start.cache_clear()
+    yield
+    surrogate_workload._start.cache_clear()
+
+
+def test_every_step_row_is_measured_and_ratios_follow_from_seconds():
+    rows = [row for row in surrogate_rows({"tiny": TINY}) if row.row_id.endswith("tiny")]
+    value = {result.row.row_id: result.value for result in measure_rows(rows, ONCE, lambda *_: None)}
+    assert len(value) == 7
+    assert all(number > 0 for number in value.values())
+    assert value["speedup-tiny"] == pytest.approx(value["plain-tiny"] / value["compiled-tiny"])
+    assert value["amortization-tiny"] == pytest.approx(value["first-tiny"] / value["second-tiny"])
+    assert value["plain-tiny"] > value["compiled-tiny"]
+
+
+def test_no_two_rows_have_one_name_and_only_parent_sets_have_the_target():
+    rows = {row.row_id: row for row in surrogate_rows()}
+    assert len(rows) == len(surrogate_rows())
+    for name, workload in WORKLOADS.items():
+        assert rows[f"speedup-{name}"].target == (250 if workload.network.reading == "samples" else None)
+    assert rows["feeding-hidden"].target == 95
+    assert rows["remat-12-memory"].target == 5
+
+
+def test_steps_that_learn_different_things_are_no_measurement(monkeypatch):
+    def twice(predicted, target):
+        return 2 * kl_divergence_loss_jax(predicted, target)
+
+    monkeypatch.setattr(
+        surrogate_steps, "_plain_learner", lambda workload: Learner(workload, create_surrogate_train_step, twice)
+    )
+    with pytest.raises(ArithmeticError, match=r"compiled and plain steps must have the same loss, got \[0\.\d+, "):
+        time_steps(TINY, 0.0)
+
+
+def test_every_workload_fits_its_model():
+    for workload in WORKLOADS.values():
+        batch, candidates = workload.batch()
+        assert candidates.is_real.shape == batch.expert_probs.shape == (workload.num_examples, batch.num_candidates)
+    grids = Workload(NETWORK.replace(reading="colors"), 2)
+    learner = Learner(grids, create_jax_surrogate_train_step, kl_divergence_loss_jax)
+    losses = []
+    for _ in range(8):
+        learner.learn()
+        losses.append(float(learner.metrics["total_loss"]))
+    assert losses[-1] < losses[0]
+
+
+def test_parts_take_less_memory():
+    workload = replace(TINY, num_examples=20)
+    whole = CompiledSteps(workload)
+    assert whole.seconds(0.0) > 0
+    in_parts = CompiledSteps(replace(workload, training=SurrogateTrainingConfig(accumulation_steps=5)))
+    assert 0 < in_parts.temp_bytes < 0.5 * whole.temp_bytes
+
+
+def feed():
+    return time_feeding(lambda: time.sleep(0.03), lambda _: time.sleep(0.05), 5)
+
+
+def test_loading_is_hidden_behind_work():
+    seconds = feed()
+    assert seconds["in-turn"] >= 0.08
+    assert seconds["prefetched"] < 0.07
+    assert seconds["hidden"] > 50
+
+
+def test_without_prefetching_nothing_is_hidden(monkeypatch):
+    monkeypatch.setattr(surrogate_feeding, "DataPrefetcher", nullcontext)
+    assert feed()["hidden"] < 30
+
+
+def test_each_number_of_a_measurement_is_handed_out_once():
+    efforts = []
+    samples = SharedSamples(lambda effort: efforts.append(effort) or {"a": len(efforts), "b": -len(efforts)})
+    bench = Workbench(ONCE)
+    assert [samples.sample(bench, name) for name in "abba"] == [1, -1, -2, 2]
+    assert efforts == [ONCE, ONCE]
+
+
+def test_a_target_for_accelerators_is_none_for_a_core():
+    row = Row("row", "", "times", lambda _: 3.0, target=2.0, on_accelerators=True)
+    (on_core,) = measure_rows([row], ONCE, lambda *_: None, has_targets=True)
+    (elsewhere,) = measure_rows([row], ONCE, lambda *_: None, has_targets=False, on_accelerator=True)
+    assert on_core.is_met is None
+    assert elsewhere.is_met
+
+
+def test_the_command_writes_its_rows(tmp_path):
+    path = tmp_path / "surrogate.json"
+    with pytest.raises(SystemExit) as exit_info:
+        main(["benchmark", "surrogate", "--quick", "--rows", "feeding-in-turn,feeding-hidden", "--json", str(path)])
+    assert exit_info.value.code == 0
+    rows = {row["id"]: row for row in json.loads(path.read_text())["rows"]}
+    assert rows["feeding-in-turn"]["value"] >= 0.025
+    assert rows["feeding-hidden"]["target"] == (95 if jax.default_backend() == "cpu" else None)

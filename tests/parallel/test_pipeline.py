@@ -1,0 +1,102 @@
+"""Layers on several devices do what they do on one, forward and backward: eight devices in a process of their own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.sharding import AbstractMesh
+
+from jaxarc.parallel import pipeline
+
+SCRIPT = """
+import json
+import jax, jax.numpy as jnp, numpy as np
+from jax import lax
+from jaxarc.parallel import create_mesh, pipeline
+from jaxarc.profiling import count_collectives
+
+def stage(weights, part):
+    return lax.scan(lambda x, w: (x + jnp.tanh(x @ w), None), part, weights)[0]
+
+def lengths(jaxpr):
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == "scan":
+            yield eqn.params["length"]
+        for inner in jax.core.jaxprs_in_params(eqn.params):
+            yield from lengths(inner)
+
+weights = 0.1 * jax.random.normal(jax.random.key(0), (24, 4, 4))
+batch = jax.random.normal(jax.random.key(1), (24, 4))
+wanted = jax.random.normal(jax.random.key(2), (24, 4))
+loss = lambda through: lambda weights, batch: jnp.square(through(weights, batch) - wanted).mean()
+alone = jax.jit(jax.value_and_grad(loss(stage), (0, 1)))(weights, batch)
+found = {}
+for shape, names, num_parts in [
+    ((3,), ("stage",), 1), ((3,), ("stage",), 4), ((8,), ("stage",), 3), ((2, 4), ("data", "stage"), 3),
+    ((4, 2), ("data", "stage"), 6), ((2, 4), ("stage", "data"), 2),
+]:
+    mesh = create_mesh(shape, names)
+    through = lambda weights, batch: pipeline(stage, weights, batch, mesh, num_parts)
+    split = jax.device_put(weights, jax.NamedSharding(mesh, jax.P("stage")))
+    learn = jax.jit(jax.value_and_grad(loss(through), (0, 1))).lower(split, batch).compile()
+    both = zip(jax.tree.leaves(learn(split, batch)), jax.tree.leaves(alone))
+    apart = max(float(np.abs(jax.device_get(a) - jax.device_get(b)).max() / np.abs(b).max()) for a, b in both)
+    beats = max(lengths(jax.make_jaxpr(through)(weights, batch).jaxpr))
+    found[f"{names} {shape} {num_parts}"] = [mesh.shape["stage"], num_parts, apart, beats, count_collectives(learn)]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def found():
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "XLA_FLAGS": flags}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return list(json.loads(done.stdout).values())
+
+
+def test_a_pipeline_is_its_layers_one_after_the_other_forward_and_backward(found):
+    assert len(found) == 6
+    assert max(apart for _, _, apart, _, _ in found) < 1e-5
+
+
+def test_the_parts_pass_in_as_many_beats_as_there_are_parts_and_stages_less_one(found):
+    for num_stages, num_parts, _, beats, _ in found:
+        assert beats == max(num_parts + num_stages - 1, 24 // num_stages)  # or the layers of a stage, if these are more
+
+
+def test_only_what_a_stage_hands_on_travels(found):
+    for _, _, _, _, collectives in found:
+        assert collectives["collective-permute"] >= 2  # one forward, one backward
+        assert collectives["all-gather"] == collectives["all-to-all"] == 0
+
+
+MESH = AbstractMesh((2, 3), ("data", "stage"))
+WEIGHTS, BATCH = jnp.ones((6, 2, 2)), jnp.ones((8, 2))
+
+
+def test_what_does_not_fit_is_named():
+    use = lambda weights, batch, mesh, num_parts: pipeline(lambda _, part: part, weights, batch, mesh, num_parts)
+    with pytest.raises(ValueError, match=r"a batch of 8 cannot be cut into 3 equal parts for each of 2 pipeline"):
+        use(WEIGHTS, BATCH, MESH, 3)
+    with pytest.raises(ValueError, match=r"into 0 equal parts"):
+        use(WEIGHTS, BATCH, MESH, 0)
+    with pytest.raises(ValueError, match=r"a multiple of the 3 stages, as each device has as many, got 4;"):
+        use(WEIGHTS[:4], BATCH, MESH, 2)
+    with pytest.raises(ValueError, match=r"as many, got 3 and 6;"):
+        use((WEIGHTS, WEIGHTS[:3]), BATCH, MESH, 2)
+    with pytest.raises(ValueError, match=r"needs a mesh with the axis 'stage'.* got the axes \('data',\)"):
+        use(WEIGHTS, BATCH, AbstractMesh((2,), ("data",)), 2)
+    with pytest.raises(ValueError, match=r"got the axes \('stage', 'model'\)"):
+        use(WEIGHTS, BATCH, AbstractMesh((2, 2), ("stage", "model")), 2)
+
+
+def test_one_stage_is_no_detour():
+    mesh = jax.make_mesh((1,), ("stage",), axis_types=(jax.sharding.AxisType.Auto,))
+    twice = jax.jit(lambda batch: pipeline(lambda weights, part: part * weights[0], WEIGHTS + 1, batch, mesh, 4))
+    assert (twice(BATCH) == 2 * BATCH).all()

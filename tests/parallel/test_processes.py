@@ -1,0 +1,86 @@
+"""Several processes on this machine: they meet, agree, refuse what does not fit, and play what one process plays."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playing_processes import fingerprint
+from process_group import TRAIN, ProcessGroup, free_address, places
+
+from jaxarc.config import ConfigValidationError, ParallelConfig
+from jaxarc.parallel import any_of, exchange, of_first, require_same
+
+HERE = Path(__file__).parent
+PLAY = f"import sys; sys.path.insert(0, {str(HERE)!r}); import playing_processes as p; p.main(*sys.argv[1:])"
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """What one process with one device plays."""
+    return json.loads(json.dumps(fingerprint()))
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_agree_and_play_the_same_bits_as_one(tmp_path, alone, count):
+    address = free_address()
+    with ProcessGroup(tmp_path / "group", PLAY, [[address, str(count), str(k)] for k in range(count)]) as group:
+        assert group.codes() == [0] * count, group.told()
+        told = [json.loads(log.read_text().splitlines()[-1]) for log in group.logs]
+    for number, one in enumerate(told):
+        assert one["devices"] == count
+        assert one["is_first"] == (number == 0)
+        assert one["texts"] == ["grid" * (k + 1) for k in range(count)]
+        assert one["any"] == [True, False]
+        assert one["first"] == [True, False]
+        assert "size is 0 in process 0 and 1 in process 1" in one["refused"]
+        assert "color" not in one["refused"]
+        assert one["played"] == alone
+
+
+def test_a_process_that_does_not_find_the_others_says_in_time_what_to_check(tmp_path):
+    waits, calls = free_address(), free_address()  # two, so that they miss each other
+    shared = ["parallel=multihost", "parallel.connect_seconds=2"]
+    arguments = [
+        [*shared, "parallel.num_processes=2", "parallel.process_id=0", f"parallel.coordinator_address={waits}"],
+        [*shared, "parallel.num_processes=2", "parallel.process_id=1", f"parallel.coordinator_address={calls}"],
+        [*shared, "parallel.process_id=0"],
+    ]
+    with ProcessGroup(tmp_path / "group", TRAIN, arguments) as group:
+        assert group.codes() == [1, 1, 1], group.told()
+        said = [group.told(number) for number in range(3)]
+    assert f"process 0 waited 2 s at the coordinator {waits}: not all 2 processes came; check that process" in said[0]
+    assert f"process 1 waited 2 s at the coordinator {calls}: nobody answers there (Connection refused);" in said[1]
+    assert "parallel.multihost needs parallel.coordinator_address, parallel.num_processes: no SLURM" in said[2]
+    assert all(text.startswith("error: ") and text.count("\n") == 1 for text in said)
+
+
+def test_a_process_with_other_choices_is_refused_by_all(tmp_path):
+    arguments = [
+        [*place, f"agent.rollout_steps={16 + number}", "training.num_seeds=2", "task.max_side=3"]
+        for number, place in enumerate(places(2))
+    ]
+    with ProcessGroup(tmp_path / "group", TRAIN, arguments) as group:
+        assert group.codes() == [1, 1], group.told()
+        for number in range(2):
+            assert "agent.rollout_steps is 16 in process 0 and 17 in process 1. Start" in group.told(number)
+
+
+def test_one_process_agrees_with_itself():
+    assert exchange("grid") == ["grid"]
+    assert (any_of(True), any_of(False), of_first(True), of_first(False)) == (True, False, True, False)
+    require_same({"size": 3})
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"process_id": 1}, "process_id need multihost=true; choose parallel=multihost"),
+        ({"multihost": True, "coordinator_address": "node1"}, "must be host:port, such as node1:1234, got 'node1'"),
+        ({"multihost": True, "num_processes": 2, "process_id": 2}, "process_id must be 0 .. num_processes - 1, got 2"),
+        ({"multihost": True, "num_processes": 2, "num_devices": 3}, "must be a multiple of num_processes"),
+        ({"multihost": True, "connect_seconds": 0}, "connect_seconds must be at least 1, got 0"),
+    ],
+)
+def test_a_place_that_does_not_fit_is_refused(fields, complaint):
+    with pytest.raises(ConfigValidationError, match=complaint):
+        ParallelConfig(**fields)

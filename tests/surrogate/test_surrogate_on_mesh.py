@@ -1,0 +1,168 @@
+"""A surrogate learns the same on any mesh, but for rounding: eight devices in a process of their own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+from linear_scorer import LinearScorer, make_batch
+
+from jaxarc.surrogate import (
+    CandidateScorer,
+    SurrogateNetworkConfig,
+    SurrogateTrainingConfig,
+    create_mesh_train_step,
+    in_one_piece,
+    init_optimizer,
+    kl_divergence_loss_jax,
+    over_stages,
+)
+
+SCRIPT = """
+import json
+import equinox as eqx, jax, jax.numpy as jnp, numpy as np
+from jaxarc.parallel import create_mesh
+from jaxarc.profiling import CompileCounter, count_collectives
+from jaxarc.surrogate import *
+
+B, N, K, F = 16, 3, 5, 3
+network = SurrogateNetworkConfig(latent_size=8, num_layers=4, num_heads=2)
+config = SurrogateTrainingConfig(num_steps=10, warmup_steps=0)
+optimizer, random = make_surrogate_optimizer(config), np.random.default_rng(0)
+data, probs = random.integers(0, 5, (B, N, N, 3)).astype(np.float32), random.dirichlet(np.ones(K), B)
+batch = TrainingBatchJAX(data, probs, random.random(B))
+boxes = [jnp.asarray(random.integers(0, 2, (B, K, N)), jnp.float32) for _ in range(2)]
+features = jnp.asarray(random.normal(size=(B, K, F)), jnp.float32)
+candidates = CandidateSet(*boxes, features, jnp.ones((B, K), jnp.bool_))
+make_model = jax.jit(lambda: CandidateScorer(jax.random.key(0), network, F, (N, N)))
+
+def learn(create, model, *mesh, config=config):
+    step, losses = create(model, optimizer, kl_divergence_loss_jax, config, *mesh), []
+    state = init_optimizer(optimizer, model)
+    if mesh:
+        model, state = place_weights((model, state), *mesh)
+    for time in range(3):
+        before = jax.tree.leaves(eqx.filter((model, state), eqx.is_inexact_array))
+        with CompileCounter() as counter:
+            model, state, metrics = step(model, state, batch, candidates)
+        losses.append(float(metrics["total_loss"]))
+    counter.assert_none()
+    return losses, model, state, all(leaf.is_deleted() for leaf in before), step
+
+expected, *_ = learn(create_jax_surrogate_train_step, make_model())
+found = {"expected": expected}
+first = lambda leaf: leaf.addressable_shards[0].data.shape
+parts = lambda tree: [first(x) for x in (tree.trunk.layers.rows_in.weight, tree.gate.bias, tree.reading.rows)]
+count = lambda *arguments: count_collectives(step.compile(*arguments))
+for shape, names, num_parts in [((8,), "data", 2), ((4, 2), "data model", 1), ((2, 4), "data model", 1),
+                                ((2, 4), "data stage", 1)]:
+    mesh, model = create_mesh(shape, names.split()), make_model()
+    if "stage" in names:
+        model = over_stages(model, mesh, num_parts=2)
+    chosen = config.replace(accumulation_steps=num_parts)
+    losses, model, state, donated, step = learn(create_mesh_train_step, model, mesh, config=chosen)
+    collectives = {} if shape == (2, 4) and "model" in names else count(model, state, batch, candidates)
+    found[f"{names} {shape}"] = [losses, donated, parts(model), parts(state[1][0].mu), collectives]
+
+placed = step.place(model, state, batch, candidates)
+with jax.transfer_guard("disallow"):
+    jax.block_until_ready(step(*placed))
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def found():
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "XLA_FLAGS": flags}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def meshes(found):
+    return {name: told for name, told in found.items() if name.startswith("data")}
+
+
+def test_the_losses_are_those_of_one_device(found, meshes):
+    assert found["expected"][2] < found["expected"][0]
+    for losses, *_ in meshes.values():
+        assert losses == pytest.approx(found["expected"], abs=1e-5)
+
+
+def test_model_and_state_are_donated(meshes):
+    assert all(donated for _, donated, *_ in meshes.values())
+
+
+def test_each_device_holds_its_part_of_the_weights_and_of_their_moments(meshes):
+    whole, gate, rows = [4, 8, 24], [16], [3, 8]
+    parts = {name: weights for name, (_, _, weights, *_) in meshes.items()}
+    assert parts == {
+        "data (8,)": [whole, gate, rows],
+        "data model (4, 2)": [[4, 8, 12], [8], rows],
+        "data model (2, 4)": [[4, 8, 6], [4], rows],
+        "data stage (2, 4)": [[1, 8, 24], gate, rows],
+    }
+    for _, _, weights, moments, _ in meshes.values():
+        assert moments == weights
+
+
+def test_devices_that_split_examples_alone_only_add_up(meshes):
+    def used(name):
+        return {kind for kind, count in meshes[name][4].items() if count}
+
+    assert used("data (8,)") == {"all-reduce"}
+    assert used("data stage (2, 4)") == {"all-reduce", "collective-permute"}
+    assert "all-gather" in used("data model (4, 2)")
+
+
+SGD = optax.sgd(0.5)
+
+
+def mesh_of(*axes):
+    return jax.make_mesh((1,) * len(axes), axes, axis_types=(jax.sharding.AxisType.Auto,) * len(axes))
+
+
+def test_batches_and_meshes_that_do_not_fit_are_named():
+    model = LinearScorer(jax.random.key(0))
+    parts = (model, SGD, kl_divergence_loss_jax, SurrogateTrainingConfig(accumulation_steps=3))
+    with pytest.raises(ValueError, match=r"must have an axis 'data', got \('model',\)"):
+        create_mesh_train_step(*parts, mesh_of("model"))
+    step = create_mesh_train_step(*parts, mesh_of("data"))
+    with pytest.raises(ValueError, match=r"a batch of 4 examples .* 1 device.* take a multiple of 3$"):
+        step(model, init_optimizer(SGD, model), make_batch(count=4))
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    network = SurrogateNetworkConfig(latent_size=4, num_layers=2, num_heads=2)
+    return jax.jit(lambda: CandidateScorer(jax.random.key(0), network, 1, (3, 3)))()
+
+
+def test_layers_that_stages_cannot_share_are_named(scorer):
+    stages = jax.sharding.AbstractMesh((3,), ("stage",))
+    with pytest.raises(ValueError, match=r"num_layers must be a multiple of stages .* got 2, 3 and 0"):
+        over_stages(scorer, stages, 1)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"must have an axis 'stage', got \('data',\)"):
+        over_stages(scorer, mesh_of("data"), 1)
+    pipelined = over_stages(scorer, mesh_of("stage"), 1)
+    assert eqx.tree_equal(in_one_piece(pipelined), scorer)
+    with pytest.raises(ValueError, match=r"CandidateScorer has no trunk whose .* or they do already"):
+        over_stages(pipelined, mesh_of("stage"), 1)
+
+
+def test_a_trunk_over_stages_takes_an_example_or_a_batch_but_one_set_of_weights(scorer):
+    trunk, alone = over_stages(scorer, mesh_of("stage"), 2).trunk, scorer.trunk
+    cells = jax.random.normal(jax.random.key(1), (4, 3, 3, 4))
+    batch = jax.jit(jax.vmap(trunk))(cells)
+    assert jnp.allclose(batch, jax.jit(jax.vmap(alone))(cells), atol=1e-6)
+    assert jnp.allclose(batch[0], jax.jit(lambda cells: trunk(cells))(cells[0]), atol=1e-6)
+    weights = jax.tree.map(lambda x: x[None], trunk)
+    with pytest.raises(ValueError, match="takes one set of weights for a batch"):
+        jax.vmap(lambda trunk: trunk(cells[0]))(weights)
