@@ -10,7 +10,7 @@ import pytest
 
 from jaxarc.cli.main import main
 
-SHORT = ["--num-envs", "6", "--steps", "501", "--repeats", "3", "--format", "point", "--max-steps", "10"]
+SHORT = ["--per-task", "--num-envs", "6", "--steps", "501", "--repeats", "3", "--format", "point", "--max-steps", "10"]
 
 
 def run(capsys, *arguments):
@@ -46,26 +46,38 @@ def printed():
 
 
 def test_a_rollout_reports_speed_and_what_random_actions_gain(printed):
-    assert row(printed, "environments × steps") == "6 × 502, 3 times"  # whole calls of 251 steps
+    assert row(printed, "environments × steps") == "6 × 501, 3 times"
     assert row(printed, "devices") == f"{len(jax.local_devices())} cpu"
     median, low, high = (float(x.replace(",", "")) for x in re.findall(r"[\d,]+", row(printed, "steps per second")))
     assert low <= median <= high
-    assert int(row(printed, "episodes").replace(",", "")) >= 6 * 3 * 502 // 10
+    assert int(row(printed, "episodes").replace(",", "")) >= 6 * 3 * 501 // 10
     assert re.fullmatch(r"-?\d+\.\d{3}", row(printed, "mean return"))
+    assert re.fullmatch(r"3\d\d of 400 played, \d solved", row(printed, "tasks"))
 
 
 def test_devices_do_not_change_what_happens(printed):
     shared = run_alone(*SHORT, JAX_NUM_CPU_DEVICES="4")
     assert shared.returncode == 0, shared.stderr
-    assert row(shared.stdout, "devices") == "3 cpu"  # the most among which 6 environments can be split evenly
-    for name in ("environments × steps", "episodes", "mean return", "solved episodes"):
+    assert row(shared.stdout, "devices") == "4 cpu"  # which do not divide 6 environments
+    for name in ("environments × steps", "episodes", "mean return", "solved episodes", "tasks"):
         assert row(shared.stdout, name) == row(printed, name)
 
 
-def test_cores_that_cannot_share_the_environments_are_refused():
-    refused = run_alone("--num-envs", "7", "--cores", "2")
-    assert refused.returncode == 2
-    assert "--num-envs: num_envs=7 cannot be split evenly over 2 device(s)" in refused.stderr
+def test_sharded_tasks_do_not_change_what_happens_either(printed):
+    sharded = run_alone(*SHORT, "--tasks", "sharded", JAX_NUM_CPU_DEVICES="2")
+    assert sharded.returncode == 0, sharded.stderr
+    for name in ("episodes", "mean return", "solved episodes", "tasks"):
+        assert row(sharded.stdout, name) == row(printed, name)
+
+
+def test_tasks_lie_on_the_devices_in_one_of_two_ways(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, _, err = run(capsys, "--tasks", "split")
+    assert code == 2
+    assert "--tasks: 'split' is neither replicated nor sharded" in err
+    code, _, err = run(capsys, "--tasks", "sharded", "--dataset", "procedural/gravity")
+    assert code == 2
+    assert "--tasks: only the grids of a task buffer can be spread" in err
 
 
 def test_cores_cannot_change_once_jax_runs(capsys, monkeypatch):

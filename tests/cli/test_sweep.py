@@ -90,6 +90,14 @@ def test_a_wrong_combination_is_found_before_the_first_run(capsys, tmp_path, tra
     assert not list(tmp_path.iterdir())
 
 
+def test_several_processes_are_refused(capsys, tmp_path, trained):
+    with pytest.raises(SystemExit) as exit_info:
+        main(["train", "-m", f"logging.run_root={tmp_path}", "parallel=multihost", "training.seed=1,2"])
+    assert exit_info.value.code == 2
+    assert "--multirun does not go with parallel.multihost=true" in capsys.readouterr().err
+    assert trained == []
+
+
 def test_seeds_side_by_side_are_told_as_mean_and_spread(capsys, tmp_path, trained):
     _, out = sweep(capsys, f"logging.run_root={tmp_path}", "training.num_seeds=3,4")
     assert "3 agents learn side by side, seeds 0 to 2." in out

@@ -71,8 +71,8 @@ def test_a_file_that_is_missing_or_cut_short_is_found(saved):
 
 
 def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("jaxarc.training.checkpoint._FORMAT", 3)
-    with pytest.raises(CheckpointError, match="has format 2, this version reads 3; use the version that wrote it"):
+    monkeypatch.setattr("jaxarc.training.checkpoint._FORMAT", 4)
+    with pytest.raises(CheckpointError, match="has format 3, this version reads 4; use the version that wrote it"):
         read_record(saved)
 
 
@@ -111,4 +111,4 @@ def test_a_checkpoint_that_is_half_written_has_no_name_yet(tmp_path, monkeypatch
 
 def test_a_record_says_what_a_person_can_read(saved):
     record = json.loads((saved / "record.json").read_text())["record"]
-    assert (record["update"], record["evaluation_solve_rate"]) == (7, 0.25)
+    assert (record["update"], record["score"]) == (7, 0.25)

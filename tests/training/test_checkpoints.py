@@ -16,7 +16,7 @@ def checkpoints(tmp_path):
 
 
 def save(checkpoints, update, rate=None):
-    record = dataclasses.replace(RECORD, update=update, evaluation_solve_rate=rate)
+    record = dataclasses.replace(RECORD, update=update, score=rate)
     checkpoints.save({"weights": jnp.full(3, update)}, record)
 
 
@@ -83,7 +83,7 @@ def test_what_is_to_be_learned_again_goes_with_what_a_killed_process_left(checkp
 def test_one_that_is_there_is_not_written_again(checkpoints):
     save(checkpoints, 2, 0.5)
     save(checkpoints, 2, 0.75)
-    assert checkpoints.newest().evaluation_solve_rate == 0.5
+    assert checkpoints.newest().score == 0.5
 
 
 @pytest.mark.parametrize(

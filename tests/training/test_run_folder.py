@@ -30,7 +30,7 @@ def test_two_runs_of_one_second_get_two_folders(tmp_path):
 
 
 def test_reports_come_back_in_order(tmp_path):
-    file = MetricsFile(tmp_path / "metrics.jsonl")
+    file = MetricsFile(tmp_path / "metrics.jsonl", Report)
     reports = [Report(0, 0, 0.0, train_solve_rate=0.0), Report(4, 64, 0.5, mean_return=-0.25, episodes=3)]
     file.append(reports[:1])
     file.append(reports[1:])
@@ -38,7 +38,7 @@ def test_reports_come_back_in_order(tmp_path):
 
 
 def test_what_follows_the_lines_that_count_is_cut_off(tmp_path):
-    file = MetricsFile(tmp_path / "metrics.jsonl")
+    file = MetricsFile(tmp_path / "metrics.jsonl", Report)
     reports = [Report(update, 0, 0.0, seed=seed) for update in (0, 4) for seed in (0, 1)]
     file.append(reports)
     file.path.write_bytes(file.path.read_bytes()[:-5])  # a killed process left half a line

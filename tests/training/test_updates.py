@@ -130,6 +130,14 @@ def test_calls_that_follow_each_other_compile_nothing_anew(both):
     assert updates.run_updates._cache_size() == compiled
 
 
+def test_a_compiled_call_moves_nothing_between_host_and_devices(both):
+    before, after, _ = both
+    with jax.transfer_guard("disallow"):
+        jax.block_until_ready(run(after))
+    with jax.transfer_guard("disallow"), pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed host-to-device"):
+        run(eqx.tree_at(lambda state: state.key, before, np.asarray(before.key)))
+
+
 def test_accelerators_learn_the_seeds_side_by_side(both):
     """Only shapes are computed: the batched program exists and returns what it takes."""
     batched = jax.vmap(lambda state: updates.run_seed(state, MIRRORS, RECIPE, 2))

@@ -12,12 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.cli.spread import mean_number, mean_share
-from jaxarc.training.comparison import METRICS, Axis, Group, band_of, differences, read_groups
+from jaxarc.training.comparison import METRICS, Axis, Group, band_of, differences, kind_of_runs, read_groups
+from jaxarc.training.metrics import Report, RunReport
+from jaxarc.training.surrogates import SurrogateReport
 
-_AXES: Final[dict[Axis, str]] = {"steps": "environment steps", "seconds": "seconds of learning, without compilation"}
+_SAMPLES: Final[dict[type[RunReport], str]] = {Report: "environment steps", SurrogateReport: "examples"}
+_DEFAULTS: Final[dict[type[RunReport], str]] = {Report: "evaluation_solve_rate", SurrogateReport: "kl"}
+_SHARES: Final = ("_rate", "_agreement", "_accuracy", "_grids")  # endings of metrics that are shares of 0 .. 1
 _LEVELS: Final = (0.9, 0.99)
 _MOST_FIELDS: Final = 3  # that a label tells
-_DEFAULT: Final = "evaluation_solve_rate"
 
 
 def compare(
@@ -26,8 +29,14 @@ def compare(
         Path | None,
         typer.Option("--output", "-o", help="The picture, a PNG file; by default comparison.png in the runs' folder."),
     ] = None,
-    metric: Annotated[str, typer.Option(help=f"What to draw: {', '.join(METRICS)}.")] = _DEFAULT,
-    x: Annotated[Axis, typer.Option(help="What it is drawn against.")] = "steps",
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What to draw: {', '.join(METRICS[Report])}. Of surrogates: {', '.join(METRICS[SurrogateReport])}.",
+            show_default=" or ".join(_DEFAULTS.values()),
+        ),
+    ] = None,
+    x: Annotated[Axis, typer.Option(help="What it is drawn against; the steps of a surrogate are examples.")] = "steps",
 ) -> None:
     """Draw the learning curves of runs, and say how they ended, how soon they got there and how their configs differ.
 
@@ -36,11 +45,13 @@ def compare(
     """
     if output is not None and output.suffix.lower() != ".png":
         raise typer.BadParameter(f"must end in .png, got {output.name!r}", param_hint="--output")
+    kind = kind_of_runs(runs)
+    metric, samples = metric or _DEFAULTS[kind], _SAMPLES[kind]
     groups = read_groups(runs, metric)
     picture = output or _common_folder(groups) / "comparison.png"
-    _draw(groups, metric, x, picture)
+    _draw(groups, metric, x, picture, samples if x == "steps" else "seconds of learning, without compilation")
     console = Console()
-    console.print(_endings(groups, metric, x))
+    console.print(_endings(groups, metric, x, samples))
     if len(groups) > 1:
         console.print(_config_differences(groups))
     for name, group in zip(_names(groups), groups, strict=True):
@@ -70,7 +81,7 @@ def _labels(groups: Sequence[Group]) -> list[str]:
     return labels
 
 
-def _draw(groups: Sequence[Group], metric: str, x: Axis, path: Path) -> None:
+def _draw(groups: Sequence[Group], metric: str, x: Axis, path: Path, x_label: str) -> None:
     # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
     from jaxarc.render.comparison_curves import Axes, BandedCurve, draw_comparison
 
@@ -78,16 +89,15 @@ def _draw(groups: Sequence[Group], metric: str, x: Axis, path: Path) -> None:
     for label, group in zip(_labels(groups), groups, strict=True):
         band = band_of(group.curves, x)
         curves.append(BandedCurve(label, band.x.tolist(), band.mean.tolist(), band.low.tolist(), band.high.tolist()))
-    axes = Axes(_AXES[x], metric.replace("_", " "), _is_share(metric))
+    axes = Axes(x_label, metric.replace("_", " "), _is_share(metric))
     draw_comparison(curves, axes, path, "mean over seeds, with its 95 % confidence band")
 
 
-def _endings(groups: Sequence[Group], metric: str, x: Axis) -> Table:
+def _endings(groups: Sequence[Group], metric: str, x: Axis, samples: str) -> Table:
     levels = _LEVELS if _is_share(metric) else ()
     at = [f"{100 * level:.0f} % after\n(median)" for level in levels]
-    table = Table(
-        "", "seeds", "last", *at, "environment\nsteps", "learning\nseconds", title=metric, title_justify="left"
-    )
+    counted = samples.replace(" ", "\n")
+    table = Table("", "seeds", "last", *at, counted, "learning\nseconds", title=metric, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
     for name, group in zip(_names(groups), groups, strict=True):
@@ -129,7 +139,7 @@ def _config_differences(groups: Sequence[Group]) -> Table:
 
 
 def _is_share(metric: str) -> bool:
-    return metric.endswith("_rate")
+    return metric.endswith(_SHARES)
 
 
 def _spell(value: Any) -> str:

@@ -1,6 +1,5 @@
 """The command ``jaxarc``."""
 
-import sys
 from collections.abc import Sequence
 
 import typer
@@ -9,8 +8,9 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.markup import escape
 
-from jaxarc.cli import benchmark, compare, evaluate, rollout, train
+from jaxarc.cli import benchmark, compare, evaluate, judge, play, replay, rollout, train, watch
 from jaxarc.cli.profile import app as profile_app
+from jaxarc.cli.several_processes import leave
 from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.cli.traces import app as traces_app
 from jaxarc.cli.train_help import TrainCommand
@@ -19,7 +19,7 @@ from jaxarc.evaluation import AgentMismatchError, RecordingError
 from jaxarc.experts import ExpertError
 from jaxarc.experts.traces import GraphError
 from jaxarc.experts.traces.trace_file import TraceFileError
-from jaxarc.parallel import NotEnoughMemoryError
+from jaxarc.parallel import NotEnoughMemoryError, ProcessError
 from jaxarc.tasks import SubsetError, TaskFormatError, UnknownDatasetError, UnknownTaskError
 from jaxarc.tasks.procedural import UnknownRuleError
 from jaxarc.training import CheckpointError, TrainingDivergedError
@@ -38,6 +38,7 @@ DATA_ERRORS = (
     SinkError,
     ComparisonError,
     NotEnoughMemoryError,
+    ProcessError,
     AgentMismatchError,
     RecordingError,
     ExpertError,
@@ -59,6 +60,10 @@ app.command("train", cls=TrainCommand, help=train.HELP)(train.train)
 app.command("compare")(compare.compare)
 app.command("rollout")(rollout.rollout)
 app.command("evaluate")(evaluate.evaluate)
+app.command("judge")(judge.judge)
+app.command("play")(play.play)
+app.command("watch")(watch.watch)
+app.command("replay")(replay.replay)
 app.add_typer(tasks_app, name="tasks")
 app.add_typer(traces_app, name="traces")
 app.add_typer(benchmark.app, name="benchmark")
@@ -79,13 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except DATA_ERRORS as error:
         _fail(error, 1)
     except KeyboardInterrupt:
-        sys.exit(130)
+        leave(130)
 
 
 def _fail(error: BaseException, code: int) -> None:
     message = " ".join(str(error).partition("Config search path")[0].split())
     Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
-    sys.exit(code)
+    leave(code)
 
 
 if __name__ == "__main__":

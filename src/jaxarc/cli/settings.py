@@ -5,8 +5,9 @@ import difflib
 import re
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -17,15 +18,59 @@ from jaxarc.cli.config_folder import config_folder
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, check_known
 from jaxarc.training.experiment import Experiment
+from jaxarc.training.surrogates import SurrogateExperiment
+
+AnyExperiment: TypeAlias = Experiment | SurrogateExperiment
 
 _RULES: Final[dict[str, type[CheckedConfig]]] = typing.get_type_hints(JaxArcConfig)
-_BESIDE_THE_RULES: Final[dict[str, type[CheckedConfig]]] = {
-    name: kind for name, kind in typing.get_type_hints(Experiment).items() if name != "environment"
-}
-TOPICS: Final[dict[str, type[CheckedConfig]]] = {**_RULES, **_BESIDE_THE_RULES}
-EXPERIMENT: Final = "experiment"  # the group of presets that choose in all other groups; no topic
+
+
+@dataclass(frozen=True)
+class Course:
+    """A kind of run: of which topics its config is made, and where it begins."""
+
+    experiment: type[CheckedConfig]
+    file: str  # of configs/, with a choice in every group
+    presets: str  # the group of files that choose in all others
+
+    @property
+    def topics(self) -> dict[str, type[CheckedConfig]]:
+        """Return the topics, those of the rules first."""
+        kinds = typing.get_type_hints(self.experiment)
+        return {**_RULES, **{name: kind for name, kind in kinds.items() if name != "environment"}}
+
+    def build(self, mapping: Mapping[str, Any]) -> Any:
+        """Make an experiment from one mapping per topic.
+
+        Raises:
+            ConfigValidationError: an unknown topic or field, a wrong type, or a broken rule.
+        """
+        for name in mapping:
+            check_known("jaxarc train", name, list(self.topics))
+        rules = {name: mapping[name] for name in mapping if name in _RULES}
+        others = {name: mapping[name] for name in mapping if name not in _RULES}
+        return build(self.experiment, {"environment": rules, **others})
+
+
+AGENTS: Final = Course(Experiment, "train", "experiment")
+SURROGATES: Final = Course(SurrogateExperiment, "train_surrogate", "surrogate")
+TOPICS: Final = AGENTS.topics
+EXPERIMENT: Final = AGENTS.presets
 _ABOUT_A_RUN: Final = ("versions", "git_revision")  # what a run folder's config.json tells besides the config
 _OVERRIDE: Final = re.compile(r"[\w/]+(\.\w+)*(@[\w.]+)?=")
+
+
+def read_any_experiment(overrides: Sequence[str], file: Path | None = None) -> AnyExperiment:
+    """Read an experiment of the course that the overrides or the file speak of: ``surrogate=NAME`` is no agent's.
+
+    Arguments and errors are those of :func:`read_experiment`.
+    """
+    mapping = None if file is None else _read_mapping(file)
+    if mapping is None:
+        speaks_of_it = any(override.partition("=")[0] == SURROGATES.presets for override in overrides)
+    else:
+        speaks_of_it = SURROGATES.presets in mapping
+    return _read(SURROGATES if speaks_of_it else AGENTS, overrides, mapping)
 
 
 def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Experiment:
@@ -40,11 +85,7 @@ def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Exper
         hydra.errors.HydraException: an override cannot be read.
         OSError: the file cannot be read.
     """
-    if file is not None:
-        return experiment_of(_changed(_read_mapping(file), overrides))
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        composed = compose("train", [_settable(override) for override in overrides])
-    return experiment_of(_plain(composed))
+    return _read(AGENTS, overrides, None if file is None else _read_mapping(file))
 
 
 def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
@@ -53,14 +94,10 @@ def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
     Raises:
         ConfigValidationError: an unknown topic or field, a wrong type, or a broken rule.
     """
-    for name in mapping:
-        check_known("jaxarc train", name, list(TOPICS))
-    rules = {name: mapping[name] for name in mapping if name in _RULES}
-    others = {name: mapping[name] for name in mapping if name not in _RULES}
-    return build(Experiment, {"environment": rules, **others})
+    return AGENTS.build(mapping)
 
 
-def topics_of(experiment: Experiment) -> dict[str, dict[str, Any]]:
+def topics_of(experiment: AnyExperiment) -> dict[str, dict[str, Any]]:
     """Return every field of an experiment by topic, in the shape that the command line overrides."""
     return _by_topic(experiment.as_dict())
 
@@ -68,6 +105,15 @@ def topics_of(experiment: Experiment) -> dict[str, dict[str, Any]]:
 def choices_of(group: str) -> list[str]:
     """Return the names of the files of a group, in order."""
     return sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
+
+
+def _read(course: Course, overrides: Sequence[str], mapping: dict[str, Any] | None) -> Any:
+    """Compose the file of a course with the overrides, or change a complete mapping by them."""
+    if mapping is not None:
+        return course.build(_changed(course, mapping, overrides))
+    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+        composed = compose(course.file, [_settable(course, override) for override in overrides])
+    return course.build(_plain(composed))
 
 
 def _by_topic(saved: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -93,10 +139,11 @@ def _read_mapping(file: Path) -> dict[str, Any]:
     return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= _RULES.keys() else mapping
 
 
-def _changed(mapping: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+def _changed(course: Course, mapping: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     """Set fields of a mapping that is complete already."""
     config = OmegaConf.create(mapping)
-    for override in OverridesParser.create().parse_overrides([_settable(override) for override in overrides]):
+    settable = [_settable(course, override) for override in overrides]
+    for override in OverridesParser.create().parse_overrides(settable):
         name = override.key_or_group
         if "." not in name or override.is_delete() or override.is_sweep_override():
             raise ConfigValidationError(
@@ -107,7 +154,7 @@ def _changed(mapping: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any
     return _plain(config)
 
 
-def _settable(override: str) -> str:
+def _settable(course: Course, override: str) -> str:
     """Let an override name any field: the YAML files hold few of them, and our own check knows them all."""
     if not _OVERRIDE.match(override):
         if "=" in override or override.startswith(("~", "+")):
@@ -116,15 +163,17 @@ def _settable(override: str) -> str:
     name, _, value = override.partition("=")
     topic, dot, _ = name.partition(".")
     if not dot:
-        _check_group(topic.partition("@")[0], value, override)
-    check_known("jaxarc train", topic.partition("@")[0], list(TOPICS) if dot else [*TOPICS, EXPERIMENT])
+        _check_group(course, topic.partition("@")[0], value, override)
+    known = dict.fromkeys(course.topics if dot else [*course.topics, course.presets])
+    check_known("jaxarc train", topic.partition("@")[0], list(known))
     return f"++{override}" if dot else override
 
 
-def _check_group(group: str, value: str, override: str) -> None:
+def _check_group(course: Course, group: str, value: str, override: str) -> None:
     """Refuse a field without its topic, and a choice that a group does not have."""
-    homes = [home for home, kind in TOPICS.items() if group in {field.name for field in dataclasses.fields(kind)}]
-    is_group = group in TOPICS or group == EXPERIMENT
+    topics = course.topics
+    homes = [home for home, kind in topics.items() if group in {field.name for field in dataclasses.fields(kind)}]
+    is_group = group in topics or group == course.presets
     if not is_group and homes:
         wanted = " or ".join(f"{home}.{override}" for home in homes)
         raise ConfigValidationError(f"jaxarc train: {group!r} is a field, not a topic; write {wanted}")

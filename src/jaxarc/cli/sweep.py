@@ -11,11 +11,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from jaxarc.cli.progress import measured_parts
+from jaxarc.cli.runs import AnyOutcome, learn_any
+from jaxarc.cli.settings import AnyExperiment
 from jaxarc.cli.spread import mean_share
-from jaxarc.cli.training_run import last_reports, learn
+from jaxarc.cli.training_run import last_reports
 from jaxarc.config import ConfigValidationError
-from jaxarc.training import Experiment, Outcome, TrainingDivergedError
+from jaxarc.training import Experiment, TrainingDivergedError
 from jaxarc.training.run_folder import make_new_folder
+from jaxarc.training.surrogates import SurrogateExperiment, SurrogateOutcome
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class _Ending:
     """How one combination went."""
 
     words: str
-    outcome: Outcome | None  # None where it diverged
+    outcome: AnyOutcome | None  # None where it diverged
 
 
 def expand(overrides: Sequence[str]) -> list[list[str]]:
@@ -40,7 +44,7 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
     return [list(combination) for combination in combinations]
 
 
-def run_sweep(experiments: Mapping[tuple[str, ...], Experiment], console: Console) -> bool:
+def run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Console) -> bool:
     """Run experiments, known by their overrides, in run folders below one new folder.
 
     A run that diverges is noted, and the next one starts; Ctrl-C ends the sweep with the run that it ended.
@@ -64,7 +68,12 @@ def run_sweep(experiments: Mapping[tuple[str, ...], Experiment], console: Consol
     return all(ending.outcome is not None for ending in endings.values())
 
 
-def _sweep_folder(experiments: Sequence[Experiment]) -> Path:
+def _sweep_folder(experiments: Sequence[AnyExperiment]) -> Path:
+    if any(isinstance(experiment, Experiment) and experiment.parallel.multihost for experiment in experiments):
+        raise ConfigValidationError(
+            "jaxarc train: --multirun does not go with parallel.multihost=true, as processes meet only once; start "
+            "each run by a command of its own"
+        )
     roots = {experiment.logging.run_root for experiment in experiments}
     if len(roots) > 1:
         raise ConfigValidationError(f"jaxarc train: a sweep has one logging.run_root, got {', '.join(sorted(roots))}")
@@ -72,22 +81,24 @@ def _sweep_folder(experiments: Sequence[Experiment]) -> Path:
     return make_new_folder(Path(*roots), name)
 
 
-def _run(experiment: Experiment, console: Console) -> _Ending:
+def _run(experiment: AnyExperiment, console: Console) -> _Ending:
     try:
-        outcome = learn(experiment, console)
+        outcome = learn_any(experiment, console)
     except TrainingDivergedError as error:
         console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         return _Ending("diverged", None)
     return _Ending("stopped" if outcome.interrupted else "done", outcome)
 
 
-def _told(chosen: tuple[str, ...], experiments: Mapping[tuple[str, ...], Experiment]) -> list[str]:
+def _told(chosen: tuple[str, ...], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> list[str]:
     """Return the overrides in which combinations differ."""
     return [override for override in chosen if not all(override in other for other in experiments)]
 
 
-def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tuple[str, ...], Experiment]) -> Table:
-    table = Table("run", "overrides", "unseen solved", "environment\nsteps", "learning\nseconds", "ended")
+def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> Table:
+    of_surrogates = all(isinstance(experiment, SurrogateExperiment) for experiment in experiments.values())
+    measured, samples = ("held out", "examples") if of_surrogates else ("unseen solved", "environment\nsteps")
+    table = Table("run", "overrides", measured, samples, "learning\nseconds", "ended")
     for column in table.columns[2:5]:
         column.justify = "right"
     table.columns[1].overflow = "fold"
@@ -96,7 +107,14 @@ def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tupl
         if ending.outcome is None:
             table.add_row(str(number), told, "-", "-", "-", ending.words)
             continue
-        last = last_reports(ending.outcome.reports)
-        rate = mean_share(report.evaluation_solve_rate for report in last)
-        table.add_row(str(number), told, rate, f"{last[0].environment_steps:,}", f"{last[0].seconds:.1f}", ending.words)
+        last = ending.outcome.reports[-1]
+        table.add_row(
+            str(number), told, _measured(ending.outcome), f"{last.samples:,}", f"{last.seconds:.1f}", ending.words
+        )
     return table
+
+
+def _measured(outcome: AnyOutcome) -> str:
+    if isinstance(outcome, SurrogateOutcome):
+        return "\n".join(measured_parts(outcome.reports[-1]))
+    return mean_share(report.evaluation_solve_rate for report in last_reports(outcome.reports))

@@ -8,9 +8,9 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from jaxarc.cli.resume import resumed_experiment, tell_if_finished
-from jaxarc.cli.settings import read_experiment, topics_of
+from jaxarc.cli.runs import learn_any
+from jaxarc.cli.settings import read_any_experiment, topics_of
 from jaxarc.cli.sweep import expand, run_sweep
-from jaxarc.cli.training_run import learn
 from jaxarc.training import open_run_folder
 
 _PARAGRAPHS: Final = (
@@ -21,6 +21,9 @@ _PARAGRAPHS: Final = (
     and tasks.jsonl, which tells how each task went. [cyan]jaxarc compare[/] draws several runs beside each other.""",
     """Ctrl-C (or SIGTERM) ends it early, keeps what was learned and exits with 0; a second Ctrl-C quits at once.
     [cyan]--resume RUN[/] goes on with the run of a folder, however it ended, and learns what it would have learned.""",
+    """[cyan]surrogate=NAME[/] trains a model of an expert in place of an agent: [cyan]surrogate=lookahead[/], of the
+    one that looks an edit ahead, or [cyan]surrogate=parent_sets[/]. All else is alike; [cyan]jaxarc judge RUN[/] tells
+    how good it is.""",
     """[bold]Overrides[/] are topic.field=value, such as [cyan]schedule.learning_rate=1e-3 training.seed=1[/];
     topic=name picks another file of configs/<topic>/, [cyan]experiment=NAME[/] a preset of all topics.
     [cyan]--show[/] prints every value. With [cyan]--multirun[/] a field takes several values, as in
@@ -56,13 +59,13 @@ def train(
     if multirun and show:
         raise typer.BadParameter("shows one config; leave --multirun out", param_hint="--show")
     if multirun:
-        if not run_sweep({tuple(chosen): read_experiment(chosen, config) for chosen in expand(given)}, Console()):
+        if not run_sweep({tuple(chosen): read_any_experiment(chosen, config) for chosen in expand(given)}, Console()):
             raise typer.Exit(1)
         return
     folder = None if resume is None else open_run_folder(resume)
-    experiment = read_experiment(given, config) if folder is None else resumed_experiment(folder, given)
+    experiment = read_any_experiment(given, config) if folder is None else resumed_experiment(folder, given)
     if show:
         typer.echo(OmegaConf.to_yaml(topics_of(experiment)), nl=False)
         return
     if folder is None or not tell_if_finished(folder, experiment, Console()):
-        learn(experiment, Console(), folder)
+        learn_any(experiment, Console(), folder)

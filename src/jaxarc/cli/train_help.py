@@ -4,6 +4,7 @@ import inspect
 import io
 import itertools
 import tokenize
+from collections.abc import Mapping
 from typing import Any, Final
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from jaxarc.cli.config_folder import config_folder
-from jaxarc.cli.settings import EXPERIMENT, TOPICS, choices_of, read_experiment, topics_of
+from jaxarc.cli.settings import AGENTS, SURROGATES, Course, choices_of, read_any_experiment, topics_of
 from jaxarc.config.build import CheckedConfig
 
 _WIDEST: Final = 120  # columns; wider is hard to read
@@ -46,16 +47,29 @@ def _tables() -> Table:
     table.add_column(no_wrap=True)
     table.add_column(max_width=24)
     table.add_column(style="dim")
-    values = topics_of(read_experiment([]))
-    _add_group(table, EXPERIMENT, "a preset that chooses in all groups below")
-    for name in choices_of(EXPERIMENT):
-        table.add_row(f"  {name}", "", escape(_purpose(name)))
-    for topic, kind in TOPICS.items():
+    _add_presets(table, AGENTS, "a preset that chooses in all groups below")
+    _add_topics(table, AGENTS.topics, topics_of(read_any_experiment([])))
+    _add_presets(table, SURROGATES, "a surrogate in place of an agent: of the groups above those it shares, and these")
+    values = topics_of(read_any_experiment([f"{SURROGATES.presets}={choices_of(SURROGATES.presets)[0]}"]))
+    own = {topic: kind for topic, kind in SURROGATES.topics.items() if topic not in AGENTS.topics}
+    _add_topics(table, own, values)
+    return table
+
+
+def _add_presets(table: Table, course: Course, about: str) -> None:
+    _add_group(table, course.presets, about)
+    for name in choices_of(course.presets):
+        table.add_row(f"  {name}", "", escape(_purpose(course.presets, name)))
+
+
+def _add_topics(
+    table: Table, topics: Mapping[str, type[CheckedConfig]], values: Mapping[str, Mapping[str, Any]]
+) -> None:
+    for topic, kind in topics.items():
         _add_group(table, topic, escape(" | ".join(choices_of(topic))))
         comments = comments_of(kind)
         for field, value in values[topic].items():
             table.add_row(f"  {field}", escape(_spell(value)), escape(comments.get(field, "")))
-    return table
 
 
 def _add_group(table: Table, group: str, about: str) -> None:
@@ -63,9 +77,9 @@ def _add_group(table: Table, group: str, about: str) -> None:
     table.add_row(f"[bold]{group}[/]", "", f"[cyan not dim]{about}[/]")
 
 
-def _purpose(experiment: str) -> str:
+def _purpose(group: str, preset: str) -> str:
     """Return the comment at the head of a preset, below the line that Hydra reads."""
-    lines = (config_folder() / EXPERIMENT / f"{experiment}.yaml").read_text(encoding="utf-8").splitlines()
+    lines = (config_folder() / group / f"{preset}.yaml").read_text(encoding="utf-8").splitlines()
     comments = itertools.takewhile(lambda line: line.startswith("#"), lines)
     return " ".join(line.lstrip("# ") for line in comments if "@package" not in line)
 

@@ -11,15 +11,17 @@ from rich.table import Table
 
 from jaxarc.cli.interrupt import StopWish
 from jaxarc.cli.progress import TrainingProgress
+from jaxarc.cli.several_processes import shared_folder, without_place
 from jaxarc.cli.spread import mean_share
-from jaxarc.config import ConfigValidationError
-from jaxarc.parallel import data_mesh, use_host_cores
+from jaxarc.config import ConfigValidationError, ParallelConfig
+from jaxarc.parallel import is_first, joined, use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import Experiment, Outcome, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
 from jaxarc.training import train as run_training
+from jaxarc.training.loop import TrainingDivergedError, training_mesh
 from jaxarc.training.pairs import pairs_by_rule
-from jaxarc.training.sinks import Sinks, check_extras, open_sinks
+from jaxarc.training.sinks import Sink, Sinks, check_extras, open_sinks
 
 
 def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> Outcome:
@@ -27,21 +29,29 @@ def learn(experiment: Experiment, console: Console, resume: RunFolder | None = N
 
     Raises:
         ConfigValidationError: no task is left, or a library that the logging needs is missing.
-        TaskFormatError, UnknownDatasetError, TrainingDivergedError, SinkError, OSError: see the functions called.
+        TaskFormatError, UnknownDatasetError, TrainingDivergedError, SinkError, ProcessError, OSError: see the functions
+            called.
     """
-    start = time.perf_counter()
     check_extras(experiment.logging)
-    _make_devices(experiment.parallel.num_devices)
+    _make_cores(experiment.parallel)
+    with joined(experiment.parallel, agreed=(TrainingDivergedError,)):
+        return _learn(without_place(experiment), console if is_first() else Console(quiet=True), resume)
+
+
+def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -> Outcome:
+    start = time.perf_counter()
+    _check_devices(experiment)
     if experiment.training.compilation_cache:
         enable_compilation_cache()
     pairs = _load(experiment)
-    folder = resume or create_run_folder(experiment)
+    folder = resume or shared_folder(lambda: create_run_folder(experiment))
     console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
-    sinks = open_sinks(experiment, folder)
+    sinks: list[Sink] = open_sinks(experiment, folder) if is_first() else []
     sinks.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
-    with StopWish() as wish, Sinks(sinks, _warn) as all_sinks:
+    with StopWish() as wish, Sinks(sinks, warn) as all_sinks:
         outcome = run_training(experiment, pairs, folder, all_sinks.write, lambda: wish.is_set, resume=bool(resume))
-    _draw(outcome.reports, folder, _title(experiment, pairs))
+    if is_first():
+        _draw(outcome.reports, folder, _title(experiment, pairs))
     console.print(_results(experiment, outcome, pairs))
     console.print(_actions(outcome, pairs), highlight=False)
     if experiment.curriculum.kind != "uniform":
@@ -56,14 +66,21 @@ def last_reports(reports: Sequence[Report]) -> list[Report]:
     return list({report.seed: report for report in reports}.values())
 
 
-def _make_devices(count: int) -> None:
-    """See that there are so many devices: on a CPU one for each core that is asked for."""
-    if count == 1:
+def _make_cores(parallel: ParallelConfig) -> None:
+    """Make a device for each core that is asked for, on a CPU."""
+    if parallel.num_devices == 1:
         return
     try:
-        use_host_cores(count)
-        data_mesh(count)
-    except (RuntimeError, ValueError) as error:
+        use_host_cores(parallel.num_devices // (parallel.num_processes or 1) or None)
+    except RuntimeError as error:
+        raise ConfigValidationError(f"jaxarc train: parallel.num_devices={parallel.num_devices}: {error}") from error
+
+
+def _check_devices(experiment: Experiment) -> None:
+    try:
+        training_mesh(experiment)
+    except ValueError as error:
+        count = experiment.parallel.num_devices
         raise ConfigValidationError(f"jaxarc train: parallel.num_devices={count}: {error}") from error
 
 
@@ -77,7 +94,8 @@ def _load(experiment: Experiment) -> TrainingPairs:
         raise ConfigValidationError(f"jaxarc train: {error}") from error
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
+    """Say something on stderr that does not end the run."""
     Console(stderr=True, soft_wrap=True).print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False)
 
 

@@ -9,7 +9,7 @@ from jaxarc.config.build import CheckedConfig, at_least
 class CheckpointConfig(CheckedConfig):
     min_seconds: float = 10.0  # of learning between two checkpoints; 0 saves at each report. The end is always saved
     keep_last: int = 2  # the newest; one more than is needed, should the newest be damaged
-    keep_best: int = 1  # those with the highest evaluation_solve_rate, mean over seeds; of equal ones the later
+    keep_best: int = 1  # those with the highest evaluation_solve_rate (of a surrogate: agreement), mean over seeds
 
     def validate(self) -> list[str]:
         return [

@@ -14,6 +14,7 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.parallel.share import WHOLE, Share
 from jaxarc.types import Observation
 
 Actor: TypeAlias = Callable[[Observation, Int32[Array, " B"]], StructuredAction]
@@ -34,12 +35,12 @@ class _Slots(eqx.Module):
     """Episodes that go on; where one ends, the next task begins."""
 
     states: ArcEnvState  # [B]
-    task_index: Int32[Array, " B"]  # the number of tasks or more: nothing is left to play here
+    task_index: Int32[Array, " B"]  # the end or more: nothing is left to play here
     next_task: Int32[Array, ""]
     played: Played
 
 
-def play_every_task(actor: Actor, params: EnvParams, num_slots: int = _NUM_SLOTS) -> Played:
+def play_every_task(actor: Actor, params: EnvParams, num_slots: int = _NUM_SLOTS, share: Share = WHOLE) -> Played:
     """Play one episode of each task of the buffer, on its first pair, and tell which ones were solved.
 
     Nothing is sampled: each task is played exactly once, as it is and from the input of its pair. With
@@ -50,9 +51,11 @@ def play_every_task(actor: Actor, params: EnvParams, num_slots: int = _NUM_SLOTS
         params: tasks and rules. The weights are not used, and whatever the config says, episodes start from the input
             and nothing is augmented.
         num_slots: episodes side by side; the results do not depend on it.
+        share: of the tasks that this device plays; all get all results.
     """
     params = played_as_it_is(params)
     num_tasks = params.tasks.num_tasks
+    begin, end = share.bounds(num_tasks)
     start = jax.vmap(lambda task: first_state(params, task))
     take_steps = jax.vmap(_ENV.step, (0, 0, None))
 
@@ -60,7 +63,7 @@ def play_every_task(actor: Actor, params: EnvParams, num_slots: int = _NUM_SLOTS
         tasks = slots.task_index
         actions = actor(_ENV.observe(slots.states, params), jnp.minimum(tasks, num_tasks - 1))
         states = take_steps(slots.states, actions, params)[0]
-        ended = states.done & (tasks < num_tasks)
+        ended = states.done & (tasks < end)
         place = jnp.where(ended, tasks, num_tasks)  # one past the end is dropped
         played = Played(
             slots.played.solved.at[place].set(states.is_solved, mode="drop"),
@@ -73,11 +76,12 @@ def play_every_task(actor: Actor, params: EnvParams, num_slots: int = _NUM_SLOTS
         states = jax.tree.map(renew, fresh, states)
         return _Slots(states, tasks, slots.next_task + ended.sum(dtype=jnp.int32), played)
 
-    count = min(num_slots, num_tasks)
-    first = jnp.arange(count, dtype=jnp.int32)
+    count = min(num_slots, -(-num_tasks // share.count))
+    first = begin + jnp.arange(count, dtype=jnp.int32)
     nothing = Played(jnp.zeros(num_tasks, jnp.bool_), jnp.zeros(num_tasks, jnp.int32))
-    slots = _Slots(start(first), first, jnp.int32(count), nothing)
-    return jax.lax.while_loop(lambda slots: jnp.any(slots.task_index < num_tasks), play_on, slots).played
+    slots = _Slots(start(jnp.minimum(first, num_tasks - 1)), first, begin + count, nothing)
+    played = jax.lax.while_loop(lambda slots: jnp.any(slots.task_index < end), play_on, slots).played
+    return Played(share.sum(played.solved.astype(jnp.int32)) > 0, share.sum(played.steps))
 
 
 def played_as_it_is(params: EnvParams) -> EnvParams:

@@ -12,9 +12,11 @@ from typing import Any, Final, TypeVar
 import jax
 import numpy as np
 
+from jaxarc.parallel import is_first, meet
+
 Tree = TypeVar("Tree")
 
-_FORMAT: Final = 2  # changes with the files below
+_FORMAT: Final = 3  # changes with the files below
 _ARRAYS: Final = "arrays"  # folder of orbax
 _RECORD: Final = "record.json"
 
@@ -34,13 +36,15 @@ class CheckpointRecord:
     update: int  # updates so far
     num_lines: int  # of the metrics that belong to it
     seconds: float  # since learning began
-    evaluation_solve_rate: float | None  # mean over the seeds; None where this state was not measured
+    score: float | None  # the higher the better, mean over the seeds; None where this state was not measured
     config: dict[str, Any]  # of the run, as nested dictionaries
     versions: dict[str, str]  # of the libraries that wrote it
 
 
 def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
     """Write a pytree of arrays and its record as a new folder, which appears under its name when it is complete.
+
+    Several processes write the parts that they have into one folder, which all of them must see.
 
     Raises:
         OSError: the folder is there already, or cannot be written.
@@ -50,13 +54,18 @@ def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
     from orbax.checkpoint.args import PyTreeSave
 
     part = path.with_name(f".{path.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:
-        checkpointer.save(part.resolve() / _ARRAYS, args=PyTreeSave(_not_empty(_named_arrays(jax.device_get(tree)))))
-    body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
-    (part / _RECORD).write_text(json.dumps({"sha256": _digest(_canonical(body)), **body}))
-    part.rename(path)
+    if is_first():
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+    meet(f"save {path}")
+    arrays = _not_empty(_named_arrays(jax.device_get(tree) if jax.process_count() == 1 else tree))
+    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:  # waits for the other processes before and after
+        checkpointer.save(part.resolve() / _ARRAYS, args=PyTreeSave(arrays))
+    if is_first():
+        body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
+        (part / _RECORD).write_text(json.dumps({"sha256": _digest(_canonical(body)), **body}))
+        part.rename(path)
+    meet(f"saved {path}")
 
 
 def read_record(path: Path) -> CheckpointRecord:
@@ -98,7 +107,7 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
     Raises:
         CheckpointError: there is no checkpoint, it is damaged, or its arrays are not those of ``like``.
     """
-    from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler
+    from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler, RestoreArgs
     from orbax.checkpoint.args import PyTreeRestore
 
     check_checkpoint(path)
@@ -109,7 +118,8 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
         there = checkpointer.metadata(arrays).item_metadata.tree
         _require_same(path, {name: there[name] for name in there if name.startswith(within)}, wanted)
         empty = {name: np.empty(leaf.shape, leaf.dtype) for name, leaf in wanted.items()}
-        saved = checkpointer.restore(arrays, args=PyTreeRestore(empty, partial_restore=True))
+        whole = {name: RestoreArgs(restore_type=np.ndarray) for name in wanted}  # whichever process wrote which part
+        saved = checkpointer.restore(arrays, args=PyTreeRestore(empty, restore_args=whole, partial_restore=True))
     saved |= {name: np.zeros(leaf.shape, leaf.dtype) for name, leaf in places.items() if name not in wanted}
     return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in places])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxarc.parallel import is_first, of_first
 from jaxarc.training.checkpoint import (
     CheckpointError,
     CheckpointRecord,
@@ -23,7 +24,10 @@ class DamagedCheckpointWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """A folder of checkpoints; what has no number for a name is unfinished or on its way out, and is never read."""
+    """A folder of checkpoints; what has no number for a name is unfinished or on its way out, and is never read.
+
+    Several processes write one checkpoint together; process 0 alone removes.
+    """
 
     path: Path
 
@@ -37,7 +41,7 @@ class Checkpoints:
 
     def save(self, tree: Any, record: CheckpointRecord) -> None:
         """Write the state after ``record.update`` updates; nothing happens where it is saved already."""
-        if not self.at(record.update).exists():
+        if not of_first(self.at(record.update).exists()):
             save_checkpoint(self.at(record.update), tree, record)
 
     def newest(self) -> CheckpointRecord | None:
@@ -53,7 +57,7 @@ class Checkpoints:
         return self._first_sound(reversed(updates)) if updates else None
 
     def best(self) -> CheckpointRecord | None:
-        """Return the record of the one with the highest evaluation solve rate, of equal ones the later.
+        """Return the record of the one with the highest score, of equal ones the later.
 
         Where none was measured it is the newest. Warns and raises as :meth:`newest`.
         """
@@ -62,25 +66,29 @@ class Checkpoints:
 
     def keep(self, last: int, best: int) -> None:
         """Remove all but the newest and the best ones."""
+        if not is_first():
+            return
         updates, ranked = self.updates(), self._measured()
         kept = {*updates[-last:], *ranked[len(ranked) - min(best, len(ranked)) :]}
         self._remove(update for update in updates if update not in kept)
 
     def remove_after(self, update: int) -> None:
         """Remove what is newer, because it is to be learned again, and what a killed process left unfinished."""
+        if not is_first():
+            return
         self._remove(later for later in self.updates() if later > update)
         for entry in self.path.glob(".*"):
             shutil.rmtree(entry)
 
     def _measured(self) -> list[int]:
-        """Return the updates that have a solve rate, the best last."""
-        rates = {}
+        """Return the updates that have a score, the best last."""
+        scores = {}
         for update in self.updates():
             try:
-                rates[update] = read_record(self.at(update)).evaluation_solve_rate
+                scores[update] = read_record(self.at(update)).score
             except DamagedCheckpointError:
                 continue  # reported when it is wanted
-        return sorted((update for update in rates if rates[update] is not None), key=lambda u: (rates[u], u))
+        return sorted((update for update in scores if scores[update] is not None), key=lambda u: (scores[u], u))
 
     def _first_sound(self, updates: Iterable[int]) -> CheckpointRecord:
         for update in updates:

@@ -1,8 +1,11 @@
 """Which revision of the code a run was started in."""
 
+import hashlib
 import subprocess
 from pathlib import Path
+from typing import Final
 
+_PACKAGE: Final = Path(__file__).parents[1]
 _SECONDS = 10.0  # git answers in milliseconds; a folder that has gone away over the network must not hold up a run
 
 
@@ -14,3 +17,12 @@ def git_revision(folder: Path) -> str | None:
     except (OSError, subprocess.SubprocessError):  # no git, no repository, no commit yet
         return None
     return answer.stdout.strip()
+
+
+def code_digest(package: Path = _PACKAGE) -> str:
+    """Return a hash of the names and the text of all Python files of a package, this one when left out."""
+    told = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        told.update(f"{file.relative_to(package).as_posix()}\n".encode())
+        told.update(file.read_bytes())
+    return told.hexdigest()[:16]

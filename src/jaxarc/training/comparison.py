@@ -12,18 +12,20 @@ import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
-from jaxarc.training.metrics import Report, read_metrics
+from jaxarc.training.metrics import Report, RunReport, read_reports
 from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.surrogates.report import SurrogateReport
 
 Axis = Literal["steps", "seconds"]
-METRICS: Final = tuple(
-    field.name
-    for field in dataclasses.fields(Report)
-    if field.name not in ("update", "environment_steps", "seconds", "seed")
-)
+_PLACES: Final = ("update", "environment_steps", "examples", "seconds", "seed")
+METRICS: Final[dict[type[RunReport], tuple[str, ...]]] = {  # by what the runs report
+    kind: tuple(field.name for field in dataclasses.fields(kind) if field.name not in _PLACES)
+    for kind in (Report, SurrogateReport)
+}
 _NOT_THE_EXPERIMENT: Final = (
     *("logging.", "checkpoint.", "parallel.", "versions."),
     *("training.seed", "training.num_seeds", "training.compilation_cache"),
+    *("surrogate.seed", "surrogate.compilation_cache", "surrogate.buffer_size"),
 )
 _RESAMPLES: Final = 2000
 _MOST_POINTS: Final = 400  # of a band; a picture has no more
@@ -70,22 +72,40 @@ class Band:
     high: Float64[ndarray, " N"]
 
 
+def kind_of_runs(folders: Sequence[Path]) -> type[RunReport]:
+    """Tell what runs report, those of agents or those of surrogates.
+
+    Raises:
+        ComparisonError: there are both, or a folder is not that of a run.
+    """
+    runs = [run for folder in folders for run in _runs_in(folder)]
+    of_surrogates = [run for run in runs if "surrogate.problem" in _experiment_fields(run)]
+    if of_surrogates and len(of_surrogates) < len(runs):
+        (agent,) = [run for run in runs if run not in of_surrogates][:1]
+        raise ComparisonError(
+            f"{of_surrogates[0]} is the run of a surrogate, but {agent} that of an agent: they measure other things; "
+            "compare runs of one kind"
+        )
+    return SurrogateReport if of_surrogates else Report
+
+
 def read_groups(folders: Sequence[Path], metric: str) -> list[Group]:
     """Read runs, and put those of one experiment together.
 
     Args:
         folders: run folders, or folders of run folders.
-        metric: one of ``METRICS``.
+        metric: one of ``METRICS`` of their kind.
 
     Raises:
         ComparisonError: a folder is not that of a run, a file in it is damaged, no metric is called so, or a run never
             measured it.
     """
-    if metric not in METRICS:
-        raise ComparisonError(f"no metric {metric!r}; known: {', '.join(METRICS)}")
+    kind = kind_of_runs(folders)
+    if metric not in METRICS[kind]:
+        raise ComparisonError(f"no metric {metric!r}; known: {', '.join(METRICS[kind])}")
     groups: dict[str, Group] = {}
     for path in dict.fromkeys(run for folder in folders for run in _runs_in(folder)):
-        fields, curves = _experiment_fields(path), _curves(path, metric)
+        fields, curves = _experiment_fields(path), _curves(path, metric, kind)
         key = json.dumps(fields, sort_keys=True)
         known = groups.get(key, Group((), fields, ()))
         groups[key] = Group((*known.runs, path), fields, (*known.curves, *curves))
@@ -135,16 +155,16 @@ def _is_run(path: Path) -> bool:
     return folder.config.is_file() and folder.metrics.is_file()
 
 
-def _curves(path: Path, metric: str) -> Iterator[Curve]:
+def _curves(path: Path, metric: str, kind: type[RunReport]) -> Iterator[Curve]:
     try:
-        reports = read_metrics(RunFolder(path).metrics)
+        reports = read_reports(RunFolder(path).metrics, kind)
     except ValueError as error:
         raise ComparisonError(str(error)) from error
     rows: dict[int, list[tuple[float, float, float]]] = {}
     for report in reports:
         value = getattr(report, metric)
         if value is not None and math.isfinite(value):
-            rows.setdefault(report.seed, []).append((report.environment_steps, report.seconds, value))
+            rows.setdefault(report.seed, []).append((report.samples, report.seconds, value))
     if not rows:
         raise ComparisonError(f"{path} holds no {metric}: none of its {len(reports)} reports measured it")
     for seed, points in rows.items():

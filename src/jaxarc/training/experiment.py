@@ -44,6 +44,11 @@ class Experiment(CheckedConfig):
     logging: LoggingConfig = field(default_factory=LoggingConfig)
 
     @property
+    def seeds(self) -> range:
+        """One for each agent."""
+        return self.training.seeds
+
+    @property
     def num_updates(self) -> int:
         """Updates of the whole run, whole reports of them."""
         each = self.training.updates_per_report
@@ -53,6 +58,23 @@ class Experiment(CheckedConfig):
     def recipe(self) -> Recipe:
         """What the compiled part of learning depends on."""
         return Recipe(self.agent, self.network, self.schedule, self.answer, self.cloning, self.num_updates)
+
+    def uneven_over(self, num_devices: int) -> list[str]:
+        """List what cannot be split evenly over so many devices, each as one sentence."""
+        if self.parallel.over == "seeds":
+            parts = [("training.num_seeds", self.training.num_seeds, num_devices, "")]
+        else:
+            minibatches = self.agent.num_minibatches
+            share = f" times agent.num_minibatches = {minibatches}, as each device has its part of each minibatch"
+            parts = [("agent.num_envs", self.agent.num_envs, num_devices * minibatches, share)]
+            if self.answer.source == "imagined":
+                parts.append(("answer.batch_size", self.answer.batch_size, num_devices, ""))
+        return [
+            f"{name} must be a multiple of parallel.num_devices{more}, where parallel.over={self.parallel.over!r}; "
+            f"got {value} and {num_devices} device(s)"
+            for name, value, divisor, more in parts
+            if value % divisor
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Return nested dictionaries of plain values, for JSON."""
@@ -70,11 +92,8 @@ class Experiment(CheckedConfig):
                 "agent.last_reward_weight, reward_weight and next_grid_weight need network.kind 'cells' or "
                 "'residual_cnn': the relational network has no cells that the auxiliary heads could read"
             )
-        if self.training.num_seeds % self.parallel.num_devices:
-            problems.append(
-                f"training.num_seeds must be a multiple of parallel.num_devices, as each device trains as many agents; "
-                f"got {self.training.num_seeds} and {self.parallel.num_devices}"
-            )
+        if self.parallel.num_devices:
+            problems += self.uneven_over(self.parallel.num_devices)
         height, width = self.environment.grid_shape
         if self.task.max_side > min(height, width):
             problems.append(

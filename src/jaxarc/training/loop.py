@@ -12,16 +12,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from jaxarc.agents.cloning import Examples
+from jaxarc.config import ConfigValidationError
 from jaxarc.evaluation import Played
-from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
+from jaxarc.parallel import any_of, data_mesh, is_first, of_first, replicate, to_host
 from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile, Report
 from jaxarc.training.pairs import TrainingPairs
 from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.same_run import require_same_run, require_same_start
 from jaxarc.training.standing import Standing, load_standing, require_unused, save_standing
 from jaxarc.training.task_table import write_task_table
 from jaxarc.training.trace_examples import TraceExampleError, load_examples
@@ -30,6 +33,7 @@ from jaxarc.training.updates import (
     TrainingState,
     make_params,
     measure,
+    place_state,
     practice_params,
     run_updates,
     start_training,
@@ -67,7 +71,7 @@ def train(
         pairs: what is played.
         folder: gets the metrics as they come, a checkpoint now and then, and at the end how each learned task went.
         on_report: called with each new report; the first ones come before learning.
-        should_stop: asked after each compiled call.
+        should_stop: asked after each compiled call; of several processes, all stop as soon as one of them wants to.
         resume: go on from the folder's newest checkpoint, or from the start where there is none yet. What is computed,
             and so what is written but for the clocks, is the same as without an interruption.
 
@@ -79,7 +83,9 @@ def train(
         RunFolderError: another process uses the folder, or it holds a run that is not to be resumed.
         IncompatibleRunError: the run to resume was started with other choices.
         CheckpointError: every checkpoint of the run is damaged.
+        ProcessError: the processes of the run are not alike.
     """
+    require_same_run(experiment)
     with nullcontext() if folder is None else folder.lock():
         if folder is not None and not resume:
             require_unused(folder)
@@ -89,21 +95,44 @@ def train(
         return _learn(run, should_stop)
 
 
+def training_mesh(experiment: Experiment) -> Mesh | None:
+    """Return the devices that share the work of a run; None where one does all of it.
+
+    Raises:
+        ValueError: there are fewer devices than the experiment asks for, or, as a ConfigValidationError, the work
+            cannot be split evenly over all there are.
+    """
+    choice = experiment.parallel
+    if choice.num_devices == 1 and choice.over == "seeds":
+        return None
+    mesh = data_mesh(choice.num_devices or None)
+    if problems := experiment.uneven_over(mesh.size):
+        raise ConfigValidationError("; ".join(problems))
+    return mesh
+
+
 def _learn(run: "_Run", should_stop: Callable[[], bool]) -> Outcome:
     run.compile()
-    interrupted = False
+    interrupted, is_agreed = False, jax.process_count() == 1
     try:
         if not run.standing.reports:
             run.report_start()
-        while not run.is_finished and not run.is_out_of_time:
-            if interrupted := should_stop():
+        while not run.is_finished and not any_of(run.is_out_of_time):
+            if interrupted := any_of(should_stop()):
                 break
             run.advance()
             run.save_if_due()
+        is_agreed = True
     except KeyboardInterrupt:
+        if not is_agreed:
+            raise
         interrupted = True
+    except TrainingDivergedError:
+        is_agreed = True  # all processes see the same losses
+        raise
     finally:
-        run.save_end()
+        if is_agreed:  # saving needs all processes, and the others do not hear of what went wrong here alone
+            run.save_end()
     run.measure_end()
     return Outcome(run.standing.state, run.standing.reports, run.compile_seconds, interrupted, run.played)
 
@@ -120,14 +149,15 @@ class _Run:
         resume: bool,
     ):
         self.experiment, self.folder, self.on_report = experiment, folder, on_report
+        self.writes = folder if is_first() else None  # of several processes one keeps the log; all save
         self.pairs, self.num_train, self.task_ids = pairs, pairs.num_train, pairs.learned_ids
         self.played: Played | None = None
         self.created = time.perf_counter()
-        devices = experiment.parallel.num_devices
-        self.mesh = data_mesh(devices) if devices > 1 else None
+        self.mesh, self.over = training_mesh(experiment), experiment.parallel.over
         self.learned = make_params(pairs.learned, experiment.environment)
         self.measured = make_params(pairs.measured, experiment.environment)
         self.standing = (self._load(folder) if folder is not None and resume else None) or Standing(self._start())
+        require_same_start(self.learned, self.measured, self.standing.state)
         self._spread()
         self.seconds_saved = self.standing.seconds  # when the newest checkpoint was written
 
@@ -149,8 +179,8 @@ class _Run:
         """Compile what the loop calls, and start the clock."""
         state, length = self.standing.state, self.experiment.training.updates_per_report
         lowered = (
-            run_updates.lower(state, self.learned, self.experiment.recipe, length, self.mesh),
-            measure.lower(state.policy, self.measured, self.mesh),
+            run_updates.lower(state, self.learned, self.experiment.recipe, length, self.mesh, self.over),
+            measure.lower(state.policy, self.measured, self.mesh, self.over),
         )
         with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
             self.run_updates, self.measure = pool.map(lambda function: function.compile(), lowered)
@@ -164,7 +194,7 @@ class _Run:
         """Make one compiled call, keep its result if it is sound, and report it."""
         start = time.perf_counter()
         state, progress = self.run_updates(self.standing.state, self.learned)
-        progress = jax.device_get(progress)
+        progress = to_host(progress)
         duration = time.perf_counter() - start
         self._require_finite(progress)
         each = self.experiment.training.updates_per_report
@@ -178,31 +208,32 @@ class _Run:
     def save_if_due(self) -> None:
         """Save now and then, better after a measured report; the end has a call of its own."""
         waited, enough = self.seconds - self.seconds_saved, self.experiment.checkpoint.min_seconds
-        is_due = waited >= (enough if self.standing.evaluation_solve_rate is not None else 2 * enough)
-        if is_due and not self.is_finished:
+        is_due = waited >= (enough if self.standing.score is not None else 2 * enough)
+        if not self.is_finished and of_first(is_due):
             self._save()
 
     def save_end(self) -> None:
         """Write how each task went, and then the checkpoint: where that is there, the run is complete."""
-        if self.folder is not None:
-            seeds = self.experiment.training.seeds
-            write_task_table(self.folder.tasks, seeds, self.task_ids, self.standing.state.curriculum)
+        curricula = to_host(self.standing.state.curriculum)
+        if self.writes is not None:
+            write_task_table(self.writes.tasks, self.experiment.training.seeds, self.task_ids, curricula)
         self._save()
 
     def measure_end(self) -> None:
         """Measure the last state if that did not happen; a run that goes on later takes this report back."""
-        if self.standing.evaluation_solve_rate is None:
+        if self.standing.score is None:
             facts = [{} for _ in self.experiment.training.seeds]
             self._step_to(self.standing.state, self.standing.updates, facts, is_measured=True)
-        if self.folder is not None and self.played is not None:
+        if self.writes is not None and self.played is not None:
             seeds = self.experiment.training.seeds
-            write_measured_table(self.folder.measured, seeds, self.pairs.measured.task_ids, self.played)
+            write_measured_table(self.writes.measured, seeds, self.pairs.measured.task_ids, self.played)
 
     def _spread(self) -> None:
-        """Put every agent on its device, and the tasks on all."""
+        """Put every agent, or its part, on its device, and the tasks on all."""
         if self.mesh is not None:
             self.learned, self.measured = replicate((self.learned, self.measured), self.mesh)
-            self.standing = dataclasses.replace(self.standing, state=place(self.standing.state, self.mesh, SPLIT))
+            state = place_state(self.standing.state, self.mesh, self.over)
+            self.standing = dataclasses.replace(self.standing, state=state)
 
     def _start(self) -> TrainingState:
         recipe = self.experiment.recipe
@@ -220,10 +251,10 @@ class _Run:
         tasks, practice = load_tasks(self.experiment.task.train_dataset), practice_params(self.learned, recipe)
         return load_examples(recipe.cloning.traces, tasks, learned, practice, recipe.agent.gamma)
 
-    def _load(self, folder: RunFolder) -> Standing | None:
+    def _load(self, folder: RunFolder) -> Standing[TrainingState, Report] | None:
         recipe, curriculum = self.experiment.recipe, self.experiment.curriculum
         start = lambda keys, params: start_training(keys, params, recipe, curriculum)
-        return load_standing(folder, self.experiment, jax.eval_shape(start, self._keys(), self.learned))
+        return load_standing(folder, self.experiment, jax.eval_shape(start, self._keys(), self.learned), Report)
 
     def _keys(self) -> jax.Array:
         return jnp.stack([jax.random.key(seed) for seed in self.experiment.training.seeds])
@@ -235,15 +266,15 @@ class _Run:
             facts = [{**told, **rates} for told, rates in zip(facts, self._solve_rates(state), strict=True)]
         steps = updates * self.experiment.agent.samples_per_update
         reports = [Report(updates, steps, seconds, seed, **told) for seed, told in zip(seeds, facts, strict=True)]
-        if self.folder is not None:
-            MetricsFile(self.folder.metrics).append(reports)
+        if self.writes is not None:
+            MetricsFile(self.writes.metrics, Report).append(reports)
         self.standing = Standing(state, updates, [*self.standing.reports, *reports])
         for report in reports:
             self.on_report(report)
 
     def _solve_rates(self, state: TrainingState) -> list[dict[str, float]]:
         """Return the rates of each seed; where tasks are made as they are needed there are no training pairs."""
-        self.played = played = jax.device_get(self.measure(state.policy, self.measured))
+        self.played = played = to_host(self.measure(state.policy, self.measured))
         solved = np.asarray(played.solved)
         parts = {"train_solve_rate": solved[:, : self.num_train], "evaluation_solve_rate": solved[:, self.num_train :]}
         return [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
@@ -253,7 +284,7 @@ class _Run:
         if self.folder is not None:
             self.seconds_saved, begun = self.seconds, time.perf_counter()
             standing = dataclasses.replace(self.standing, seconds=self.seconds_saved)
-            save_standing(self.folder, self.experiment, standing)
+            save_standing(self.folder, self.experiment, standing, Report)
             self.started += time.perf_counter() - begun
 
     def _require_finite(self, progress: Progress) -> None:

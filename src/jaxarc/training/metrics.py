@@ -6,9 +6,42 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from jaxarc.io.atomic import write_whole
 from jaxarc.training.run_folder import RunFolderError
+
+
+class RunReport(Protocol):
+    """What a report tells, whatever the run trains."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def update(self) -> int:
+        """Updates so far."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Since learning began, without compilation and saving."""
+        ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def samples(self) -> int:
+        """What was learned from so far: environment steps, or examples."""
+        ...
+
+    @property
+    def score(self) -> float | None:
+        """By which one checkpoint is better than another, the higher the better; None where nothing was measured."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=RunReport)
 
 
 @dataclass(frozen=True)
@@ -39,14 +72,23 @@ class Report:
     tasks_played: int | None = None  # tasks on which an episode ended, since learning began
     effective_tasks: float | None = None  # equally likely tasks that would be as hard to guess as the next one drawn
 
+    @property
+    def samples(self) -> int:
+        return self.environment_steps
+
+    @property
+    def score(self) -> float | None:
+        return self.evaluation_solve_rate
+
 
 @dataclass(frozen=True)
-class MetricsFile:
+class MetricsFile(Generic[Kind]):
     """Reports as lines of JSON; those of one moment are handed to the system in one piece."""
 
     path: Path
+    kind: type[Kind]
 
-    def append(self, reports: Sequence[Report]) -> None:
+    def append(self, reports: Sequence[Kind]) -> None:
         lines = [json.dumps(dataclasses.asdict(report)) + "\n" for report in reports]
         with self.path.open("a", encoding="utf-8") as file:
             file.write("".join(lines))
@@ -56,24 +98,35 @@ class MetricsFile:
         with self.path.open("ab") as file:
             os.fsync(file.fileno())
 
-    def cut(self, num_lines: int) -> list[Report]:
+    def cut(self, num_lines: int) -> list[Kind]:
         """Drop what follows the first lines, and return their reports.
 
         Raises:
             RunFolderError: there are fewer lines, or one of them is not a report; the file is left as it is.
         """
-        lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
+        reports = self.head(num_lines)
+        write_whole(self.path, b"".join(self._lines()[:num_lines]))
+        return reports
+
+    def head(self, num_lines: int) -> list[Kind]:
+        """Return the reports of the first lines.
+
+        Raises:
+            RunFolderError: there are fewer lines, or one of them is not a report.
+        """
+        lines = self._lines()
         if len(lines) < num_lines:
             raise RunFolderError(
                 f"{self.path} has {len(lines)} lines, but its run's checkpoint was saved after {num_lines}; "
                 "bring the file back, or train again"
             )
         try:
-            reports = _read_lines(self.path, lines[:num_lines])
+            return _read_lines(self.path, lines[:num_lines], self.kind)
         except ValueError as error:
             raise RunFolderError(f"{error}; bring the file back, or train again") from error
-        write_whole(self.path, b"".join(lines[:num_lines]))
-        return reports
+
+    def _lines(self) -> list[bytes]:
+        return self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
 
 
 def read_metrics(path: Path) -> list[Report]:
@@ -82,14 +135,23 @@ def read_metrics(path: Path) -> list[Report]:
     Raises:
         ValueError: a line is not a report.
     """
-    return _read_lines(path, path.read_bytes().splitlines())
+    return read_reports(path, Report)
 
 
-def _read_lines(path: Path, lines: Sequence[bytes]) -> list[Report]:
+def read_reports(path: Path, kind: type[Kind]) -> list[Kind]:
+    """Read the reports of a kind, in order.
+
+    Raises:
+        ValueError: a line is not a report of this kind.
+    """
+    return _read_lines(path, path.read_bytes().splitlines(), kind)
+
+
+def _read_lines(path: Path, lines: Sequence[bytes], kind: type[Kind]) -> list[Kind]:
     reports = []
     for number, line in enumerate(lines, start=1):
         try:
-            reports.append(Report(**json.loads(line)))
+            reports.append(kind(**json.loads(line)))
         except (ValueError, TypeError) as error:
             raise ValueError(f"{path}, line {number} is not a report of a training run: {error}") from error
     return reports

@@ -6,7 +6,11 @@ from typing import Any, Final
 
 from jaxarc.config import ConfigValidationError
 
-_FREE: Final = ("logging.", "checkpoint.", "parallel.", "training.max_seconds", "training.compilation_cache")
+_FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
+_FREE: Final = (
+    *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.max_seconds", "training.compilation_cache"),
+    *("surrogate.max_seconds", "surrogate.compilation_cache", "surrogate.buffer_size"),
+)
 
 
 class IncompatibleRunError(ConfigValidationError):
@@ -23,8 +27,8 @@ def require_same_choices(saved: Mapping[str, Any], wished: Mapping[str, Any]) ->
     Raises:
         IncompatibleRunError: they differ; the message lists each field with both values.
     """
-    old, new = dict(_fields(saved)), dict(_fields(wished))
-    names = [name for name in {**old, **new} if not name.startswith(_FREE)]
+    old, new = dict(fields_of(saved)), dict(fields_of(wished))
+    names = [name for name in {**old, **new} if name in _FIXED or not name.startswith(_FREE)]
     missing = "no such field"
     differ = [
         f"{name} is {old.get(name, missing)!r} in the run, but {new.get(name, missing)!r} now"
@@ -34,7 +38,7 @@ def require_same_choices(saved: Mapping[str, Any], wished: Mapping[str, Any]) ->
     if differ:
         raise IncompatibleRunError(
             f"the run cannot be resumed with other choices: {'; '.join(differ)}. Leave them out, or start a new run; "
-            f"what may change: {', '.join(free + '*' * free.endswith('.') for free in _FREE)}"
+            f"{_say_what_may_change(new)}"
         )
 
 
@@ -52,7 +56,14 @@ def warn_of_other_versions(saved: Mapping[str, str], now: Mapping[str, str]) -> 
         )
 
 
-def _fields(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _say_what_may_change(fields: Mapping[str, Any]) -> str:
+    """Name what a run of this kind may change: those of the topics that it has."""
+    free = [free + "*" * free.endswith(".") for free in _FREE if any(name.startswith(free) for name in fields)]
+    fixed = [name for name in _FIXED if name in fields]
+    return f"what may change: {', '.join(free)}{''.join(f'; but not {name}' for name in fixed)}"
+
+
+def fields_of(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Name each value as the command line does: the topics of the rules stand beside the others."""
     rules = experiment.get("environment", {})
     topics = {**rules, **{name: topic for name, topic in experiment.items() if name != "environment"}}

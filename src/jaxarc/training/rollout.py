@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc.agents import EditPolicy, Trajectories
 from jaxarc.envs.params import EnvParams
+from jaxarc.parallel.share import WHOLE, Share
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.wrappers import EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
@@ -31,7 +32,13 @@ class EpisodeCounts(NamedTuple):
 
 
 def collect(
-    policy: EditPolicy, env: EpisodeStatistics, params: EnvParams, states: StatisticsState, key: PRNGKey, num_steps: int
+    policy: EditPolicy,
+    env: EpisodeStatistics,
+    params: EnvParams,
+    states: StatisticsState,
+    key: PRNGKey,
+    num_steps: int,
+    share: Share = WHOLE,
 ) -> tuple[StatisticsState, Trajectories, PlayedSteps, EpisodeCounts]:
     """Take ``num_steps`` steps in each environment with edits drawn from the policy.
 
@@ -42,12 +49,13 @@ def collect(
         states: of B environments.
         key: for the draws.
         num_steps: S, static.
+        share: of the environments that these are; the counts are of these alone.
     """
     take_steps = jax.vmap(env.step, (0, 0, None))
 
     def step(states: StatisticsState, key_edit: PRNGKey) -> tuple[StatisticsState, tuple]:
         observation = env.observe(states, params)
-        decision = policy.sample(key_edit, observation)
+        decision = policy.sample(key_edit, observation, share)
         states, _, reward, done, info = take_steps(states, policy.to_action(decision.edit), params)
         final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
         counts = EpisodeCounts(

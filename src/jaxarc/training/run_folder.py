@@ -13,9 +13,10 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from jaxarc.io.atomic import write_whole
+from jaxarc.parallel import is_first
 from jaxarc.training.checkpoints import Checkpoints
 from jaxarc.training.code_revision import git_revision
-from jaxarc.training.experiment import Experiment
+from jaxarc.training.run_choices import RunChoices
 
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
@@ -54,16 +55,30 @@ class RunFolder:
         return self.path / "measured.jsonl"
 
     @property
+    def surrogate(self) -> Path:
+        """How a surrogate agrees with its expert, as JSON."""
+        return self.path / "surrogate.json"
+
+    @property
+    def calibration(self) -> Path:
+        return self.path / "calibration.png"
+
+    @property
     def learning_curve(self) -> Path:
         return self.path / "learning_curve.png"
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes from writing here; the system lets go when this one ends, however it ends.
+        """Keep other runs from writing here; the system lets go when this process ends, however it ends.
+
+        Of several processes of one run, process 0 holds the lock.
 
         Raises:
-            RunFolderError: another process is writing here.
+            RunFolderError: another run is writing here.
         """
+        if not is_first():
+            yield
+            return
         try:
             with FileLock(self.path / ".lock", timeout=0):
                 yield
@@ -73,7 +88,7 @@ class RunFolder:
             ) from error
 
 
-def create_run_folder(experiment: Experiment) -> RunFolder:
+def create_run_folder(experiment: RunChoices) -> RunFolder:
     """Make ``<run_root>/<date>_<time>-<run_name>`` with the config in it; a taken name gets a number."""
     logging = experiment.logging
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{logging.run_name}"

@@ -5,25 +5,28 @@ import importlib
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from jaxarc.config import ConfigValidationError, LoggingConfig
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.metrics import Report
+from jaxarc.training.metrics import Kind, RunReport
+from jaxarc.training.run_choices import RunChoices
 from jaxarc.training.run_folder import RunFolder
 
 _EXTRAS: Final = {"tensorboard": "tensorboardX", "wandb": "wandb"}  # field of LoggingConfig and extra -> its library
-_PLACES: Final = ("update", "environment_steps", "seed")  # of a report: where it stands, not how it goes
+_PLACES: Final = ("update", "environment_steps", "examples", "seed")  # of a report: where it stands, not how it goes
 
 
 class SinkError(RuntimeError):
     """Reports cannot be sent where they were to go."""
 
 
-class Sink(Protocol):
+_Taken = TypeVar("_Taken", bound=RunReport, contravariant=True)
+
+
+class Sink(Protocol[_Taken]):
     """Takes the reports of a run, one after the other, those of several seeds in turn."""
 
-    def write(self, report: Report) -> None:
+    def write(self, report: _Taken) -> None:
         """Take one report.
 
         Raises:
@@ -36,14 +39,14 @@ class Sink(Protocol):
         ...
 
 
-class Sinks:
+class Sinks(Generic[Kind]):
     """Several sinks as one, for use in a ``with`` statement.
 
     One that fails is closed to further reports after a warning, and the run goes on: what it learns is worth more than
     a second copy of its numbers. The first copy, metrics.jsonl, is no sink: when that cannot be written the run ends.
     """
 
-    def __init__(self, sinks: Iterable[Sink], warn: Callable[[str], None]):
+    def __init__(self, sinks: Iterable[Sink[Kind]], warn: Callable[[str], None]):
         self._open, self._warn = list(sinks), warn
 
     def __enter__(self) -> Self:
@@ -53,10 +56,10 @@ class Sinks:
         for sink in self._open:
             self._try(sink, sink.close)
 
-    def write(self, report: Report) -> None:
+    def write(self, report: Kind) -> None:
         self._open = [sink for sink in self._open if self._try(sink, lambda sink=sink: sink.write(report))]
 
-    def _try(self, sink: Sink, act: Callable[[], None]) -> bool:
+    def _try(self, sink: Sink[Kind], act: Callable[[], None]) -> bool:
         try:
             act()
         except (SinkError, OSError) as error:
@@ -66,7 +69,7 @@ class Sinks:
 
 
 class TensorBoardSink:
-    """Curves over environment steps for TensorBoard, in a folder for each seed."""
+    """Curves over environment steps, or examples, for TensorBoard, in a folder for each seed."""
 
     def __init__(self, folder: Path):
         # The writer under tensorboardX's SummaryWriter: that one writes in a thread, where a full disk stops the run.
@@ -76,7 +79,7 @@ class TensorBoardSink:
         self._folder = folder
         self._files: dict[int, Any] = {}  # by seed
 
-    def write(self, report: Report) -> None:
+    def write(self, report: RunReport) -> None:
         if report.seed not in self._files:
             folder = self._folder / f"seed_{report.seed}"
             folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +87,7 @@ class TensorBoardSink:
         file, now = self._files[report.seed], time.time()
         for name, value in numbers_of(report).items():
             scalar = self._summary.scalar(name, value)
-            file.write_event(self._events.Event(wall_time=now, step=report.environment_steps, summary=scalar))
+            file.write_event(self._events.Event(wall_time=now, step=report.samples, summary=scalar))
         file.flush()
 
     def close(self) -> None:
@@ -93,16 +96,16 @@ class TensorBoardSink:
 
 
 class WandbSink:
-    """Curves over environment steps at Weights & Biases; those of several seeds are named after their seed.
+    """Curves over environment steps, or examples, at Weights & Biases; several seeds are told apart by their names.
 
     Raises:
         SinkError: a run cannot be started there, for want of a login, say.
     """
 
-    def __init__(self, experiment: Experiment, folder: Path):
+    def __init__(self, experiment: RunChoices, folder: Path):
         wandb = importlib.import_module("wandb")
         self._error: type[Exception] = wandb.Error
-        self._has_seeds = experiment.training.num_seeds > 1
+        self._has_seeds = len(experiment.seeds) > 1
         try:
             self._run = wandb.init(
                 project=experiment.logging.wandb_project, name=folder.name, dir=str(folder), config=experiment.as_dict()
@@ -110,11 +113,11 @@ class WandbSink:
         except self._error as error:
             raise SinkError(f"wandb: {error}; WANDB_MODE=offline keeps the reports here") from error
 
-    def write(self, report: Report) -> None:
+    def write(self, report: RunReport) -> None:
         prefix = f"seed_{report.seed}/" if self._has_seeds else ""
         values = {f"{prefix}{name}": value for name, value in numbers_of(report).items()}
         try:
-            self._run.log(values, step=report.environment_steps)
+            self._run.log(values, step=report.samples)
         except self._error as error:
             raise SinkError(f"wandb: {error}") from error
 
@@ -138,13 +141,13 @@ def check_extras(logging: LoggingConfig) -> None:
                 ) from error
 
 
-def open_sinks(experiment: Experiment, folder: RunFolder) -> list[Sink]:
+def open_sinks(experiment: RunChoices, folder: RunFolder) -> list[Sink[RunReport]]:
     """Open what the experiment's logging asks for.
 
     Raises:
         SinkError: one cannot be opened.
     """
-    sinks: list[Sink] = []
+    sinks: list[Sink[RunReport]] = []
     if experiment.logging.tensorboard:
         sinks.append(TensorBoardSink(folder.path / "tensorboard"))
     if experiment.logging.wandb:
@@ -152,7 +155,7 @@ def open_sinks(experiment: Experiment, folder: RunFolder) -> list[Sink]:
     return sinks
 
 
-def numbers_of(report: Report) -> dict[str, float]:
+def numbers_of(report: RunReport) -> dict[str, float]:
     """Return what was measured, by name, without the places on the axes."""
     fields = dataclasses.asdict(report)
     return {name: value for name, value in fields.items() if name not in _PLACES and value is not None}

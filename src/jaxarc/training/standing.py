@@ -2,30 +2,34 @@
 
 import statistics
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from jaxarc.training.checkpoint import CheckpointRecord, load_checkpoint
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.metrics import MetricsFile, Report
+from jaxarc.parallel import exchange, is_first
+from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, load_checkpoint
+from jaxarc.training.metrics import Kind, MetricsFile
 from jaxarc.training.resuming import require_same_choices, warn_of_other_versions
+from jaxarc.training.run_choices import RunChoices
 from jaxarc.training.run_folder import RunFolder, RunFolderError, library_versions
-from jaxarc.training.updates import TrainingState
+
+State = TypeVar("State")
+"""A pytree of arrays."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class Standing(Generic[State, Kind]):
     """What was learned so far, and what was told about it."""
 
-    state: TrainingState  # leaves [K, ...]
+    state: State
     updates: int = 0
-    reports: list[Report] = field(default_factory=list)  # K for each moment that was reported
+    reports: list[Kind] = field(default_factory=list)  # K for each moment that was reported
     seconds: float = 0.0  # since learning began, when the checkpoint was written
 
     @property
-    def evaluation_solve_rate(self) -> float | None:
+    def score(self) -> float | None:
         """Of this very state, mean over the seeds; None where it was not measured."""
-        latest = [report.evaluation_solve_rate for report in self.reports if report.update == self.updates]
-        rates = [rate for rate in latest if rate is not None]
-        return statistics.fmean(rates) if rates else None
+        latest = [report.score for report in self.reports if report.update == self.updates]
+        scores = [score for score in latest if score is not None]
+        return statistics.fmean(scores) if scores else None
 
 
 def require_unused(folder: RunFolder) -> None:
@@ -38,14 +42,15 @@ def require_unused(folder: RunFolder) -> None:
         raise RunFolderError(f"{folder.path} holds a run already; resume it, or name another folder")
 
 
-def save_standing(folder: RunFolder, experiment: Experiment, standing: Standing) -> None:
+def save_standing(folder: RunFolder, experiment: RunChoices, standing: Standing[State, Kind], kind: type[Kind]) -> None:
     """Write a checkpoint, if there is none of this update, and remove those that need not be kept."""
-    MetricsFile(folder.metrics).flush()
+    if is_first():
+        MetricsFile(folder.metrics, kind).flush()
     record = CheckpointRecord(
         update=standing.updates,
         num_lines=len(standing.reports),
         seconds=standing.seconds,
-        evaluation_solve_rate=standing.evaluation_solve_rate,
+        score=standing.score,
         config=experiment.as_dict(),
         versions=library_versions(),
     )
@@ -53,13 +58,18 @@ def save_standing(folder: RunFolder, experiment: Experiment, standing: Standing)
     folder.checkpoints.keep(experiment.checkpoint.keep_last, experiment.checkpoint.keep_best)
 
 
-def load_standing(folder: RunFolder, experiment: Experiment, like: TrainingState) -> Standing | None:
+def load_standing(
+    folder: RunFolder, experiment: RunChoices, like: State, kind: type[Kind]
+) -> Standing[State, Kind] | None:
     """Go back to the newest checkpoint: what the folder tells of later updates is removed.
+
+    Each process reads all of it, however many wrote it.
 
     Args:
         folder: of the run.
         experiment: its choices.
         like: what ``jax.eval_shape`` tells of its state.
+        kind: of its reports.
 
     Returns:
         None where no checkpoint was written yet.
@@ -71,14 +81,23 @@ def load_standing(folder: RunFolder, experiment: Experiment, like: TrainingState
         IncompatibleRunError: the run was started with other choices.
         CheckpointError: every checkpoint is damaged.
     """
-    record = folder.checkpoints.newest()
+    record, metrics = _newest(folder), MetricsFile(folder.metrics, kind)
     if record is None:
         folder.checkpoints.remove_after(0)
-        MetricsFile(folder.metrics).cut(0)
+        if is_first():
+            metrics.cut(0)
         return None
     require_same_choices(record.config, experiment.as_dict())
-    warn_of_other_versions(record.versions, library_versions())
+    if is_first():
+        warn_of_other_versions(record.versions, library_versions())
     state = load_checkpoint(folder.checkpoints.at(record.update), like)
     folder.checkpoints.remove_after(record.update)
-    reports = MetricsFile(folder.metrics).cut(record.num_lines)
+    reports = metrics.cut(record.num_lines) if is_first() else metrics.head(record.num_lines)
     return Standing(state, record.update, reports, record.seconds)
+
+
+def _newest(folder: RunFolder) -> CheckpointRecord | None:
+    """Return the record of the checkpoint that process 0 finds the newest sound one."""
+    record = folder.checkpoints.newest() if is_first() else None
+    told = exchange("" if record is None else str(record.update))[0]
+    return record if is_first() or not told else check_checkpoint(folder.checkpoints.at(int(told)))

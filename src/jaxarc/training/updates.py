@@ -3,12 +3,12 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
+from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float32, Int32, Key, UInt32
 
 from jaxarc.agents import EditPolicy, Learner, Trajectories, make_optimizer, update
@@ -23,14 +23,16 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import Actor, Played, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, played_as_it_is
 from jaxarc.experts import GreedyPainter
-from jaxarc.parallel.mesh import REPLICATED, SPLIT
+from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
+from jaxarc.parallel.share import WHOLE, Share
 from jaxarc.tasks import TaskSet, uniform_weights
 from jaxarc.tasks.curriculum import (
     Curriculum,
+    apply_tally,
+    count_episodes,
     count_played_tasks,
     curriculum_weights,
     effective_task_count,
-    record,
     start_curriculum,
 )
 from jaxarc.tasks.procedural import ProceduralTasks
@@ -110,23 +112,39 @@ def start_seed(
     )
 
 
-@functools.partial(jax.jit, static_argnames=("recipe", "length", "mesh"))
+@functools.partial(jax.jit, static_argnames=("recipe", "length", "mesh", "over"))
 def run_updates(
-    state: TrainingState, params: EnvParams, recipe: Recipe, length: int, mesh: Mesh | None = None
+    state: TrainingState, params: EnvParams, recipe: Recipe, length: int, mesh: Mesh | None = None, over: str = "seeds"
 ) -> tuple[TrainingState, Progress]:
     """Collect and learn ``length`` times with every seed; all leaves of the progress have a leading axis K.
 
-    With a mesh the seeds are split over its devices; in one process the results are the same bit for bit.
+    Args:
+        state: see :func:`place_state`.
+        params: on all devices of the mesh.
+        recipe: how to learn.
+        length: number of updates.
+        mesh: whose devices along the axis ``"data"`` share the work; one device when left out.
+        over: what is split over them. ``"seeds"``: each device has agents of its own, and in one process the results
+            are the same bit for bit on any number of devices. ``"environments"``: each has a part of every agent's
+            environments, the gradients are averaged, and the results are the same but for rounding.
     """
-    return _each_seed(lambda state, params: run_seed(state, params, recipe, length), state, params, mesh)
+    share, specs = _share(mesh, over), state_specs(over)
+    each = lambda state, params: run_seed(state, params, recipe, length, share=share)
+    return _each_seed(each, state, params, mesh, specs, (specs, _split_of(over)))
 
 
 def run_seed(
-    state: TrainingState, params: EnvParams, recipe: Recipe, length: int, env: EpisodeStatistics = _ENV
+    state: TrainingState,
+    params: EnvParams,
+    recipe: Recipe,
+    length: int,
+    env: EpisodeStatistics = _ENV,
+    share: Share = WHOLE,
 ) -> tuple[TrainingState, Progress]:
     """Collect and learn ``length`` times with one seed, of the updates of the recipe.
 
-    Episodes are drawn by the weights of the state's curriculum, not those of the params.
+    Episodes are drawn by the weights of the state's curriculum, not those of the params. The environments of the state
+    are this device's share of all.
     """
     optimizer, practice = make_optimizer(recipe), practice_params(params, recipe)
 
@@ -136,21 +154,22 @@ def run_seed(
         weights = curriculum_weights(state.curriculum)
         drawn = dataclasses.replace(practice, weights=weights)
         env_states, trajectories, played, counts = collect(
-            state.learner.policy, env, drawn, state.env_states, key_rollout, recipe.agent.rollout_steps
+            state.learner.policy, env, drawn, state.env_states, key_rollout, recipe.agent.rollout_steps, share
         )
-        learner, losses = update(state.learner, key_update, trajectories, recipe, optimizer)
+        learner, losses = update(state.learner, key_update, trajectories, recipe, optimizer, share)
         score = _value_errors(trajectories, recipe.agent) if state.curriculum.config.kind == "replay" else None
-        curriculum = record(state.curriculum, *played, score)
+        tally = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
+        curriculum = apply_tally(state.curriculum, share.sum(tally))
         imagination, answer_loss = state.imagination, None
         if imagination is not None:
             puzzles = dataclasses.replace(params, weights=weights)
-            imagination, answer_loss = learn_answers(imagination, key_answers, puzzles, recipe)
+            imagination, answer_loss = learn_answers(imagination, key_answers, puzzles, recipe, share)
         state = TrainingState(learner, imagination, env_states, curriculum, jax.random.key_data(key_state))
         return state, (counts, losses, answer_loss)
 
     state, (counts, losses, answer_losses) = jax.lax.scan(once, state, None, length)
     return state, Progress(
-        episodes=jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts),
+        episodes=share.sum(jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)),
         losses=jax.tree.map(jnp.mean, losses),
         answer_loss=None if answer_losses is None else answer_losses.mean(),
         tasks_played=count_played_tasks(state.curriculum),
@@ -158,10 +177,30 @@ def run_seed(
     )
 
 
-@functools.partial(jax.jit, static_argnames="mesh")
-def measure(policies: EditPolicy | ImaginingPolicy, params: EnvParams, mesh: Mesh | None = None) -> Played:
-    """How the greedy policy of each seed plays every task, leaves [K, T]; with a mesh the seeds are split over it."""
-    return _each_seed(lambda policy, params: play_every_task(_actor_of(policy, params), params), policies, params, mesh)
+@functools.partial(jax.jit, static_argnames=("mesh", "over"))
+def measure(
+    policies: EditPolicy | ImaginingPolicy, params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
+) -> Played:
+    """How the greedy policy of each seed plays every task, leaves [K, T].
+
+    With a mesh the seeds are split over it, or, where training splits the environments, the tasks.
+    """
+    share, spec = _share(mesh, over), _split_of(over)
+    play = lambda policy, params: play_every_task(_actor_of(policy, params), params, share=share)
+    return _each_seed(play, policies, params, mesh, spec, spec)
+
+
+def place_state(state: TrainingState, mesh: Mesh, over: str) -> TrainingState:
+    """Put each part of a state on the devices that work on it; see :func:`run_updates`."""
+    return jax.tree.map(lambda spec, part: place(part, mesh, spec), state_specs(over), state)
+
+
+def state_specs(over: str) -> TrainingState:
+    """Return how each part of a state lies on a mesh: a state with a ``PartitionSpec`` for every part."""
+    if over == "seeds":
+        return _state_of(SPLIT, SPLIT, SPLIT, SPLIT, SPLIT)
+    environments = PartitionSpec(None, DATA)  # behind the axis of seeds
+    return _state_of(REPLICATED, REPLICATED, environments, REPLICATED, REPLICATED)
 
 
 def practice_params(params: EnvParams, recipe: Recipe) -> EnvParams:
@@ -196,8 +235,28 @@ def _actor_of(policy: EditPolicy | ImaginingPolicy, params: EnvParams) -> Actor:
     return lambda observation, task_index: policy.editor.act(with_answer(observation, answers[task_index]))
 
 
+def _state_of(*parts: Any) -> TrainingState:
+    """Make a state that holds something else in place of each part."""
+    return TrainingState(*parts)
+
+
+def _share(mesh: Mesh | None, over: str) -> Share:
+    """What part of an agent's work a device does."""
+    return WHOLE if mesh is None or over == "seeds" else Share(DATA, mesh.shape[DATA])
+
+
+def _split_of(over: str) -> PartitionSpec:
+    """How results that every seed has lie on a mesh."""
+    return SPLIT if over == "seeds" else REPLICATED
+
+
 def _each_seed(
-    function: Callable[[Tree, EnvParams], Result], states: Tree, params: EnvParams, mesh: Mesh | None
+    function: Callable[[Tree, EnvParams], Result],
+    states: Tree,
+    params: EnvParams,
+    mesh: Mesh | None,
+    in_specs: Any = SPLIT,
+    out_specs: Any = SPLIT,
 ) -> Result:
     """Apply a function to each seed: on accelerators side by side, on a CPU one after the other.
 
@@ -212,11 +271,13 @@ def _each_seed(
 
     if mesh is None:
         return on_a_device(states, params)
-    # Nothing passes between devices, so there is nothing to check.
-    spread = jax.shard_map(on_a_device, mesh=mesh, in_specs=(SPLIT, REPLICATED), out_specs=SPLIT, check_vma=False)
+    # Seeds do not hear of each other; environments do, in messages of which JAX cannot know that they make all alike.
+    specs = (in_specs, REPLICATED)
+    spread = jax.shard_map(on_a_device, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=False)
     return spread(states, params)
 
 
 def _value_errors(trajectories: Trajectories, config: AgentConfig) -> Float32[Array, "S B"]:
     """How far each step's value was from what came, the score of prioritized level replay."""
-    return jnp.abs(make_samples(trajectories, config).value_target - trajectories.value)
+    samples = make_samples(trajectories, config.replace(normalize_advantages=False))
+    return jnp.abs(samples.value_target - trajectories.value)

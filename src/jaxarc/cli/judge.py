@@ -1,0 +1,56 @@
+"""``jaxarc judge``: how good a trained surrogate is, and whether it earns its place."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from jaxarc.cli.settings import read_any_experiment
+from jaxarc.cli.surrogate_run import load_lessons
+from jaxarc.cli.surrogate_tables import show_judgment
+from jaxarc.training import open_run_folder
+from jaxarc.training.metrics import read_reports
+from jaxarc.training.saved_agent import WhichCheckpoint
+from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
+from jaxarc.training.surrogates.judgment import judge_everything, write_judgment
+from jaxarc.training.surrogates.saved_surrogate import load_models
+
+_WHICH: Final = "The checkpoint that agrees best with the expert, or the newest."
+
+
+def judge(
+    run: Annotated[Path, typer.Argument(help="The run folder of jaxarc train surrogate=...")],
+    checkpoint: Annotated[WhichCheckpoint, typer.Option(help=_WHICH)] = "best",
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="A run folder of an agent that plays the same held-out pairs; several times for several."),
+    ] = None,
+) -> None:
+    """Measure a trained surrogate on held-out examples and pairs.
+
+    Of what it thinks of candidates: agreement with the expert, regret, calibration. Of what it thinks that actions do:
+    single steps, and how far it drifts on its own predictions. A surrogate of the lookahead expert then plays the
+    held-out pairs against that expert, and against agents.
+
+    The run folder gets surrogate.json and, of candidates, calibration.png.
+    """
+    folder = open_run_folder(run)
+    experiment = read_any_experiment([], folder.config)
+    if not isinstance(experiment, SurrogateExperiment):
+        raise typer.BadParameter(
+            f"{run} is the run of an agent, not of a surrogate; score agents with jaxarc evaluate", param_hint="RUN"
+        )
+    if against and experiment.surrogate.problem != "lookahead":
+        raise typer.BadParameter(
+            f"only a surrogate of the lookahead expert plays pairs, this one is of {experiment.surrogate.problem}; "
+            "leave it out",
+            param_hint="--against",
+        )
+    lessons = load_lessons(experiment)
+    models = load_models(folder, lessons, checkpoint)
+    agents = [open_run_folder(path) for path in against or []]
+    learned = read_reports(folder.metrics, SurrogateReport)[-1].seconds
+    judgment = judge_everything(experiment, lessons, models, agents, learned)
+    write_judgment(folder, judgment)
+    show_judgment(judgment, folder, Console())

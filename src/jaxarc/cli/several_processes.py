@@ -1,0 +1,45 @@
+"""Where several processes run one command: one of them speaks, all use one folder, and each ends when it has to."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import jax
+
+from jaxarc.parallel import ProcessError, are_joined, exchange, is_first
+from jaxarc.training import Experiment, RunFolder
+
+
+def without_place(experiment: Experiment) -> Experiment:
+    """Leave out which process this is and where all meet: a run is the same, and goes on, anywhere."""
+    parallel = experiment.parallel.replace(coordinator_address=None, num_processes=None, process_id=None)
+    return experiment.replace(parallel=parallel)
+
+
+def shared_folder(make: Callable[[], RunFolder]) -> RunFolder:
+    """Let process 0 make a run folder, and open it in all.
+
+    Raises:
+        ProcessError: this process does not see it.
+    """
+    if jax.process_count() == 1:
+        return make()
+    path = Path(exchange(str(make().path.resolve()) if is_first() else "")[0])
+    folder = RunFolder(path)
+    if not folder.config.is_file():
+        raise ProcessError(
+            f"process {jax.process_index()} does not see the run folder {path} that process 0 made; set "
+            "logging.run_root to a folder on a disk that all machines share"
+        )
+    return folder
+
+
+def leave(code: int) -> NoReturn:
+    """End this process with an exit code, at once where others might wait for it, or never answer any more."""
+    if are_joined():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

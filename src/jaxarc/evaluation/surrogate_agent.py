@@ -1,0 +1,48 @@
+"""An agent that takes what a surrogate of the lookahead expert likes best."""
+
+import equinox as eqx
+import jax
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.experts.candidates import candidates_of_scene, require_count
+from jaxarc.experts.scene import check_edits, scene_of_observation
+from jaxarc.prng import as_typed_key
+from jaxarc.surrogate import CandidateScorer
+from jaxarc.surrogate.choice import choose_box
+from jaxarc.surrogate.counting_scorer import CountingScorer
+from jaxarc.types import Observation, PRNGKey
+
+
+class SurrogateAgent(eqx.Module):
+    """Draws candidates and takes the one that a surrogate likes best; of equals the first.
+
+    It stands where a :class:`jaxarc.experts.lookahead.LookaheadAgent` stands, and with the same key it draws the same
+    candidates. They are drawn with the target in sight, as the expert's are, so it is a teacher's stand-in, no
+    solver: observations must show what :func:`jaxarc.experts.lookahead.missing_for_lookahead` asks for.
+
+    Raises:
+        ValueError: actions are no boxes, or there are too few candidates.
+    """
+
+    model: CountingScorer | CandidateScorer
+    config: JaxArcConfig = eqx.field(static=True)
+    num_candidates: int = eqx.field(static=True, default=256)
+
+    def __check_init__(self) -> None:
+        if self.config.action.selection_format != "bbox":
+            raise ValueError(
+                f"a surrogate judges boxes, but action.selection_format is {self.config.action.selection_format!r}; "
+                "set it to 'bbox'"
+            )
+        require_count(self.num_candidates, self.config)
+
+    def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
+        """Choose the action of one environment."""
+        key_candidates, _ = jax.random.split(as_typed_key(key))
+        scene = scene_of_observation(observation, self.config)
+        actions, is_distinct = candidates_of_scene(key_candidates, scene, self.num_candidates, self.config)
+        assert isinstance(actions, BboxAction)
+        is_real = is_distinct & check_edits(actions, self.config).is_valid
+        place = choose_box(self.model, observation, actions, is_real)
+        return jax.tree.map(lambda leaf: leaf[place], actions)

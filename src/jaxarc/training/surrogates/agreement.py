@@ -1,0 +1,93 @@
+"""How well a surrogate agrees with its expert, and whether its probabilities are to be believed."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+NUM_BINS: Final = 10  # of the calibration
+_NEAR: Final = 1e-6  # probabilities this close are alike likely: they are float32
+
+
+class CalibrationBin(NamedTuple):
+    """Candidates to which the surrogate gives about the same probability."""
+
+    size: int
+    predicted: float  # mean probability by the surrogate
+    expected: float  # mean probability by the expert
+
+
+class Agreement(NamedTuple):
+    """Means over examples."""
+
+    kl: float  # KL(expert || surrogate), in nats
+    top1_agreement: float  # share of examples whose first choice is one that the expert likes best
+    top5_agreement: float  # share in which such a candidate is among the first five choices
+    calibration_error: float  # of a candidate drawn by the surrogate: mean distance of the two probabilities of its bin
+    regret: float | None  # worth of the expert's best minus worth of the first choice; None where worths are unknown
+    calibration: tuple[CalibrationBin, ...]  # equal ranges of the surrogate's probability, 0 .. 1
+    num_examples: int
+
+    def numbers(self) -> dict[str, float]:
+        """Return what a report tells, by name."""
+        numbers = {name: value for name, value in self._asdict().items() if isinstance(value, float)}
+        return numbers
+
+
+def agreement(
+    logits: Float[np.ndarray, "B k"],
+    probs: Float[np.ndarray, "B k"],
+    is_real: Bool[np.ndarray, "B k"],
+    worths: Float[np.ndarray, "B k"] | None = None,
+) -> Agreement:
+    """Compare logits with an expert's opinion, on the host.
+
+    Args:
+        logits: of the candidates, by the surrogate.
+        probs: of the candidates, by the expert; 0 for padding.
+        is_real: false for padding, which is never chosen.
+        worths: what a candidate is worth to the expert, such as a similarity of 0 .. 1; not looked at in padding.
+    """
+    log_predicted = _log_softmax(np.where(is_real, logits, -np.inf))
+    predicted = np.where(is_real, np.exp(log_predicted), 0.0)
+    counts = (probs > 0) & is_real
+    surprise = np.log(np.where(counts, probs, 1.0)) - np.where(counts, log_predicted, 0.0)
+    order = np.argsort(-log_predicted, axis=-1, kind="stable")
+    is_best = probs >= probs.max(axis=-1, keepdims=True) - _NEAR
+    ranked = np.take_along_axis(is_best & is_real, order, axis=-1)
+    bins = _calibration(predicted[is_real], probs[is_real])
+    mass = sum(each.size * each.predicted for each in bins)
+    error = sum(each.size * each.predicted * abs(each.predicted - each.expected) for each in bins) / mass
+    return Agreement(
+        kl=float((np.where(counts, probs, 0.0) * surprise).sum(axis=-1).mean()),
+        top1_agreement=float(ranked[:, 0].mean()),
+        top5_agreement=float(ranked[:, :5].any(axis=-1).mean()),
+        calibration_error=float(error),
+        regret=None if worths is None else _regret(order[:, 0], worths, is_real),
+        calibration=bins,
+        num_examples=len(logits),
+    )
+
+
+def _log_softmax(logits: Float[np.ndarray, "B k"]) -> Float[np.ndarray, "B k"]:
+    wide = logits.astype(np.float64)
+    shifted = wide - wide.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def _regret(first: np.ndarray, worths: Float[np.ndarray, "B k"], is_real: Bool[np.ndarray, "B k"]) -> float:
+    best = np.where(is_real, worths, -np.inf).max(axis=-1)
+    chosen = np.take_along_axis(worths, first[:, None], axis=-1)[:, 0]
+    return float((best - chosen).mean())
+
+
+def _calibration(predicted: Float[np.ndarray, " n"], expected: Float[np.ndarray, " n"]) -> tuple[CalibrationBin, ...]:
+    """Gather candidates by the surrogate's probability; a bin without any is left out."""
+    place = np.minimum((predicted * NUM_BINS).astype(np.int64), NUM_BINS - 1)
+    rows = []
+    for number in range(NUM_BINS):
+        inside = place == number
+        if inside.any():
+            means = float(predicted[inside].mean()), float(expected[inside].mean())
+            rows.append(CalibrationBin(int(inside.sum()), *means))
+    return tuple(rows)

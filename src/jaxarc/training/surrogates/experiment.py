@@ -1,0 +1,69 @@
+"""One run of a surrogate, said completely: the expert, the model, the learning, the data and their order."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxarc.config import CheckpointConfig, JaxArcConfig, LoggingConfig, TaskConfig
+from jaxarc.config.build import CheckedConfig
+from jaxarc.config.edit_steps import EditStepsConfig
+from jaxarc.config.lookahead import LookaheadConfig
+from jaxarc.config.parent_sets import ParentSetsConfig
+from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
+from jaxarc.config.surrogate_run import SurrogateConfig
+
+_READINGS = {"parent_sets": "samples", "lookahead": "colors"}  # by problem: how its data are to be read
+
+
+@dataclass(frozen=True)
+class SurrogateExperiment(CheckedConfig):
+    """Everything that a run depends on; equal experiments give equal results on equal machines."""
+
+    environment: JaxArcConfig = field(default_factory=JaxArcConfig)
+    surrogate: SurrogateConfig = field(default_factory=SurrogateConfig)
+    surrogate_network: SurrogateNetworkConfig = field(default_factory=SurrogateNetworkConfig)
+    surrogate_training: SurrogateTrainingConfig = field(default_factory=SurrogateTrainingConfig)
+    structural_models: StructuralModelConfig = field(default_factory=StructuralModelConfig)
+    parent_sets: ParentSetsConfig = field(default_factory=ParentSetsConfig)
+    lookahead: LookaheadConfig = field(default_factory=LookaheadConfig)
+    edit_steps: EditStepsConfig = field(default_factory=EditStepsConfig)
+    surrogate_mesh: SurrogateMeshConfig = field(default_factory=SurrogateMeshConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+    logging: LoggingConfig = field(default_factory=LoggingConfig)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """One for the surrogate."""
+        return (self.surrogate.seed,)
+
+    @property
+    def num_updates(self) -> int:
+        """Steps of the whole run."""
+        return self.surrogate_training.num_steps
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return nested dictionaries of plain values, for JSON."""
+        return dataclasses.asdict(self)
+
+    def validate(self) -> list[str]:
+        problem, reading = self.surrogate.problem, self.surrogate_network.reading
+        problems = []
+        if reading != _READINGS[problem]:
+            problems.append(
+                f"surrogate_network.reading must be {_READINGS[problem]!r} for surrogate.problem={problem}, "
+                f"got {reading!r}"
+            )
+        if problem == "parent_sets" and self.surrogate.model != "candidates":
+            problems.append(
+                f"surrogate.model must be 'candidates' for surrogate.problem=parent_sets, which takes no steps; "
+                f"got {self.surrogate.model!r}"
+            )
+        height, width = self.environment.grid_shape
+        if problem == "lookahead" and self.task.max_side > min(height, width):
+            problems.append(
+                f"task.max_side must fit the canvas, dataset.max_grid_height x dataset.max_grid_width = "
+                f"{height}x{width}, got {self.task.max_side}"
+            )
+        return problems

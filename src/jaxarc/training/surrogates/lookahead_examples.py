@@ -1,0 +1,84 @@
+"""Examples of the lookahead expert's opinion, in states on the way from input to target.
+
+Episodes start as the rules say, partly solved for example, and go on with what the expert likes or, now and then, with
+any candidate. So there are fresh inputs, half painted grids, grids that someone spoiled, and solved ones, where a
+submit is best. Candidates are drawn with the target in sight, for expert and surrogate alike.
+"""
+
+from typing import Final, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32
+
+from jaxarc.config.lookahead import LookaheadConfig
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.experts.candidates import candidates_of_scene
+from jaxarc.experts.lookahead import look_ahead_in_scene, soft_choice
+from jaxarc.experts.scene import Scene, scene_of_state
+from jaxarc.surrogate.boxes import describe_grids
+from jaxarc.types import PRNGKey
+from jaxarc.wrappers import AutoReset
+
+_ENV: Final = AutoReset(ArcEnvironment())
+
+
+class LookaheadExamples(NamedTuple):
+    """B states, what can be done in each, and what the expert thinks of it."""
+
+    data: Float32[Array, "B H W 3"]  # working grid, target and input: -1 .. 9
+    probs: Float32[Array, "B k"]  # softmax of worth / temperature; 0 where not real
+    worths: Float32[Array, "B k"]  # similarity after the action; a right submit is worth 2, a wrong one -1
+    actions: BboxAction  # [B, k]
+    is_real: Bool[Array, "B k"]  # false for an invalid action and for one that repeats an earlier one
+
+
+def draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> LookaheadExamples:
+    """Make a batch from fresh episodes; it depends on the key alone, and compilation belongs to the caller.
+
+    Args:
+        key: random key.
+        params: tasks and rules; actions are boxes.
+        config: how many examples, and which.
+    """
+    key_start, key_play = jax.random.split(key)
+    num_episodes = config.num_examples // config.episode_steps
+    states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_start, num_episodes), params)
+
+    def play_on(states: ArcEnvState, key: Array) -> tuple[ArcEnvState, LookaheadExamples]:
+        keys = jax.random.split(key, num_episodes)
+        examples, chosen = jax.vmap(lambda key, state: _ask(key, state, params, config))(keys, states)
+        return jax.vmap(_ENV.step, (0, 0, None))(states, chosen, params)[0], examples
+
+    _, examples = jax.lax.scan(play_on, states, jax.random.split(key_play, config.episode_steps))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), examples)
+
+
+def describe_scene(scene: Scene, grid_shape: tuple[int, int]) -> Float32[Array, "H W 3"]:
+    """Show a scene as a model sees it: working grid, target and input."""
+    flat = scene.canvas.grid, scene.canvas.target, scene.pair_input
+    return describe_grids(*(grid.reshape(grid_shape) for grid in flat))
+
+
+def _ask(
+    key: Array, state: ArcEnvState, params: EnvParams, config: LookaheadConfig
+) -> tuple[LookaheadExamples, BboxAction]:
+    """Ask the expert in one state, and choose how its episode goes on."""
+    key_candidates, key_any, key_choice = jax.random.split(key, 3)
+    scene = scene_of_state(state, params)
+    candidates = candidates_of_scene(key_candidates, scene, config.num_candidates, params.config)
+    actions = candidates.actions
+    if not isinstance(actions, BboxAction):
+        raise TypeError(f"examples are made of boxes; set action.selection_format=bbox, got {type(actions).__name__}")
+    outlook = look_ahead_in_scene(scene, actions, params.config)
+    is_real = outlook.is_valid & candidates.is_distinct
+    probs = soft_choice(outlook.worth, is_real, config.temperature)
+    goes_astray = jax.random.bernoulli(key_any, config.random_share)
+    weights = jnp.where(goes_astray, is_real.astype(jnp.float32), probs)
+    place = jax.random.categorical(key_choice, jnp.log(weights))
+    shown = describe_scene(scene, params.config.grid_shape)
+    examples = LookaheadExamples(shown, probs, outlook.worth, actions, is_real)
+    return examples, jax.tree.map(lambda leaf: leaf[place], actions)

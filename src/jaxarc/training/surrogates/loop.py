@@ -1,0 +1,297 @@
+"""The loop that trains surrogates: batches made ahead of time, compiled steps, and now and then a report."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array
+
+from jaxarc.surrogate import DataPrefetcher, init_optimizer, make_surrogate_optimizer
+from jaxarc.surrogate.train_step import Model
+from jaxarc.training.loop import TrainingDivergedError
+from jaxarc.training.metrics import MetricsFile
+from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.standing import Standing, load_standing, require_unused, save_standing
+from jaxarc.training.surrogates.devices import Devices
+from jaxarc.training.surrogates.experiment import SurrogateExperiment
+from jaxarc.training.surrogates.lesson import Lesson, Step
+from jaxarc.training.surrogates.report import SurrogateReport
+
+
+class SurrogateState(NamedTuple):
+    """What a run has learned, by the names of its lessons."""
+
+    models: dict[str, Model]
+    optimizers: dict[str, optax.OptState]
+    sums: dict[str, dict[str, Array]]  # of what the steps since the last report told
+
+
+@dataclass(frozen=True)
+class SurrogateOutcome:
+    """How a run ended."""
+
+    state: SurrogateState
+    reports: list[SurrogateReport]  # the first before learning, the last after it; both measured
+    compile_seconds: float
+    interrupted: bool  # stopped before its steps were used up
+
+
+def train_surrogate(
+    experiment: SurrogateExperiment,
+    lessons: Mapping[str, Lesson],
+    folder: RunFolder | None = None,
+    on_report: Callable[[SurrogateReport], None] = lambda report: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    *,
+    resume: bool = False,
+) -> SurrogateOutcome:
+    """Train the models of a surrogate, each on its lesson, a step of every one in turn.
+
+    Args:
+        experiment: all choices.
+        lessons: by name; see :func:`jaxarc.training.surrogates.lessons.make_lessons`.
+        folder: gets the metrics as they come, and a checkpoint now and then.
+        on_report: called with each new report; the first one comes before learning.
+        should_stop: asked after each step.
+        resume: go on from the folder's newest checkpoint, or from the start where there is none yet. What is computed,
+            and so what is written but for the clocks, is the same as without an interruption.
+
+    Returns:
+        The outcome, also after ``should_stop``: what was learned is kept. After ``KeyboardInterrupt`` too, unless it
+        came amid a step: then the newest checkpoint holds what is kept.
+
+    Raises:
+        TrainingDivergedError: a loss is not finite; the newest checkpoint then holds the last good state.
+        KeyboardInterrupt: it came amid a step, whose arguments are gone.
+        RunFolderError: another process uses the folder, or it holds a run that is not to be resumed.
+        IncompatibleRunError: the run to resume was started with other choices.
+        CheckpointError: every checkpoint of the run is damaged.
+    """
+    with nullcontext() if folder is None else folder.lock():
+        if folder is not None and not resume:
+            require_unused(folder)
+        run = _Run(experiment, lessons, folder, on_report, resume)
+        if run.is_finished:
+            return SurrogateOutcome(run.result, run.standing.reports, 0.0, interrupted=False)
+        return _learn(run, should_stop)
+
+
+def _learn(run: "_Run", should_stop: Callable[[], bool]) -> SurrogateOutcome:
+    run.compile()
+    interrupted = False
+    try:
+        if not run.standing.reports:
+            run.report_start()
+        ahead = run.experiment.surrogate.buffer_size
+        with DataPrefetcher(run.batches(), ahead, run.devices.of_batches) as batches:
+            while not run.is_finished and not run.is_out_of_time:
+                if interrupted := should_stop():
+                    break
+                run.advance(next(batches))
+    except KeyboardInterrupt:
+        if _is_gone(run.standing.state):
+            raise
+        interrupted = True
+    run.save_end()
+    run.measure_end()
+    return SurrogateOutcome(run.result, run.standing.reports, run.compile_seconds, interrupted)
+
+
+class _Run:
+    """The host's side of a run: steps, clock, reports and files."""
+
+    def __init__(
+        self,
+        experiment: SurrogateExperiment,
+        lessons: Mapping[str, Lesson],
+        folder: RunFolder | None,
+        on_report: Callable[[SurrogateReport], None],
+        resume: bool,
+    ):
+        self.experiment, self.lessons, self.folder, self.on_report = experiment, lessons, folder, on_report
+        self.created = time.perf_counter()
+        self.devices = Devices(experiment.surrogate_mesh, experiment.surrogate_training.accumulation_steps)
+        self.first_batches = {name: self.devices.put_batch(batch) for name, batch in self._batches_at(0).items()}
+        self.batch_size = max(len(jax.tree.leaves(batch)[0]) for batch in self.first_batches.values())
+        self.steps, fresh = self._start()
+        loaded = self._load(folder, fresh) if folder is not None and resume else None
+        standing = loaded or Standing[SurrogateState, SurrogateReport](fresh)
+        self.standing = dataclasses.replace(standing, state=self.devices.put_weights(standing.state))
+        self.seconds_saved = self.standing.seconds  # when the newest checkpoint was written
+        self.reported_at = self.standing.updates, self.standing.seconds
+
+    @property
+    def result(self) -> SurrogateState:
+        """What was learned, its models on one device."""
+        state = self.standing.state
+        return state._replace(models=self.devices.gather(state.models))
+
+    @property
+    def is_finished(self) -> bool:
+        return self.standing.updates >= self.experiment.num_updates
+
+    @property
+    def is_out_of_time(self) -> bool:
+        limit = self.experiment.surrogate.max_seconds
+        return limit is not None and self.seconds >= limit
+
+    @property
+    def seconds(self) -> float:
+        """Since learning began, without compilation, measuring, saving and the time between two processes."""
+        return time.perf_counter() - self.started
+
+    def compile(self) -> None:
+        """Take a step that is thrown away, so that none of those that count waits for the compiler."""
+        state = self.standing.state
+        for name, step in self.steps.items():
+            learner = state.models[name], state.optimizers[name]
+            copies = eqx.combine(jax.tree.map(jnp.copy, eqx.filter(learner, eqx.is_array)), learner)
+            told = step(copies[0], copies[1], self.first_batches[name])[2]
+            jax.block_until_ready(_add(told, told))
+        now = time.perf_counter()
+        self.started, self.compile_seconds = now - self.standing.seconds, now - self.created
+
+    def batches(self) -> Iterator[dict[str, Any]]:
+        """Make the batches of the steps to come, each when it is asked for."""
+        return map(self._batches_at, range(self.standing.updates, self.experiment.num_updates))
+
+    def report_start(self) -> None:
+        self._report({}, is_measured=True)
+
+    def advance(self, batches: Mapping[str, Any]) -> None:
+        """Take one step of every lesson; report and save where it is time to."""
+        state, learned = self.standing.state, {}
+        for name, step in self.steps.items():
+            learned[name] = step(state.models[name], state.optimizers[name], batches[name])
+        models, optimizers, told = ({name: each[place] for name, each in learned.items()} for place in range(3))
+        state = SurrogateState(models, optimizers, {name: _add(state.sums[name], told[name]) for name in told})
+        jax.block_until_ready(state.sums)  # or steps would pile up, and a wish to stop would wait for all of them
+        self.standing = dataclasses.replace(self.standing, state=state, updates=self.standing.updates + 1)
+        if self.standing.updates % self.experiment.surrogate.steps_per_report == 0 or self.is_finished:
+            self._report_means()
+            self._save_if_due()
+
+    def save_end(self) -> None:
+        self._require_finite()
+        self._save()
+
+    def measure_end(self) -> None:
+        """Measure the last state if that did not happen; a run that goes on later takes this report back."""
+        if self.standing.score is None:
+            self._report({}, is_measured=True)
+
+    def _batches_at(self, step: int) -> dict[str, Any]:
+        return {name: lesson.batch(self.experiment.surrogate.seed, step) for name, lesson in self.lessons.items()}
+
+    def _start(self) -> tuple[dict[str, Step], SurrogateState]:
+        """Make the steps, and the state before the first of them."""
+        steps, state = {}, SurrogateState({}, {}, {})
+        key = jax.random.key(self.experiment.surrogate.seed)
+        for number, (name, lesson) in enumerate(self.lessons.items()):
+            config = lesson.training(self.experiment.surrogate_training)
+            optimizer = self.devices.keep(make_surrogate_optimizer(config))
+            model = self.devices.spread(lesson.make_model(jax.random.fold_in(key, number)))
+            opt_state = init_optimizer(optimizer, model)
+            steps[name] = step = lesson.make_step(model, optimizer, config)
+            told = eqx.filter_eval_shape(step, model, opt_state, self.first_batches[name])[2]
+            state.models[name], state.optimizers[name], state.sums[name] = model, opt_state, _zeros_like(told)
+        return steps, state
+
+    def _load(self, folder: RunFolder, fresh: SurrogateState) -> Standing[SurrogateState, SurrogateReport] | None:
+        arrays, rest = eqx.partition(fresh, eqx.is_array)
+        standing = load_standing(folder, self.experiment, arrays, SurrogateReport)
+        if standing is None:
+            return None
+        return dataclasses.replace(standing, state=eqx.combine(standing.state, rest))
+
+    def _report_means(self) -> None:
+        """Report the means over the steps since the last report, and begin new sums."""
+        self._require_finite()
+        state, updates, seconds = self.standing.state, self.standing.updates, self.seconds
+        count = (updates - 1) % self.experiment.surrogate.steps_per_report + 1
+        means = {
+            self.lessons[name].fields[metric]: total.item() / count
+            for name, sums in state.sums.items()
+            for metric, total in sums.items()
+        }
+        since, then = self.reported_at
+        speed = self.batch_size * (updates - since) / (seconds - then)
+        self.standing = dataclasses.replace(self.standing, state=state._replace(sums=_zeros_like(state.sums)))
+        number = len(self.standing.reports)
+        is_measured = number % self.experiment.surrogate.reports_per_measurement == 0 or self.is_finished
+        self._report({**means, "examples_per_second": speed}, is_measured)
+        self.reported_at = updates, self.seconds
+
+    def _report(self, facts: dict[str, float], is_measured: bool) -> None:
+        seconds, updates, begun = self.seconds, self.standing.updates, time.perf_counter()
+        if is_measured:
+            models = self.devices.gather(self.standing.state.models)
+            for name, lesson in self.lessons.items():
+                facts = {**facts, **lesson.measure(models[name]).numbers()}
+        examples = updates * self.batch_size
+        report = SurrogateReport(updates, examples, seconds, self.experiment.surrogate.seed, **facts)
+        if self.folder is not None:
+            MetricsFile(self.folder.metrics, SurrogateReport).append([report])
+        self.standing = dataclasses.replace(self.standing, reports=[*self.standing.reports, report])
+        self.on_report(report)
+        self.started += time.perf_counter() - begun
+
+    def _save_if_due(self) -> None:
+        """Save now and then, better after a measured report; the end has a call of its own."""
+        waited, enough = self.seconds - self.seconds_saved, self.experiment.checkpoint.min_seconds
+        if waited >= (enough if self.standing.score is not None else 2 * enough) and not self.is_finished:
+            self._save()
+
+    def _save(self) -> None:
+        """Save what there is, without moving the clock."""
+        if self.folder is not None:
+            self.seconds_saved, begun = self.seconds, time.perf_counter()
+            arrays = eqx.filter(self.standing.state, eqx.is_array)
+            standing = dataclasses.replace(self.standing, state=arrays, seconds=self.seconds_saved)
+            save_standing(self.folder, self.experiment, standing, SurrogateReport)
+            self.started += time.perf_counter() - begun
+
+    def _require_finite(self) -> None:
+        told = jax.device_get(self.standing.state.sums)
+        wrong = {
+            self.lessons[name].fields[metric]: total.item()
+            for name, sums in told.items()
+            for metric, total in sums.items()
+            if not math.isfinite(total)
+        }
+        if wrong:
+            raise TrainingDivergedError(self._say_diverged(wrong))
+
+    def _say_diverged(self, wrong: Mapping[str, float]) -> str:
+        config = self.experiment
+        saved = [] if self.folder is None else self.folder.checkpoints.updates()
+        files = (
+            f"the last good checkpoint is {self.folder.checkpoints.at(saved[-1])}; " if self.folder and saved else ""
+        )
+        return (
+            f"a loss or gradient is not finite in the {config.surrogate.steps_per_report} steps up to "
+            f"{self.standing.updates}, seed {config.surrogate.seed}: {wrong}; {files}lower "
+            "surrogate_training.learning_rate or surrogate_training.max_grad_norm and train again"
+        )
+
+
+@jax.jit
+def _add(sums: dict[str, Array], told: dict[str, Array]) -> dict[str, Array]:
+    return jax.tree.map(jnp.add, sums, told)
+
+
+def _zeros_like(told: Any) -> Any:
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), told)
+
+
+def _is_gone(state: SurrogateState) -> bool:
+    """Tell whether a step has taken the arrays of a state."""
+    return any(leaf.is_deleted() for leaf in jax.tree.leaves(state) if isinstance(leaf, jax.Array))

@@ -1,0 +1,208 @@
+"""`jaxarc train surrogate=...` and `jaxarc judge` as a user runs them."""
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from killable_training import arrays_of
+
+from jaxarc.cli.config_folder import config_folder
+from jaxarc.cli.main import main
+from jaxarc.cli.settings import SURROGATES, choices_of, read_any_experiment
+from jaxarc.config import ConfigValidationError
+from jaxarc.training import RunFolder
+from jaxarc.training.metrics import read_reports
+from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
+
+STEPS = 120
+TINY = [
+    "surrogate=parent_sets",
+    "structural_models.num_variables=2",
+    "structural_models.max_parents=1",
+    "structural_models.num_samples=5",
+    "surrogate_network.latent_size=4",
+    "surrogate_network.num_layers=1",
+    "surrogate_network.num_heads=1",
+    "surrogate_training.warmup_steps=2",
+    f"surrogate_training.num_steps={STEPS}",
+    "surrogate.steps_per_report=8",
+    "surrogate.compilation_cache=true",
+    "parent_sets.models_per_batch=4",
+    "parent_sets.measured_models=16",
+]
+WAITS = 240.0  # seconds, before a process that does nothing fails the test
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Environment variables with which the runs share what is compiled."""
+    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("compiled"))}
+
+
+@pytest.fixture(scope="module")
+def finished(environment, tmp_path_factory):
+    """The folder of a run that was left alone, and what it printed."""
+    root = tmp_path_factory.mktemp("alone")
+    process = start(environment, *TINY, f"logging.run_root={root}")
+    out, err = process.communicate(timeout=WAITS)
+    assert process.returncode == 0, err
+    return only_folder(root), out
+
+
+def start(environment, *arguments):
+    command = [sys.executable, "-m", "jaxarc.cli.main", "train", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def only_folder(root):
+    (path,) = root.iterdir()
+    return RunFolder(path)
+
+
+def without_clocks(folder):
+    reports = read_reports(folder.metrics, SurrogateReport)
+    return [dataclasses.replace(report, seconds=0.0, examples_per_second=None) for report in reports]
+
+
+def succeed(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    assert not ended.value.code
+
+
+def fails_with(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return ended.value.code, capsys.readouterr().err
+
+
+def test_a_run_leaves_its_files_and_prints_how_well_it_agrees(finished):
+    folder, out = finished
+    files = {path.name for path in folder.path.iterdir() if not path.name.startswith(".")}
+    assert files == {
+        "config.json",
+        "metrics.jsonl",
+        "learning_curve.png",
+        "calibration.png",
+        "surrogate.json",
+        "checkpoints",
+    }
+    reports = read_reports(folder.metrics, SurrogateReport)
+    assert [report.update for report in reports] == list(range(0, STEPS + 1, 8))
+    agreement = json.loads(folder.surrogate.read_text())["agreement"]
+    assert agreement["kl"] == reports[-1].kl < reports[0].kl
+    assert agreement["calibration"]
+    for words in (
+        "Learning from the exact posterior",
+        f"step {STEPS}/{STEPS}",
+        "KL(expert || surrogate)",
+        str(folder.path),
+    ):
+        assert words in out
+    assert folder.learning_curve.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_that_is_killed_and_resumed_ends_as_one_that_is_not(environment, finished, tmp_path):
+    often = ["checkpoint.min_seconds=0", "checkpoint.keep_last=50"]
+    process = start(environment, *TINY, *often, f"logging.run_root={tmp_path}")
+    deadline = time.monotonic() + WAITS
+    while not list(tmp_path.glob("*/checkpoints/16")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    folder = only_folder(tmp_path)
+    assert folder.checkpoints.updates()[-1] < STEPS
+    resumed = start(environment, "--resume", str(folder.path), *often)
+    _, err = resumed.communicate(timeout=WAITS)
+    assert resumed.returncode == 0, err
+    alone, _ = finished
+    assert without_clocks(folder) == without_clocks(alone)
+    assert arrays_of(folder.checkpoints.at(STEPS)) == arrays_of(alone.checkpoints.at(STEPS))
+    assert folder.surrogate.read_bytes() == alone.surrogate.read_bytes()
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_judging_a_run_folder_repeats_what_was_measured(finished, capsys):
+    folder, _ = finished
+    before = folder.surrogate.read_bytes()
+    folder.surrogate.unlink()
+    succeed("judge", str(folder.path), "--checkpoint", "last")
+    assert folder.surrogate.read_bytes() == before
+    assert "KL(expert || surrogate)" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_a_sweep_runs_every_combination_and_tells_how_each_agrees(tmp_path, capsys):
+    quick = [*TINY, "surrogate_training.num_steps=8", "surrogate.compilation_cache=false"]
+    succeed("train", "--multirun", *quick, "surrogate.seed=0,1", f"logging.run_root={tmp_path}")
+    out = capsys.readouterr().out
+    (sweep,) = tmp_path.iterdir()
+    assert len(list(sweep.iterdir())) == 2
+    assert out.count("KL ") >= 2
+    assert "surrogate.seed=1" in out
+    succeed("compare", str(sweep), "--metric", "kl", "-o", str(tmp_path / "curves.png"))
+    out = capsys.readouterr().out
+    assert "kl" in out
+    assert "examples" in out
+    assert (tmp_path / "curves.png").exists()
+
+
+def test_a_finished_run_is_not_trained_again(finished, capsys):
+    folder, _ = finished
+    succeed("train", "--resume", str(folder.path))
+    assert f"all {STEPS} updates are learned" in capsys.readouterr().out
+
+
+def test_show_prints_every_value_with_overrides_in_place(capsys):
+    succeed("train", *TINY, "--show")
+    out = capsys.readouterr().out
+    assert "problem: parent_sets" in out
+    assert "latent_size: 4" in out
+    assert "curriculum" not in out
+
+
+@pytest.mark.parametrize("name", choices_of("surrogate"))
+def test_every_surrogate_is_a_valid_experiment_and_says_what_it_is(name):
+    assert isinstance(read_any_experiment([f"surrogate={name}"]), SurrogateExperiment)
+    text = (config_folder() / "surrogate" / f"{name}.yaml").read_text()
+    assert text.splitlines()[1].startswith("# ")
+
+
+def test_every_topic_of_a_surrogate_has_files():
+    assert all(choices_of(topic) for topic in SURROGATES.topics)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "complaint"),
+    [
+        (["surrogate=parents"], r"no surrogate 'parents'; known: lookahead, parent_sets. Did you mean 'parent_sets'\?"),
+        (["surrogate=lookahead", "agent.num_envs=8"], "no field 'agent'; known fields: environment"),
+        (["surrogate=parent_sets", "surrogate.model=both"], "surrogate.model must be 'candidates' for"),
+        (
+            ["surrogate=lookahead", "surrogate_network.reading=samples"],
+            "surrogate_network.reading must be 'colors' for",
+        ),
+        (["surrogate=lookahead", "task.max_side=11"], "task.max_side must fit the canvas, .* = 10x10, got 11"),
+        (["surrogate=lookahead", "surrogate.steps_per_report=0"], "steps_per_report must be at least 1, got 0"),
+        (["surrogate=lookahead", "parent_sets.models_per_batch=0"], "models_per_batch must be at least 1, got 0"),
+        (["surrogate=lookahead", "edit_steps.walk_steps=3"], "walk_steps must divide num_examples, got 3 and"),
+        (["surrogate.model=both"], "no field 'surrogate'"),
+    ],
+)
+def test_a_wrong_override_is_refused_with_what_is_known(overrides, complaint):
+    with pytest.raises(ConfigValidationError, match=complaint):
+        read_any_experiment(overrides)
+
+
+def test_an_agents_run_is_not_judged_as_a_surrogate(tmp_path, capsys):
+    (tmp_path / "config.json").write_text(json.dumps(read_any_experiment([]).as_dict()))
+    code, err = fails_with(capsys, "judge", str(tmp_path))
+    assert code == 2
+    assert "is the run of an agent, not of a surrogate" in re.sub(r"[\s│]+", " ", err)

@@ -1,0 +1,62 @@
+"""The agent that plays what a surrogate likes: it solves pairs, as the expert does, from the same candidates."""
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from exact_scorer import EXACT, exact_scorer
+
+import jaxarc
+from jaxarc.evaluation.surrogate_agent import SurrogateAgent
+from jaxarc.experts.candidates import candidates_of_scene
+from jaxarc.experts.scene import scene_of_observation
+from jaxarc.parallel import rollout
+from jaxarc.surrogate import CandidateScorer, SurrogateNetworkConfig
+from jaxarc.surrogate.boxes import NUM_ACTION_FEATURES
+from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.wrappers import AutoReset, EpisodeStatistics
+
+SIDE, COUNT = 5, 32
+
+
+def make_world(**rules):
+    draw = np.random.default_rng(1)
+    grid = lambda: draw.integers(0, 3, draw.integers(2, SIDE + 1, 2))
+    pairs = [(grid(), grid()) for _ in range(4)]
+    tasks = TaskSet("random", tuple(RawTask(f"t{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
+    settings = {
+        "selection_format": "bbox", "reveal_target": True, "include_input": True, "history_enabled": False,
+        "max_grid_height": SIDE, "max_grid_width": SIDE, "invalid_action_policy": "noop",
+    }  # fmt: skip
+    return jaxarc.make(tasks, **(settings | rules))
+
+
+def test_with_exact_worths_it_solves_every_pair():
+    env, params = make_world(allowed_operations=EXACT)
+    agent = SurrogateAgent(exact_scorer(), params.config, COUNT)
+    played = rollout(EpisodeStatistics(AutoReset(env)), params, agent, jax.random.key(0), num_envs=4, num_steps=40)
+    assert played.totals.solved == played.totals.episodes > 4
+
+
+def test_it_takes_a_candidate_that_the_expert_would_draw_with_the_same_key():
+    env, params = make_world()
+    _, seen = env.reset(jax.random.key(0), params)
+    model = CandidateScorer(
+        jax.random.key(0), SurrogateNetworkConfig(latent_size=4, num_layers=1, num_heads=1),
+        NUM_ACTION_FEATURES, (SIDE, SIDE),
+    )  # fmt: skip
+    key = jax.random.key(7)
+    action = eqx.filter_jit(SurrogateAgent(model, params.config, COUNT))(key, seen)
+    draw = jax.jit(
+        lambda key, seen: candidates_of_scene(key, scene_of_observation(seen, params.config), COUNT, params.config)
+    )
+    actions, is_distinct = draw(jax.random.split(key)[0], seen)
+    is_it = jax.tree.map(lambda taken, drawn: np.asarray(taken) == np.asarray(drawn), action, actions)
+    assert (np.all(jax.tree.leaves(is_it), axis=0) & np.asarray(is_distinct)).any()
+
+
+def test_other_formats_and_too_few_candidates_are_refused():
+    with pytest.raises(ValueError, match="set it to 'bbox'"):
+        SurrogateAgent(exact_scorer(), make_world(selection_format="point")[1].config)
+    with pytest.raises(ValueError, match="at least 20 with these operations"):
+        SurrogateAgent(exact_scorer(), make_world()[1].config, 19)

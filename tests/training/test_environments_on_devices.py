@@ -1,0 +1,141 @@
+"""One agent whose environments are spread over devices learns what it learns on one, but for rounding."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.agents import Edit
+from jaxarc.agents.ppo import Samples, _minibatches
+from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
+from jaxarc.parallel.share import Share
+from jaxarc.training import Experiment, IncompatibleRunError
+from jaxarc.training.resuming import require_same_choices
+
+SCRIPT = """
+import json, sys, tempfile
+from pathlib import Path
+import jax, numpy as np
+from jaxarc.config import *
+from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.training import Experiment, RunFolder, TrainingPairs, train
+
+rules = JaxArcConfig().with_fields(
+    selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,
+    include_step_count=True, invalid_action_policy="noop", history_enabled=False, allowed_operations=(1, 2, 33, 34))
+pairs = [(((0, 0),), ((1, 2),)), (((1,),), ((2,), (2,))), (((1, 1),), ((1, 1),))]
+tasks = TaskSet("pairs", tuple(RawTask(f"pair-{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
+
+def experiment(num_devices):
+    return Experiment(
+        environment=rules, agent=AgentConfig(num_envs=8, rollout_steps=4, num_minibatches=2),
+        network=NetworkConfig(hidden_size=4), curriculum=CurriculumConfig("replay"), task=TaskConfig(max_side=2),
+        training=TrainingConfig(total_steps=128, updates_per_report=1, reports_per_evaluation=2, num_seeds=2),
+        parallel=ParallelConfig(num_devices, "environments"), checkpoint=CheckpointConfig(min_seconds=0))
+
+def learn(num_devices, folder, steps=99, resume=False):
+    reports = []
+    stop = lambda: len(reports) >= 2 * (1 + steps)
+    return train(experiment(num_devices), TrainingPairs(tasks, tasks, 2), folder, reports.append, stop, resume=resume)
+
+folders = [RunFolder(Path(tempfile.mkdtemp())) for _ in range(2)]
+on_four = learn(4, folders[0])
+learn(1, folders[1], steps=2)
+resumed = learn(4, folders[1], resume=True)
+state = lambda outcome: outcome.state
+floats = lambda tree: [np.asarray(x, np.float64) for x in jax.tree.leaves(tree) if x.dtype == np.float32]
+others = lambda tree: [np.asarray(x).tolist() for x in jax.tree.leaves(tree) if x.dtype != np.float32]
+told = lambda outcome: [
+    {k: v for k, v in vars(r).items() if k not in ("seconds", "steps_per_second")} for r in outcome.reports]
+grids = on_four.state.env_states.env_state.working_grid
+print(json.dumps({
+    "apart": max(float(np.abs(a - b).max()) for a, b in zip(floats(on_four.state), floats(resumed.state)) if a.size),
+    "moved": max(float(np.abs(a).max()) for a in floats(on_four.state.learner.optimizer_state)),
+    "same": others(on_four.state) == others(resumed.state),
+    "played": others(on_four.played) == others(resumed.played),
+    "num_reports": [len(told(on_four)), len(told(resumed))],
+    "episodes": [[r["episodes"] for r in told(outcome)] for outcome in (on_four, resumed)],
+    "losses": [[r["value_loss"] for r in told(outcome)] for outcome in (on_four, resumed)],
+    "weights": len(jax.tree.leaves(on_four.state.learner)[0].sharding.device_set),
+    "parts": [list(shard.data.shape) for shard in grids.addressable_shards],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def found():
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "XLA_FLAGS": flags}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def test_a_run_on_four_devices_is_one_begun_on_one_device_and_resumed_on_four_but_for_rounding(found):
+    assert found["same"]
+    assert found["played"]
+    assert found["moved"] > 1e-3
+    assert found["apart"] < 1e-4
+    assert found["num_reports"] == [10, 10]  # two seeds, four updates and the start
+    assert found["episodes"][0] == found["episodes"][1]
+    ours, theirs = (np.array(losses[2:], np.float64) for losses in found["losses"])
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+
+
+def test_each_device_holds_its_part_of_the_environments_and_all_weights(found):
+    assert found["weights"] == 4
+    assert found["parts"] == [[2, 2, 2, 2]] * 4  # two seeds, of eight environments two
+
+
+AGENT = AgentConfig(num_envs=12, rollout_steps=2, num_minibatches=3)
+
+
+def minibatches(count, key):
+    """Which environments each minibatch holds, told by numbers that they carry."""
+    numbers = jnp.broadcast_to(jnp.arange(12, dtype=jnp.float32), (2, 12)).reshape(2, count, -1).swapaxes(0, 1)
+    ints = jnp.zeros(numbers.shape, jnp.int32)
+
+    def cut(numbers, ints):
+        samples = Samples({}, Edit(ints, ints, ints, ints), numbers, numbers, numbers, None)
+        return _minibatches(key, samples, AGENT, Share("data", count)).advantage
+
+    held = jax.vmap(cut, axis_name="data")(numbers, ints)  # [device, minibatch, S, B]
+    return [np.sort(held[:, place, 0].ravel()).tolist() for place in range(3)]
+
+
+def test_minibatches_hold_the_same_environments_on_any_number_of_devices():
+    keys = jax.random.split(jax.random.key(0), 2)
+    whole = [minibatches(1, key) for key in keys]
+    assert sorted(number for held in whole[0] for number in held) == list(range(12))
+    assert whole[0] != whole[1]
+    for count in (2, 4):
+        assert [minibatches(count, key) for key in keys] == whole
+
+
+def experiment(agent=None, **choices):
+    small = {"num_envs": 12, "num_minibatches": 3, **(agent or {})}
+    rules = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
+    return Experiment(environment=rules, agent=AgentConfig(**small), parallel=ParallelConfig(**choices))
+
+
+def test_what_cannot_be_split_evenly_is_named():
+    experiment(num_devices=2, over="environments")
+    complaint = r"agent.num_envs must be a multiple of parallel.num_devices times agent.num_minibatches = 3.* 12 and 8"
+    with pytest.raises(ConfigValidationError, match=complaint):
+        experiment(num_devices=8, over="environments")
+    with pytest.raises(ConfigValidationError, match=r"training.num_seeds must be a multiple.* got 1 and 2 device"):
+        experiment(num_devices=2)
+    with pytest.raises(ConfigValidationError, match=r"over must be one of \('seeds', 'environments'\), got 'tasks'"):
+        experiment(over="tasks")
+
+
+def test_a_run_goes_on_with_other_devices_but_not_split_otherwise():
+    saved = experiment(num_devices=4, over="environments").as_dict()
+    require_same_choices(saved, experiment(num_devices=1, over="environments").as_dict())
+    with pytest.raises(IncompatibleRunError, match=r"parallel\.over is 'environments' in the run, but 'seeds' now"):
+        require_same_choices(saved, experiment().as_dict())

@@ -1,0 +1,145 @@
+"""Examples of the lookahead expert's opinion, and the problem that a surrogate learns from them."""
+
+import functools
+import json
+
+import jax
+import numpy as np
+import pytest
+from exact_scorer import EXACT, exact_scorer
+
+import jaxarc
+from jaxarc import constants as c
+from jaxarc.benchmarks.host_lookahead import look_ahead_on_host
+from jaxarc.config import ConfigValidationError, TaskConfig
+from jaxarc.config.lookahead import LookaheadConfig
+from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.experts.host_canvas import HostCanvas
+from jaxarc.surrogate.counting_scorer import CountingScorer
+from jaxarc.training.surrogates.lookahead_problem import LookaheadProblem
+
+SIDE = 5
+CONFIG = LookaheadConfig(num_candidates=32, num_examples=32, episode_steps=4, num_measured=40)
+
+
+@functools.cache
+def make_problem(folder):
+    """Pairs of random grids of a few colors, read as users' own files are."""
+    draw = np.random.default_rng(0)
+    grid = lambda: draw.integers(0, 3, draw.integers(2, SIDE + 1, 2)).tolist()
+    pair = lambda: {"input": grid(), "output": grid()}
+    tiny = {"input": [[1]], "output": [[2]]}  # so few fills are possible that candidates repeat
+    for name in ("learned", "measured"):
+        (folder / name).mkdir()
+        for i in range(3):
+            (folder / name / f"{i:08x}.json").write_text(json.dumps({"train": [pair()], "test": [tiny]}))
+    _, params = jaxarc.make(
+        str(folder / "learned"), selection_format="bbox", start_grid="partial", reveal_target=True, include_input=True,
+        max_grid_height=SIDE, max_grid_width=SIDE, history_enabled=False, invalid_action_policy="noop",
+    )  # fmt: skip
+    task = TaskConfig(str(folder / "learned"), str(folder / "measured"), max_side=SIDE)
+    return LookaheadProblem.load(task, params.config, CONFIG, SurrogateNetworkConfig(latent_size=8, num_layers=1))
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    return make_problem(tmp_path_factory.mktemp("tasks"))
+
+
+@pytest.fixture(scope="module")
+def examples(problem):
+    return jax.tree.map(np.asarray, problem.held_out()[0])
+
+
+def test_probabilities_sum_to_one_and_leave_out_what_is_not_real(problem):
+    batch, candidates = problem.batch(0, 0)
+    probs, is_real = np.asarray(batch.expert_probs), np.asarray(candidates.is_real)
+    np.testing.assert_allclose(probs.sum(axis=1), 1, rtol=1e-6)
+    assert (probs[~is_real] == 0).all()
+    assert (~is_real).any()
+    assert batch.observational_data.shape == (32, SIDE, SIDE, 3)
+    assert (np.asarray(batch.expert_accuracies) == 1).all()
+
+
+def test_a_batch_depends_on_seed_and_step_alone(problem):
+    same = LookaheadProblem(problem.learned, problem.measured, CONFIG, problem.network)
+    first, again = problem.batch(3, 5), same.batch(3, 5)
+    for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True):
+        np.testing.assert_array_equal(one, other)
+    for place in ((3, 6), (4, 5)):
+        other = problem.batch(*place)
+        assert (np.asarray(other.examples.expert_probs) != np.asarray(first.examples.expert_probs)).any()
+
+
+def test_worths_are_what_plain_numpy_says(examples):
+    cut = lambda grid: grid[grid[:, 0] >= 0][:, grid[0] >= 0].astype(np.int8)
+    numbers = np.stack([getattr(examples.actions, name) for name in ("operation", "r1", "c1", "r2", "c2")], axis=-1)
+    for row in range(0, len(numbers), 5):
+        working, target, pair_input = (cut(examples.data[row, ..., channel]) for channel in range(3))
+        canvas = HostCanvas(pair_input, (SIDE, SIDE))
+        canvas.grid = working.copy()
+        edits = examples.is_real[row] & (numbers[row, :, 0] != c.SUBMIT)
+        told = look_ahead_on_host(canvas, target, [tuple(n) for n in numbers[row, edits].tolist()], "bbox")
+        np.testing.assert_allclose(examples.worths[row, edits], told, rtol=1e-6)
+
+
+def test_the_likeliest_candidates_are_the_worthiest_and_submits_are_for_solved_grids(examples):
+    worths = np.where(examples.is_real, examples.worths, -np.inf)
+    is_best = worths == worths.max(axis=1, keepdims=True)
+    assert (examples.probs[is_best] > 0).all()
+    assert (np.where(is_best, 0, examples.probs).max(axis=1) < examples.probs.max(axis=1)).all()
+    submits = np.where(examples.actions.operation == c.SUBMIT, examples.probs, 0).max(axis=1)
+    solved = (examples.data[..., 0] == examples.data[..., 1]).all(axis=(1, 2))
+    assert ((submits > 0.5) == solved).all()
+
+
+def test_states_lie_between_input_and_target(examples):
+    working, target, pair_input = (examples.data[..., channel] for channel in range(3))
+    right = ((working == target) & (target >= 0)).sum(axis=(1, 2)) / (target >= 0).sum(axis=(1, 2))
+    assert len(np.unique(right)) > 5
+    assert right.min() < 0.5
+    assert right.max() > 0.8
+    assert 0 < (working == pair_input).all(axis=(1, 2)).mean() < 0.9
+
+
+def test_held_out_pairs_are_those_of_the_other_data_set(problem, examples):
+    wanted = {np.asarray(grid).tobytes() for grid in problem.measured.tasks.outputs}
+    seen = {row.astype(np.int8).reshape(-1).tobytes() for row in examples.data[..., 1]}
+    assert seen <= wanted
+    assert sum(len(batch.probs) for batch in problem.held_out()) >= CONFIG.num_measured
+
+
+def test_the_expert_itself_agrees_and_a_fresh_model_does_not(problem):
+    knows = problem.measure(exact_scorer())
+    fresh = problem.measure(problem.make_model(jax.random.key(0)))
+    held = [jax.tree.map(np.asarray, batch) for batch in problem.held_out()]
+    known = np.concatenate([np.where(b.is_real & np.isin(b.actions.operation, EXACT), b.worths, -9) for b in held])
+    best = np.concatenate([np.where(b.is_real, b.worths, -9) for b in held]).max(axis=1)
+    assert knows.top1_agreement == pytest.approx((known.max(axis=1) == best).mean(), abs=0.02)
+    assert knows.regret == pytest.approx((best - known.max(axis=1)).mean(), abs=1e-3)
+    assert fresh.top1_agreement < knows.top1_agreement
+    assert fresh.regret > knows.regret
+
+
+def test_the_config_names_the_model(problem):
+    assert isinstance(problem.make_model(jax.random.key(0)), CountingScorer)
+    attentive = LookaheadProblem(
+        problem.learned, problem.measured, CONFIG.replace(scorer="attention"), problem.network
+    ).make_model(jax.random.key(0))
+    batch, candidates = problem.batch(0, 0)
+    row = jax.tree.map(lambda x: x[0], candidates)
+    assert jax.eval_shape(attentive, batch.observational_data[0], row).shape == (CONFIG.num_candidates,)
+
+
+def test_points_and_masks_are_refused(problem):
+    rules = problem.learned.config.with_fields(selection_format="point")
+    params = jaxarc.envs.EnvParams(problem.learned.tasks, problem.learned.weights, rules)
+    with pytest.raises(TypeError, match=r"set action\.selection_format=bbox"):
+        LookaheadProblem(params, problem.measured, CONFIG, problem.network).batch(0, 0)
+
+
+def test_examples_that_no_whole_episodes_make_are_refused():
+    with pytest.raises(ConfigValidationError, match="episode_steps must divide num_examples, got 5 and 32"):
+        LookaheadConfig(num_examples=32, episode_steps=5)
+    with pytest.raises(ConfigValidationError, match="scorer"):
+        LookaheadConfig(scorer="counting")

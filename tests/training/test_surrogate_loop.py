@@ -1,0 +1,204 @@
+"""A short run of a surrogate: what it reports, writes and keeps when it is stopped, and how it goes on."""
+
+import dataclasses
+import threading
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.config import CheckpointConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config.surrogate_run import SurrogateConfig
+from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
+from jaxarc.training import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
+from jaxarc.training.metrics import read_reports
+from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, train_surrogate
+from jaxarc.training.surrogates.agreement import agreement
+from jaxarc.training.surrogates.lesson import CandidateLesson
+from jaxarc.training.surrogates.problem import ExpertBatch
+from jaxarc.training.surrogates.saved_surrogate import load_models
+
+pytestmark = pytest.mark.usefixtures("standard_promotion")
+
+EXPERIMENT = SurrogateExperiment(
+    surrogate=SurrogateConfig(seed=3, steps_per_report=4, reports_per_measurement=2),
+    surrogate_network=SurrogateNetworkConfig(reading="samples"),
+    surrogate_training=SurrogateTrainingConfig(num_steps=18, learning_rate=0.05, warmup_steps=2),
+    checkpoint=CheckpointConfig(min_seconds=0.0, keep_last=9),
+)
+
+
+class Scorer(eqx.Module):
+    weights: jax.Array
+
+    def __call__(self, data, candidates):
+        return data[0] @ self.weights[0] + candidates.features[:, 0] * self.weights[1, 0]
+
+
+class Problem:
+    """Two candidates; the expert likes the one whose number is larger."""
+
+    def __init__(self, spoil=None, fail_at=None):
+        self.spoil, self.fail_at = spoil, fail_at
+        self.asked = []  # steps
+
+    def make_model(self, key):
+        return Scorer(0.01 * jax.random.normal(key, (2, 3), jnp.float32))
+
+    def batch(self, seed, step):
+        self.asked.append(step)
+        if step == self.fail_at:
+            raise OSError("the disk is gone")
+        examples, candidates = self.draw((seed, step))
+        if step == self.spoil:
+            examples = eqx.tree_at(lambda x: x.observational_data, examples, examples.observational_data * jnp.inf)
+        return ExpertBatch(examples, candidates)
+
+    def measure(self, model):
+        examples, candidates = self.draw((99,))
+        logits = jax.vmap(model)(examples.observational_data, candidates)
+        return agreement(*map(np.asarray, (logits, examples.expert_probs, candidates.is_real)))
+
+    def draw(self, place):
+        numbers = np.random.default_rng(place).normal(size=(6, 2)).astype(np.float32)
+        probs = np.exp(numbers) / np.exp(numbers).sum(axis=-1, keepdims=True)
+        data = np.repeat(numbers[:, None, :, None], 3, axis=-1)
+        ones = jnp.ones((6, 2, 1), jnp.float32)
+        boxes = jnp.ones((6, 2, 2), jnp.float32)
+        candidates = CandidateSet(ones, boxes, ones, jnp.ones((6, 2), jnp.bool_))
+        return ExpertBatch(TrainingBatchJAX(data, probs, np.ones(6)), candidates)
+
+
+_COMPILED = []
+
+
+class Lesson(CandidateLesson):
+    """A lesson whose step is compiled once for all tests of this file."""
+
+    def make_step(self, model, optimizer, config):
+        if not _COMPILED:
+            _COMPILED.append(super().make_step(model, optimizer, config))
+        return _COMPILED[0]
+
+
+def run(experiment=EXPERIMENT, folder=None, problem=None, **options):
+    return train_surrogate(experiment, {"candidates": Lesson(problem or Problem())}, folder, **options)
+
+
+def after(steps):
+    """Return what wishes to stop once so many steps are taken."""
+    asked = iter(range(10**6))
+    return lambda: next(asked) >= steps
+
+
+@pytest.fixture(scope="module")
+def whole():
+    with jax.numpy_dtype_promotion("standard"):
+        return run()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path)
+
+
+def without_clocks(reports):
+    return [dataclasses.replace(report, seconds=0.0, examples_per_second=None) for report in reports]
+
+
+def same(first, second):
+    leaves = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
+    return all(np.array_equal(a, b) for a, b in leaves)
+
+
+def test_the_surrogate_comes_closer_to_its_expert_and_the_reports_tell_so(whole):
+    assert [report.update for report in whole.reports] == [0, 4, 8, 12, 16, 18]
+    assert [report.kl is not None for report in whole.reports] == [True, False, True, False, True, True]
+    assert whole.reports[-1].examples == 18 * 6
+    assert whole.reports[-1].kl < 0.5 * whole.reports[0].kl
+    assert whole.reports[-1].score == -whole.reports[-1].kl
+    assert all(report.seed == 3 and report.total_loss > 0 for report in whole.reports[1:])
+    assert not whole.interrupted
+
+
+@pytest.mark.parametrize("steps", [0, 3, 8, 9])
+def test_a_run_that_is_stopped_goes_on_as_if_it_were_not(whole, folder, steps):
+    stopped = run(folder=folder, should_stop=after(steps))
+    assert stopped.interrupted
+    assert (stopped.reports[-1].update, stopped.reports[-1].kl is not None) == (steps, True)
+    assert folder.checkpoints.updates()[-1] == steps
+    problem = Problem()
+    resumed = run(folder=folder, resume=True, problem=problem)
+    assert min(problem.asked[1:]) >= steps  # the first one only shows the shapes
+    assert same(resumed.state, whole.state)
+    assert without_clocks(resumed.reports) == without_clocks(whole.reports)
+    written = read_reports(folder.metrics, SurrogateReport)
+    assert without_clocks(written) == without_clocks(whole.reports)
+
+
+def test_a_finished_run_has_nothing_to_go_on_with(whole, folder):
+    run(folder=folder)
+    lines = folder.metrics.read_bytes()
+    again = run(folder=folder, resume=True)
+    assert same(again.state, whole.state)
+    assert folder.metrics.read_bytes() == lines
+
+
+def test_an_interrupt_between_steps_keeps_what_was_learned(whole, folder):
+    def interrupt(report):
+        if report.update == 8:
+            raise KeyboardInterrupt
+
+    stopped = run(folder=folder, on_report=interrupt)
+    assert stopped.interrupted
+    assert same(run(folder=folder, resume=True).state, whole.state)
+
+
+def test_an_error_of_the_data_ends_the_run_and_the_thread_that_loads(folder):
+    with pytest.raises(OSError, match="the disk is gone"):
+        run(folder=folder, problem=Problem(fail_at=9))
+    assert not [thread for thread in threading.enumerate() if thread.name == "jaxarc-prefetch"]
+    assert folder.checkpoints.updates()[-1] == 8
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_and_names_the_last_good_checkpoint(folder):
+    with pytest.raises(TrainingDivergedError, match=r"in the 4 steps up to 12, seed 3: .*total_loss.*checkpoints/8;"):
+        run(folder=folder, problem=Problem(spoil=10))
+    assert folder.checkpoints.updates()[-1] == 8
+
+
+def test_a_state_that_is_not_finite_is_not_saved_when_the_run_is_stopped(folder):
+    with pytest.raises(TrainingDivergedError):
+        run(folder=folder, problem=Problem(spoil=5), should_stop=after(7))
+    assert folder.checkpoints.updates()[-1] == 4
+
+
+def test_the_newest_and_the_best_checkpoints_stay(folder, whole):
+    experiment = EXPERIMENT.replace(checkpoint=CheckpointConfig(min_seconds=0.0, keep_last=1, keep_best=2))
+    run(experiment, folder)
+    ranked = sorted((report.score, report.update) for report in whole.reports if report.score is not None)
+    assert set(folder.checkpoints.updates()) == {18, *(update for _, update in ranked[-2:])}
+
+
+def test_saved_models_come_back_without_the_rest(whole, folder):
+    run(folder=folder)
+    models = load_models(folder, {"candidates": Lesson(Problem())}, "last")
+    assert same(models, whole.state.models)
+
+
+def test_a_time_limit_ends_the_run_early():
+    experiment = EXPERIMENT.replace(surrogate=EXPERIMENT.surrogate.replace(max_seconds=0.0))
+    outcome = run(experiment)
+    assert [report.update for report in outcome.reports] == [0]
+    assert not outcome.interrupted
+
+
+def test_other_choices_and_used_folders_are_refused(folder):
+    run(folder=folder, should_stop=after(4))
+    other = EXPERIMENT.replace(surrogate=EXPERIMENT.surrogate.replace(seed=4))
+    with pytest.raises(IncompatibleRunError, match=r"surrogate\.seed is 3 in the run, but 4 now"):
+        run(other, folder, resume=True)
+    with pytest.raises(RunFolderError, match="holds a run already"):
+        run(folder=folder)

@@ -1,0 +1,90 @@
+"""A run of a surrogate on several devices: what it learns is what it learns on one, but for rounding."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from jaxarc.config import ConfigValidationError
+from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
+from jaxarc.training.surrogates.devices import Devices
+
+SCRIPT = """
+import json, tempfile
+from pathlib import Path
+import jax, numpy as np
+from jaxarc.config import CheckpointConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config.parent_sets import ParentSetsConfig
+from jaxarc.config.surrogate import StructuralModelConfig
+from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
+from jaxarc.config.surrogate_run import SurrogateConfig
+from jaxarc.training import RunFolder
+from jaxarc.training.surrogates import SurrogateExperiment, make_lessons, train_surrogate
+
+def learn(folder, steps=99, resume=False, **mesh):
+    experiment = SurrogateExperiment(
+        surrogate=SurrogateConfig(steps_per_report=1, reports_per_measurement=9),
+        surrogate_network=SurrogateNetworkConfig("samples", latent_size=8, num_layers=2, num_heads=2),
+        surrogate_training=SurrogateTrainingConfig(num_steps=4, warmup_steps=1),
+        structural_models=StructuralModelConfig(num_variables=3, num_samples=6),
+        parent_sets=ParentSetsConfig(models_per_batch=8, measured_models=4),
+        checkpoint=CheckpointConfig(min_seconds=0), surrogate_mesh=SurrogateMeshConfig(**mesh))
+    told = []
+    stop = lambda: len(told) > steps
+    return train_surrogate(experiment, make_lessons(experiment), folder, told.append, stop, resume=resume)
+
+whole, broken = (RunFolder(Path(tempfile.mkdtemp())) for _ in range(2))
+expected = learn(whole)
+learn(broken, 2, data_devices=2, stages=2, parts=4)
+outcome = learn(broken, resume=True, data_devices=2, model_devices=2)
+losses = lambda outcome: [report.total_loss for report in outcome.reports if report.total_loss is not None]
+models = [outcome.state.models["candidates"] for outcome in (expected, outcome)]
+print(json.dumps({
+    "losses": [losses(expected), losses(outcome)],
+    "kl": [each.reports[-1].kl for each in (expected, outcome)],
+    "same_kind": jax.tree.structure(models[0]) == jax.tree.structure(models[1]),
+    "devices": sorted({len(leaf.devices()) for leaf in jax.tree.leaves(models[1]) if isinstance(leaf, jax.Array)}),
+}))
+"""
+
+
+def test_a_run_over_stages_goes_on_over_matrices_and_learns_what_one_device_does():
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "XLA_FLAGS": flags}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout)
+    ours, theirs = found["losses"]
+    assert len(ours) == 4
+    assert theirs == pytest.approx(ours, abs=1e-4)
+    assert found["kl"][1] == pytest.approx(found["kl"][0], abs=1e-4)
+    assert found["same_kind"]
+    assert found["devices"] == [1]
+
+
+def test_batches_and_meshes_that_do_not_fit_are_refused():
+    with pytest.raises(ConfigValidationError, match=r"either over model_devices or over stages, got 2 and 3"):
+        SurrogateMeshConfig(model_devices=2, stages=3)
+    with pytest.raises(ConfigValidationError, match="stages must be at least 1, got 0"):
+        SurrogateMeshConfig(stages=0)
+    with pytest.raises(ValueError, match=r"data=1000 x model=1 takes 1000 devices"):
+        Devices(SurrogateMeshConfig(data_devices=1000))
+
+
+def test_a_batch_that_cannot_be_split_evenly_is_refused(monkeypatch):
+    monkeypatch.setattr("jaxarc.training.surrogates.devices.create_mesh", lambda *shape_and_names: "six devices")
+    devices = Devices(SurrogateMeshConfig(data_devices=2, stages=3, parts=4), accumulation_steps=2)
+    with pytest.raises(ConfigValidationError, match=r"a batch of 24 examples .*data_devices=2, each in 2 .* of 16"):
+        devices.put_batch(np.ones(24))
+
+
+def test_one_device_leaves_all_as_it_is():
+    devices = Devices(SurrogateMeshConfig())
+    batch = np.ones(3)
+    assert devices.put_batch(batch) is devices.put_weights(batch) is devices.spread(batch) is batch
+    assert devices.of_batches is None
+    assert devices.gather({"a": jax.numpy.ones(1)}).keys() == {"a"}
