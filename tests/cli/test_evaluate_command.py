@@ -183,7 +183,7 @@ def trained(dataset, tmp_path_factory):
     folder.metrics.touch()
     for update, rate, saved in ((1, 0.5, state), (2, 0.25, doubled)):
         reports = [Report(update, 0, 0.0, seed, evaluation_solve_rate=rate) for seed in experiment.training.seeds]
-        save_standing(folder, experiment, Standing(saved, update, reports))
+        save_standing(folder, experiment, Standing(saved, update, reports), Report)
     return folder.path, state.learner.policy
 
 

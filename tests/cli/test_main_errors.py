@@ -26,11 +26,6 @@ def run(capsys, *arguments):
         (["train", "--multirun", "logging.run_root=a,b"], 2, "a sweep has one logging.run_root, got a, b"),
         (["train", "--config", "nowhere.yaml"], 1, "nowhere.yaml"),
         (["compare", "nowhere"], 1, "nowhere is not a run folder: it has no config.json beside a metrics.jsonl"),
-        (
-            ["compare", "nowhere", "--metric", "return"],
-            1,
-            "no metric 'return'; known: steps_per_second,",
-        ),
         (["rollout", "--dataset", "arc-agi-3"], 1, "no dataset, file or folder 'arc-agi-3'"),
         (["rollout", "--format", "boxes"], 2, "selection_format must be one of"),
         (["tasks", "show", "nothing"], 1, "no task 'nothing'"),

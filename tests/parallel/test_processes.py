@@ -56,7 +56,13 @@ def test_a_process_that_does_not_find_the_others_says_in_time_what_to_check(tmp_
 
 def test_a_process_with_other_choices_is_refused_by_all(tmp_path):
     arguments = [
-        [*place, f"agent.rollout_steps={16 + number}", "training.num_seeds=2", "task.max_side=3"]
+        [
+            *place,
+            f"agent.rollout_steps={16 + number}",
+            "training.num_seeds=2",
+            "parallel.num_devices=2",
+            "task.max_side=3",
+        ]
         for number, place in enumerate(places(2))
     ]
     with ProcessGroup(tmp_path / "group", TRAIN, arguments) as group:

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxarc.profiling import COLLECTIVES, count_collectives
+from jaxarc.profiling import COLLECTIVES, Collective, count_collectives
 
+NOTHING = dict.fromkeys(COLLECTIVES, Collective(0, 0))
 PROGRAM = """
 import json, jax, jax.numpy as jnp
 from jax import lax
@@ -21,7 +22,8 @@ batch, same = jax.P("B"), jax.P()
 
 def count(f, out):
     mapped = jax.shard_map(f, mesh=mesh, in_specs=batch, out_specs=out, check_vma=False)
-    return count_collectives(jax.jit(mapped).lower(jnp.ones((64, 8))).compile())
+    found = count_collectives(jax.jit(mapped).lower(jnp.ones((64, 8))).compile())
+    return {name: each.num_places for name, each in found.items()}
 
 ring = [(i, (i + 1) % 8) for i in range(8)]
 body = lambda _, x: lax.psum(x, "B") / 8
@@ -79,7 +81,7 @@ ENTRY %main (x: f32[4]) -> f32[4] {
   ROOT %all-reduce.1 = f32[4]{0} all-gather-done(%start)
 }
 """
-    assert count_collectives(Program(text)) == dict.fromkeys(COLLECTIVES, 0) | {"all-gather": 1}
+    assert count_collectives(Program(text)) == NOTHING | {"all-gather": Collective(1, 16)}
 
 
 def test_a_backend_without_text_is_named():
@@ -88,4 +90,22 @@ def test_a_backend_without_text_is_named():
 
 
 def test_one_device_needs_none():
-    assert sum(count_collectives(jax.jit(jnp.sum).lower(jnp.ones(8)).compile()).values()) == 0
+    assert count_collectives(jax.jit(jnp.sum).lower(jnp.ones(8)).compile()) == NOTHING
+
+
+def test_each_kind_is_counted_with_the_bytes_that_it_leaves_on_a_device():
+    text = """
+  %sum = f32[2,3]{1,0} all-reduce(%x), channel_id=1, to_apply=%add
+  %more = f32[]{:T(128)} all-reduce(%y), channel_id=2, to_apply=%add
+  %both = (bf16[4,8]{1,0:T(8,128)}, s8[16]{0}) all-to-all(%a, %b), replica_groups={{0,1}}
+  %begin = (f32[2]{0}, f32[8]{0}) all-gather-start(%x), dimensions={0}
+  %end = f32[8]{0} all-gather-done(%begin)
+  %send = (pred[5], pred[5], u32[], u32[]) collective-permute-start(%p), source_target_pairs={{0,1}}
+  ROOT %out = f32[2,3]{1,0} add(%sum, %all-reduce-like), metadata={op_name="all-reduce(x)"}
+"""
+    assert count_collectives(text) == NOTHING | {
+        "all-reduce": Collective(2, 4 * 6 + 4),
+        "all-to-all": Collective(1, 2 * 32 + 16),
+        "all-gather": Collective(1, 4 * 8),
+        "collective-permute": Collective(1, 5),
+    }

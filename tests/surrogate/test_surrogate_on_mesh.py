@@ -115,7 +115,7 @@ def test_each_device_holds_its_part_of_the_weights_and_of_their_moments(meshes):
 
 def test_devices_that_split_examples_alone_only_add_up(meshes):
     def used(name):
-        return {kind for kind, count in meshes[name][4].items() if count}
+        return {kind for kind, (count, _) in meshes[name][4].items() if count}
 
     assert used("data (8,)") == {"all-reduce"}
     assert used("data stage (2, 4)") == {"all-reduce", "collective-permute"}

@@ -17,7 +17,7 @@ from jaxarc.experts.candidates import Candidates, candidates_of_scene
 from jaxarc.experts.lookahead import look_ahead_in_scene
 from jaxarc.experts.scene import scene_of_observation
 from jaxarc.registration import make
-from jaxarc.surrogate.choice import choose_box
+from jaxarc.surrogate.choice import choose_box, first_best
 from jaxarc.surrogate.counting_scorer import CountingScorer
 from jaxarc.types import Observation
 
@@ -99,7 +99,7 @@ class DecisionSpeed:
     def _look(self, situation: Situations) -> Int32[Array, ""]:
         config, (actions, is_distinct) = self._params.config, situation.candidates
         outlook = look_ahead_in_scene(scene_of_observation(situation.observations, config), actions, config)
-        return jnp.argmax(jnp.where(outlook.is_valid & is_distinct, outlook.worth, -jnp.inf))
+        return first_best(jnp.where(outlook.is_valid & is_distinct, outlook.worth, -jnp.inf))
 
     def _judge(self, situation: Situations) -> Int32[Array, ""]:
         actions, is_distinct = situation.candidates
@@ -118,7 +118,7 @@ class DecisionSpeed:
         actions, is_distinct = situation.candidates
         after = jax.vmap(step)(actions)
         worth = jnp.where(after.done, jnp.where(after.is_solved, 2.0, -1.0), after.similarity_score)
-        return jnp.argmax(jnp.where(is_distinct, worth, -jnp.inf))
+        return first_best(jnp.where(is_distinct, worth, -jnp.inf))
 
 
 def _params() -> EnvParams:

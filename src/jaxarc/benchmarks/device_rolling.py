@@ -83,8 +83,8 @@ def _look_at_programs(devices: Devices) -> Facts:
     from jaxarc.benchmarks.playing import play_params
     from jaxarc.envs import ArcEnvironment
     from jaxarc.parallel import RandomPolicy, data_mesh, replicate, shard_tasks
-    from jaxarc.parallel.collectives import count_collectives
     from jaxarc.parallel.program import compile_play, make_plan
+    from jaxarc.profiling.collectives import count_collectives
     from jaxarc.wrappers import AutoReset
 
     env, mesh, facts = AutoReset(ArcEnvironment()), data_mesh(), {}
@@ -103,7 +103,7 @@ def _look_at_programs(devices: Devices) -> Facts:
         facts |= {
             f"tasks-{name}": sum(part.data.nbytes for part in parts if part.device == mesh.devices.flat[0]),
             f"memory-{name}": float(program.bytes_per_device or 0),
-            f"collectives-{name}": sum(collective.count for collective in sent),
+            f"collectives-{name}": sum(collective.num_places for collective in sent),
             f"sent-{name}": sum(collective.num_bytes for collective in sent),
             f"traffic-{name}": (costs or {}).get("bytes accessed", 0.0) * devices.num_devices / devices.num_envs,
         }

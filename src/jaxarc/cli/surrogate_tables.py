@@ -35,7 +35,7 @@ def _agreement(agreement: Agreement) -> Table:
     table.add_row("first choice is one that the expert likes best", _percent(agreement.top1_agreement))
     table.add_row("such a one is among the first five", _percent(agreement.top5_agreement))
     if agreement.regret is not None:
-        table.add_row("regret: similarity lost by the first choice", _percent(agreement.regret, 2))
+        table.add_row("regret: worth lost by the first choice", _percent(agreement.regret, 2))
     table.add_row("calibration error", _percent(agreement.calibration_error, 2))
     return table
 

@@ -1,6 +1,6 @@
 """Measure what a JAX program does: compilations, time, memory, communication."""
 
-from jaxarc.profiling.collectives import COLLECTIVES, count_collectives
+from jaxarc.profiling.collectives import COLLECTIVES, Collective, count_collectives
 from jaxarc.profiling.compilation_cache import CacheFolderError, enable_compilation_cache
 from jaxarc.profiling.compile_counter import CompileCounter
 from jaxarc.profiling.costs import OperationCost, OperationCosts, costliest_operations
@@ -17,6 +17,7 @@ from jaxarc.profiling.tracing import ProfilerBusyError, profile_server, trace
 __all__ = [
     "COLLECTIVES",
     "CacheFolderError",
+    "Collective",
     "CompileCounter",
     "CompiledMemory",
     "DeviceMemory",

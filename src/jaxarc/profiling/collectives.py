@@ -1,28 +1,59 @@
-"""How often a compiled program makes devices talk to one another."""
+"""How much a compiled program makes devices tell one another."""
 
-from collections import Counter
-from typing import Final
+import math
+import re
+from typing import Final, NamedTuple
 
 from jax.stages import Compiled
 
-from jaxarc.profiling.hlo import parse_hlo
+COLLECTIVES: Final = (
+    "all-gather",
+    "all-reduce",
+    "all-to-all",
+    "collective-broadcast",
+    "collective-permute",
+    "ragged-all-to-all",
+    "reduce-scatter",
+)
+_INSTRUCTION: Final = re.compile(rf" = (?P<result>\(.*?\)|\S+) (?P<kind>{'|'.join(COLLECTIVES)})(?P<start>-start)?\(")
+_ARRAY: Final = re.compile(r"(?P<kind>[a-z]+)(?P<bits>\d*)\w*\[(?P<shape>[\d,]*)\]")
+_WITH_OPERANDS: Final = ("all-gather", "collective-permute")  # whose start names the operand before the result
 
-COLLECTIVES: Final = ("all-reduce", "all-gather", "reduce-scatter", "collective-permute", "all-to-all")
+
+class Collective(NamedTuple):
+    """All operations of one kind in a program."""
+
+    num_places: int  # in the program; one inside a loop counts once, however often the loop runs
+    num_bytes: int  # that they leave on each device, per time that each runs
 
 
-def count_collectives(compiled: Compiled) -> dict[str, int]:
+def count_collectives(program: Compiled | str) -> dict[str, Collective]:
     """Count the collective operations in a compiled program: ``count_collectives(jax.jit(f).lower(x).compile())``.
 
-    One inside a loop counts once, however often the loop runs. An asynchronous one, a start and a done, counts once.
+    An asynchronous one, a start and a done, counts once.
+
+    Args:
+        program: compiled, or the text of its HLO.
 
     Returns:
-        A count for every name in ``COLLECTIVES``, 0 included.
+        Count and bytes for every name in ``COLLECTIVES``, zeros included.
 
     Raises:
         ValueError: the backend does not give the text of its programs.
     """
-    text = compiled.as_text()
+    text = program if isinstance(program, str) else program.as_text()
     if text is None:
         raise ValueError("count_collectives: this backend gives no text of its programs; compile for cpu, gpu or tpu")
-    opcodes = Counter(one.opcode.removesuffix("-start") for one in parse_hlo(text).instructions.values())
-    return {name: opcodes[name] for name in COLLECTIVES}
+    found: dict[str, Collective] = {name: Collective(0, 0) for name in COLLECTIVES}
+    for match in _INSTRUCTION.finditer(text):
+        arrays = [_num_bytes(array) for array in _ARRAY.finditer(match["result"])]
+        if match["start"] and match["kind"] in _WITH_OPERANDS:
+            arrays = arrays[1:2]
+        count, num_bytes = found[match["kind"]]
+        found[match["kind"]] = Collective(count + 1, num_bytes + sum(arrays))
+    return found
+
+
+def _num_bytes(array: re.Match[str]) -> int:
+    bits = int(array["bits"] or 8)  # a "pred" takes a byte
+    return math.prod(int(size) for size in array["shape"].split(",") if size) * max(bits, 8) // 8

@@ -4,6 +4,8 @@ from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfi
 from jaxarc.surrogate.adaptive_step import AdaptiveTrainStep, create_adaptive_train_step
 from jaxarc.surrogate.batch import TrainingBatchJAX
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.choice import choose_box
+from jaxarc.surrogate.counting_scorer import CountingScorer
 from jaxarc.surrogate.labels import from_static, to_static
 from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss
 from jaxarc.surrogate.mesh_step import MeshTrainStep, create_mesh_train_step
@@ -28,6 +30,7 @@ __all__ = [
     "CandidateScorer",
     "CandidateSet",
     "CompiledTrainStep",
+    "CountingScorer",
     "DataPrefetcher",
     "MeshTrainStep",
     "StructuralModelConfig",
@@ -39,6 +42,7 @@ __all__ = [
     "TransitionBatch",
     "TransitionModel",
     "candidates_of",
+    "choose_box",
     "convert_metrics",
     "create_adaptive_train_step",
     "create_jax_surrogate_train_step",

@@ -31,10 +31,10 @@ def choose_box(
     else:
         height, width = grids.working.shape
         logits = model(describe_grids(*grids), describe_boxes(actions, is_real, (height, width)))
-    return _first_best(jnp.where(is_real, logits, -jnp.inf))
+    return first_best(jnp.where(is_real, logits, -jnp.inf))
 
 
-def _first_best(logits: Float32[Array, " k"]) -> Int32[Array, ""]:
+def first_best(logits: Float32[Array, " k"]) -> Int32[Array, ""]:
     """Do what ``argmax`` does, which a CPU takes several times as long for: once the best, then where it is."""
     logits = jax.lax.optimization_barrier(logits)  # or a CPU would compute all logits twice
     places = jnp.arange(logits.size, dtype=jnp.int32)
