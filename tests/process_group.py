@@ -23,7 +23,8 @@ class ProcessGroup:
         for own, log in zip(arguments, self.logs, strict=True):
             with log.open("wb") as out:
                 command = [sys.executable, "-c", script, *own]
-                self.processes.append(subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT))
+                process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT)
+                self.processes.append(process)
 
     def __enter__(self):
         return self
