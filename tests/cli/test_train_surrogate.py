@@ -193,7 +193,10 @@ def test_every_topic_of_a_surrogate_has_files():
         (["surrogate=lookahead", "surrogate.steps_per_report=0"], "steps_per_report must be at least 1, got 0"),
         (["surrogate=lookahead", "parent_sets.models_per_batch=0"], "models_per_batch must be at least 1, got 0"),
         (["surrogate=lookahead", "edit_steps.walk_steps=3"], "walk_steps must divide num_examples, got 3 and"),
-        (["surrogate.model=both"], "no field 'surrogate'"),
+        (["surrogate.model=both"], "is a choice of surrogates; say which one is trained, such as surrogate=lookahead"),
+        (["surrogate=lookahead", "surrogate_mesh.stages=2"], "need lookahead.scorer='attention'"),
+        (["surrogate=lookahead", "action.selection_format=point"], "needs action.selection_format='bbox', got 'point'"),
+        (["surrogate=lookahead", "observation.reveal_target=false"], "looking ahead needs observation.reveal_target"),
     ],
 )
 def test_a_wrong_override_is_refused_with_what_is_known(overrides, complaint):

@@ -246,6 +246,14 @@ def test_what_is_packed_is_what_was_played():
     np.testing.assert_array_equal(grids[1:], episode.grids[:, :1, :3])
 
 
+def test_tasks_of_the_same_id_keep_their_own_demonstrations():
+    page = ReplayPage("one")
+    for task in (FLIP, FLIP._replace(title="another"), FLIP):
+        page.add(task, painted([[2, 1, 0]], [2, 1]))
+    titles = [json.loads(text)["title"] for text in unpacked(page) if text.startswith(b'{"id"')]
+    assert titles == [FLIP.title, "another"]
+
+
 def unpacked(page):
     text = re.search(r'id="packed">([^<]*)<', page.to_html())[1]
     return [zlib.decompress(base64.b64decode(line)) for line in text.split("\n")]
@@ -255,6 +263,8 @@ def test_parts_that_do_not_fit_are_refused():
     episode = painted([[2, 1, 0]], [2, 1])
     with pytest.raises(ValueError, match="an episode of 3 actions has 3 rewards and flags and 4 grids"):
         ReplayPage("one").add(FLIP, episode._replace(rewards=episode.rewards[1:]))
+    with pytest.raises(ValueError, match="must be finite"):
+        ReplayPage("one").add(FLIP, episode._replace(rewards=episode.rewards + np.nan))
     with pytest.raises(ValueError, match="add at least one"):
         ReplayPage("none").to_html()
 

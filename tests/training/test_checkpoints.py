@@ -75,9 +75,10 @@ def test_what_is_to_be_learned_again_goes_with_what_a_killed_process_left(checkp
         save(checkpoints, update)
     (checkpoints.path / ".8.part" / "arrays").mkdir(parents=True)
     (checkpoints.path / ".1.removed").mkdir()
+    (checkpoints.path / ".DS_Store").touch()  # what other programs leave is not ours
     assert checkpoints.updates() == [2, 4, 6]
     checkpoints.remove_after(4)
-    assert sorted(path.name for path in checkpoints.path.iterdir()) == ["2", "4"]
+    assert sorted(path.name for path in checkpoints.path.iterdir()) == [".DS_Store", "2", "4"]
 
 
 def test_one_that_is_there_is_not_written_again(checkpoints):

@@ -29,9 +29,9 @@ def make_problem(folder):
     grid = lambda: draw.integers(0, 3, draw.integers(2, SIDE + 1, 2)).tolist()
     pair = lambda: {"input": grid(), "output": grid()}
     tiny = {"input": [[1]], "output": [[2]]}  # so few fills are possible that candidates repeat
-    for name in ("learned", "measured"):
+    for name, first in (("learned", 0), ("measured", 3)):
         (folder / name).mkdir()
-        for i in range(3):
+        for i in range(first, first + 3):
             (folder / name / f"{i:08x}.json").write_text(json.dumps({"train": [pair()], "test": [tiny]}))
     _, params = jaxarc.make(
         str(folder / "learned"), selection_format="bbox", start_grid="partial", reveal_target=True, include_input=True,
@@ -107,6 +107,16 @@ def test_held_out_pairs_are_those_of_the_other_data_set(problem, examples):
     seen = {row.astype(np.int8).reshape(-1).tobytes() for row in examples.data[..., 1]}
     assert seen <= wanted
     assert sum(len(batch.probs) for batch in problem.held_out()) >= CONFIG.num_measured
+
+
+def test_pairs_that_are_learned_from_are_not_held_out(tmp_path):
+    problem = make_problem(tmp_path)
+    task = TaskConfig(str(tmp_path / "learned"), str(tmp_path / "learned"), max_side=SIDE)
+    with pytest.raises(ValueError, match=r"is held out, but shares 6 pairs with task\.train_dataset"):
+        LookaheadProblem.load(task, problem.learned.config, CONFIG, problem.network)
+    few = CONFIG.replace(num_candidates=5)
+    with pytest.raises(ValueError, match="5"):
+        LookaheadProblem.load(task, problem.learned.config, few, problem.network)
 
 
 def test_the_expert_itself_agrees_and_a_fresh_model_does_not(problem):

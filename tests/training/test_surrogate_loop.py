@@ -1,6 +1,7 @@
 """A short run of a surrogate: what it reports, writes and keeps when it is stopped, and how it goes on."""
 
 import dataclasses
+import itertools
 import threading
 
 import equinox as eqx
@@ -147,13 +148,33 @@ def test_a_finished_run_has_nothing_to_go_on_with(whole, folder):
 
 
 def test_an_interrupt_between_steps_keeps_what_was_learned(whole, folder):
-    def interrupt(report):
-        if report.update == 8:
-            raise KeyboardInterrupt
+    calls = itertools.count()
 
-    stopped = run(folder=folder, on_report=interrupt)
+    def interrupt():
+        if next(calls) == 8:
+            raise KeyboardInterrupt
+        return False
+
+    stopped = run(folder=folder, should_stop=interrupt)
     assert stopped.interrupted
     assert same(run(folder=folder, resume=True).state, whole.state)
+
+
+def test_an_interrupt_amid_a_report_leaves_the_checkpoint_before_it(whole, folder):
+    problem, asked = Problem(), []
+
+    def measure(model):
+        asked.append(model)
+        if len(asked) == 3:  # in the report of update 16
+            raise KeyboardInterrupt
+        return Problem.measure(problem, model)
+
+    problem.measure = measure
+    with pytest.raises(KeyboardInterrupt):
+        run(folder=folder, problem=problem)
+    resumed = run(folder=folder, resume=True)
+    assert same(resumed.state, whole.state)
+    assert without_clocks(resumed.reports) == without_clocks(whole.reports)
 
 
 def test_an_error_of_the_data_ends_the_run_and_the_thread_that_loads(folder):

@@ -16,12 +16,12 @@ from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
 from jaxarc.training.surrogates.judgment import judge_everything, write_judgment
 from jaxarc.training.surrogates.saved_surrogate import load_models
 
-_WHICH: Final = "The checkpoint that agrees best with the expert, or the newest."
+_WHICH: Final = "The newest checkpoint, or the one that agreed best with the expert on the held-out examples."
 
 
 def judge(
     run: Annotated[Path, typer.Argument(help="The run folder of jaxarc train surrogate=...")],
-    checkpoint: Annotated[WhichCheckpoint, typer.Option(help=_WHICH)] = "best",
+    checkpoint: Annotated[WhichCheckpoint, typer.Option(help=_WHICH)] = "last",
     against: Annotated[
         list[Path] | None,
         typer.Option(help="A run folder of an agent that plays the same held-out pairs; several times for several."),

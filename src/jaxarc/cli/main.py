@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from jaxarc.cli import benchmark, compare, evaluate, judge, play, replay, rollout, train, watch
 from jaxarc.cli.profile import app as profile_app
-from jaxarc.cli.several_processes import leave
+from jaxarc.cli.several_processes import leave, left_at_once
 from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.cli.traces import app as traces_app
 from jaxarc.cli.train_help import TrainCommand
@@ -77,14 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     read and for training that diverged, 2 for a wrong command line or config, 130 for Ctrl-C before there was anything
     to keep.
     """
-    try:
-        app(args=arguments if arguments is None else list(arguments))
-    except CONFIG_ERRORS as error:
-        _fail(error, 2)
-    except DATA_ERRORS as error:
-        _fail(error, 1)
-    except KeyboardInterrupt:
-        leave(130)
+    with left_at_once():
+        try:
+            app(args=arguments if arguments is None else list(arguments))
+        except CONFIG_ERRORS as error:
+            _fail(error, 2)
+        except DATA_ERRORS as error:
+            _fail(error, 1)
+        except KeyboardInterrupt:
+            leave(130)
 
 
 def _fail(error: BaseException, code: int) -> None:

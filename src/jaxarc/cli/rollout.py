@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import typer
 from rich.console import Console
@@ -21,13 +22,17 @@ from jaxarc.parallel import (
     Totals,
     compile_rollout,
     data_mesh,
+    digest,
     is_first,
     joined,
     replicate,
+    require_same,
     shard_tasks,
     use_host_cores,
 )
 from jaxarc.registration import make
+from jaxarc.training.code_revision import code_digest
+from jaxarc.training.run_folder import library_versions
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 _CHUNK_STEPS = 500  # a fraction of a second, between two moves of the progress bar
@@ -63,8 +68,22 @@ def rollout(
     _use_cores(cores)
     place = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
     config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}
+    asked = {
+        "--dataset": dataset,
+        "--num-envs": num_envs,
+        "--steps": steps,
+        "--repeats": repeats,
+        "--seed": seed,
+        "--tasks": tasks,
+        "--per-task": per_task,
+        **config,
+    }
     with joined(place):
+        if multihost:
+            require_same({**asked, **library_versions(), "the code of jaxarc": code_digest()})
         inner, params = make(dataset, **config, invalid_action_policy="noop")
+        if multihost:
+            require_same({"the hash of the tasks": digest(_numbers_of(params))})
         mesh = data_mesh()
         try:
             params = _PLACES[tasks](params, mesh)
@@ -80,6 +99,11 @@ def rollout(
             played = _play(compiled, params, policy, jax.random.key(seed), repeats, show)
         if is_first():
             Console().print(_table(dataset, num_envs, mesh.size, compiled.compile_seconds, played))
+
+
+def _numbers_of(params: EnvParams) -> list[jax.Array]:
+    """What the processes can compare: all arrays but random keys."""
+    return [leaf for leaf in jax.tree.leaves(params) if not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
 
 
 class _Played(NamedTuple):

@@ -68,9 +68,21 @@ def read_any_experiment(overrides: Sequence[str], file: Path | None = None) -> A
     mapping = None if file is None else _read_mapping(file)
     if mapping is None:
         speaks_of_it = any(override.partition("=")[0] == SURROGATES.presets for override in overrides)
+        if not speaks_of_it:
+            _refuse_surrogate_topics(overrides)
     else:
         speaks_of_it = SURROGATES.presets in mapping
     return _read(SURROGATES if speaks_of_it else AGENTS, overrides, mapping)
+
+
+def _refuse_surrogate_topics(overrides: Sequence[str]) -> None:
+    for override in overrides:
+        topic = override.lstrip("+~").partition("=")[0].partition(".")[0]
+        if topic in SURROGATES.topics and topic not in AGENTS.topics:
+            raise ConfigValidationError(
+                f"jaxarc train: {override!r} is a choice of surrogates; say which one is trained, such as "
+                f"{SURROGATES.presets}={choices_of(SURROGATES.presets)[0]}"
+            )
 
 
 def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Experiment:

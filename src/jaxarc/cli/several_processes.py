@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -34,6 +35,23 @@ def shared_folder(make: Callable[[], RunFolder]) -> RunFolder:
             "logging.run_root to a folder on a disk that all machines share"
         )
     return folder
+
+
+class left_at_once:  # noqa: N801  a context manager, as those of contextlib
+    """Ends a process that others wait for as soon as an error leaves the block, whatever it is.
+
+    The interpreter's own way out would first wait for the other processes, which wait for this one.
+    """
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None or not are_joined():
+            return
+        if isinstance(error, SystemExit):
+            leave(error.code if isinstance(error.code, int) else int(error.code is not None))
+        traceback.print_exception(error)
+        leave(1)
 
 
 def leave(code: int) -> NoReturn:

@@ -44,7 +44,7 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
     if experiment.training.compilation_cache:
         enable_compilation_cache()
     pairs = _load(experiment)
-    folder = resume or shared_folder(lambda: create_run_folder(experiment))
+    folder = shared_folder(lambda: resume or create_run_folder(experiment))
     console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
     sinks: list[Sink] = open_sinks(experiment, folder) if is_first() else []
     sinks.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))

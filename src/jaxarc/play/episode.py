@@ -105,7 +105,6 @@ class Episode:
         """Write the file, if anything was done; where that fails the board says so, and the game goes on."""
         if not self._events:
             return
-        self.file = self.file or new_played_file(self._folder, self.place, self._begun)
         played = Played(
             self.dataset,
             self.place,
@@ -118,6 +117,7 @@ class Episode:
             self._now.is_solved,
         )
         try:
+            self.file = self.file or new_played_file(self._folder, self.place, self._begun)
             write_played(self.file, played)
         except OSError as error:
             self._file_problem = f"not saved ({error}); make room or mend the folder, then save again"

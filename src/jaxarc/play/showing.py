@@ -22,6 +22,11 @@ from jaxarc.training.experiment import Experiment
 from jaxarc.training.saved_agent import load_agent, saved_experiment
 
 _MOST_KEPT: Final = 200  # checkpoints whose results are remembered
+_UNPLAYABLE: Final = (
+    *(CheckpointError, ConfigValidationError, AgentMismatchError, OSError, ValueError, TypeError),
+    KeyError,  # an unknown data set, such as a folder that was named from elsewhere
+    jax.errors.JaxRuntimeError,
+)
 
 
 class _Shown(NamedTuple):
@@ -74,7 +79,7 @@ class Showing:
                 warnings.simplefilter("always")
                 films = self._films()
             note = "; ".join(str(one.message) for one in told)
-        except (CheckpointError, ConfigValidationError, AgentMismatchError, OSError, ValueError) as error:
+        except _UNPLAYABLE as error:
             reason = f"the agent of update {update} cannot be shown: {error}"
             self._shown = before._replace(number=before.number + 1, note=reason)
             return

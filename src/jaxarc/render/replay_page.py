@@ -61,8 +61,8 @@ class ReplayPage:
         """
         self._title, self._about = title, dict(about or {})
         self._packed: list[str] = []
-        self._tasks: dict[str, int] = {}  # by id, the place among the packed texts
-        self._task_places: dict[str, int] = {}  # by id, the place among the tasks
+        self._tasks: list[dict[str, Any]] = []  # id, and place among the packed texts
+        self._task_places: dict[str, int] = {}  # by its text, the place of a task among them
         self._episodes: list[list[Any]] = []
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class ReplayPage:
         """Add an episode behind the others.
 
         Raises:
-            ValueError: its parts do not have S or S + 1 entries.
+            ValueError: its parts do not have S or S + 1 entries, or a number is not finite.
         """
         count = len(episode.actions)
         lengths = [len(part) for part in (episode.grids, episode.clipboards, episode.similarities)]
@@ -81,13 +81,16 @@ class ReplayPage:
                 f"an episode of {count} actions has {count} rewards and flags and {count + 1} grids, clipboards and "
                 f"similarities, got {len(episode.rewards)}, {len(episode.invalid)} and {lengths}; bring all of them"
             )
-        if task.task_id not in self._tasks:
-            self._task_places[task.task_id] = len(self._tasks)
-            self._tasks[task.task_id] = self._pack(json.dumps(_task_to_json(task)).encode())
+        if not (np.isfinite(episode.rewards).all() and np.isfinite(episode.similarities).all()):
+            raise ValueError(f"rewards and similarities must be finite, those of {task.task_id} {episode.pair} are not")
+        text = json.dumps(_task_to_json(task))  # tasks of two data sets may have the same id
+        if text not in self._task_places:
+            self._task_places[text] = len(self._tasks)
+            self._tasks.append({"id": task.task_id, "packed": self._pack(text.encode())})
         place = self._pack(_episode_to_bytes(episode))
         similarity, paid = float(episode.similarities[-1]), float(np.sum(episode.rewards))
         facts = [round(similarity, _DIGITS), round(paid, _DIGITS), int(episode.is_solved), count]
-        self._episodes.append([self._task_places[task.task_id], episode.pair, episode.player, *facts, place])
+        self._episodes.append([self._task_places[text], episode.pair, episode.player, *facts, place])
 
     def to_html(self) -> str:
         """Return the whole file.
@@ -126,7 +129,7 @@ class ReplayPage:
             "palettes": PALETTES,
             "colors": COLOR_NAMES,
             "operations": [OPERATION_NAMES[operation] for operation in sorted(OPERATION_NAMES)],
-            "tasks": [{"id": task_id, "packed": place} for task_id, place in self._tasks.items()],
+            "tasks": self._tasks,
             "columns": ["task", "pair", "player", "similarity", "reward", "solved", "steps", "packed"],
             "episodes": self._episodes,
         }

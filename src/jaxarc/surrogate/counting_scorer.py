@@ -36,7 +36,7 @@ class CountingScorer(eqx.Module):
     of cells: right now, right after a resize to the target's size, after clearing, after loading the input, and
     whether all is right. What is no fill is judged in the light of the best fill among the candidates as well. A fill
     is worth a sum over its cells, so it can be learned exactly; how far a flood spreads, and what a turn or a move of
-    the whole grid does, it is not told, so of these it learns how often they are best. 124 weights in all.
+    the whole grid does, it is not told, so of these it learns how often they are best. 123 weights in all.
 
     It is called as a :class:`CandidateScorer` is, with grids of at most 32 columns; :meth:`score` takes boxes as they
     are, which is many times as fast.

@@ -77,7 +77,7 @@ class Checkpoints:
         if not is_first():
             return
         self._remove(later for later in self.updates() if later > update)
-        for entry in self.path.glob(".*"):
+        for entry in (*self.path.glob(".*.part"), *self.path.glob(".*.removed")):
             shutil.rmtree(entry)
 
     def _measured(self) -> list[int]:

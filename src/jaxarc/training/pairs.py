@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxarc.config import TaskConfig
 from jaxarc.evaluation import one_task_per_pair, one_task_per_test
-from jaxarc.tasks import TaskSet, load_tasks
+from jaxarc.tasks import RawTask, TaskSet, load_tasks
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks, sample_task_set
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.registry import task_id_of
@@ -83,6 +83,12 @@ def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> Pr
     return procedural_tasks(rules, grid_shape, num_train=num_train, side=sides)
 
 
+def shared_ids(pairs: TrainingPairs) -> set[str]:
+    """Return the ids of the unseen pairs that are learned from all the same, because both data sets hold them."""
+    named = [(task.task_id.partition("/")[2], *_bytes_of(task)) for task in pairs.measured]
+    return {name for name, *_ in {*named[: pairs.num_train]} & {*named[pairs.num_train :]}}
+
+
 def rule_of(task_id: str) -> str:
     """Return the rule that made a measured task, such as ``procedural/gravity``."""
     return "/".join(task_id.split("/")[1:-1])
@@ -96,3 +102,7 @@ def pairs_by_rule(pairs: TrainingPairs) -> dict[str, np.ndarray]:
         if place >= pairs.num_train and rule.startswith(PREFIX):
             places.setdefault(rule, []).append(place)
     return {rule: np.array(found) for rule, found in places.items()}
+
+
+def _bytes_of(task: RawTask) -> list[bytes]:
+    return [grid.tobytes() for pair in task.pairs for grid in pair]

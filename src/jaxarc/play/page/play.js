@@ -48,8 +48,10 @@ async function take(operation, cells, followsSelection) {
     move.similarity === null ? "" : `, similarity ${percent(move.similarity)}`}.`);
 }
 
-function rewind(to, words) {
+/** `where` tells the action to go to when its turn comes: what was done meanwhile counts. */
+function rewind(where, words) {
   return inTurn(async () => {
+    const to = where();
     if (to < 0 || to > episode.moves.length || to === episode.in_force) return say(`Nothing to ${words.toLowerCase()}.`);
     showBoard((await ask("rewind", { episode: episode.episode, to })).board);
     say(`${words}: ${episode.in_force} of ${episode.moves.length} actions are in force.`);
@@ -131,9 +133,9 @@ function use() {
 
 function perform(name) {
   switch (name) {
-    case "undo": return rewind(episode.in_force - 1, "Undo");
-    case "redo": return rewind(episode.in_force + 1, "Redo");
-    case "reset": return rewind(0, "Reset");
+    case "undo": return rewind(() => episode.in_force - 1, "Undo");
+    case "redo": return rewind(() => episode.in_force + 1, "Redo");
+    case "reset": return rewind(() => 0, "Reset");
     case "hint": return askHint();
     case "save": return save();
     case "submit": case "copy-input": return act(OPERATION[name], []);
@@ -268,7 +270,7 @@ function showMoves() {
       class: isUndone ? "undone" : null, "aria-current": place === episode.in_force - 1 ? "step" : null,
       title: isUndone ? "Do it again" : "Go back to here",
     }, `${place + 1}. ${name}`, make("span", {}, signed(reward)));
-    button.addEventListener("click", () => rewind(place + 1, "Go to an action"));
+    button.addEventListener("click", () => rewind(() => place + 1, "Go to an action"));
     return make("li", {}, button);
   }));
   const list = find("moves"), last = list.children[episode.in_force - 1];

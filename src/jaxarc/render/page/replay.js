@@ -44,8 +44,8 @@ function listen() {
 
 function followLink() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const place = clamp(Number(wanted.get("episode") || 1) - 1, 0, episodes.length - 1);
-  const step = Number(wanted.get("step") || 0);
+  const place = clamp(Math.round(Number(wanted.get("episode") || 1)) - 1, 0, episodes.length - 1);
+  const step = Math.round(Number(wanted.get("step") || 0));
   if (place === view.place && view.episode) goTo(step);
   else open(place, step);
 }

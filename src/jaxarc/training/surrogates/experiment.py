@@ -12,6 +12,7 @@ from jaxarc.config.parent_sets import ParentSetsConfig
 from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
 from jaxarc.config.surrogate_run import SurrogateConfig
+from jaxarc.experts import missing_for_lookahead
 
 _READINGS = {"parent_sets": "samples", "lookahead": "colors"}  # by problem: how its data are to be read
 
@@ -60,6 +61,19 @@ class SurrogateExperiment(CheckedConfig):
                 f"surrogate.model must be 'candidates' for surrogate.problem=parent_sets, which takes no steps; "
                 f"got {self.surrogate.model!r}"
             )
+        mesh, is_counting = self.surrogate_mesh, problem == "lookahead" and self.lookahead.scorer == "counts"
+        if is_counting and self.surrogate.model != "transition" and max(mesh.model_devices, mesh.stages) > 1:
+            problems.append(
+                "surrogate_mesh.model_devices and stages need lookahead.scorer='attention': the counting scorer has no "
+                f"matrices or layers to split; got {mesh.model_devices} and {mesh.stages}"
+            )
+        if problem == "lookahead":
+            problems += missing_for_lookahead(self.environment)
+            if self.environment.action.selection_format != "bbox":
+                problems.append(
+                    "surrogate.problem=lookahead needs action.selection_format='bbox', "
+                    f"got {self.environment.action.selection_format!r}"
+                )
         height, width = self.environment.grid_shape
         if problem == "lookahead" and self.task.max_side > min(height, width):
             problems.append(

@@ -12,11 +12,12 @@ from jaxarc.config import JaxArcConfig, TaskConfig
 from jaxarc.config.lookahead import LookaheadConfig
 from jaxarc.config.surrogate import SurrogateNetworkConfig
 from jaxarc.envs.params import EnvParams
+from jaxarc.experts.candidates import require_count
 from jaxarc.surrogate import CandidateScorer, CandidateSet, TrainingBatchJAX
 from jaxarc.surrogate.boxes import NUM_ACTION_FEATURES, describe_boxes
 from jaxarc.surrogate.counting_scorer import CountingScorer
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.pairs import load_pairs
+from jaxarc.training.pairs import load_pairs, shared_ids
 from jaxarc.training.surrogates.agreement import Agreement, agreement
 from jaxarc.training.surrogates.contest import held_out_params
 from jaxarc.training.surrogates.lookahead_examples import LookaheadExamples, draw_examples
@@ -52,9 +53,16 @@ class LookaheadProblem:
         """Load both data sets.
 
         Raises:
-            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
+            UnknownDatasetError, TaskFormatError: see :func:`jaxarc.training.load_pairs`.
+            ValueError: no task is small enough, the data sets share pairs, or there are too few candidates.
         """
+        require_count(config.num_candidates, rules)
         pairs = load_pairs(task, rules.grid_shape)
+        if shared := shared_ids(pairs):
+            raise ValueError(
+                f"task.evaluation_dataset={task.evaluation_dataset} is held out, but shares {len(shared)} pairs with "
+                f"task.train_dataset={task.train_dataset}, such as {min(shared)}; choose another one"
+            )
         plain = rules.with_fields(recolor="none", symmetries="none")
         return cls(make_params(pairs.learned, rules), held_out_params(pairs, plain), config, network)
 

@@ -66,11 +66,11 @@ def train_surrogate(
 
     Returns:
         The outcome, also after ``should_stop``: what was learned is kept. After ``KeyboardInterrupt`` too, unless it
-        came amid a step: then the newest checkpoint holds what is kept.
+        came amid a step or a report: then the newest checkpoint holds what is kept.
 
     Raises:
         TrainingDivergedError: a loss is not finite; the newest checkpoint then holds the last good state.
-        KeyboardInterrupt: it came amid a step, whose arguments are gone.
+        KeyboardInterrupt: it came amid a step, whose arguments are gone, or amid a report.
         RunFolderError: another process uses the folder, or it holds a run that is not to be resumed.
         IncompatibleRunError: the run to resume was started with other choices.
         CheckpointError: every checkpoint of the run is damaged.
@@ -97,7 +97,7 @@ def _learn(run: "_Run", should_stop: Callable[[], bool]) -> SurrogateOutcome:
                     break
                 run.advance(next(batches))
     except KeyboardInterrupt:
-        if _is_gone(run.standing.state):
+        if _is_gone(run.standing.state) or run.is_reporting:  # half of a report cannot be resumed
             raise
         interrupted = True
     run.save_end()
@@ -117,7 +117,7 @@ class _Run:
         resume: bool,
     ):
         self.experiment, self.lessons, self.folder, self.on_report = experiment, lessons, folder, on_report
-        self.created = time.perf_counter()
+        self.created, self.is_reporting = time.perf_counter(), False
         self.devices = Devices(experiment.surrogate_mesh, experiment.surrogate_training.accumulation_steps)
         self.first_batches = {name: self.devices.put_batch(batch) for name, batch in self._batches_at(0).items()}
         self.batch_size = max(len(jax.tree.leaves(batch)[0]) for batch in self.first_batches.values())
@@ -215,6 +215,7 @@ class _Run:
     def _report_means(self) -> None:
         """Report the means over the steps since the last report, and begin new sums."""
         self._require_finite()
+        self.is_reporting = True
         state, updates, seconds = self.standing.state, self.standing.updates, self.seconds
         count = (updates - 1) % self.experiment.surrogate.steps_per_report + 1
         means = {
@@ -228,7 +229,7 @@ class _Run:
         number = len(self.standing.reports)
         is_measured = number % self.experiment.surrogate.reports_per_measurement == 0 or self.is_finished
         self._report({**means, "examples_per_second": speed}, is_measured)
-        self.reported_at = updates, self.seconds
+        self.reported_at, self.is_reporting = (updates, self.seconds), False
 
     def _report(self, facts: dict[str, float], is_measured: bool) -> None:
         seconds, updates, begun = self.seconds, self.standing.updates, time.perf_counter()
