@@ -270,6 +270,7 @@ def test_a_task_that_is_not_there_is_told_with_near_ones(page):
     page.fill("#task", "ona")
     page.press("#task", "Enter")
     says(page, "did you mean 'one'?")
+    assert page.locator("#moves li").count() == 0, "the episode before it goes on as it was"
 
 
 def test_a_second_tab_does_not_act_on_a_task_that_was_left(open_page, url):

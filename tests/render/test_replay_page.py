@@ -99,6 +99,7 @@ def test_playing_runs_to_the_end_and_stops(page):
     page.keyboard.press("Space")
     page.wait_for_selector("#position:text-is('3 / 3')")
     page.wait_for_selector("#play[aria-label=Play]")
+    assert at(page) == "3 / 3"
 
 
 def test_the_list_filters_by_outcome_and_by_words(page):
