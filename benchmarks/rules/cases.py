@@ -57,6 +57,12 @@ class Player(Protocol):
         ...
 
 
+def operation_of(name: str, others: dict[str, int]) -> int:
+    """Return the number of an operation, such as of ``fill 3``: fills and floods have the same in all packages."""
+    kind, _, number = name.partition(" ")
+    return {"fill": 0, "flood": 10, "operation": 0, **others}[kind] + int(number or 0)
+
+
 class Case(NamedTuple):
     """One rule, and a game that shows whether it holds."""
 

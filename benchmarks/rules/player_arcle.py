@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import Action, Frame, NotOfferedError, RefusedError
+from cases import Action, Frame, NotOfferedError, RefusedError, operation_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # pygame's, about packages that it uses
@@ -50,7 +50,7 @@ class ArclePlayer:
             selection = np.zeros((30, 30), np.int8)
             selection[tuple(np.transpose(cells).astype(int))] = 1
             try:
-                step = env.step({"operation": operation_of(name), "selection": selection})
+                step = env.step({"operation": operation_of(name, _OPERATIONS), "selection": selection})
             except (IndexError, TypeError) as error:
                 raise RefusedError(str(error)) from None
             observation, reward, terminated, truncated, _ = step
@@ -70,11 +70,6 @@ class ArclePlayer:
 
     def _env(self, task: str) -> Any:
         return O2ARCv2Env(data_loader=OneTask(self._folder / f"{task}.json"), max_grid_size=(30, 30), max_trial=1)
-
-
-def operation_of(name: str) -> int:
-    kind, _, number = name.partition(" ")
-    return {"fill": 0, "flood": 10, "operation": 0}.get(kind, _OPERATIONS.get(kind, 0)) + int(number or 0)
 
 
 def make_player(folder: Path) -> tuple[ArclePlayer, dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from cases import Action, Frame
+from cases import Action, Frame, operation_of
 from loguru import logger
 
 from jaxarc.configs import (
@@ -60,7 +60,7 @@ class JaxArcPlayer:
         for name, cells in actions:
             mask = np.zeros((30, 30), np.bool_)
             mask[tuple(np.transpose(cells).astype(int))] = True
-            action = create_action(jnp.asarray(operation_of(name)), jnp.asarray(mask))
+            action = create_action(jnp.asarray(operation_of(name, _OPERATIONS)), jnp.asarray(mask))
             state, timestep = env.step(state, action, env_params=params)
             frames.append(_frame(state, timestep))
         return frames
@@ -80,7 +80,11 @@ class JaxArcPlayer:
 
     def _env(self, task: str, test: bool, max_steps: int, allowed: Sequence[str] | None) -> tuple[Any, Any]:
         start = GridInitializationConfig(demo_weight=1.0, permutation_weight=0.0, empty_weight=0.0, random_weight=0.0)
-        limits = {} if allowed is None else {"allowed_operations": tuple(map(operation_of, allowed))}
+        limits = (
+            {}
+            if allowed is None
+            else {"allowed_operations": tuple(operation_of(name, _OPERATIONS) for name in allowed)}
+        )
         config = JaxArcConfig(
             dataset=self._dataset,
             environment=EnvironmentConfig(max_episode_steps=max_steps),
@@ -90,11 +94,6 @@ class JaxArcPlayer:
         index = jnp.asarray([self._names.index(task)])
         params = EnvParams.from_config(config, episode_mode=int(test), buffer=self._buffer, subset_indices=index)
         return Environment(config, self._buffer), params
-
-
-def operation_of(name: str) -> int:
-    kind, _, number = name.partition(" ")
-    return {"fill": 0, "flood": 10, "operation": 0}.get(kind, _OPERATIONS.get(kind, 0)) + int(number or 0)
 
 
 def make_player(folder: Path) -> tuple[JaxArcPlayer, dict[str, str]]:

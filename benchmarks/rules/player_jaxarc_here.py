@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from cases import Action, Frame, RefusedError
+from cases import Action, Frame, RefusedError, operation_of
 
 import jaxarc
 
@@ -27,7 +27,11 @@ class HerePlayer:
         max_steps: int = 100,
         allowed: Sequence[str] | None = None,
     ) -> list[Frame]:
-        fields: dict[str, Any] = {} if allowed is None else {"allowed_operations": tuple(map(operation_of, allowed))}
+        fields: dict[str, Any] = (
+            {}
+            if allowed is None
+            else {"allowed_operations": tuple(operation_of(name, _OPERATIONS) for name in allowed)}
+        )
         env, params = jaxarc.make(
             self._folder / f"{task}.json",
             selection_format="mask",
@@ -44,7 +48,7 @@ class HerePlayer:
         for name, cells in actions:
             mask = np.zeros(params.config.grid_shape, np.bool_)
             mask[tuple(np.transpose(cells).astype(int))] = True
-            action = jaxarc.MaskAction(operation=operation_of(name), selection=mask)
+            action = jaxarc.MaskAction(operation=operation_of(name, _OPERATIONS), selection=mask)
             state, observation, reward, _, info = step(state, action, params)
             if bool(info["invalid_action"]) and len(actions) == 1:
                 raise RefusedError("info['invalid_action'] is true, and nothing happens")
@@ -60,11 +64,6 @@ class HerePlayer:
 
     def is_in_space(self, observation: Any) -> bool:
         return bool(self._space.contains(observation))
-
-
-def operation_of(name: str) -> int:
-    kind, _, number = name.partition(" ")
-    return {"fill": 0, "flood": 10, "operation": 0}.get(kind, _OPERATIONS.get(kind, 0)) + int(number or 0)
 
 
 def make_player(folder: Path) -> tuple[HerePlayer, dict[str, str]]:
