@@ -19,6 +19,7 @@ from gymnasium.utils.env_checker import check_env
 
 from jaxarc.adapters import GymnasiumEnv, register_gymnasium
 from jaxarc.envs import PointAction
+from jaxarc.render import pixels
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 ID = "jaxarc/arc-agi-1-training-v1"
@@ -144,8 +145,9 @@ def test_it_draws_the_working_grid(world):
     painter = GymnasiumEnv(EpisodeStatistics(env), params, render_mode="rgb_array")
     painter.reset(seed=0, options={"task_index": 2})
     frame = painter.render()
-    assert (frame.shape, frame.dtype) == ((48, 64, 3), np.uint8)
-    assert [frame[5, 5].tolist(), frame[40, 60].tolist()] == [[46, 204, 64], [243, 243, 243]]  # green, padding
+    drawn = pixels.draw_grid([[3, 3, 3, -1], [3, 3, 3, -1], [-1] * 4], cell_size=16)
+    np.testing.assert_array_equal(frame, drawn)
+    assert (frame.dtype, frame.flags.writeable) == (np.uint8, True)
     writer = GymnasiumEnv(env, params, render_mode="ansi")
     writer.reset(seed=0, options={"task_index": 2})
     assert [line.split() for line in writer.render().splitlines()] == [["3"] * 3] * 2

@@ -1,19 +1,23 @@
 """``jaxarc replay`` as a user runs it: on a file of traces, on the cache, on a run."""
 
 import base64
+import io
 import json
 import re
+import xml.etree.ElementTree as ElementTree
 import zlib
 
 import jax
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from jaxarc.cli import replay_sources
 from jaxarc.cli.main import app
 from jaxarc.cli.settings import experiment_of
 from jaxarc.config import ConfigValidationError
+from jaxarc.render import ARC_COLORS, SAFE_COLORS
 from jaxarc.training import Report, RunFolder, load_pairs
 from jaxarc.training.standing import Standing, save_standing
 from jaxarc.training.updates import make_params, start_training
@@ -40,11 +44,12 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def replay(tmp_path):
-    def call(*arguments):
-        out = tmp_path / "replay.html"
+    def call(*arguments, name="replay.html"):
+        out = tmp_path / name
         words = ["replay", *map(str, arguments), "--out", str(out)]
         result = CliRunner().invoke(app, words, env={"COLUMNS": "400", "TERM": "dumb"})
-        return result, out.read_text() if result.exit_code == 0 else ""
+        is_text = name.endswith((".html", ".svg"))
+        return result, (out.read_text() if is_text else out.read_bytes()) if result.exit_code == 0 else ""
 
     return call
 
@@ -82,6 +87,18 @@ def test_a_file_of_traces_becomes_a_page_with_the_rewards_of_the_environment(rep
     assert facts["rewards"] == pytest.approx([0.49, 0.49, 9.99])
 
 
+def test_what_was_recorded_without_a_submit_is_shown_without_one(replay, data, tmp_path):
+    file = tmp_path / "played.jsonl"
+    done = line(actions=((2, 0, 0, 0, 0), (1, 0, 1, 0, 1)))
+    undone = line("two", actions=[], split="train")
+    file.write_text(f"{done}\n{undone}")
+    result, html = replay(file, "--dataset", data)
+    assert result.exit_code == 0, result.output
+    assert "2 episodes, 0 solved" in result.output
+    episodes, _ = index_of(html)
+    assert [(one["steps"], one["solved"], one["similarity"]) for one in episodes] == [(2, 0, 1), (0, 0, 0)]
+
+
 def test_traces_say_themselves_what_they_are_of_and_some_may_be_chosen(replay, data, tmp_path):
     file = tmp_path / "traces.jsonl"
     file.write_text("\n".join(line(task_id, dataset=str(data)) for task_id in ("one", "two", "two")))
@@ -93,6 +110,28 @@ def test_traces_say_themselves_what_they_are_of_and_some_may_be_chosen(replay, d
     wrong, _ = replay(file, "--task", "three")
     assert wrong.exit_code == 2
     assert "no trace is of three; there are some of one, two, ..." in wrong.output
+
+
+def test_an_episode_becomes_a_picture(replay, data, tmp_path):
+    file = tmp_path / "traces.jsonl"
+    file.write_text("\n".join([line(), line("two")]))
+    result, gif = replay(file, "--dataset", data, name="episode.gif")
+    assert result.exit_code == 0, result.output
+    with Image.open(io.BytesIO(gif)) as moving:
+        assert moving.n_frames == 4, "one episode, if nothing else is said: the start and three actions"
+    _, drawing = replay(file, "--dataset", data, "--most", 2, "--colors", "safe", name="episodes.svg")
+    texts = [text.text for text in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}text")]
+    assert [text for text in texts if text.startswith("task two")] == [
+        "task two, step 0 of 3: start",
+        "task two, step 1 of 3: fill red",
+        "task two, step 2 of 3: fill blue",
+        "task two, step 3 of 3: submit, solved",
+    ]
+    assert SAFE_COLORS[2] in drawing
+    assert ARC_COLORS[2] not in drawing
+    result, _ = replay(file, "--dataset", data, name="episode.jpg")
+    assert result.exit_code == 2
+    assert "tells no kind that can be written; end it in .html, .gif, .svg, .png" in result.output
 
 
 def test_recorded_traces_of_an_expert_are_found(replay, data, tmp_path):

@@ -70,6 +70,18 @@ def test_show_finds_a_task_in_any_dataset():
     assert "reported" not in result.output
 
 
+def test_show_draws_into_a_file(tmp_path):
+    for name, start in (("task.svg", b"<svg "), ("task.PNG", b"\x89PNG")):
+        out = tmp_path / name
+        result = run("show", "007bbfb7", "--dataset", "arc-agi-1/training", "--out", str(out))
+        assert result.exit_code == 0, result.output
+        assert result.stdout.splitlines()[0] == f"007bbfb7 in arc-agi-1/training: {out}"
+        assert out.read_bytes().startswith(start)
+    wrong = run("show", "007bbfb7", "--out", str(tmp_path / "task.pdf"))
+    assert wrong.exit_code == 2
+    assert "end it in .svg, .png" in wrong.stderr
+
+
 def test_show_tells_title_concept_and_what_was_reported():
     install_mini_arc()
     for name in ("l6xyz", "good axis", "mini-arc"):

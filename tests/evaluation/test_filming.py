@@ -79,3 +79,15 @@ def test_films_are_the_episodes_that_are_evaluated_whatever_the_batch():
     for row, film in enumerate(films):
         assert len(film.actions) == played.steps[row]
         np.testing.assert_array_equal(film.grids[-1], played.grids[row])
+
+
+def test_a_film_is_cut_where_its_recording_ends():
+    params = params_of("bbox", allowed_operations=(1, c.COPY, c.SUBMIT))
+    agent = RecordedAgent.create({("one", 0): PAINT["bbox"][:2], ("two", 0): [PAINT["bbox"][-1]]}, TASKS, params.config)
+    film, other, none = film_episodes(agent, params, places(0, 1, 1), jax.random.key(0), lengths=[2, 5, 0])
+    assert [action[0] for action in film.actions] == [1, c.COPY], "the submit that follows is not of the recording"
+    assert (film.similarities[-1], film.is_solved) == (1, False)
+    assert (len(other.actions), other.is_solved) == (1, True)
+    assert (len(none.actions), len(none.grids), none.is_solved) == (0, 1, False)
+    with pytest.raises(ValueError, match="2 episodes have a length each, got 1 lengths"):
+        list(film_episodes(agent, params, places(0, 1), jax.random.key(0), lengths=[2]))

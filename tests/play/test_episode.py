@@ -7,9 +7,11 @@ import pytest
 
 from jaxarc.experts import InvalidActionError
 from jaxarc.experts.traces import Place
+from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.play.desk import Desk
 from jaxarc.play.episode import Episode, WrongMoveError, say_action
 from jaxarc.play.game import Game, StaleEpisodeError
+from jaxarc.play.played_file import HELPED, read_played
 from jaxarc.tasks import RawTask, TaskSet
 
 TASKS = TaskSet(
@@ -133,3 +135,35 @@ def test_actions_are_named_with_cells_counted_from_one():
     )
     assert say_action((33, 4, 6), "point") == "resize to 5×7"
     assert say_action((34, 0, 0), "point") == "submit"
+
+
+def test_an_episode_goes_on_where_it_was_left(start, tmp_path):
+    first = start()
+    first.hint()
+    for color in (3, 1):
+        first.act((color, 0, 1, 0, 1))
+    earlier = read_played(first.file)
+    second = start()
+    second.take_up(earlier.actions, earlier.recipe.expert == HELPED, first.file)
+    same = ("grid", "similarity", "reward", "return", "steps", "in_force", "moves")
+    assert {name: first.board()[name] for name in same} == {name: second.board()[name] for name in same}
+    assert second.board()["file"] is None, "nothing is written before something is done"
+    second.rewind(1)
+    second.act((34, 0, 0, 0, 0))
+    assert second.file != first.file
+    data = json.loads(second.file.read_text())
+    assert data["actions"] == [[3, 0, 1, 0, 1], [34, 0, 0, 0, 0]]
+    assert data["expert"] == "human-with-hints", "help that was taken before is not forgotten"
+    assert data["session"]["continues"] == first.file.name
+    assert [kind for _, kind, _ in data["session"]["events"]] == ["act", "act", "rewind", "act"]
+    with pytest.raises(WrongMoveError, match="the episode is over"):
+        start().take_up([*earlier.actions, (34, 0, 0, 0, 0), (1, 0, 0, 0, 0)], False, first.file)
+
+
+def test_a_file_of_several_traces_is_no_episode(start, tmp_path):
+    first = start()
+    first.act((1, 0, 0, 0, 0))
+    path = tmp_path / "two.jsonl"
+    path.write_text(2 * first.file.read_text())
+    with pytest.raises(TraceFileError, match="holds 2 traces; name a file of jaxarc play, which has one"):
+        read_played(path)

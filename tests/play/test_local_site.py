@@ -136,3 +136,21 @@ def test_only_this_machine_can_connect(port):
 def test_a_taken_port_is_told_with_what_to_do(port):
     with pytest.raises(PortError, match=f"port {port} is in use; name another with --port"):
         LocalSite(lambda *_: None, port)
+
+
+def test_a_web_socket_is_never_opened(port, home):
+    handshake = (
+        f"GET {home} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nOrigin: http://evil.example\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(handshake.encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 403")
+
+
+@pytest.mark.parametrize("path", ["../local_site.py", "%2e%2e/local_site.py", "..%2flocal_site.py", "//etc/passwd"])
+def test_no_path_leads_out_of_the_pages(ask, home, path):
+    answer = ask(f"{home}{path}")
+    assert answer.status in (403, 404)
+    assert "import" not in answer.text
+    assert "root:" not in answer.text

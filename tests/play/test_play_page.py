@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from local_pages import served
+from page_checks import nameless, pale_texts
 from typer.testing import CliRunner
 
 from jaxarc.cli.main import app
@@ -266,6 +267,25 @@ def test_everything_works_by_keys_alone(page):
     says(page, "Task one")
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_control_has_a_name_and_every_text_stands_out(open_page, url, dark):
+    page = opened(open_page, url, dark=dark)
+    page.keyboard.press("b")
+    for column in (0, 1):
+        page.mouse.click(*middle(page, 0, column))
+    page.wait_for_selector("#moves li:nth-child(2)")
+    page.keyboard.press("z")
+    page.keyboard.press("i")
+    page.wait_for_selector("#hint button")
+    assert nameless(page) == []
+    assert pale_texts(page) == []
+    page.click("#open-help")
+    assert nameless(page) == []
+    assert pale_texts(page) == []
+    page.check("#safe-colors")
+    assert page.evaluate("getComputedStyle(document.querySelector('#cell-0-0')).backgroundColor") == "rgb(59, 95, 219)"
+
+
 def test_a_task_that_is_not_there_is_told_with_near_ones(page):
     page.fill("#task", "ona")
     page.press("#task", "Enter")
@@ -346,3 +366,17 @@ def test_a_request_that_is_no_request_is_refused_with_the_reason(page, url, name
     told = json.loads(answer.read())
     connection.close()
     assert (answer.status, reason in told["error"]) == (400, True), told
+
+
+def test_an_episode_goes_on_from_its_file(page, open_page, plays, tmp_path):
+    page.keyboard.press("b")
+    page.mouse.click(*middle(page, 0, 1))
+    says(page, "Fill 1")
+    path, _ = file_of(page, plays)
+    with served("play", path, "--folder", tmp_path) as address:
+        again = open_page(address)
+        again.wait_for_selector("#moves li")
+        assert again.inner_text("#moves li").startswith("1. fill 1")
+        assert grid(again)[0] == [3, 1, 0]
+        assert again.input_value("#task") == "one"
+        again.close()

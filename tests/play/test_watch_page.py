@@ -5,6 +5,7 @@ import json
 import jax
 import pytest
 from local_pages import served
+from page_checks import nameless, pale_texts
 
 from jaxarc.agents import EditPolicy
 from jaxarc.config import JaxArcConfig, TaskConfig
@@ -109,6 +110,10 @@ def test_the_newest_checkpoint_plays_and_the_tables_come_at_the_end(open_page, r
         save_agent(run, experiment, 8)
         waits(page, "#episodes-note", "update 8")
         assert page.locator(".story tbody td").count() == 4  # two pairs, two checkpoints
+        page.select_option("#palette", "safe")
+        assert page.evaluate("document.documentElement.className") == "safe"
+        assert nameless(page) == []
+        assert pale_texts(page) == []
         table = [{"seed": 0, "task_id": f"t{i}", "success_rate": i / 2, "solved": i > 1} for i in range(3)]
         run.tasks.write_text("".join(json.dumps(row) + "\n" for row in table))
         page.get_by_role("img", name="Learned tasks").wait_for()

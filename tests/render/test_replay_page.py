@@ -7,9 +7,12 @@ import zlib
 
 import numpy as np
 import pytest
+from page_checks import nameless, pale_texts
+from random_episodes import SIDE, random_episode
 from replay_episodes import FLIP, painted, small_page
 
 from jaxarc import constants as c
+from jaxarc.render.expected_grids import acts_on_cells, expected_grid, selection_of
 from jaxarc.render.replay_page import ReplayPage
 
 pytest_plugins = ["browser"]
@@ -182,31 +185,23 @@ def test_a_screen_reader_hears_each_step(page):
     page.keyboard.press("ArrowRight")
     assert page.inner_text("#said").startswith("Step 1 of 3: fill red")
     assert page.get_attribute("#slider", "aria-valuetext") == page.inner_text("#said")
-    unnamed = """[...document.querySelectorAll('button, input, select, canvas')].filter(one =>
-      !one.closest("[hidden]") && !one.textContent.trim() && !one.getAttribute("aria-label")
-      && !(one.labels && one.labels.length))
-      .map(one => one.outerHTML)"""
-    assert page.evaluate(unnamed) == []
+    assert nameless(page) == []
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_texts_stand_out_from_their_ground(open_page, url, dark):
     page = opened(open_page(url, dark=dark))
-    script = """() => { const of = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-      return ['ink', 'soft', 'solved', 'failed', 'accent'].flatMap(ink => ['ground', 'surface'].map(
-        ground => [ink, of('--' + ink), of('--' + ground)])) }"""
-    for name, ink, ground in page.evaluate(script):
-        assert contrast(ink, ground) >= 4.5, f"{name}: {ink} on {ground}"
+    page.click("#as-text summary")
+    assert pale_texts(page) == []
+    page.click("#open-help")
+    assert pale_texts(page) == []
 
 
-def contrast(one, other):
-    def luminance(color):
-        shares = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in shares]
-        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
-
-    dark, bright = sorted([luminance(one), luminance(other)])
-    return (bright + 0.05) / (dark + 0.05)
+def test_pale_texts_and_controls_without_a_name_are_found(page):
+    page.evaluate("document.querySelector('#task').style.color = '#999'")
+    page.evaluate("document.querySelector('#play').removeAttribute('aria-label')")
+    assert pale_texts(page) == ["2.63: flip · mirror it"]
+    assert nameless(page) == ["button"]
 
 
 def test_only_the_rows_in_view_are_in_the_page(open_page, tmp_path):
@@ -230,21 +225,67 @@ def test_the_page_allows_itself_alone():
     assert not re.search(r"""(?:src|href)=(?!"#stage")""", html), "nothing is loaded"
 
 
-def test_what_is_packed_is_what_was_played():
-    page = ReplayPage("one")
-    episode = painted([[2, 1, 0]], [2, 1])
-    held = episode.clipboards.copy()
-    held[2:, 0, :2] = [4, c.PADDING]
-    page.add(FLIP, episode._replace(clipboards=held, invalid=np.array([False, True, False])))
-    line, _, changes = unpacked(page)[1].partition(b"\n")
-    facts = json.loads(line)
-    assert facts["clipboards"] == [[2, ["4"]]]
-    assert facts["invalid"] == [1]
-    cells = np.frombuffer(changes, np.uint8).reshape(-1, *facts["shape"])
-    grids = np.cumsum(cells, axis=0) % 11 - 1
-    assert grids.shape == (5, 1, 3)
-    np.testing.assert_array_equal(grids[0], episode.target[:1, :3])
-    np.testing.assert_array_equal(grids[1:], episode.grids[:, :1, :3])
+@pytest.mark.parametrize("selection_format", ["point", "bbox", "mask"])
+def test_the_page_shows_what_was_played_cell_by_cell(open_page, tmp_path, selection_format):
+    replay = ReplayPage("random")
+    played = [random_episode(seed, selection_format) for seed in range(8)]
+    for episode in played:
+        replay.add(FLIP, episode)
+    path = tmp_path / "random.html"
+    path.write_text(replay.to_html())
+    page = opened(open_page(path.as_uri()))
+    for place, episode in enumerate(played):
+        shown = page.evaluate(UNPACK, place)
+        height, width = shown["shape"]
+        assert (episode.grids[:, height:] == c.PADDING).all()
+        assert (episode.grids[:, :, width:] == c.PADDING).all()
+        cut = np.s_[:height, :width]
+        np.testing.assert_array_equal(np.reshape(shown["target"], (height, width)), episode.target[cut])
+        for step, grid in enumerate(episode.grids):
+            np.testing.assert_array_equal(np.reshape(shown["grids"][step], (height, width)), grid[cut])
+            np.testing.assert_array_equal(held_at(shown, step), np.maximum(episode.clipboards[step], c.PADDING))
+        for action, selection in zip(episode.actions, shown["selections"], strict=True):
+            if acts_on_cells(action[0]):
+                wanted = selection_of(action, selection_format, (height, width))
+                np.testing.assert_array_equal(np.reshape(selection, (height, width)), wanted)
+        assert shown["invalid"] == np.flatnonzero(episode.invalid).tolist()
+
+
+UNPACK = """async (place) => {
+  const episode = await loadEpisode(place), plain = (cells) => cells && Array.from(cells);
+  const held = episode.grids.map((_, step) => clipboardAt(episode, step));
+  return {
+    shape: episode.shape,
+    target: plain(episode.target.cells),
+    grids: episode.grids.map((grid) => plain(grid.cells)),
+    clipboards: held.map((grid) => grid && [grid.height, grid.width, plain(grid.cells)]),
+    selections: episode.selections.map(plain),
+    invalid: [...episode.invalid],
+  };
+}"""
+
+
+def held_at(shown, step):
+    """The clipboard on the whole canvas."""
+    canvas = np.full((SIDE, SIDE), c.PADDING)
+    if shown["clipboards"][step]:
+        height, width, cells = shown["clipboards"][step]
+        canvas[:height, :width] = np.reshape(cells, (height, width))
+    return canvas
+
+
+def test_what_an_operation_is_expected_to_do_is_what_it_does():
+    usual = {*range(10), *range(c.MOVE_UP, c.COPY), c.CUT, c.CLEAR, c.COPY_INPUT}
+    seen = set()
+    for seed in range(30):
+        episode = random_episode(seed, "mask")
+        for step, action in enumerate(episode.actions):
+            selection = selection_of(action, "mask", (SIDE, SIDE))
+            if action[0] in usual:
+                expected = expected_grid(episode.grids[step], episode.grids[0], action[0], selection)
+                np.testing.assert_array_equal(expected, episode.grids[step + 1], f"{action[0]}")
+                seen.add(action[0])
+    assert seen == usual
 
 
 def test_tasks_of_the_same_id_keep_their_own_demonstrations():
@@ -270,15 +311,16 @@ def test_parts_that_do_not_fit_are_refused():
         ReplayPage("none").to_html()
 
 
-def test_a_thousand_long_episodes_stay_small():
+def test_a_thousand_long_episodes_of_noise_stay_below_20_megabytes():
     rng, page = np.random.default_rng(0), ReplayPage("many")
-    grids = np.full((101, 30, 30), 0, np.int8)
-    for step in range(1, 101):  # every action paints a box of the full canvas
-        (top, bottom), (left, right) = np.sort(rng.integers(0, 30, (2, 2)), axis=1)
-        grids[step] = grids[step - 1]
-        grids[step, top : bottom + 1, left : right + 1] = rng.integers(10)
+    actions, grids = [], np.full((101, 30, 30), 0, np.int8)
+    for step in range(1, 101):  # every action paints half of the cells, any of them
+        color, cells = int(rng.integers(10)), rng.uniform(size=(30, 30)) < 0.5
+        actions.append((color, *np.argwhere(cells).ravel().tolist()))
+        grids[step] = np.where(cells, color, grids[step - 1])
     episode = painted([[0] * 3] * 3, [1] * 9)._replace(
-        actions=[(1, 0, 0, 29, 29)] * 100,
+        selection_format="mask",
+        actions=actions,
         grids=grids,
         clipboards=np.full_like(grids, c.PADDING),
         target=grids[-1],
@@ -286,13 +328,7 @@ def test_a_thousand_long_episodes_stay_small():
         similarities=rng.uniform(size=101),
         invalid=np.zeros(100, bool),
     )
-    for _ in range(20):
-        page.add(FLIP, episode)
-    one, many = len(_page_of(FLIP, episode)), len(page.to_html())
-    assert one + (many - one) / 19 * 999 < 20 * 2**20
-
-
-def _page_of(task, episode):
-    page = ReplayPage("one")
-    page.add(task, episode)
-    return page.to_html()
+    page.add(FLIP, episode)
+    one = len(page.to_html())
+    page.add(FLIP, episode)
+    assert one + (len(page.to_html()) - one) * 999 < 20e6

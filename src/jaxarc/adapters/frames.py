@@ -6,14 +6,11 @@ import numpy as np
 from jaxtyping import Array, Int8, UInt8
 
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.render import ARC_COLORS, render_grid
+from jaxarc.render import pixels, render_grid
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
 RENDER_MODES: Final = ("rgb_array", "ansi")
 _CELL: Final = 16  # pixels of a cell's side
-_COLORS: Final = np.array(  # the last one is that of the padding, -1
-    [[int(color[at : at + 2], 16) for at in (1, 3, 5)] for color in (*ARC_COLORS, "#f3f3f3")], np.uint8
-)
 
 
 def working_grids(state: Any) -> Int8[np.ndarray, "*B H W"]:
@@ -29,7 +26,7 @@ def draw_frame(grid: Int8[Array, "H W"] | np.ndarray, render_mode: str) -> UInt8
     """Draw the whole canvas in pixels (``"rgb_array"``), or the grid as lines of digits (``"ansi"``)."""
     if render_mode == "ansi":
         return render_grid(grid).plain
-    return _COLORS[np.asarray(grid)].repeat(_CELL, axis=0).repeat(_CELL, axis=1)
+    return np.array(pixels.draw_grid(grid, cell_size=_CELL))
 
 
 def require_render_mode(render_mode: str | None) -> None:

@@ -39,6 +39,17 @@ def read_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> d
     return given
 
 
+def require_made(env: Environment[Any], params: EnvParams) -> None:
+    """Raise when these are not what ``jaxarc.make`` returned, or a wrapper around it.
+
+    Raises:
+        TypeError: naming what was given.
+    """
+    if not isinstance(env, Environment) or not isinstance(params, EnvParams):
+        kinds = f"{type(env).__name__} and {type(params).__name__}"
+        raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")
+
+
 def require_no_auto_reset(env: Environment[Any]) -> None:
     """Raise when an environment resets itself.
 

@@ -11,7 +11,7 @@ except ImportError as error:
     raise ImportError('GymnasiumEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
 
 from jaxarc.adapters.frames import RENDER_MODES, draw_frame, require_render_mode, working_grids
-from jaxarc.adapters.gymnasium_requests import key_words, read_options, require_no_auto_reset, trusting
+from jaxarc.adapters.gymnasium_requests import key_words, read_options, require_made, require_no_auto_reset, trusting
 from jaxarc.adapters.gymnasium_spaces import require_action, to_gymnasium_observation, to_gymnasium_space, to_our_action
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
@@ -44,6 +44,7 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 10}  # noqa: RUF012  # as in the base
 
     def __init__(self, env: Environment[Any], params: EnvParams, render_mode: str | None = None):
+        require_made(env, params)
         require_no_auto_reset(env)
         require_render_mode(render_mode)
         self._env, self._params = env, trusting(params)

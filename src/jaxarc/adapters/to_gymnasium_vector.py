@@ -17,7 +17,7 @@ except ImportError as error:
     raise ImportError('GymnasiumVectorEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
 
 from jaxarc.adapters.frames import RENDER_MODES, draw_frame, require_render_mode, working_grids
-from jaxarc.adapters.gymnasium_requests import key_words, read_options, require_no_auto_reset, trusting
+from jaxarc.adapters.gymnasium_requests import key_words, read_options, require_made, require_no_auto_reset, trusting
 from jaxarc.adapters.gymnasium_spaces import require_action, to_gymnasium_observation, to_gymnasium_space, to_our_action
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.operations.compaction import choose_executor, update_rows
@@ -64,6 +64,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     ):
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}; ask for one environment or more")
+        require_made(env, params)
         require_no_auto_reset(env)
         require_render_mode(render_mode)
         self._env, self._params = env, trusting(params)

@@ -47,6 +47,9 @@ class StoaEnvironment(stoa.Environment):
     """
 
     def __init__(self, env: Environment[Any], params: EnvParams, auto_reset: bool = True):
+        if not isinstance(env, Environment) or not isinstance(params, EnvParams):
+            kinds = f"{type(env).__name__} and {type(params).__name__}"
+            raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")
         if isinstance(env, AutoReset):
             raise ValueError("hand in the environment without AutoReset; auto_reset=True adds it")
         self._env = AutoReset(env) if auto_reset else env

@@ -1,15 +1,21 @@
 """``jaxarc play``: solve tasks by hand, in the browser."""
 
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 from rich.console import Console
+from rich.status import Status
 
 from jaxarc.cli.local_pages import OpenOption, PortOption, require_play_extra, serve
 from jaxarc.cli.trace_options import FormatOption, action_format_of, lasting_name
 from jaxarc.cli.trace_replay import place_of_pair
+from jaxarc.experts import ActionFormat
+from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.tasks import TaskSet, UnknownDatasetError, UnknownTaskError, load_tasks
+
+if TYPE_CHECKING:
+    from jaxarc.play.game import Game
 
 _FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 _SEARCHED: Final = ("arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation")
@@ -25,7 +31,11 @@ class Found(NamedTuple):
 
 def play(
     task: Annotated[
-        str, typer.Argument(help="A task such as arc-agi-1/training/007bbfb7, its id alone, or a dataset.")
+        str,
+        typer.Argument(
+            help="A task such as arc-agi-1/training/007bbfb7, its id alone, or a dataset; or the file of an episode, "
+            "PLAYS/NAME.jsonl, to go on with it."
+        ),
     ] = _FIRST,
     pair: Annotated[str, typer.Option(help="Where to begin: train/0, test/0, ...")] = "train/0",
     action_format: FormatOption = "mask",
@@ -35,20 +45,49 @@ def play(
 ) -> None:
     """Solve tasks by hand, in the browser: every click is an action of the environment, with its reward.
 
-    What is done is saved at once, as a trace that jaxarc traces verify replays.
+    What is done is saved at once, as a trace that jaxarc traces verify replays. Naming such a file goes on with its
+    episode, on its pair and with its actions, in a file of its own.
     """
     require_play_extra()
-    from jaxarc.play.game import Game
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.play_site import PlaySite
 
-    console, form = Console(), action_format_of(action_format)
+    path, form = Path(task), action_format_of(action_format)
+    game = _go_on(path, folder) if path.suffix == ".jsonl" else _begin(task, pair, form, folder)
+    place, console = game.episode.place, Console()
+    console.print(f"{place.node} of {game.dataset}; episodes are saved in {folder}", markup=False, soft_wrap=True)
+    serve(LocalSite(PlaySite(game).app(), port), opens, console)
+
+
+def _begin(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
+    from jaxarc.play.game import Game
+
     found = find_task(task)
     place = place_of_pair(found.tasks, found.task_id, pair)
-    with Console(stderr=True).status("Compiling the environment ..."):
-        game = Game(found.tasks, found.dataset, place, form, folder)
-    console.print(f"{place.node} of {found.dataset}; episodes are saved in {folder}", markup=False, soft_wrap=True)
-    serve(LocalSite(PlaySite(game).app(), port), opens, console)
+    with _compiling():
+        return Game(found.tasks, found.dataset, place, action_format, folder)
+
+
+def _go_on(path: Path, folder: Path) -> "Game":
+    """Lay out an episode as it was left."""
+    from jaxarc.play.episode import WrongMoveError
+    from jaxarc.play.game import Game
+    from jaxarc.play.played_file import HELPED, read_played
+
+    line = read_played(path)
+    found = Found(load_tasks(line.dataset), line.dataset, line.place.task_id) if line.dataset else None
+    tasks, dataset, _ = found or find_task(line.place.task_id)
+    with _compiling():
+        try:
+            game = Game(tasks, dataset, line.place, line.recipe.action_format, folder)
+            game.episode.take_up(line.actions, line.recipe.expert == HELPED, path)
+        except WrongMoveError as error:
+            raise TraceFileError(f"{path} cannot be gone on with: {error}") from error
+    return game
+
+
+def _compiling() -> Status:
+    return Console(stderr=True).status("Compiling the environment ...")
 
 
 def find_task(word: str) -> Found:

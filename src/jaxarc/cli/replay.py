@@ -1,34 +1,39 @@
-"""``jaxarc replay``: episodes in one HTML file, to look at step by step."""
+"""``jaxarc replay``: episodes in one HTML file, to look at step by step, or as a picture."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import jax
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from jaxarc.cli.picture_files import BRUSHES, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.replay_sources import (
     DEFAULT_DATASET,
-    Scene,
     Showing,
     show_run,
     show_traces,
+    to_episode,
     traces_of_cache,
     traces_of_file,
 )
 from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, find_recipe
-from jaxarc.evaluation.filming import Film, film_episodes
+from jaxarc.evaluation.filming import film_episodes
 from jaxarc.experts.traces.expert_names import EXPERTS
 from jaxarc.io.atomic import write_whole
+from jaxarc.render.episode_pictures import draw_episodes, episodes_gif
+from jaxarc.render.palette import PALETTES, Palette
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 from jaxarc.tasks import load_tasks
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
 
 _MOST: Final = 1000
+_KINDS: Final = (".html", ".gif", *BRUSHES)
+
+Played: TypeAlias = tuple[ReplayTask, ReplayEpisode]
 
 
 def replay(
@@ -39,12 +44,18 @@ def replay(
             f"recorded: {', '.join(EXPERTS)}, human, ..."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("replay.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help=f"The file to write: {', '.join(_KINDS)}.")] = Path(
+        "replay.html"
+    ),
     dataset: Annotated[
         str | None, typer.Option(help=f"What the traces are of; by default what they say, or else {DEFAULT_DATASET}.")
     ] = None,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be given several times.")] = None,
-    most: Annotated[int, typer.Option(min=1, help="Not more episodes than so many.")] = _MOST,
+    most: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Not more episodes than so many; by default {_MOST} in a page, 1 in a picture."),
+    ] = None,
+    colors: ColorsOption = "arc",
     learned: Annotated[
         bool, typer.Option("--learned", help="Of a run, also the pairs that it learned from, first of all.")
     ] = False,
@@ -59,9 +70,11 @@ def replay(
 ) -> None:
     """Write episodes into one HTML file that needs nothing else: open it in a browser, or mail it.
 
-    All are played again in the environment itself, so grids, rewards and similarities are its own.
+    All are played again in the environment itself, so grids, rewards and similarities are its own. A GIF shows the
+    episodes moving, SVG and PNG every step below the one before.
     """
-    path, wanted = Path(source), task or []
+    path, wanted, kind = Path(source), task or [], require_kind(out, *_KINDS)
+    most = most or (_MOST if kind == ".html" else 1)
     if path.is_dir():
         _refuse_dataset(dataset)
         run = RunFolder(path)
@@ -69,13 +82,30 @@ def replay(
     else:
         showings = _show_recorded(source, dataset, wanted, most, action_format, cache)
     title = path.resolve().name if path.exists() else f"{source}, {dataset or DEFAULT_DATASET}"
-    page = ReplayPage(title, _about(showings))
-    with _progress(sum(len(showing.scenes) for showing in showings)) as advance:
-        solved = sum(_film_into(page, showing, advance) for showing in showings)
-    write_whole(out, page.to_html().encode())
-    size = out.stat().st_size / 2**20
-    line = f"{len(page):,} episodes, {solved:,} solved: {out} ({size:.1f} MiB)"
+    draw = _page if kind == ".html" else _picture
+    content, solved = draw(kind, showings, title, PALETTES[colors])
+    write_whole(out, content)
+    size = len(content) / 2**20
+    line = f"{len(solved):,} episodes, {sum(solved):,} solved: {out} ({size:.1f} MiB)"
     Console().print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _page(kind: str, showings: Sequence[Showing], title: str, palette: Palette) -> tuple[bytes, list[bool]]:
+    """Return a page, in which one chooses the palette, and which episodes are solved; holds one at a time."""
+    page, solved = ReplayPage(title, _about(showings)), []
+    for task, episode in _play(showings):
+        page.add(task, episode)
+        solved.append(episode.is_solved)
+    return page.to_html().encode(), solved
+
+
+def _picture(kind: str, showings: Sequence[Showing], title: str, palette: Palette) -> tuple[bytes, list[bool]]:
+    played = list(_play(showings))
+    if kind == ".gif":
+        content = episodes_gif(played, palette=palette)
+    else:
+        content = bytes_of(draw_episodes(BRUSHES[kind], played, palette), title)
+    return content, [episode.is_solved for _, episode in played]
 
 
 def _about(showings: Sequence[Showing]) -> dict[str, str]:
@@ -116,40 +146,17 @@ def _show_recorded(
     return list(show_traces(chosen[:most]))
 
 
-def _film_into(page: ReplayPage, showing: Showing, advance: Callable[[], None]) -> int:
-    """Play and add every episode; return how many were solved."""
-    films = film_episodes(showing.agent, showing.params, showing.places, jax.random.key(0))
-    solved = 0
-    for scene, film in zip(showing.scenes, films, strict=True):
-        page.add(*_to_replay(scene, film, showing.params.config.action.selection_format))
-        solved += film.is_solved
-        advance()
-    return solved
-
-
-def _to_replay(scene: Scene, film: Film, selection_format: str) -> tuple[ReplayTask, ReplayEpisode]:
-    task = ReplayTask(scene.task_id, scene.demonstrations, scene.title)
-    episode = ReplayEpisode(
-        pair=scene.pair,
-        player=scene.player,
-        selection_format=selection_format,
-        actions=film.actions,
-        grids=film.grids,
-        clipboards=film.clipboards,
-        target=film.target,
-        rewards=film.rewards,
-        similarities=film.similarities,
-        invalid=film.invalid,
-        is_solved=film.is_solved,
-    )
-    return task, episode
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar on stderr where that is a terminal."""
+def _play(showings: Sequence[Showing]) -> Iterator[Played]:
+    """Play every episode, with a bar on stderr where that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("episodes", total=total)
-        yield lambda: progress.advance(bar)
+        bar = progress.add_task("episodes", total=sum(len(showing.scenes) for showing in showings))
+        for showing in showings:
+            selection_format = showing.params.config.action.selection_format
+            films = film_episodes(
+                showing.agent, showing.params, showing.places, jax.random.key(0), lengths=showing.lengths
+            )
+            for scene, film in zip(showing.scenes, films, strict=True):
+                yield to_episode(scene, film, selection_format)
+                progress.advance(bar)

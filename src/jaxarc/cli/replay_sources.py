@@ -13,12 +13,14 @@ from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.envs import EnvParams
 from jaxarc.evaluation import Agent, EditAgent, ImaginingAgent, Place, RecordedAgent
+from jaxarc.evaluation.filming import Film
 from jaxarc.evaluation.solve_rate import played_as_it_is
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.traces import Place as PairPlace
 from jaxarc.experts.traces import Recipe, TraceCache, WorkUnit, places_of
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
 from jaxarc.experts.traces.work_unit import hash_of
+from jaxarc.render.packed_episode import ReplayEpisode, ReplayTask
 from jaxarc.tasks import RawTask, TaskSet, load_tasks, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.training import RunFolder, load_pairs
@@ -46,6 +48,7 @@ class Showing:
     params: EnvParams
     places: Place  # arrays [E]
     scenes: Sequence[Scene]  # E of them
+    lengths: Sequence[int] | None = None  # actions of each, where an episode is not played to its end
 
 
 class Recorded(NamedTuple):
@@ -117,7 +120,8 @@ def _show_format(traces: Sequence[Recorded]) -> Showing:
         for trace in traces
     ]
     agent = RecordedAgent.create(recordings, task_set, rules)
-    return Showing(agent, _params(task_set, rules), _first_pairs(range(len(traces))), scenes)
+    lengths = [len(trace.actions) for trace in traces]
+    return Showing(agent, _params(task_set, rules), _first_pairs(range(len(traces))), scenes, lengths)
 
 
 def show_run(
@@ -163,6 +167,25 @@ def show_run(
     chosen = chosen[:most]
     params = played_as_it_is(_params(pairs.measured, experiment.environment))
     return Showing(agent, params, _first_pairs(chosen), [scenes[i] for i in chosen])
+
+
+def to_episode(scene: Scene, film: Film, selection_format: str) -> tuple[ReplayTask, ReplayEpisode]:
+    """Return a film as what is replayed and drawn."""
+    task = ReplayTask(scene.task_id, scene.demonstrations, scene.title)
+    episode = ReplayEpisode(
+        pair=scene.pair,
+        player=scene.player,
+        selection_format=selection_format,
+        actions=film.actions,
+        grids=film.grids,
+        clipboards=film.clipboards,
+        target=film.target,
+        rewards=film.rewards,
+        similarities=film.similarities,
+        invalid=film.invalid,
+        is_solved=film.is_solved,
+    )
+    return task, episode
 
 
 def _scenes_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) -> Iterator[Scene]:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -12,9 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import task_files
+from jaxarc.cli.picture_files import BRUSHES, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.task_errors import one_line_errors
 from jaxarc.cli.task_statistics import counts_table, pairs_table, sides_table
 from jaxarc.cli.task_verification import verify
+from jaxarc.io.atomic import write_whole
+from jaxarc.render.palette import PALETTES
+from jaxarc.render.pictures import draw_task
 from jaxarc.render.terminal import render_task
 from jaxarc.tasks.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.tasks.procedural import procedural_names
@@ -63,14 +68,23 @@ def show(
     dataset: Annotated[
         str | None, typer.Option(help="Name of a dataset or path of a folder; by default every dataset is searched.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help=f"Draw into this file instead: {', '.join(BRUSHES)}.")
+    ] = None,
+    colors: ColorsOption = "arc",
 ) -> None:
-    """Draw the pairs of a task in the terminal; of a dataset its first task."""
+    """Draw the pairs of a task in the terminal, or into a file; of a dataset its first task."""
+    kind = None if out is None else require_kind(out, *BRUSHES)
     with one_line_errors():
         tasks, task_id = _find(name, dataset)
         task = tasks.get_task_by_id(task_id)
     raw = tasks.raw_task(task_id)
-    console = Console()
-    console.print(render_task(task, title=f"{task_id} in {tasks.name}"))
+    console, title = Console(), f"{task_id} in {tasks.name}"
+    if out is None or kind is None:
+        console.print(render_task(task, title=title))
+    else:
+        write_whole(out, bytes_of(draw_task(BRUSHES[kind], task, title, palette=PALETTES[colors]), title))
+        console.print(f"{title}: {out}", highlight=False, markup=False, soft_wrap=True)
     for label, words in (("title", raw.title), ("concept", raw.concept)):
         if words:
             console.print(Text(f"{label}: {words}"))

@@ -19,6 +19,9 @@ def watch(
     episodes: Annotated[
         int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0 leaves them out.")
     ] = 12,
+    agent_seed: Annotated[
+        int | None, typer.Option(help="Of a run with several seeds: the agent of this one plays; by default the first.")
+    ] = None,
     pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks for a newer checkpoint.")] = 5.0,
     port: PortOption = 0,
     opens: OpenOption = True,
@@ -37,7 +40,7 @@ def watch(
     jax.config.update("jax_platforms", "cpu")  # an accelerator, and its memory, belongs to the run
     os.nice(_NICENESS)
     view = RunView(folder)
-    showing = Showing(folder, episodes, pause) if episodes and view.has_agent else None
+    showing = Showing(folder, episodes, pause, agent_seed) if episodes and view.has_agent else None
     if showing is not None:
         showing.start()
     serve(LocalSite(WatchSite(view, showing).app(), port), opens, Console())

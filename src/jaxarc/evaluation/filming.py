@@ -1,6 +1,6 @@
 """Episodes step by step: what an agent did, what came of it and what it paid, for whoever wants to watch."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import equinox as eqx
@@ -49,6 +49,7 @@ class _Look(NamedTuple):
     grid: Int8[Array | np.ndarray, "B H W"]
     clipboard: Int8[Array | np.ndarray, "B H W"]
     similarity: Float32[Array | np.ndarray, " B"]
+    is_solved: Bool[Array | np.ndarray, " B"]
 
 
 class _Step(NamedTuple):
@@ -68,6 +69,7 @@ def film_episodes(
     key: Key[Array, ""],
     batch_size: int = 64,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    lengths: Sequence[int] | None = None,
 ) -> Iterator[Film]:
     """Play one episode at each place and yield them in this order; they are those of :func:`play_episodes`.
 
@@ -78,33 +80,38 @@ def film_episodes(
         key: of the whole showing.
         batch_size: episodes side by side; memory holds 32 steps of each.
         on_progress: called with episodes done and episodes in all, after each batch.
+        lengths: where a film is cut, in actions, one for each episode; by default where the episode ends.
 
     Raises:
         AgentMismatchError: the agent needs other observations or takes other actions.
+        ValueError: there are not as many lengths as episodes.
     """
     require_agent_fits(agent, params)
     total = len(places.task_index)
+    if lengths is not None and len(lengths) != total:
+        raise ValueError(f"{total} episodes have a length each, got {len(lengths)} lengths; bring one for each")
+    longest = np.full(total, np.iinfo(np.int32).max) if lengths is None else np.asarray(lengths)
     size = min(batch_size, total)
     words = jax.random.key_data(key)
     for first in range(0, total, size):
         chosen = np.minimum(np.arange(first, first + size), total - 1)  # the last batch repeats the last episode
         here = jax.tree.map(lambda part, chosen=chosen: np.asarray(part)[chosen], places)
-        for row, film in enumerate(_film_batch(agent, params, words, here)):
+        for row, film in enumerate(_film_batch(agent, params, words, here, longest[chosen])):
             if first + row < total:
                 yield film
         on_progress(min(first + size, total), total)
 
 
-def _film_batch(agent: Agent, params: EnvParams, words: Array, places: Place) -> Iterator[Film]:
+def _film_batch(agent: Agent, params: EnvParams, words: Array, places: Place, longest: np.ndarray) -> Iterator[Film]:
     playing, start = _start(agent, params, words, Place(*(jnp.asarray(part, jnp.int32) for part in places)))
     parts = []
     while not bool(playing.states.done.all()):
         playing, steps = _play(agent, params, playing)
         parts.append(jax.device_get(steps))
-    start, targets, solved = jax.device_get((start, playing.states.target_grid, playing.states.is_solved))
+    start, targets = jax.device_get((start, playing.states.target_grid))
     steps = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)  # [S, B, ...]
     for row in range(len(targets)):
-        count = int(steps.is_played[:, row].sum())
+        count = int(min(steps.is_played[:, row].sum(), longest[row]))
         own: _Step = jax.tree.map(lambda leaf, row=row, count=count: leaf[:count, row], steps)
         yield Film(
             task_index=int(places.task_index[row]),
@@ -116,7 +123,7 @@ def _film_batch(agent: Agent, params: EnvParams, words: Array, places: Place) ->
             rewards=np.asarray(own.reward),
             similarities=_with_first(start.similarity[row], own.after.similarity),
             invalid=np.asarray(own.invalid),
-            is_solved=bool(solved[row]),
+            is_solved=bool(_with_first(start.is_solved[row], own.after.is_solved)[-1]),
         )
 
 
@@ -144,7 +151,7 @@ def _play(agent: Agent, params: EnvParams, playing: _Playing) -> tuple[_Playing,
 
 
 def _look(states: ArcEnvState) -> _Look:
-    return _Look(states.working_grid, states.clipboard, states.similarity_score)
+    return _Look(states.working_grid, states.clipboard, states.similarity_score, states.is_solved)
 
 
 def _with_first(first: Array | np.ndarray, others: Array | np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import datetime
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -58,6 +59,8 @@ class Episode:
         self._in_force = 0  # moves; the others were taken back
         self._events: list[Event] = []
         self._plans: dict[tuple[Action, ...], tuple[Action, ...]] = {}  # by the actions before: what comes next
+        self._source: Path | None = None  # of what this episode continues
+        self._was_helped = False
         self._begun, self._clock = datetime.datetime.now().astimezone(), time.monotonic()
 
     def act(self, action: Action) -> None:
@@ -67,12 +70,24 @@ class Episode:
             InvalidActionError: it is not an action of the format and the canvas.
             WrongMoveError: the episode is over.
         """
-        check_action(action, self._in_force, self._desk.action_format, FULL_CANVAS)
-        self._require_open()
-        move = Move(action, self._desk.take(self._now.state, action))
-        self._moves = [*self._moves[: self._in_force], move]
-        self._in_force += 1
+        self._take(action)
         self._note("act", action)
+
+    def take_up(self, actions: Sequence[Action], was_helped: bool, source: Path) -> None:
+        """Take the actions of an earlier episode on this pair, which this one continues in a file of its own.
+
+        Args:
+            actions: those that were in force.
+            was_helped: whether hints were given then; what is continued counts as helped, too.
+            source: the file they were kept in.
+
+        Raises:
+            InvalidActionError, WrongMoveError: as for :meth:`act`.
+        """
+        for action in actions:
+            self._take(action)
+            self._events.append(Event(0.0, "act", action))
+        self._source, self._was_helped = source, was_helped
 
     def rewind(self, to: int) -> None:
         """Go to the state after the first ``to`` moves, back or forth.
@@ -115,6 +130,8 @@ class Episode:
             self._begun,
             self._return,
             self._now.is_solved,
+            self._was_helped,
+            "" if self._source is None else self._source.name,
         )
         try:
             self.file = self.file or new_played_file(self._folder, self.place, self._begun)
@@ -168,6 +185,13 @@ class Episode:
         if self._now.is_solved:
             return "solved"
         return "wrong" if look.terminated else "out of time" if look.truncated else None
+
+    def _take(self, action: Action) -> None:
+        check_action(action, self._in_force, self._desk.action_format, FULL_CANVAS)
+        self._require_open()
+        move = Move(action, self._desk.take(self._now.state, action))
+        self._moves = [*self._moves[: self._in_force], move]
+        self._in_force += 1
 
     def _require_open(self) -> None:
         if self._ending(self._look) is not None:

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from jaxarc.experts import Action, ActionFormat, Pair
 from jaxarc.experts.traces import Place, Recipe, Trace, WorkUnit
-from jaxarc.experts.traces.trace_file import write_trace_file
+from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_file, write_trace_file
 from jaxarc.experts.traces.work_unit import hash_of
 
 ALONE: Final = "human"
@@ -34,6 +34,21 @@ class Played(NamedTuple):
     begun: datetime.datetime
     reward: float  # sum of the rewards of the actions
     is_solved: bool
+    was_helped: bool = False  # by hints, in the episode that this one continues
+    continues: str = ""  # the file of that one
+
+
+def read_played(path: Path) -> TraceLine:
+    """Read what is needed to continue an episode.
+
+    Raises:
+        TraceFileError: it is no file with one trace.
+        OSError: the file cannot be read.
+    """
+    lines = read_trace_file(path)
+    if len(lines) != 1:
+        raise TraceFileError(f"{path} holds {len(lines)} traces; name a file of jaxarc play, which has one")
+    return lines[0]
 
 
 def write_played(path: Path, played: Played) -> None:
@@ -45,7 +60,7 @@ def write_played(path: Path, played: Played) -> None:
         OSError: the file cannot be written.
     """
     num_hints = sum(event.kind == "hint" for event in played.events)
-    recipe = Recipe(HELPED if num_hints else ALONE, 1, "", played.action_format)
+    recipe = Recipe(HELPED if num_hints or played.was_helped else ALONE, 1, "", played.action_format)
     trace = Trace(hash_of(WorkUnit(played.pair, recipe).to_json()), recipe, played.actions)
     session = {
         "begun": played.begun.isoformat(timespec="seconds"),
@@ -55,7 +70,7 @@ def write_played(path: Path, played: Played) -> None:
         "hints": num_hints,
         "rewinds": sum(event.kind == "rewind" for event in played.events),
         "events": played.events,
-    }
+    } | ({"continues": played.continues} if played.continues else {})
     write_trace_file(path, {played.place: trace}, {"dataset": played.dataset, "session": session})
 
 

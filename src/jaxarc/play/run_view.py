@@ -2,10 +2,12 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NamedTuple
 
+from jaxarc.io.seal import SealError, unsealed
 from jaxarc.training import RunFolder
 from jaxarc.training.run_folder import RunFolderError
 
@@ -80,6 +82,14 @@ class RunView:
         self._config = _object(folder.config.read_bytes())
         if self._config is None:
             raise RunFolderError(f"{folder.config} is no JSON object; bring the file back, or name another run")
+        try:
+            self._config = unsealed(self._config)
+        except SealError as error:
+            raise RunFolderError(f"{folder.config}: {error}") from error
+        try:
+            self._lines = [[name, json.dumps(value)] for name, value in _leaves(self._config)]
+        except RecursionError as error:
+            raise RunFolderError(f"{folder.config} is nested too deeply for a config; bring the file back") from error
 
     @property
     def has_agent(self) -> bool:
@@ -91,7 +101,7 @@ class RunView:
         return {
             "name": self.folder.path.resolve().name,
             "path": str(self.folder.path.resolve()),
-            "config": [[name, json.dumps(value)] for name, value in _leaves(self._config)],
+            "config": self._lines,
         }
 
     def tables(self) -> dict[str, Any]:
@@ -115,7 +125,11 @@ def _numbers(line: bytes) -> dict[str, float | None] | None:
     if row is None:
         return None
     numbers = {name: value for name, value in row.items() if value is None or type(value) in (int, float)}
-    return {name: value if value is None or math.isfinite(value) else None for name, value in numbers.items()}
+    return {name: value if value is None or _is_finite(value) else None for name, value in numbers.items()}
+
+
+def _is_finite(number: float) -> bool:
+    return abs(number) <= sys.float_info.max  # math.isfinite fails with whole numbers that are larger
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
@@ -144,7 +158,7 @@ def _means(path: Path, field: str) -> list[list[Any]]:
     values: dict[str, list[float]] = {}
     for row in filter(None, map(_object, lines)):
         mine = values.setdefault(str(row.get("task_id")), [])
-        if isinstance(value := row.get(field), int | float):
+        if isinstance(value := row.get(field), int | float) and 0 <= value <= 1:  # a share, or whether it was solved
             mine.append(float(value))
     return [[task, fmean(mine) if mine else None] for task, mine in values.items()]
 

@@ -1,5 +1,6 @@
 """What the agent of a run does: its newest checkpoint plays a few of the pairs that the run is measured on."""
 
+import math
 import threading
 import time
 import warnings
@@ -41,15 +42,16 @@ class _Shown(NamedTuple):
 class Showing:
     """Plays in a thread of its own whenever there is a new checkpoint; only reads the folder."""
 
-    def __init__(self, folder: RunFolder, num_pairs: int, pause_s: float):
+    def __init__(self, folder: RunFolder, num_pairs: int, pause_s: float, seed: int | None = None):
         """Prepare; nothing is loaded yet.
 
         Args:
             folder: of the run.
             num_pairs: how many pairs are played, evenly spread over those that are measured.
             pause_s: seconds between two looks for a newer checkpoint.
+            seed: of the agent that plays; None for the run's first.
         """
-        self._folder, self._num_pairs, self._pause_s = folder, num_pairs, pause_s
+        self._folder, self._num_pairs, self._pause_s, self._seed = folder, num_pairs, pause_s, seed
         self._seen = -1  # update of the checkpoint that was played last
         self._shown = _Shown(0, "waiting for the first checkpoint", [], [])
         self._pairs: TaskSet | None = None
@@ -90,7 +92,7 @@ class Showing:
 
     def _films(self) -> list[Film]:
         experiment = saved_experiment(self._folder, "last")
-        policy = load_agent(self._folder, "last")
+        policy = load_agent(self._folder, "last", self._seed)
         agent = EditAgent(policy) if isinstance(policy, EditPolicy) else ImaginingAgent(policy)
         if self._pairs is None:
             self._pairs = _some_pairs(experiment, self._num_pairs)
@@ -118,9 +120,14 @@ def _episode(film: Film, task_id: str) -> dict[str, Any]:
         "target": _active(film.target),
         "grids": [_active(grid) for grid in film.grids],
         "actions": names,
-        "rewards": [round(float(reward), 4) for reward in film.rewards],
+        "rewards": [_rounded(reward) for reward in film.rewards],
         "similarities": [round(float(similarity), 4) for similarity in film.similarities],
     }
+
+
+def _rounded(number: float) -> float | None:
+    """Round for JSON, which knows no infinite numbers: weights of rewards may add up to such ones."""
+    return round(float(number), 4) if math.isfinite(number) else None
 
 
 def _active(grid: np.ndarray) -> list[list[int]]:

@@ -1,5 +1,6 @@
 """The page that watches a run: answers what is new since the page asked last."""
 
+import json
 import threading
 from typing import Any, Final
 
@@ -25,6 +26,13 @@ _FILES: Final = (
 )
 
 
+class _Answer(JSONResponse):
+    """JSON in ASCII: a file may hold halves of characters, which UTF-8 does not take."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
 class WatchSite:
     """Answers the page; nothing of the run is changed."""
 
@@ -44,7 +52,7 @@ class WatchSite:
                 Route("/", lambda request: page_file("watch.html")),
                 Route("/palette.css", lambda request: Response(palette_sheet(), media_type="text/css")),
                 *[Route(f"/{name}", lambda request: page_file(request.url.path.rpartition("/")[2])) for name in _FILES],
-                Route("/run", lambda request: JSONResponse(self._run.about())),
+                Route("/run", lambda request: _Answer(self._run.about())),
                 Route("/news", self._news),
             ]
         )
@@ -62,7 +70,7 @@ class WatchSite:
             news["showing"] = {"number": -2, "note": note, "episodes": [], "history": []}
         else:
             news["showing"] = self._showing.latest(known["showing"])
-        return JSONResponse(news)
+        return _Answer(news)
 
 
 def _whole(text: str | None) -> int:

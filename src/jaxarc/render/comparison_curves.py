@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
+
+from jaxarc.render.figure_file import write_png
 
 _INK: Final = "#333333"
 _COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by everyone
@@ -38,7 +39,6 @@ class Axes:
 def draw_comparison(curves: Sequence[BandedCurve], axes: Axes, path: Path, title: str = "") -> None:
     """Draw curves into a PNG file, the legend below them; it appears when it is complete."""
     figure = Figure(figsize=(8, 4.6 + 0.22 * len(curves)), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=11, color=_INK)
     plot = figure.subplots()
     for number, curve in enumerate(curves):
@@ -58,10 +58,7 @@ def draw_comparison(curves: Sequence[BandedCurve], axes: Axes, path: Path, title
     for side in ("top", "right"):
         plot.spines[side].set_visible(False)
     figure.legend(loc="outside lower left", frameon=False, fontsize=9, labelcolor=_INK)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.tmp.png")
-    canvas.print_png(temporary, metadata={"Software": None})
-    temporary.replace(path)
+    write_png(figure, path)
 
 
 def _short(label: str) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
+
+from jaxarc.render.figure_file import write_png
 
 Points = Sequence[float | None]
 """One number a report; None where nothing was measured."""
@@ -38,7 +39,6 @@ def draw_learning_curve(curves: Sequence[LearningCurve], path: Path, title: str 
         title: a line above.
     """
     figure = Figure(figsize=(8, 6), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
     rates, returns = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     figure.suptitle(title, fontsize=11, color=_INK)
     _draw_rates(rates, curves)
@@ -46,9 +46,7 @@ def draw_learning_curve(curves: Sequence[LearningCurve], path: Path, title: str 
     _style(returns, "mean return of the\nepisodes learned from")
     returns.set_xlabel("environment steps", color=_INK)
     returns.xaxis.set_major_formatter(EngFormatter(sep=""))
-    temporary = path.with_name(f".{path.stem}.tmp.png")
-    canvas.print_png(temporary)
-    temporary.replace(path)
+    write_png(figure, path)
 
 
 def _draw_rates(axes: Axes, curves: Sequence[LearningCurve]) -> None:

@@ -27,6 +27,7 @@ COLOR_NAMES: Final = (
 SAFE_COLORS: Final[Palette] = (
     "#000000", "#3b5fdb", "#d00a0f", "#22b05c", "#ffff0e", "#9f9f9f", "#9c1d84", "#e9a21b", "#28f2ff", "#5d4338"
 )  # fmt: skip
+_MIDDLE: Final = (1.05 * 0.05) ** 0.5 - 0.05  # the luminance that black and white stand out from alike
 PALETTES: Final[dict[str, Palette]] = {"arc": ARC_COLORS, "safe": SAFE_COLORS}
 
 
@@ -36,6 +37,11 @@ def rgb(color: str) -> tuple[int, int, int]:
 
 
 def ink_on(color: int, palette: Palette = ARC_COLORS) -> str:
-    """Return black or white, whichever is easier to read on ``color``."""
-    red, green, blue = rgb(palette[color])
-    return "#000000" if 299 * red + 587 * green + 114 * blue > 128_000 else "#ffffff"
+    """Return black or white, whichever stands out more from ``color``, by the contrast of WCAG 2."""
+    return "#000000" if _luminance(palette[color]) > _MIDDLE else "#ffffff"
+
+
+def _luminance(color: str) -> float:
+    shares = (value / 255 for value in rgb(color))
+    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

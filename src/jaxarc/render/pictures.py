@@ -51,12 +51,12 @@ class Moment(NamedTuple):
 
 def task_svg(task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> str:
     """Draw all pairs of a task, demonstrations first, as a whole SVG file."""
-    return _task(svg, task, title, cell_size, palette).to_svg(title or "a task")
+    return draw_task(svg, task, title, cell_size, palette).to_svg(title or "a task")
 
 
 def task_image(task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Image.Image:
     """Draw all pairs of a task in pixels; ``image.save("task.png")`` writes them."""
-    return _task(pixels, task, title, cell_size, palette)
+    return draw_task(pixels, task, title, cell_size, palette)
 
 
 def state_svg(state: ArcEnvState, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> str:
@@ -82,6 +82,8 @@ def moment_of(state: ArcEnvState) -> Moment:
     Raises:
         ValueError: it is a batch of states.
     """
+    if not isinstance(state, ArcEnvState):
+        raise TypeError(f"a state of the environment was expected, got {type(state).__name__}; see arc_reset")
     if state.similarity_score.ndim:
         raise ValueError(
             f"{state.similarity_score.size} states are drawn one by one; take one with "
@@ -97,6 +99,27 @@ def moment_of(state: ArcEnvState) -> Moment:
         input=_input_of(state),
         clipboard=np.asarray(state.clipboard),
     )
+
+
+def draw_task(
+    brush: Brush, task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS
+) -> Any:
+    """Draw all pairs of a task, demonstrations first, below its title."""
+    pairs = [
+        brush.captioned(
+            brush.beside(
+                [
+                    brush.draw_grid(_active(source), None, cell_size, palette=palette),
+                    brush.draw_arrow(),
+                    brush.draw_grid(_active(target), None, cell_size, palette=palette),
+                ]
+            ),
+            name,
+        )
+        for name, source, target in task_pairs(task)
+    ]
+    rows = [brush.beside(pairs[at : at + _IN_A_ROW], 24) for at in range(0, len(pairs), _IN_A_ROW)]
+    return brush.below([*([brush.draw_text(title, 14)] if title else []), *rows], 14, centered=False)
 
 
 def draw_moment(brush: Brush, moment: Moment, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Any:
@@ -126,26 +149,14 @@ def picture_of(thing: object) -> str | None:
     return None
 
 
-def _task(brush: Brush, task: JaxArcTask, title: str, cell_size: int, palette: Palette) -> Any:
-    pairs = [
-        brush.captioned(
-            brush.beside(
-                [
-                    brush.draw_grid(_active(source), None, cell_size, palette=palette),
-                    brush.draw_arrow(),
-                    brush.draw_grid(_active(target), None, cell_size, palette=palette),
-                ]
-            ),
-            name,
-        )
-        for name, source, target in task_pairs(task)
-    ]
-    rows = [brush.beside(pairs[at : at + _IN_A_ROW], 24) for at in range(0, len(pairs), _IN_A_ROW)]
-    return brush.below([*([brush.draw_text(title, 14)] if title else []), *rows], 14, centered=False)
-
-
 def task_pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield every pair with a name such as ``train 0``, padded as it is."""
+    """Yield every pair with a name such as ``train 0``, padded as it is.
+
+    Raises:
+        TypeError: it is no padded task.
+    """
+    if not isinstance(task, JaxArcTask):
+        raise TypeError(f"a JaxArcTask was expected, got {type(task).__name__}; see TaskSet.get_task_by_id")
     splits = (
         ("train", task.num_train_pairs, task.input_grids_examples, task.output_grids_examples),
         ("test", task.num_test_pairs, task.test_input_grids, task.true_test_output_grids),

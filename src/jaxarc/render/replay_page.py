@@ -8,45 +8,27 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int8
 
-from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS, PADDING
 from jaxarc.envs.operations import OPERATION_NAMES
+from jaxarc.render.packed_episode import DIGITS, ReplayEpisode, ReplayTask, pack_episode, write_task
 from jaxarc.render.palette import COLOR_NAMES, PALETTES
 
-SCRIPTS: Final = ("grids.js", "episodes.js", "curves.js", "episode_list.js", "replay.js")  # in the order they are read
-_KINDS: Final = NUM_COLORS + 1  # of cells: the padding and the colors
-_DIGITS: Final = 6  # of a reward or a similarity
+__all__ = ["SCRIPTS", "ReplayEpisode", "ReplayPage", "ReplayTask"]
 
-
-class ReplayTask(NamedTuple):
-    """What was to be solved."""
-
-    task_id: str
-    demonstrations: Sequence[tuple[np.ndarray, np.ndarray]]  # input and output, without padding; may be empty
-    title: str = ""  # what people call it
-
-
-class ReplayEpisode(NamedTuple):
-    """What happened in S steps on a canvas of H x W."""
-
-    pair: str  # which pair of the task was played, such as "test 0"
-    player: str  # who played
-    selection_format: str  # "point", "bbox" or "mask"
-    actions: Sequence[Sequence[int]]  # S times: operation, then the numbers of the selection
-    grids: Int8[np.ndarray, "S+1 H W"]  # -1 outside the active area; the first is what the episode started from
-    clipboards: Int8[np.ndarray, "S+1 H W"]  # -1 where nothing is held
-    target: Int8[np.ndarray, "H W"]
-    rewards: Float[np.ndarray, " S"]
-    similarities: Float[np.ndarray, " S+1"]  # 0 .. 1
-    invalid: Bool[np.ndarray, " S"]
-    is_solved: bool
+SCRIPTS: Final = (  # in the order they are read
+    "grids.js",
+    "expectation.js",
+    "episodes.js",
+    "curves.js",
+    "episode_list.js",
+    "replay.js",
+)
 
 
 class ReplayPage:
@@ -83,13 +65,13 @@ class ReplayPage:
             )
         if not (np.isfinite(episode.rewards).all() and np.isfinite(episode.similarities).all()):
             raise ValueError(f"rewards and similarities must be finite, those of {task.task_id} {episode.pair} are not")
-        text = json.dumps(_task_to_json(task))  # tasks of two data sets may have the same id
+        text = write_task(task)  # tasks of two data sets may have the same id
         if text not in self._task_places:
             self._task_places[text] = len(self._tasks)
-            self._tasks.append({"id": task.task_id, "packed": self._pack(text.encode())})
-        place = self._pack(_episode_to_bytes(episode))
+            self._tasks.append({"id": task.task_id, "packed": self._keep(zlib.compress(text.encode(), 9))})
+        place = self._keep(pack_episode(episode))
         similarity, paid = float(episode.similarities[-1]), float(np.sum(episode.rewards))
-        facts = [round(similarity, _DIGITS), round(paid, _DIGITS), int(episode.is_solved), count]
+        facts = [round(similarity, DIGITS), round(paid, DIGITS), int(episode.is_solved), count]
         self._episodes.append([self._task_places[text], episode.pair, episode.player, *facts, place])
 
     def to_html(self) -> str:
@@ -118,8 +100,8 @@ class ReplayPage:
             html = before + part + after
         return html
 
-    def _pack(self, content: bytes) -> int:
-        self._packed.append(base64.b64encode(zlib.compress(content, 9)).decode())
+    def _keep(self, compressed: bytes) -> int:
+        self._packed.append(base64.b64encode(compressed).decode())
         return len(self._packed) - 1
 
     def _index(self) -> dict[str, Any]:
@@ -133,65 +115,6 @@ class ReplayPage:
             "columns": ["task", "pair", "player", "similarity", "reward", "solved", "steps", "packed"],
             "episodes": self._episodes,
         }
-
-
-def _task_to_json(task: ReplayTask) -> dict[str, Any]:
-    pairs = [[_rows(grid) for grid in pair] for pair in task.demonstrations]
-    return {"id": task.task_id, "title": task.title, "demonstrations": pairs}
-
-
-def _episode_to_bytes(episode: ReplayEpisode) -> bytes:
-    """A line of JSON, then the target and every grid, each cell's change from the grid before it as one byte.
-
-    Most bytes are 0, so they compress well. The canvas is cut to what is ever used of it.
-    """
-    grids = np.concatenate([episode.target[None], episode.grids])
-    used = (grids != PADDING).any(axis=0)
-    height, width = int(used.any(axis=1).sum()), int(used.any(axis=0).sum())
-    cells = (grids[:, :height, :width] - PADDING).astype(np.uint8)
-    changes = np.diff(cells.astype(np.int16), axis=0, prepend=0) % _KINDS
-    facts = {
-        "shape": [height, width],
-        "format": episode.selection_format,
-        "actions": [_action(action, episode.selection_format, (height, width)) for action in episode.actions],
-        "rewards": _rounded(episode.rewards),
-        "similarities": _rounded(episode.similarities),
-        "invalid": np.flatnonzero(episode.invalid).tolist(),
-        "clipboards": _clipboards(episode.clipboards),
-    }
-    return json.dumps(facts, separators=(",", ":")).encode() + b"\n" + changes.astype(np.uint8).tobytes()
-
-
-def _action(action: Sequence[int], selection_format: str, shape: tuple[int, int]) -> list[Any]:
-    """Write an action as it is; a mask as the number of its cells and a bit for each cell of the canvas."""
-    if selection_format != "mask":
-        return list(action)
-    mask = np.zeros((MAX_GRID_SIZE, MAX_GRID_SIZE), np.bool_)
-    mask[list(action[1::2]), list(action[2::2])] = True
-    bits = np.packbits(mask[: shape[0], : shape[1]], bitorder="little")
-    return [action[0], int(mask.sum()), base64.b64encode(bits.tobytes()).decode()]
-
-
-def _clipboards(grids: np.ndarray) -> list[list[Any]]:
-    """Where the clipboard becomes another one: step and rows."""
-    found, before = [], np.full_like(grids[0], PADDING)
-    for step, grid in enumerate(grids):
-        if not np.array_equal(grid, before):
-            held = grid != PADDING
-            height = int(np.flatnonzero(held.any(axis=1)).max(initial=-1)) + 1
-            width = int(np.flatnonzero(held.any(axis=0)).max(initial=-1)) + 1
-            found.append([step, _rows(grid[:height, :width])])
-        before = grid
-    return found
-
-
-def _rows(grid: np.ndarray) -> list[str]:
-    """Write a grid as texts of digits, a point where there is no cell."""
-    return ["".join("." if cell == PADDING else str(cell) for cell in row) for row in np.asarray(grid).tolist()]
-
-
-def _rounded(numbers: np.ndarray) -> list[float]:
-    return [round(float(number), _DIGITS) for number in numbers]
 
 
 def _security_policy(style: str, script: str) -> str:

@@ -9,9 +9,10 @@ from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+
+from jaxarc.render.figure_file import write_png
 
 _INK, _PALE, _NOTHING = "#333333", "#f4f6f8", "#ffffff"
 _GOOD: Final = LinearSegmentedColormap.from_list("good", [_PALE, "#9ecae1", "#0074d9", "#00305c"])
@@ -41,13 +42,10 @@ def draw_solve_map(table: SolveMap, path: Path, title: str = "") -> None:
     width = max(blocks * (_NAME_INCHES + _COLUMN_INCHES * len(table.columns)) + 0.3, _LEAST_WIDTH_INCHES)
     lines = textwrap.wrap(title, int(width * _TITLE_LETTERS_PER_INCH), break_on_hyphens=False)
     figure = Figure(figsize=(width, 1.2 + 0.2 * len(lines) + _ROW_INCHES * rows), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
     figure.suptitle("\n".join(lines), fontsize=9, color=_INK)
     for block, axes in enumerate(figure.subplots(1, blocks, squeeze=False)[0]):
         _draw_block(axes, table, slice(block * rows, (block + 1) * rows), rows)
-    temporary = path.with_name(f".{path.stem}.tmp.png")
-    canvas.print_png(temporary, metadata={"Software": None})
-    temporary.replace(path)
+    write_png(figure, path)
 
 
 def _draw_block(axes: Axes, table: SolveMap, part: slice, rows: int) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
+
+from jaxarc.render.figure_file import write_png
 
 _INK: Final = "#333333"
 _COLORS: Final = ("#0074d9", "#d9480f", "#2b8a3e", "#8a3ea6")
@@ -35,7 +36,7 @@ def draw_panels(panels: Sequence[Panel], path: Path, title: str, x_label: str = 
     for axis, panel in zip(axes, panels, strict=True):
         _draw_panel(axis, panel)
     axes[-1].set_xlabel(x_label, color=_INK)
-    _write(figure, path)
+    write_png(figure, path)
 
 
 def draw_calibration(bins: Sequence[tuple[int, float, float]], path: Path, title: str) -> None:
@@ -58,7 +59,7 @@ def draw_calibration(bins: Sequence[tuple[int, float, float]], path: Path, title
     _style(axes, "mean probability by the expert")
     axes.set_xlabel("mean probability by the surrogate; beside a point, its candidates", color=_INK)
     axes.legend(loc="upper left", frameon=False, fontsize=9, labelcolor=_INK)
-    _write(figure, path)
+    write_png(figure, path)
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
@@ -81,9 +82,3 @@ def _style(axes: Axes, label: str) -> None:
     axes.tick_params(colors=_INK)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-
-
-def _write(figure: Figure, path: Path) -> None:
-    temporary = path.with_name(f".{path.stem}.tmp.png")
-    FigureCanvasAgg(figure).print_png(temporary)
-    temporary.replace(path)

@@ -155,6 +155,8 @@ def checked_grid(
     cells = np.asarray(grid)
     if cells.ndim != 2:
         raise ValueError(f"a grid has two axes (rows, columns), got shape {cells.shape}; draw one grid at a time")
+    if not np.issubdtype(cells.dtype, np.integer):
+        raise TypeError(f"a grid holds whole numbers, got dtype {cells.dtype}; cast it to int8")
     if cells.size and (cells.min() < PADDING or cells.max() >= NUM_COLORS):
         raise ValueError(f"a grid holds {PADDING}..{NUM_COLORS - 1}, got {cells.min()}..{cells.max()}; recolor it")
     marked = None if selection is None else np.asarray(selection, bool)

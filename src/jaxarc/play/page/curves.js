@@ -80,7 +80,7 @@ function frame({ width, height }, values, [from, to], y, isShare, axis) {
     group.append(make("path", { class: "frame", d: `M${LEFT} ${y(value)}H${width - RIGHT}` }));
     group.append(svg("text", { x: LEFT - 5, y: y(value) + 3, "text-anchor": "end" }, say(value, isShare)));
   }
-  group.append(svg("text", { x: LEFT, y: height - 5 }, short(from)));
+  group.append(svg("text", { class: "from", x: LEFT, y: height - 5 }, short(from)));
   group.append(svg("text", { x: width - RIGHT, y: height - 5, "text-anchor": "end" }, `${short(to)} ${axis.replaceAll("_", " ")}`));
   return group;
 }
@@ -142,7 +142,8 @@ function pathOf(points, x, y) {
 
 export function short(value) {
   if (value === null || value === undefined) return "–";
-  const size = Math.abs(value);
+  if (value < 0) return `−${short(-value)}`;
+  const size = value;
   if (size >= 1e6) return `${Number((value / 1e6).toFixed(size >= 1e8 ? 0 : 1))} M`;
   if (size >= 1e4) return `${Number((value / 1e3).toFixed(size >= 1e5 ? 0 : 1))} k`;
   if (size >= 100 || Number.isInteger(value)) return value.toFixed(0);

@@ -106,6 +106,7 @@ function drawTasks() {
 async function begin() {
   wireEpisodes();
   find("axis").addEventListener("change", draw);
+  find("palette").addEventListener("change", (event) => document.documentElement.classList.toggle("safe", event.target.value === "safe"));
   const run = await ask("run");
   document.title = `${run.name} – jaxarc watch`;
   find("name").textContent = run.name;

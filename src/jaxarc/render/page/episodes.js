@@ -3,9 +3,6 @@
 const index = JSON.parse(document.getElementById("index").textContent);
 const packed = document.getElementById("packed").textContent.split("\n");
 const episodes = index.episodes.map((row) => Object.fromEntries(index.columns.map((name, i) => [name, row[i]])));
-const SUBMIT = index.operations.indexOf("submit");
-const RESIZE = index.operations.indexOf("resize");
-const COPY_INPUT = index.operations.indexOf("copy input");
 
 const unpackedTasks = new Map();
 const unpackedEpisodes = new Map(); // the latest few
@@ -34,33 +31,45 @@ async function loadEpisode(place) {
   return unpackedEpisodes.get(place);
 }
 
-/** A line of JSON, then the target and every grid as each cell's change from the grid before it. */
+/** A line of JSON; of masks a bit for each cell; then the target and all grids, as how much they differ from expected. */
 function unpack(bytes) {
   const end = bytes.indexOf(10);
   const facts = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
   const [height, width] = facts.shape;
   const size = height * width;
   const kinds = index.colors.length + 1;
-  const values = new Uint8Array(size);
-  const grids = [];
-  for (let at = end + 1; at < bytes.length; at += size) {
+  const [masks, start] = masksOf(facts, bytes, end + 1);
+  const selections = facts.actions.map((action, i) => masks[i] || selectionOf(action, facts));
+  const gridAt = (place, expected) => {
     const cells = new Int8Array(size);
-    for (let i = 0; i < size; i++) {
-      values[i] = (values[i] + bytes[at + i]) % kinds;
-      cells[i] = values[i] + NOTHING;
-    }
-    grids.push({ height, width, cells });
-  }
+    const from = start + place * size;
+    for (let i = 0; i < size; i++) cells[i] = ((expected[i] - NOTHING + bytes[from + i]) % kinds) + NOTHING;
+    return { height, width, cells };
+  };
+  const target = gridAt(0, new Int8Array(size).fill(NOTHING));
+  const grids = [gridAt(1, target.cells)];
+  facts.actions.forEach((action, i) => {
+    grids.push(gridAt(i + 2, expectedCells(grids[i], grids[0], action[0], selections[i])));
+  });
   let paid = 0;
   const totals = [0, ...facts.rewards.map((reward) => (paid += reward))];
-  return {
-    ...facts,
-    target: grids[0],
-    grids: grids.slice(1),
-    totals,
-    invalid: new Set(facts.invalid),
-    clipboards: facts.clipboards.map(([step, rows]) => [step, gridFromRows(rows)]),
-  };
+  const clipboards = facts.clipboards.map(([step, rows]) => [
+    step, rows ? gridFromRows(rows) : expectedClipboard(grids[step - 1], selections[step - 1]),
+  ]);
+  return { ...facts, target, grids, selections, totals, invalid: new Set(facts.invalid), clipboards };
+}
+
+/** The selections of an episode with masks, by step, and where the bytes behind them begin. */
+function masksOf(facts, bytes, start) {
+  if (facts.format !== "mask") return [[], start];
+  const size = facts.shape[0] * facts.shape[1];
+  const masks = facts.actions.map(([operation]) => {
+    if (!actsOnCells(operation)) return null;
+    const mask = Uint8Array.from({ length: size }, (_, i) => (bytes[start + (i >> 3)] >> (i & 7)) & 1);
+    start += Math.ceil(size / 8);
+    return mask;
+  });
+  return [masks, start];
 }
 
 /** What is held after a step, or null. */
@@ -70,22 +79,13 @@ function clipboardAt(episode, step) {
   return held && held.height ? held : null;
 }
 
-/** The cells that an action selects as a mask of the episode's canvas, or null where that does not matter. */
-function selectionOf(episode, action) {
-  const [operation, ...numbers] = action;
-  if (operation === SUBMIT || operation === COPY_INPUT || operation === RESIZE || !numbers.length) return null;
-  const { height, width } = episode.grids[0];
+/** The cells that a point or a box selects on the canvas of its episode, or null where that does not matter. */
+function selectionOf([operation, ...numbers], { format, shape: [height, width] }) {
+  if (!actsOnCells(operation) || !numbers.length) return null;
   const mask = new Uint8Array(height * width);
-  const mark = (r, c) => { if (r < height && c < width) mask[r * width + c] = 1; };
-  if (episode.format === "bbox") {
-    const [top, bottom] = [Math.min(numbers[0], numbers[2]), Math.max(numbers[0], numbers[2])];
-    const [left, right] = [Math.min(numbers[1], numbers[3]), Math.max(numbers[1], numbers[3])];
-    for (let r = top; r <= bottom; r++) for (let c = left; c <= right; c++) mark(r, c);
-  } else if (episode.format === "mask") {
-    const bits = atob(numbers[1]);
-    for (let i = 0; i < mask.length; i++) mask[i] = (bits.charCodeAt(i >> 3) >> (i & 7)) & 1;
-  } else {
-    mark(...numbers);
+  const [r1, c1, r2, c2] = format === "bbox" ? numbers : [...numbers, ...numbers];
+  for (let r = Math.min(r1, r2); r <= Math.max(r1, r2) && r < height; r++) {
+    for (let c = Math.min(c1, c2); c <= Math.max(c1, c2) && c < width; c++) mask[r * width + c] = 1;
   }
   return mask;
 }

@@ -156,9 +156,11 @@ function drawNumbers(pen, grid, rows, columns, side, look) {
   }
 }
 
+/** Black or white, whichever stands out more from a color, as palette.py has it. */
 function inkOn(color) {
-  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
-  return 299 * red + 587 * green + 114 * blue > 128000 ? "#000000" : "#ffffff";
+  const shares = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16) / 255);
+  const [red, green, blue] = shares.map((share) => (share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > Math.sqrt(1.05 * 0.05) - 0.05 ? "#000000" : "#ffffff";
 }
 
 /** Stroke the border of a set of cells: dashed black on white, or in one color. */

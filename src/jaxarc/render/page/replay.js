@@ -94,10 +94,12 @@ function listActions() {
 function actionRow(step, name, where, reward, similarity) {
   const row = make("li", "");
   const button = make("button", "act", "", { type: "button" });
-  button.append(make("span", "number", String(step)), make("span", "what", name), make("span", "where", where));
-  const spoken = reward ? `, reward ${reward}` : "";
-  button.append(make("span", "paid", reward), make("span", "near", percent(similarity)));
-  button.setAttribute("aria-label", `Step ${step}: ${name} ${where}${spoken}, similarity ${percent(similarity)}`);
+  const spoken = (word) => make("span", "hidden", `${word} `);
+  const [number, paid, near] = [make("span", "number"), make("span", "paid"), make("span", "near")];
+  number.append(spoken("step"), String(step));
+  if (reward) paid.append(spoken("reward"), reward);
+  near.append(spoken("similarity"), percent(similarity));
+  button.append(number, make("span", "what", name), make("span", "where", where), paid, near);
   button.addEventListener("click", () => { pause(); goTo(step); });
   row.append(button);
   return row;
@@ -145,7 +147,7 @@ function sentence() {
 function showStep() {
   const { episode, step } = view;
   const [grid, target] = [episode.grids[step], episode.target];
-  const selected = step ? selectionOf(episode, episode.actions[step - 1]) : null;
+  const selected = step ? episode.selections[step - 1] : null;
   const look = currentLook();
   drawGrid(byId("working"), grid, view.side, look, selected);
   drawDifference(byId("difference"), grid, target, view.side, look);

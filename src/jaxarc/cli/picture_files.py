@@ -1,0 +1,41 @@
+"""Which kind of picture a file is to be, by its name."""
+
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+import typer
+from PIL import Image
+
+from jaxarc.render import pixels, svg
+from jaxarc.render.pictures import Brush
+
+BRUSHES: Final[dict[str, Brush]] = {".svg": svg, ".png": pixels}
+
+ColorsOption: TypeAlias = Annotated[
+    Literal["arc", "safe"],
+    typer.Option(help="Of a picture: those of ARC, or ten that color-blind people tell apart."),
+]
+
+
+def require_kind(path: Path, *kinds: str) -> str:
+    """Return the ending of a file's name.
+
+    Raises:
+        typer.BadParameter: it is none of these kinds, such as ``.svg``.
+    """
+    kind = path.suffix.lower()
+    if kind not in kinds:
+        raise typer.BadParameter(
+            f"{str(path)!r} tells no kind that can be written; end it in {', '.join(kinds)}", param_hint="--out"
+        )
+    return kind
+
+
+def bytes_of(drawing: Any, title: str) -> bytes:
+    """Return what a file of a drawing of one of the :data:`BRUSHES` holds."""
+    if isinstance(drawing, Image.Image):
+        file = BytesIO()
+        drawing.save(file, "PNG")
+        return file.getvalue()
+    return drawing.to_svg(title).encode()
