@@ -1,12 +1,13 @@
 """A ``jaxarc train`` process to be killed: it starts in a second, because what it runs was compiled before."""
 
 import contextlib
-import multiprocessing
 import pickle
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import jax
+from forked import start_forked
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler
 
@@ -15,13 +16,9 @@ from jaxarc.cli.settings import read_experiment
 from jaxarc.training import load_pairs, loop
 
 
-def start(target, *arguments: Any) -> multiprocessing.Process:
+def start(target, *arguments: Any) -> BaseProcess:
     """Start a process that has this file, and so the whole package, imported already."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    process = context.Process(target=target, args=arguments)
-    process.start()
-    return process
+    return start_forked([__name__], target, *arguments)
 
 
 def prepare(file: Path, overrides: list[str]) -> None:

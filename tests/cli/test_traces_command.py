@@ -123,6 +123,25 @@ def test_an_exported_file_is_read_by_evaluation_and_imported_again(data, cache, 
     assert set(TraceCache(tmp_path / "other").traces()) < set(TraceCache(cache).traces())
 
 
+def test_an_imported_trace_takes_the_place_of_a_longer_one_only(data, cache, tmp_path):
+    run("record", data, *CELLS, "--processes", 0, cache=cache)
+    file, longer = tmp_path / "traces.jsonl", tmp_path / "longer.jsonl"
+    run("export", data, file, *CELLS, cache=cache)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    unsealed = [{name: value for name, value in line.items() if name != "sha256"} for line in lines]
+    twice = [{**line, "actions": line["actions"][:1] + line["actions"]} for line in unsealed]
+    longer.write_text("".join(json.dumps(line) + "\n" for line in twice))
+    before = sorted(TraceCache(cache).traces())
+    again = run("import", longer, data, cache=cache)
+    assert again.exit_code == 0, again.output
+    assert "0 traces imported, 0 rejected\n2 are no shorter than those in the cache, which stay" in again.output
+    assert sorted(TraceCache(cache).traces()) == before
+    assert "2 traces imported" in run("import", longer, data, cache=tmp_path / "other").output
+    shorter = run("import", file, data, cache=tmp_path / "other")
+    assert "2 traces imported, 0 rejected\n" in shorter.output
+    assert all(trace in before for trace in TraceCache(tmp_path / "other").traces())
+
+
 def test_lines_that_do_not_solve_are_rejected(data, tmp_path):
     file = tmp_path / "traces.jsonl"
     lines = [{"task_id": task, "pair_index": 0, "actions": [[34, 0, 0, 0, 0]]} for task in ("one", "three")]

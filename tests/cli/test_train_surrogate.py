@@ -195,6 +195,23 @@ def test_every_topic_of_a_surrogate_has_files():
         (["surrogate=lookahead", "edit_steps.walk_steps=3"], "walk_steps must divide num_examples, got 3 and"),
         (["surrogate.model=both"], "is a choice of surrogates; say which one is trained, such as surrogate=lookahead"),
         (["surrogate=lookahead", "surrogate_mesh.stages=2"], "need lookahead.scorer='attention'"),
+        (
+            ["surrogate=lookahead", "surrogate_training.accumulation_steps=3"],
+            r"a batch must be a multiple of surrogate_training.accumulation_steps=3 examples, got "
+            r"lookahead.num_examples=256",
+        ),
+        (
+            ["surrogate=lookahead", "surrogate.model=both", "surrogate_mesh.data_devices=256"],
+            r"a multiple of surrogate_mesh.data_devices=256 examples, got edit_steps.num_examples=128",
+        ),
+        (
+            ["surrogate=parent_sets", "surrogate_mesh.stages=2", "surrogate_network.num_layers=3"],
+            "num_layers must be a multiple of surrogate_mesh.stages .*, got 3, 2 and 0",
+        ),
+        (
+            ["surrogate=parent_sets", "surrogate_mesh.stages=3", "surrogate_mesh.parts=8"],
+            r"surrogate_mesh.parts=8 examples, got parent_sets.models_per_batch \* .*=100",
+        ),
         (["surrogate=lookahead", "action.selection_format=point"], "needs action.selection_format='bbox', got 'point'"),
         (["surrogate=lookahead", "observation.reveal_target=false"], "looking ahead needs observation.reveal_target"),
     ],

@@ -48,6 +48,10 @@ def test_nothing_but_the_checkpoint_is_left_behind(saved):
     assert [path.name for path in saved.parent.iterdir()] == ["7"]
 
 
+def test_arrays_are_not_in_a_database_which_would_keep_memory_for_every_save(saved):
+    assert not [file.name for file in files_of(saved) if "ocdbt" in file.name]
+
+
 def test_one_flipped_bit_is_found_in_whatever_file_it_is(saved):
     for file in files_of(saved):
         content = file.read_bytes()

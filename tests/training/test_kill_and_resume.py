@@ -8,9 +8,11 @@ import signal
 import time
 
 import pytest
+from campaign.faulty_disk import NoDiskError, faulty_disk
 from killable_training import arrays_of, command, prepare, start
 
 from jaxarc.training import RunFolder, read_metrics
+from jaxarc.training.checkpoint import check_checkpoint
 
 KILLS = 20
 UPDATES = 40
@@ -84,6 +86,33 @@ def test_a_run_that_is_killed_20_times_ends_as_one_that_is_not(compiled, overrid
     require_same(folder, expected)
 
 
+def test_a_run_on_a_full_disk_ends_in_a_line_that_names_the_file_and_goes_on_when_there_is_room(
+    compiled, overrides, tmp_path
+):
+    try:
+        with faulty_disk(tmp_path / "disk") as disk:
+            train = lambda *arguments: start(command, compiled, tmp_path / "log", ["train", *arguments])
+            process = train(*overrides, f"logging.run_root={disk.work}", "checkpoint.min_seconds=0")
+            wait_until(process, lambda: len(list(disk.work.glob("*/checkpoints/[1-9]*"))) > 1)
+            disk.fill()
+            process.join()
+            folder, log = only_folder(disk.work), (tmp_path / "log").read_text()
+            (line,) = [line for line in log.splitlines() if "error: " in line]
+            assert process.exitcode == 1, log
+            assert "Traceback" not in log
+            assert f"error: {folder.path}" in line
+            assert "No space left on device; free some space there" in line
+            for update in folder.checkpoints.updates():
+                check_checkpoint(folder.checkpoints.at(update))
+            disk.make_room()
+            process = train("--resume", str(folder.path), "checkpoint.min_seconds=1000")
+            process.join()
+            assert process.exitcode == 0, (tmp_path / "log").read_text()
+            assert [report.update for report in read_metrics(folder.metrics)][::2] == list(range(UPDATES + 1))
+    except NoDiskError as error:
+        pytest.skip(f"a disk cannot be mounted here: {error}")
+
+
 def wait_for_moment(process, folder, moment, chance):
     """Wait until the process does what it is to be killed in, and a random time more."""
     if moment == "starting":
@@ -120,6 +149,7 @@ def lines_of(folder):
 def require_same(folder, expected):
     """Compare two run folders in all but the clocks."""
     assert folder.tasks.read_bytes() == expected.tasks.read_bytes()
+    assert folder.measured.read_bytes() == expected.measured.read_bytes()
     told, wanted = ([without_clocks(report) for report in read_metrics(f.metrics)] for f in (folder, expected))
     assert told == wanted
     assert [report["update"] for report in told[::2]] == list(range(UPDATES + 1))

@@ -14,9 +14,10 @@ from jaxarc.benchmarks.host_lookahead import look_ahead_on_host
 from jaxarc.config import ConfigValidationError, TaskConfig
 from jaxarc.config.lookahead import LookaheadConfig
 from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.config.surrogate_run import SurrogateConfig
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.surrogate.counting_scorer import CountingScorer
-from jaxarc.training.surrogates.lookahead_problem import LookaheadProblem
+from jaxarc.training.surrogates.lookahead_problem import _HELD_OUT, LookaheadProblem, _batch_sizes
 
 SIDE = 5
 CONFIG = LookaheadConfig(num_candidates=32, num_examples=32, episode_steps=4, num_measured=40)
@@ -106,7 +107,28 @@ def test_held_out_pairs_are_those_of_the_other_data_set(problem, examples):
     wanted = {np.asarray(grid).tobytes() for grid in problem.measured.tasks.outputs}
     seen = {row.astype(np.int8).reshape(-1).tobytes() for row in examples.data[..., 1]}
     assert seen <= wanted
-    assert sum(len(batch.probs) for batch in problem.held_out()) >= CONFIG.num_measured
+    assert sum(len(batch.probs) for batch in problem.held_out()) == CONFIG.num_measured
+
+
+def test_held_out_examples_do_not_depend_on_the_size_of_batches_that_are_learned_from(problem, examples):
+    other = LookaheadProblem(problem.learned, problem.measured, CONFIG.replace(num_examples=8), problem.network)
+    (same,) = other.held_out()
+    for one, as_before in zip(jax.tree.leaves(same), jax.tree.leaves(examples), strict=True):
+        np.testing.assert_array_equal(one, as_before)
+
+
+@pytest.mark.parametrize(
+    ("num_examples", "episode_steps", "sizes"),
+    [(4096, 8, [256] * 16), (520, 8, [256, 256, 8]), (12, 3, [12]), (900, 300, [300, 300, 300]), (510, 5, [255, 255])],
+)
+def test_held_out_batches_hold_whole_episodes_and_all_examples(num_examples, episode_steps, sizes):
+    assert _batch_sizes(num_examples, episode_steps) == sizes
+
+
+def test_the_seed_of_the_held_out_examples_is_no_seed_of_a_run():
+    assert SurrogateConfig(seed=2**31 - 2).seed == _HELD_OUT - 1
+    with pytest.raises(ConfigValidationError, match=r"seed must be in \[0, 2147483646\], got 2147483647"):
+        SurrogateConfig(seed=_HELD_OUT)
 
 
 def test_pairs_that_are_learned_from_are_not_held_out(tmp_path):

@@ -7,6 +7,7 @@ import types
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
+from jaxarc.cli.main import main
 from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TrainingConfig
 from jaxarc.training import Experiment, Report, RunFolder
 from jaxarc.training.sinks import SinkError, Sinks, TensorBoardSink, check_extras, open_sinks
@@ -136,6 +137,16 @@ def test_wandb_that_cannot_start_ends_the_run_before_it_begins(tmp_path, monkeyp
     use(monkeypatch, FakeWandb(refuses=True))
     with pytest.raises(SinkError, match=r"no API key; WANDB_MODE=offline keeps the reports here"):
         open_sinks(experiment(wandb=True), RunFolder(tmp_path))
+
+
+@pytest.mark.parametrize("overrides", [[], ["surrogate=parent_sets"]])
+def test_a_run_that_wandb_refuses_leaves_no_folder(tmp_path, monkeypatch, capsys, overrides):
+    use(monkeypatch, FakeWandb(refuses=True))
+    with pytest.raises(SystemExit) as ended:
+        main(["train", *overrides, "logging.wandb=true", f"logging.run_root={tmp_path}"])
+    assert ended.value.code == 1
+    assert "wandb: no API key" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_wandb_that_fails_later_is_a_warning(tmp_path, monkeypatch):

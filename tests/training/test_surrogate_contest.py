@@ -4,17 +4,23 @@ import dataclasses
 import json
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxarc import constants as c
-from jaxarc.config import JaxArcConfig, TaskConfig
+from jaxarc.agents import EditPolicy
+from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, NetworkConfig, TaskConfig
+from jaxarc.config.surrogate import SurrogateNetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation import Played, SubmitPolicy
-from jaxarc.training import Experiment, create_run_folder
+from jaxarc.training import Experiment, Report, RunFolder
 from jaxarc.training.checkpoint import CheckpointRecord
-from jaxarc.training.surrogates.contest import hold_contest, standings
+from jaxarc.training.metrics import MetricsFile
+from jaxarc.training.run_folder import make_new_folder
+from jaxarc.training.surrogates import SurrogateExperiment
+from jaxarc.training.surrogates.contest import Contest, standings
 
 RULES = JaxArcConfig().with_fields(
     selection_format="bbox",
@@ -55,7 +61,7 @@ def task(tmp_path):
 
 def test_each_held_out_pair_is_played_once_from_its_input_and_decisions_are_timed(task):
     policies = {"painter": PaintThenSubmit(5), "submitter": SubmitPolicy.for_config(RULES)}
-    contest = hold_contest(policies, task, RULES)
+    contest = Contest(task, RULES).hold(policies)
     assert (contest["painter"].solved, contest["painter"].mean_steps) == (0.5, 2.0)
     assert (contest["submitter"].solved, contest["submitter"].mean_steps) == (0.5, 1.0)
     assert all(each.decisions_per_second > 0 for each in contest.values())
@@ -67,15 +73,62 @@ def test_who_solves_nothing_has_no_mean_of_steps():
     assert dataclasses.astuple(standings(played, 12.0)) == (0.0, None, None, 12.0)
 
 
-def test_an_agent_that_learned_from_what_is_held_out_is_refused(task, tmp_path):
-    cheat = Experiment(RULES, task=task.replace(train_dataset=task.evaluation_dataset, evaluation_dataset="x"))
-    cheat = cheat.replace(logging=cheat.logging.replace(run_root=str(tmp_path / "runs")))
-    folder = create_run_folder(cheat)
-    folder.checkpoints.save({"a": jnp.zeros(1)}, CheckpointRecord(1, 0, 0.0, None, cheat.as_dict(), {}))
-    with pytest.raises(ValueError, match=r"learned from .*held_out, which is held out here"):
-        hold_contest({}, task, RULES, [folder])
+def run_of_agent(task, root, name="agent"):
+    """Make the run folder of an agent that learned nothing yet."""
+    tiny = Experiment(RULES, agent=AgentConfig(num_envs=1, num_minibatches=1), task=task)
+    tiny = tiny.replace(network=NetworkConfig(hidden_size=4, num_layers=1))
+    folder = RunFolder(make_new_folder(root, name))
+    state = {"learner": {"policy": fresh_policies(tiny)}}
+    folder.checkpoints.save(state, CheckpointRecord(1, 1, 0.0, None, tiny.as_dict(), {}))
+    MetricsFile(folder.metrics, Report).append([Report(1, 1, 3.0)])
+    return folder
+
+
+def fresh_policies(experiment):
+    policy = EditPolicy.create(jax.random.key(0), experiment.environment, experiment.recipe.network)
+    return jax.tree.map(lambda leaf: leaf[None], policy)
+
+
+def test_an_agent_that_learned_from_all_that_is_held_out_is_refused_before_anything_is_played(task, tmp_path):
+    copy = write_tasks(tmp_path / "copy", {"under_another_name": 0, "painted": 5, "more": 6})
+    cheat = run_of_agent(task.replace(train_dataset=copy), tmp_path / "runs")
+    with pytest.raises(ConfigValidationError, match=r"learned from .*copy, which holds every pair of .*held_out"):
+        Contest(task, RULES, [cheat])
+
+
+def test_pairs_that_an_agent_learned_from_are_left_out_for_all(task, tmp_path):
+    half = write_tasks(tmp_path / "half", {"seen_before": 0})
+    agent = run_of_agent(task.replace(train_dataset=half), tmp_path / "runs")
+    contest = Contest(task, RULES, [agent])
+    assert contest.num_left_out == 2
+    assert contest.pairs.task_ids == ("evaluation/painted/0", "evaluation/painted/1")
+
+
+def test_players_that_learned_from_everything_together_are_refused(task, tmp_path):
+    halves = [write_tasks(tmp_path / f"half{color}", {"some": color}) for color in (0, 5)]
+    agents = [run_of_agent(task.replace(train_dataset=half), tmp_path / "runs") for half in halves]
+    with pytest.raises(ConfigValidationError, match="the players learned from all 4 pairs"):
+        Contest(task, RULES, agents)
+
+
+def test_agents_whose_folders_have_one_name_play_both_and_one_given_twice_plays_once(task, tmp_path):
+    first, second = (run_of_agent(task, tmp_path / place, "surrogate") for place in ("here", "there"))
+    third = run_of_agent(task, tmp_path / "here", "alone")
+    again = RunFolder(tmp_path / "there" / ".." / "here" / "alone")
+    contest = Contest(task, RULES, [first, second, third, again]).hold({"surrogate": PaintThenSubmit(5)})
+    assert list(contest) == ["surrogate", str(first.path), str(second.path), "alone"]
+    assert contest["surrogate"].solved == 0.5
+    assert contest["alone"].learning_seconds == 3.0
+
+
+def test_the_run_of_a_surrogate_is_no_agent(task, tmp_path):
+    folder = run_of_agent(task, tmp_path / "runs")
+    surrogate = SurrogateExperiment(surrogate_network=SurrogateNetworkConfig(reading="samples")).as_dict()
+    folder.checkpoints.save({"a": jnp.zeros(1)}, CheckpointRecord(2, 1, 0.0, None, surrogate, {}))
+    with pytest.raises(ConfigValidationError, match=r"holds no agent of this version: .*no field"):
+        Contest(task, RULES, [folder])
 
 
 def test_rules_that_show_no_step_count_are_refused(task):
-    with pytest.raises(ValueError, match=r"needs observation\.include_step_count=true"):
-        hold_contest({}, task, RULES.with_fields(include_step_count=False))
+    with pytest.raises(ConfigValidationError, match=r"needs observation\.include_step_count=true"):
+        Contest(task, RULES.with_fields(include_step_count=False))

@@ -147,6 +147,20 @@ def check_tasks(folder, outcome):
 
 
 @pytest.mark.usefixtures("quick")
+def test_the_table_of_measured_pairs_is_there_before_the_last_checkpoint(tmp_path, monkeypatch):
+    folder, tables = folder_in(tmp_path, "killed"), []
+    save = loop.save_standing
+
+    def note_and_save(folder, experiment, standing, kind):
+        tables.append((standing.updates, folder.measured.exists()))
+        save(folder, experiment, standing, kind)
+
+    monkeypatch.setattr(loop, "save_standing", note_and_save)
+    loop.train(EXPERIMENT, PAIRS, folder)
+    assert tables[-1] == (EXPERIMENT.num_updates, True)
+
+
+@pytest.mark.usefixtures("quick")
 def test_equal_experiments_learn_the_same_bit_for_bit():
     first, second = (train(EXPERIMENT, PAIRS).state for _ in range(2))
     assert same(first, second)

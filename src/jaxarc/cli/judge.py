@@ -11,7 +11,7 @@ from jaxarc.cli.surrogate_run import load_lessons
 from jaxarc.cli.surrogate_tables import show_judgment
 from jaxarc.training import open_run_folder
 from jaxarc.training.metrics import read_reports
-from jaxarc.training.saved_agent import WhichCheckpoint
+from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
 from jaxarc.training.surrogates.judgment import judge_everything, write_judgment
 from jaxarc.training.surrogates.saved_surrogate import load_models
@@ -31,7 +31,7 @@ def judge(
 
     Of what it thinks of candidates: agreement with the expert, regret, calibration. Of what it thinks that actions do:
     single steps, and how far it drifts on its own predictions. A surrogate of the lookahead expert then plays the
-    held-out pairs against that expert, and against agents.
+    held-out pairs against that expert, and against agents, but for the pairs that one of them learned from.
 
     The run folder gets surrogate.json and, of candidates, calibration.png.
     """
@@ -41,16 +41,18 @@ def judge(
         raise typer.BadParameter(
             f"{run} is the run of an agent, not of a surrogate; score agents with jaxarc evaluate", param_hint="RUN"
         )
-    if against and experiment.surrogate.problem != "lookahead":
+    problem, model = experiment.surrogate.problem, experiment.surrogate.model
+    if against and (problem != "lookahead" or model == "transition"):
         raise typer.BadParameter(
-            f"only a surrogate of the lookahead expert plays pairs, this one is of {experiment.surrogate.problem}; "
-            "leave it out",
+            "only a surrogate that learned what the lookahead expert thinks of candidates plays pairs, this one is of "
+            f"surrogate.problem={problem}, surrogate.model={model}; leave it out",
             param_hint="--against",
         )
+    agents = [open_run_folder(path) for path in against or []]
+    record = chosen_checkpoint(folder, checkpoint)
     lessons = load_lessons(experiment)
     models = load_models(folder, lessons, checkpoint)
-    agents = [open_run_folder(path) for path in against or []]
     learned = read_reports(folder.metrics, SurrogateReport)[-1].seconds
-    judgment = judge_everything(experiment, lessons, models, agents, learned)
+    judgment = judge_everything(experiment, lessons, models, record.update, agents, learned)
     write_judgment(folder, judgment)
     show_judgment(judgment, folder, Console())

@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from jaxarc.parallel import use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import RunFolder, create_run_folder
+from jaxarc.training.run_folder import kept_if_used
 from jaxarc.training.sinks import Sink, Sinks, check_extras, open_sinks
 from jaxarc.training.surrogates import (
     SurrogateExperiment,
@@ -57,13 +59,14 @@ def learn_surrogate(
         enable_compilation_cache()
     lessons = load_lessons(experiment)
     folder = resume or create_run_folder(experiment)
-    console.print(_announcement(experiment, folder), highlight=False, soft_wrap=True)
-    sinks: list[Sink] = [*open_sinks(experiment, folder), SurrogateProgress(console, experiment.num_updates)]
-    with StopWish() as wish, Sinks[SurrogateReport](sinks, warn) as all_sinks:
-        outcome = train_surrogate(
-            experiment, lessons, folder, all_sinks.write, lambda: wish.is_set, resume=resume is not None
-        )
-    judgment = judge_models(lessons, outcome.state.models)
+    with kept_if_used(folder) if resume is None else nullcontext():
+        console.print(_announcement(experiment, folder), highlight=False, soft_wrap=True)
+        sinks: list[Sink] = [*open_sinks(experiment, folder), SurrogateProgress(console, experiment.num_updates)]
+        with StopWish() as wish, Sinks[SurrogateReport](sinks, warn) as all_sinks:
+            outcome = train_surrogate(
+                experiment, lessons, folder, all_sinks.write, lambda: wish.is_set, resume=resume is not None
+            )
+    judgment = judge_models(lessons, outcome.state.models, outcome.reports[-1].update)
     write_judgment(folder, judgment)
     _draw(outcome.reports, folder, _title(experiment))
     show_judgment(judgment, folder, console)

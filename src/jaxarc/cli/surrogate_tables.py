@@ -26,6 +26,11 @@ def show_judgment(judgment: Judgment, folder: RunFolder, console: Console) -> No
         console.print(_drift(judgment.drift))
     if judgment.contest:
         console.print(_contest(judgment.contest))
+        if judgment.num_left_out:
+            told = (
+                f"{judgment.num_left_out:,} held-out pairs are left out, because one of the players learned from them."
+            )
+            console.print(told, highlight=False)
 
 
 def _agreement(agreement: Agreement) -> Table:

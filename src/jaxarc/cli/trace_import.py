@@ -38,6 +38,8 @@ def import_traces(
 ) -> None:
     """Import traces and keep those that solve their pair when they are replayed in the environment.
 
+    A trace in the cache stays unless the imported one of the same pair and recipe is shorter.
+
     Sessions of people become traces by the expert "human" in the format mask. What cannot be imported is listed with
     the reason. The exit code is 1 if nothing could be imported, or a line of a *.jsonl file could not.
     """
@@ -47,7 +49,7 @@ def import_traces(
     is_ours = file.suffix == ".jsonl"
     imported = _read_lines(file, tasks) if is_ours else _read_people(file, tasks)
     pairs = places_of(tasks)
-    kept = 0
+    kept = num_known = 0
     with Console(stderr=True).status("Replaying ..."):
         for form in sorted({form for _, form in imported.traces}):
             chosen = {place: trace for (place, its_form), trace in imported.traces.items() if its_form == form}
@@ -55,17 +57,23 @@ def import_traces(
             solved = replay([pairs[place] for place in chosen], [one.actions for one in chosen.values()], trace_format)
             for (place, trace), is_solved in zip(chosen.items(), solved, strict=True):
                 if is_solved:
-                    store.put(trace)
-                    kept += 1
+                    known = store.get(trace.unit_hash)
+                    if known is None or len(trace.actions) < len(known.actions):
+                        store.put(trace)
+                        kept += 1
+                    else:
+                        num_known += 1
                 else:
                     imported.rejected.append((place.node, "the environment says that it is not solved"))
     console.print(f"{kept:,} traces imported, {len(imported.rejected):,} rejected{imported.note}", highlight=False)
+    if num_known:
+        console.print(f"{num_known:,} are no shorter than those in the cache, which stay", highlight=False)
     if imported.rejected:
         table = Table("rejected", "because")
         for what, reason in imported.rejected:
             table.add_row(escape(what), escape(reason))
         console.print(table)
-    if not kept or (is_ours and imported.rejected):
+    if not (kept or num_known) or (is_ours and imported.rejected):
         raise typer.Exit(1)
 
 

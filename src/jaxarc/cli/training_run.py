@@ -4,6 +4,7 @@ import dataclasses
 import statistics
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +22,7 @@ from jaxarc.training import Experiment, Outcome, Report, RunFolder, TrainingPair
 from jaxarc.training import train as run_training
 from jaxarc.training.loop import TrainingDivergedError, training_mesh
 from jaxarc.training.pairs import pairs_by_rule
+from jaxarc.training.run_folder import kept_if_used
 from jaxarc.training.sinks import Sink, Sinks, check_extras, open_sinks
 
 
@@ -45,11 +47,12 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
         enable_compilation_cache()
     pairs = _load(experiment)
     folder = shared_folder(lambda: resume or create_run_folder(experiment))
-    console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
-    sinks: list[Sink] = open_sinks(experiment, folder) if is_first() else []
-    sinks.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
-    with StopWish() as wish, Sinks(sinks, warn) as all_sinks:
-        outcome = run_training(experiment, pairs, folder, all_sinks.write, lambda: wish.is_set, resume=bool(resume))
+    with kept_if_used(folder) if resume is None else nullcontext():
+        console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
+        sinks: list[Sink] = open_sinks(experiment, folder) if is_first() else []
+        sinks.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
+        with StopWish() as wish, Sinks(sinks, warn) as all_sinks:
+            outcome = run_training(experiment, pairs, folder, all_sinks.write, lambda: wish.is_set, resume=bool(resume))
     if is_first():
         _draw(outcome.reports, folder, _title(experiment, pairs))
     console.print(_results(experiment, outcome, pairs))
@@ -178,6 +181,7 @@ def _closing(outcome: Outcome, folder: RunFolder, seconds: float) -> str:
             f"measuring {last.environment_steps:,} environment steps{each}.",
             f"{escape(str(folder.path))}: {', '.join(files)}",
             f"How each task went: {escape(str(folder.tasks))}",
+            f"To see every episode: jaxarc replay {escape(str(folder.path))}",
         ]
     )
 

@@ -89,7 +89,7 @@ def _start(scene: Scene, width: int, depth: int, config: JaxArcConfig) -> _Beam:
     return _Beam(
         depth=jnp.int32(0),
         scenes=repeat(scene, width),
-        is_live=jnp.arange(width) == 0,
+        is_live=jnp.arange(width, dtype=jnp.int32) == 0,
         paths=repeat(submit, width, depth),
         best_similarity=_score(scene),
         best_length=jnp.int32(0),
@@ -166,6 +166,6 @@ def _solution(beam: _Beam) -> Solution:
     """Put submits behind the edits."""
     edits = beam.best_length
     path = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[-1:]]), beam.best_path)
-    is_edit = jnp.arange(path.operation.shape[0]) < edits
+    is_edit = jnp.arange(path.operation.shape[0], dtype=jnp.int32) < edits
     path = eqx.tree_at(lambda p: p.operation, path, jnp.where(is_edit, path.operation, c.SUBMIT))
     return Solution(path, edits + 1, beam.best_similarity, beam.best_similarity == 1)

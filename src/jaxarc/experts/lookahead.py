@@ -12,7 +12,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.similarity import similarity
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.envs.structured_actions import BaseAction, StructuredAction
 from jaxarc.experts.candidates import candidates_of_scene, require_count
 from jaxarc.experts.outcomes import count_outcomes
 from jaxarc.experts.scene import Scene, check_edits, plan_of, scene_of_observation, scene_of_state
@@ -43,8 +43,12 @@ def look_ahead(state: ArcEnvState, actions: StructuredAction, params: EnvParams)
 
     Raises:
         TypeError: the actions have another format than the config says.
-        ValueError: the state is a batch.
+        ValueError: the state is a batch, or the actions have no leading axis.
     """
+    if isinstance(actions, BaseAction) and actions.operation.ndim != 1:
+        raise ValueError(
+            f"k actions have one leading axis, got shape {actions.operation.shape}; stack them, or vmap over more"
+        )
     return look_ahead_in_scene(scene_of_state(state, params), actions, params.config)
 
 
@@ -98,6 +102,8 @@ class LookaheadAgent(eqx.Module):
     temperature: float | None = eqx.field(static=True, default=None)  # None: take the best
 
     def __check_init__(self) -> None:
+        if not isinstance(self.config, JaxArcConfig):
+            raise TypeError(f"config must be a JaxArcConfig, got {type(self.config).__name__}; pass params.config")
         require_count(self.num_candidates, self.config)
         if self.temperature is not None and not self.temperature > 0:
             raise ValueError(f"temperature must be above 0, got {self.temperature}; None takes the best candidate")

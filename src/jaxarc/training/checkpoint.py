@@ -3,8 +3,12 @@
 import dataclasses
 import hashlib
 import json
+import logging
 import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -12,6 +16,7 @@ from typing import Any, Final, TypeVar
 import jax
 import numpy as np
 
+from jaxarc.io.atomic import names_file
 from jaxarc.parallel import is_first, meet
 
 Tree = TypeVar("Tree")
@@ -59,12 +64,19 @@ def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
         part.mkdir(parents=True)
     meet(f"save {path}")
     arrays = _not_empty(_named_arrays(jax.device_get(tree) if jax.process_count() == 1 else tree))
-    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:  # waits for the other processes before and after
-        checkpointer.save(part.resolve() / _ARRAYS, args=PyTreeSave(arrays))
-    if is_first():
-        body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
-        (part / _RECORD).write_text(json.dumps({"sha256": _digest(_canonical(body)), **body}))
-        part.rename(path)
+    try:
+        with _told_by_the_disk(path):
+            # The database in which several processes write one array (OCDBT) keeps 60 kB of memory for every save.
+            handler = PyTreeCheckpointHandler(use_ocdbt=jax.process_count() > 1)
+            with Checkpointer(handler) as checkpointer:  # waits for the others before and after
+                checkpointer.save(part.resolve() / _ARRAYS, args=PyTreeSave(arrays))
+            if is_first():
+                body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
+                (part / _RECORD).write_text(json.dumps({"sha256": _digest(_canonical(body)), **body}))
+                part.rename(path)
+    finally:
+        if is_first():
+            shutil.rmtree(part, ignore_errors=True)  # gone already when the rename succeeded
     meet(f"saved {path}")
 
 
@@ -124,6 +136,28 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
     return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in places])
 
 
+@contextmanager
+def _told_by_the_disk(path: Path) -> Iterator[None]:
+    """Raise what the disk said, with the path: orbax makes it a ValueError, and logs pages about it.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with names_file(path):
+            yield
+    except ValueError as error:
+        code = re.search(r"os_error_code='(\d+)'", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from error
+    finally:
+        logger.setLevel(level)
+
+
 def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
     """Name each leaf by its place, such as ``learner.policy.network.positions``, in the order of the leaves."""
     named, _ = jax.tree.flatten_with_path(tree)
@@ -141,20 +175,41 @@ def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
     file = path / _RECORD
     try:
         content = json.loads(file.read_bytes())
-        told = content.pop("sha256")
+        told, seal = content.pop("sha256"), _digest(_canonical(content))
     except OSError as error:
         if path.is_dir():
             raise DamagedCheckpointError(f"{path} is damaged: cannot read its {_RECORD}: {error.strerror}") from error
         raise CheckpointError(f"there is no checkpoint {path}; name a folder inside a run's checkpoints/") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} cannot be read; use another checkpoint") from error
-    if told != _digest(_canonical(content)):
+    if told != seal:
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} does not have its SHA-256; use another checkpoint")
-    if content["format"] != _FORMAT:
+    if content.get("format") != _FORMAT:
         raise CheckpointError(
-            f"{path} has format {content['format']}, this version reads {_FORMAT}; use the version that wrote it"
+            f"{path} has format {content.get('format')!r:.60}, this version reads {_FORMAT}; use the version "
+            "that wrote it"
         )
+    if not _is_record(content.get("record")) or not _is_mapping(content.get("files"), str):
+        raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} lacks something; use another checkpoint")
     return CheckpointRecord(**content["record"]), content["files"]
+
+
+def _is_record(record: Any) -> bool:
+    """Whether it has the fields of :class:`CheckpointRecord`, each of its type."""
+    if not isinstance(record, dict) or set(record) != {field.name for field in dataclasses.fields(CheckpointRecord)}:
+        return False
+    numbers = (record["seconds"], 0.0 if record["score"] is None else record["score"])
+    counts = (record["update"], record["num_lines"])
+    return (
+        all(type(count) is int and count >= 0 for count in counts)
+        and all(type(number) in (int, float) for number in numbers)
+        and isinstance(record["config"], dict)
+        and _is_mapping(record["versions"], str)
+    )
+
+
+def _is_mapping(value: Any, kind: type) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, kind) for one in value.values())
 
 
 def _require_same(path: Path, there: dict[str, Any], wanted: dict[str, Any]) -> None:

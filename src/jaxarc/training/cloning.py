@@ -84,7 +84,7 @@ def clone_examples(
 
     def once(learner: Learner, key_update: PRNGKey) -> tuple[Learner, None]:
         key_draw, key_learn = jax.random.split(key_update)
-        drawn = jax.random.randint(key_draw, (agent.samples_per_update,), 0, examples.value_target.shape[0])
+        drawn = jax.random.randint(key_draw, (agent.samples_per_update,), 0, examples.value_target.shape[0], jnp.int32)
         batch = jax.tree.map(lambda x: x[drawn], examples)
         return clone(learner, key_learn, batch, agent, optimizer)[0], None
 

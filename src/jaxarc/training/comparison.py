@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
+from jaxarc.io.seal import unsealed
 from jaxarc.training.metrics import Report, RunReport, read_reports
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.report import SurrogateReport
@@ -174,7 +175,7 @@ def _curves(path: Path, metric: str, kind: type[RunReport]) -> Iterator[Curve]:
 def _experiment_fields(path: Path) -> dict[str, Any]:
     file = RunFolder(path).config
     try:
-        saved = json.loads(file.read_text(encoding="utf-8"))
+        saved = unsealed(json.loads(file.read_text(encoding="utf-8")))
         topics = {**saved["environment"], **{name: saved[name] for name in saved if name != "environment"}}
     except (ValueError, KeyError, TypeError) as error:
         raise ComparisonError(f"{file} is not the config of a run: {error!r}") from error

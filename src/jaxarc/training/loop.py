@@ -213,10 +213,11 @@ class _Run:
             self._save()
 
     def save_end(self) -> None:
-        """Write how each task went, and then the checkpoint: where that is there, the run is complete."""
+        """Write how each task and each measured pair went, and then the checkpoint: where that is, the run is whole."""
         curricula = to_host(self.standing.state.curriculum)
         if self.writes is not None:
             write_task_table(self.writes.tasks, self.experiment.training.seeds, self.task_ids, curricula)
+        self._write_measured()
         self._save()
 
     def measure_end(self) -> None:
@@ -224,7 +225,13 @@ class _Run:
         if self.standing.score is None:
             facts = [{} for _ in self.experiment.training.seeds]
             self._step_to(self.standing.state, self.standing.updates, facts, is_measured=True)
-        if self.writes is not None and self.played is not None:
+        elif self.played is None:  # it was measured by a process that was killed before it wrote the table, perhaps
+            self.played = to_host(self.measure(self.standing.state.policy, self.measured))
+        self._write_measured()
+
+    def _write_measured(self) -> None:
+        """Write how each measured pair went, if it is the last state that played them."""
+        if self.writes is not None and self.played is not None and self.standing.score is not None:
             seeds = self.experiment.training.seeds
             write_measured_table(self.writes.measured, seeds, self.pairs.measured.task_ids, self.played)
 

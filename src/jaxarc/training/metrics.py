@@ -3,12 +3,14 @@
 import dataclasses
 import json
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.io.atomic import names_file, write_whole
+from jaxarc.io.seal import sealed, unsealed
 from jaxarc.training.run_folder import RunFolderError
 
 
@@ -89,13 +91,13 @@ class MetricsFile(Generic[Kind]):
     kind: type[Kind]
 
     def append(self, reports: Sequence[Kind]) -> None:
-        lines = [json.dumps(dataclasses.asdict(report)) + "\n" for report in reports]
-        with self.path.open("a", encoding="utf-8") as file:
+        lines = [json.dumps(sealed(dataclasses.asdict(report))) + "\n" for report in reports]
+        with names_file(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(lines))
 
     def flush(self) -> None:
         """Wait until all lines are on the disk."""
-        with self.path.open("ab") as file:
+        with names_file(self.path), self.path.open("ab") as file:
             os.fsync(file.fileno())
 
     def cut(self, num_lines: int) -> list[Kind]:
@@ -151,7 +153,21 @@ def _read_lines(path: Path, lines: Sequence[bytes], kind: type[Kind]) -> list[Ki
     reports = []
     for number, line in enumerate(lines, start=1):
         try:
-            reports.append(kind(**json.loads(line)))
-        except (ValueError, TypeError) as error:
+            reports.append(_report(line, kind))
+        except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path}, line {number} is not a report of a training run: {error}") from error
     return reports
+
+
+def _report(line: bytes, kind: type[Kind]) -> Kind:
+    row, known = json.loads(line), [field.name for field in dataclasses.fields(kind)]
+    if not isinstance(row, dict):
+        raise ValueError("it is no JSON object")
+    row = unsealed(row)
+    for name, value in row.items():
+        if name not in known:
+            raise ValueError(f"there is no number {name!r:.60}")
+        is_number = type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
+        if value is not None and not is_number:
+            raise ValueError(f"{name} is a number or null, got {value!r:.60}")
+    return kind(**row)

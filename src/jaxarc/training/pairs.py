@@ -85,8 +85,25 @@ def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> Pr
 
 def shared_ids(pairs: TrainingPairs) -> set[str]:
     """Return the ids of the unseen pairs that are learned from all the same, because both data sets hold them."""
-    named = [(task.task_id.partition("/")[2], *_bytes_of(task)) for task in pairs.measured]
-    return {name for name, *_ in {*named[: pairs.num_train]} & {*named[pairs.num_train :]}}
+    named = [(task.task_id.partition("/")[2], contents_of(task)) for task in pairs.measured]
+    return {name for name, _ in {*named[: pairs.num_train]} & {*named[pairs.num_train :]}}
+
+
+def learned_pairs(config: TaskConfig) -> frozenset[bytes]:
+    """Return the content of each pair that a run learns from; nothing where rules make them as they are needed.
+
+    Raises:
+        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.tasks.load_tasks`.
+    """
+    if config.train_dataset.startswith(PREFIX):
+        return frozenset()
+    tasks = load_tasks(config.train_dataset).select(max_side=config.max_side)
+    return frozenset().union(*map(contents_of, tasks))
+
+
+def contents_of(task: RawTask) -> frozenset[bytes]:
+    """Return what tells the pairs of a task from others, whatever their names."""
+    return frozenset(repr([grid.tolist() for grid in pair]).encode() for pair in task.pairs)
 
 
 def rule_of(task_id: str) -> str:
@@ -102,7 +119,3 @@ def pairs_by_rule(pairs: TrainingPairs) -> dict[str, np.ndarray]:
         if place >= pairs.num_train and rule.startswith(PREFIX):
             places.setdefault(rule, []).append(place)
     return {rule: np.array(found) for rule, found in places.items()}
-
-
-def _bytes_of(task: RawTask) -> list[bytes]:
-    return [grid.tobytes() for pair in task.pairs for grid in pair]

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from jaxarc.config import ConfigValidationError
+from jaxarc.config.build import spell
 
 _FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
+_MOST_TOLD: Final = 20  # differences
 _FREE: Final = (
     *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.max_seconds", "training.compilation_cache"),
     *("surrogate.max_seconds", "surrogate.compilation_cache", "surrogate.buffer_size"),
@@ -31,14 +33,15 @@ def require_same_choices(saved: Mapping[str, Any], wished: Mapping[str, Any]) ->
     names = [name for name in {**old, **new} if name in _FIXED or not name.startswith(_FREE)]
     missing = "no such field"
     differ = [
-        f"{name} is {old.get(name, missing)!r} in the run, but {new.get(name, missing)!r} now"
+        f"{name} is {spell(old.get(name, missing))} in the run, but {spell(new.get(name, missing))} now"
         for name in names
         if old.get(name, missing) != new.get(name, missing)
     ]
     if differ:
+        more = f"; and {len(differ) - _MOST_TOLD} more" if len(differ) > _MOST_TOLD else ""
         raise IncompatibleRunError(
-            f"the run cannot be resumed with other choices: {'; '.join(differ)}. Leave them out, or start a new run; "
-            f"{_say_what_may_change(new)}"
+            f"the run cannot be resumed with other choices: {'; '.join(differ[:_MOST_TOLD])}{more}. Leave them out, "
+            f"or start a new run; {_say_what_may_change(new)}"
         )
 
 

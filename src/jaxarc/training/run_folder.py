@@ -3,6 +3,7 @@
 import datetime
 import json
 import platform
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from jaxarc.io.atomic import write_whole
+from jaxarc.io.seal import sealed
 from jaxarc.parallel import is_first
 from jaxarc.training.checkpoints import Checkpoints
 from jaxarc.training.code_revision import git_revision
@@ -88,13 +90,23 @@ class RunFolder:
             ) from error
 
 
+@contextmanager
+def kept_if_used(folder: RunFolder) -> Iterator[None]:
+    """Remove a new folder at the end where nothing was told or saved in it: the run was refused, or stopped early."""
+    try:
+        yield
+    finally:
+        if is_first() and not folder.metrics.exists() and not folder.checkpoints.updates():
+            shutil.rmtree(folder.path)
+
+
 def create_run_folder(experiment: RunChoices) -> RunFolder:
     """Make ``<run_root>/<date>_<time>-<run_name>`` with the config in it; a taken name gets a number."""
     logging = experiment.logging
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{logging.run_name}"
     folder = RunFolder(make_new_folder(Path(logging.run_root), name))
     about = {"versions": library_versions(), "git_revision": git_revision(Path.cwd())}
-    text = json.dumps({**experiment.as_dict(), **about}, indent=2)
+    text = json.dumps(sealed({**experiment.as_dict(), **about}), indent=2)
     write_whole(folder.config, (text + "\n").encode())
     return folder
 

@@ -33,7 +33,7 @@ def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
         CheckpointError: the folder has no checkpoint that can be used.
         ConfigValidationError: the checkpoint's config is not one of this version.
     """
-    return build(Experiment, _record(folder, which).config)
+    return build(Experiment, chosen_checkpoint(folder, which).config)
 
 
 def load_agent(
@@ -51,7 +51,7 @@ def load_agent(
         As :func:`saved_experiment`; and CheckpointError: the run has no such seed, or weights that only fit the canvas
         that it learned on.
     """
-    record = _record(folder, which)
+    record = chosen_checkpoint(folder, which)
     experiment = build(Experiment, record.config)
     seeds = experiment.training.seeds
     if seed is not None and seed not in seeds:
@@ -65,7 +65,8 @@ def load_agent(
     return ImaginingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
 
 
-def _record(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
+def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
+    """Return the record of the checkpoint that is meant; warns and raises as :func:`saved_experiment`."""
     checkpoints = folder.checkpoints
     record = checkpoints.best() if which == "best" else checkpoints.newest()
     if record is None:

@@ -1,6 +1,7 @@
 """Experts that do not do what they should, time limits, processes, and stopping in between."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -217,6 +218,82 @@ class Batches(BatchExpert):
         self.sizes.append(len(pairs))
         for place in reversed(range(len(pairs))):
             yield place, CellExpert().solve(pairs[place], action_format)
+
+
+class Unreliable(Batches):
+    """Answers for one pair of a batch, and then does what it is told."""
+
+    def __init__(self, then):
+        super().__init__()
+        self.then = then
+
+    def solve_all(self, pairs, action_format):
+        yield from itertools.islice(super().solve_all(pairs, action_format), 1)
+        if self.then is not None:
+            raise self.then
+        yield from ()
+
+
+@pytest.mark.parametrize(
+    ("then", "kind", "message"),
+    [
+        (ZeroDivisionError("by nothing"), "ZeroDivisionError", "by nothing"),
+        (ExpertError("too large"), "ExpertError", "too large"),
+        (SystemExit(3), "ExpertError", "it called sys.exit(3), which would end the program; raise an error"),
+        (None, "ExpertError", "batches gave no answer for this pair"),
+    ],
+)
+def test_a_batch_expert_that_raises_or_is_silent_makes_failures_and_keeps_what_it_solved(tmp_path, then, kind, message):
+    expert, cache = Unreliable(then), TraceCache(tmp_path)
+    recording = record_traces(GRAPH, expert, cache=cache)
+    assert (len(recording.traces), len(recording.failures)) == (1, 3)
+    assert {(one.kind, one.message) for one in recording.failures.values()} == {(kind, message)}
+    assert list(cache.traces()) == list(recording.traces.values())
+    assert recording.is_complete
+
+
+class Refusing(Batches):
+    def solve_all(self, pairs, action_format):
+        raise ExpertError("boxes only")
+
+
+@pytest.mark.parametrize("place", [99, "first", None])
+def test_an_answer_for_no_pair_is_a_failure(place):
+    class Lost(Batches):
+        def solve_all(self, pairs, action_format):
+            yield place, []
+
+    recording = record_traces(GRAPH, Lost())
+    assert len(recording.failures) == 4
+
+
+def test_a_batch_expert_that_refuses_to_begin_is_heard_at_once():
+    with pytest.raises(ExpertError, match="boxes only"):
+        record_traces(GRAPH, Refusing())
+
+
+class InterruptedExpert(CellExpert):
+    """Somebody presses Ctrl-C while it is at its second pair."""
+
+    def __init__(self):
+        self.num_asked = 0
+
+    def solve(self, pair, action_format):
+        self.num_asked += 1
+        if self.num_asked == 2:
+            raise KeyboardInterrupt
+        return super().solve(pair, action_format)
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "vmap"])
+def test_ctrl_c_amid_a_pair_ends_a_recording_at_once_and_without_a_word_of_jax(tmp_path, caplog, strategy):
+    expert, cache = InterruptedExpert(), TraceCache(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        record_traces(GRAPH, expert, "bbox", strategy, cache=cache)
+    assert expert.num_asked == 2
+    assert len(list(cache.traces())) == 1
+    assert not caplog.records
+    assert len(record_traces(GRAPH, CellExpert(), "bbox", strategy, cache=cache).traces) == 4
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ class TraceCache:
         """Remove damaged traces and what killed processes left, then :meth:`trim`."""
         now = time.time()
         left = [found for path in self._files() if _LEFT_OVER.fullmatch(path.name) and (found := _entry(path))]
-        useless = [entry for entry in left if now - entry.used > _OLD]
+        useless = [entry for entry in left if abs(now - entry.used) > _OLD]  # clocks go wrong in both directions
         useless += [entry for entry in self.entries() if not _is_whole(entry.path)]
         garbage, trimmed = _remove(useless), self.trim()
         return Removed(garbage.num_files + trimmed.num_files, garbage.num_bytes + trimmed.num_bytes)

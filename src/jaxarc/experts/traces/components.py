@@ -1,7 +1,5 @@
 """Strongly connected components of a graph, what is needed first."""
 
-import networkx
-
 from jaxarc.experts.traces.graph import Graph
 
 
@@ -12,6 +10,10 @@ def get_scc_graphs(graph: Graph) -> list[Graph]:
         Each component as a graph with the needs within it. A component comes after all that it needs, and among those
         that could come next, the one whose first node stands first in the graph.
     """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"a Graph was expected, got {type(graph).__name__}; see Graph.of_tasks")
+    import networkx  # takes a third of a second, for which nobody shall wait who asks a command for help
+
     order = {name: place for place, name in enumerate(graph.nodes)}
     whole = networkx.DiGraph()
     whole.add_nodes_from(graph.nodes)

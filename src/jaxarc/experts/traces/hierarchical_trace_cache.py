@@ -36,7 +36,8 @@ RecordUnits: TypeAlias = Callable[[Sequence[tuple[str, str]]], list[Result]]
 
 _work_unit_store: dict[int, tuple[str, str]] = {}  # index -> (hash, text), of the calls that are going on
 _recorders: dict[int, RecordUnits] = {}  # index -> how the call that it belongs to records
-_results: dict[int, Result | Exception] = {}  # index -> what came out; a callback may be called again
+_Outcome: TypeAlias = Result | Exception | KeyboardInterrupt
+_results: dict[int, _Outcome] = {}  # index -> what came out; a callback may be called again
 _lock = threading.Lock()  # of the three
 
 
@@ -105,7 +106,7 @@ def record_units(
             found = [_results[index] for index in indices]
     results = {}
     for unit_hash, result in zip(work_units, found, strict=True):
-        if isinstance(result, Exception):
+        if isinstance(result, BaseException):
             raise result
         results[unit_hash] = result
     return results
@@ -138,16 +139,28 @@ def _record_indices(indices: Any) -> np.ndarray:
     """Record the units of one index or of a batch, and return the indices. Runs on the host and uses nothing of JAX."""
     asked = np.asarray(indices, np.int32)
     units = [index for index in asked.ravel().tolist() if index != PADDING_INDEX]
-    results: dict[int, Result | Exception] = {}
-    with Caught() as caught:
-        results.update(_record_batch(units) if asked.ndim else {index: _record_one(index) for index in units})
+    results: dict[int, _Outcome] = {}
+    error: Exception | KeyboardInterrupt | None = _interruption()
+    if error is None:
+        try:
+            with Caught() as caught:
+                results.update(_record_batch(units) if asked.ndim else {index: _record_one(index) for index in units})
+            error = caught.error
+        except KeyboardInterrupt as interruption:
+            error = interruption
     with _lock:
-        if caught.error is not None:  # raised where the call was made: JAX would put its own in place of it
-            results = dict.fromkeys(filter(_work_unit_store.__contains__, units), caught.error)
+        if error is not None:  # raised where the call was made: JAX would put its own in place of it
+            results = dict.fromkeys(filter(_work_unit_store.__contains__, units), error)
         _results.update(results)
-    if caught.error is not None and not results:
-        raise caught.error
+    if error is not None and units and not results:
+        raise error
     return asked
+
+
+def _interruption() -> KeyboardInterrupt | None:
+    """Return the Ctrl-C that ended an earlier unit: those that follow in a program that runs are not recorded."""
+    with _lock:
+        return next((found for found in _results.values() if isinstance(found, KeyboardInterrupt)), None)
 
 
 def _record_one(index: int) -> Result:

@@ -54,7 +54,7 @@ def replay(pairs: Sequence[Pair], traces: Sequence[Sequence[Action]], action_for
 @eqx.filter_jit
 def _start(params: EnvParams) -> ArcEnvState:
     reset = lambda place: ArcEnvironment().reset(jax.random.key(0), params, place, 0)[0]
-    return jax.vmap(reset)(jnp.arange(params.tasks.num_tasks))
+    return jax.vmap(reset)(jnp.arange(params.tasks.num_tasks, dtype=jnp.int32))
 
 
 @eqx.filter_jit

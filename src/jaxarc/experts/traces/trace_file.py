@@ -5,6 +5,7 @@
 """
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -15,10 +16,15 @@ from jaxarc.experts.traces.graph import Place
 from jaxarc.experts.traces.trace import Trace
 from jaxarc.experts.traces.work_unit import Recipe
 from jaxarc.io.atomic import write_whole
+from jaxarc.io.seal import SealError, sealed, unsealed
 
 
 class TraceFileError(ValueError):
     """A file of traces cannot be read."""
+
+
+class ShortTraceFileWarning(UserWarning):
+    """A file has fewer lines than were written into it."""
 
 
 class TraceLine(NamedTuple):
@@ -29,6 +35,7 @@ class TraceLine(NamedTuple):
     actions: tuple[Action, ...]
     where: str  # file and line
     dataset: str = ""  # what the task is loaded from, where the line tells
+    num_written: int = 1  # lines that were written into its file
 
 
 def write_trace_file(
@@ -44,7 +51,8 @@ def write_trace_file(
     Raises:
         OSError: the file cannot be written.
     """
-    return write_whole(path, "".join(_line(place, trace, about) for place, trace in traces.items()).encode())
+    further = {"of": len(traces), **about}
+    return write_whole(path, "".join(_line(place, trace, further) for place, trace in traces.items()).encode())
 
 
 def read_trace_file(path: str | Path) -> list[TraceLine]:
@@ -65,6 +73,9 @@ def read_trace_file(path: str | Path) -> list[TraceLine]:
 def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
     """Read like :func:`read_trace_file`, and yield in place of a wrong line what is wrong with it.
 
+    Warns:
+        ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
+
     Raises:
         TraceFileError: the file is not UTF-8 text.
         OSError: the file cannot be read.
@@ -73,12 +84,24 @@ def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
         lines = Path(path).read_text(encoding="utf-8").split("\n")  # JSON texts may hold what splitlines also splits at
     except UnicodeDecodeError as error:
         raise TraceFileError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
+    count, written = 0, 0
     for number, line in enumerate(lines, start=1):
         if line.strip():
+            count += 1
             try:
-                yield _read(line, f"{path}, line {number}")
+                found = _read(line, f"{path}, line {number}")
             except TraceFileError as error:
                 yield error
+            else:
+                written = max(written, found.num_written)
+                yield found
+    if count < written:
+        warnings.warn(
+            f"{path} has {count} of the {written} traces that were written into it; if you took none out, export it "
+            "again",
+            ShortTraceFileWarning,
+            stacklevel=2,
+        )
 
 
 def _line(place: Place, trace: Trace, about: Mapping[str, Any]) -> str:
@@ -96,7 +119,7 @@ def _line(place: Place, trace: Trace, about: Mapping[str, Any]) -> str:
         "unit": trace.unit_hash,
         **about,
     }
-    return json.dumps(fields, separators=(",", ":")) + "\n"
+    return json.dumps(sealed(fields), separators=(",", ":")) + "\n"
 
 
 def _read(line: str, where: str) -> TraceLine:
@@ -106,6 +129,10 @@ def _read(line: str, where: str) -> TraceLine:
         raise TraceFileError(f"{where}: not JSON ({error}); write one object a line") from error
     if not isinstance(data, dict):
         raise TraceFileError(f"{where}: an object is expected, got {line[:40]!r}; write one object a line")
+    try:
+        data = unsealed(data)
+    except SealError as error:
+        raise TraceFileError(f"{where}: {error}") from error
     task_id, index = _field(data, "task_id", str, where), _field(data, "pair_index", int, where)
     data = {
         "split": "test",
@@ -114,23 +141,25 @@ def _read(line: str, where: str) -> TraceLine:
         "settings": "",
         "action_format": "bbox",
         "dataset": "",
+        "of": 1,
     } | data
     split, action_format = _field(data, "split", str, where), _field(data, "action_format", str, where)
     if split not in ("train", "test") or action_format not in ("point", "bbox", "mask"):
         raise TraceFileError(
-            f"{where}: split is 'train' or 'test' and action_format 'point', 'bbox' or 'mask', got {split!r} and "
-            f"{action_format!r}; correct them"
+            f"{where}: split is 'train' or 'test' and action_format 'point', 'bbox' or 'mask', got {split!r:.80} "
+            f"and {action_format!r:.80}; correct them"
         )
     expert, settings = _field(data, "expert", str, where), _field(data, "settings", str, where)
     recipe = Recipe(expert, _field(data, "version", int, where), settings, action_format)
     dataset = _field(data, "dataset", str, where)
-    return TraceLine(Place(task_id, split, index), recipe, _actions(data, where), where, dataset)
+    num_written = _field(data, "of", int, where)
+    return TraceLine(Place(task_id, split, index), recipe, _actions(data, where), where, dataset, num_written)
 
 
 def _field(data: dict[str, Any], name: str, kind: type, where: str) -> Any:
     if type(data.get(name)) is not kind:
         words = {str: "a text", int: "a whole number"}
-        raise TraceFileError(f"{where}: {name!r} is {words[kind]}, got {data.get(name)!r}; correct it")
+        raise TraceFileError(f"{where}: {name!r} is {words[kind]}, got {data.get(name)!r:.80}; correct it")
     return data[name]
 
 

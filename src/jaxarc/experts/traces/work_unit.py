@@ -34,6 +34,8 @@ class Recipe(NamedTuple):
         Raises:
             ExpertError: its name is no text, its version no int, or one of its settings cannot be written as JSON.
         """
+        if expert is None or isinstance(expert, str):
+            raise ExpertError(f"an expert has a name, a version and a method solve, got {expert!r}; see find_expert")
         if not isinstance(expert.name, str) or not expert.name:
             raise ExpertError(f"an expert's name is a text that is not empty, got {expert.name!r}; name it")
         if type(expert.version) is not int:

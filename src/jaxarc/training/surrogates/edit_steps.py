@@ -81,7 +81,8 @@ class EditSteps:
 @eqx.filter_jit
 def _walk(key: PRNGKey, params: EnvParams, operations: jax.Array, num_steps: int, count: int) -> TransitionBatch:
     key_operations, key_walks = jax.random.split(key)
-    chosen = jax.random.choice(key_operations, operations, (num_steps, count // num_steps))
+    drawn = jax.random.randint(key_operations, (num_steps, count // num_steps), 0, len(operations), jnp.int32)
+    chosen = operations[drawn]
     walks = draw_walks(key_walks, chosen, params)
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), walks)
 

@@ -1,6 +1,7 @@
 """One run of a surrogate, said completely: the expert, the model, the learning, the data and their order."""
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,4 +81,37 @@ class SurrogateExperiment(CheckedConfig):
                 f"task.max_side must fit the canvas, dataset.max_grid_height x dataset.max_grid_width = "
                 f"{height}x{width}, got {self.task.max_side}"
             )
+        return problems + self._check_splits()
+
+    def _check_splits(self) -> list[str]:
+        """Say which batches, or layers, cannot be cut into equal parts."""
+        mesh, network, steps = self.surrogate_mesh, self.surrogate_network, self.surrogate_training.accumulation_steps
+        factors = {
+            "surrogate_training.accumulation_steps": steps,
+            "surrogate_mesh.data_devices": mesh.data_devices,
+            "surrogate_mesh.parts": mesh.parts if mesh.stages > 1 else 1,
+        }
+        divisor, named = math.prod(factors.values()), " * ".join(name for name, n in factors.items() if n > 1)
+        problems = [
+            f"a batch must be a multiple of {named}={divisor} examples, got {name}={size}"
+            for name, size in self._batch_sizes().items()
+            if size % divisor
+        ]
+        if mesh.stages > 1 and network.num_layers % (mesh.stages * (network.remat_every or 1)):
+            problems.append(
+                "surrogate_network.num_layers must be a multiple of surrogate_mesh.stages times remat_every (or 1), "
+                f"got {network.num_layers}, {mesh.stages} and {network.remat_every}"
+            )
         return problems
+
+    def _batch_sizes(self) -> dict[str, int]:
+        """Return the examples in a batch of each model that learns, by what says so."""
+        sizes = {}
+        if self.surrogate.model != "transition" and self.surrogate.problem == "lookahead":
+            sizes["lookahead.num_examples"] = self.lookahead.num_examples
+        if self.surrogate.model != "transition" and self.surrogate.problem == "parent_sets":
+            count = self.parent_sets.models_per_batch * self.structural_models.num_variables
+            sizes["parent_sets.models_per_batch * structural_models.num_variables"] = count
+        if self.surrogate.model != "candidates":
+            sizes["edit_steps.num_examples"] = self.edit_steps.num_examples
+        return sizes

@@ -12,10 +12,11 @@ from jaxarc.io.atomic import write_whole
 from jaxarc.surrogate.train_step import Model
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.agreement import Agreement
-from jaxarc.training.surrogates.contest import Standings, hold_contest
+from jaxarc.training.surrogates.contest import Contest, Standings
 from jaxarc.training.surrogates.drift import Drift
 from jaxarc.training.surrogates.experiment import SurrogateExperiment
 from jaxarc.training.surrogates.lesson import Lesson, TransitionLesson
+from jaxarc.training.surrogates.lessons import CANDIDATES
 from jaxarc.training.surrogates.transitions import StepAccuracy
 
 
@@ -23,10 +24,12 @@ from jaxarc.training.surrogates.transitions import StepAccuracy
 class Judgment:
     """What was measured on held-out examples and pairs; None or empty where it was not."""
 
+    checkpoint: int  # the update whose models were judged
     agreement: Agreement | None = None
     steps: StepAccuracy | None = None
     drift: tuple[Drift, ...] = ()
     contest: Mapping[str, Standings] = dataclasses.field(default_factory=dict)  # by player
+    num_left_out: int = 0  # held-out pairs that the contest is not about, because somebody learned from them
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -35,16 +38,18 @@ class Judgment:
         if agreement is not None:
             agreement["calibration"] = [each._asdict() for each in agreement["calibration"]]
         return {
+            "checkpoint": self.checkpoint,
             "agreement": agreement,
             "steps": named(self.steps),
             "drift": [each._asdict() for each in self.drift],
             "contest": {name: dataclasses.asdict(each) for name, each in self.contest.items()},
+            "num_left_out": self.num_left_out,
         }
 
 
-def judge_models(lessons: Mapping[str, Lesson], models: Mapping[str, Model]) -> Judgment:
-    """Measure each model on its own held-out examples."""
-    judgment = Judgment()
+def judge_models(lessons: Mapping[str, Lesson], models: Mapping[str, Model], checkpoint: int) -> Judgment:
+    """Measure each model on its own held-out examples; the checkpoint is the update that made them."""
+    judgment = Judgment(checkpoint)
     for name, lesson in lessons.items():
         measured = lesson.measure(models[name])
         if isinstance(measured, Agreement):
@@ -58,6 +63,7 @@ def judge_everything(
     experiment: SurrogateExperiment,
     lessons: Mapping[str, Lesson],
     models: Mapping[str, Model],
+    checkpoint: int,
     agents: Sequence[RunFolder] = (),
     learning_seconds: float | None = None,
 ) -> Judgment:
@@ -67,27 +73,29 @@ def judge_everything(
         experiment: of the surrogate.
         lessons: of the experiment, by name.
         models: of the lessons.
-        agents: run folders, whose agents play too.
+        checkpoint: the update that made the models.
+        agents: run folders, whose agents play too; those that may not are refused before anything is measured.
         learning_seconds: of the surrogate, to be told beside those of the agents.
 
     Raises:
-        ConfigValidationError, ValueError, CheckpointError: see :func:`hold_contest`.
+        ConfigValidationError, UnknownDatasetError, ValueError, CheckpointError: see :class:`Contest`.
     """
-    judgment = judge_models(lessons, models)
+    plays = experiment.surrogate.problem == "lookahead" and CANDIDATES in lessons
+    contest = Contest(experiment.task, experiment.environment, agents) if plays else None
+    judgment = judge_models(lessons, models, checkpoint)
     for name, lesson in lessons.items():
         if isinstance(lesson, TransitionLesson):
-            drift = lesson.drift(models[name])
-            judgment = dataclasses.replace(judgment, drift=tuple(drift))
-        elif experiment.surrogate.problem == "lookahead":
-            rules, count = experiment.environment, experiment.lookahead.num_candidates
-            players = {
-                "surrogate": SurrogateAgent(models[name], rules, count),
-                "expert": LookaheadAgent(rules, count),
-            }
-            contest = hold_contest(players, experiment.task, rules, agents)
-            mine = dataclasses.replace(contest["surrogate"], learning_seconds=learning_seconds)
-            judgment = dataclasses.replace(judgment, contest={**contest, "surrogate": mine})
-    return judgment
+            judgment = dataclasses.replace(judgment, drift=tuple(lesson.drift(models[name])))
+    if contest is None:
+        return judgment
+    rules, count = experiment.environment, experiment.lookahead.num_candidates
+    players = {
+        "surrogate": SurrogateAgent(models[CANDIDATES], rules, count),
+        "expert": LookaheadAgent(rules, count),
+    }
+    held = contest.hold(players)
+    mine = dataclasses.replace(held["surrogate"], learning_seconds=learning_seconds)
+    return dataclasses.replace(judgment, contest={**held, "surrogate": mine}, num_left_out=contest.num_left_out)
 
 
 def write_judgment(folder: RunFolder, judgment: Judgment) -> None:

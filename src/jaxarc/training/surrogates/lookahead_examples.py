@@ -76,7 +76,7 @@ def _ask(
     outlook = look_ahead_in_scene(scene, actions, params.config)
     is_real = outlook.is_valid & candidates.is_distinct
     probs = soft_choice(outlook.worth, is_real, config.temperature)
-    goes_astray = jax.random.bernoulli(key_any, config.random_share)
+    goes_astray = jax.random.bernoulli(key_any, jnp.float32(config.random_share))
     weights = jnp.where(goes_astray, is_real.astype(jnp.float32), probs)
     place = jax.random.categorical(key_choice, jnp.log(weights))
     shown = describe_scene(scene, params.config.grid_shape)

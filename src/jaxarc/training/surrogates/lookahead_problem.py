@@ -26,6 +26,7 @@ from jaxarc.training.updates import make_params
 from jaxarc.types import PRNGKey
 
 _HELD_OUT: Final = 2**31 - 1  # seed of the measured examples, beyond those of runs
+_MEASURED_AT_ONCE: Final = 256  # held-out examples in a batch, or as many as one episode gives
 
 
 class LookaheadProblem:
@@ -81,10 +82,13 @@ class LookaheadProblem:
         return ExpertBatch(labeled, _describe(examples))
 
     def held_out(self) -> list[LookaheadExamples]:
-        """Return the examples that models are measured on, in batches, always the same."""
+        """Return the examples that models are measured on, in batches: always the same, whatever is learned from."""
         if not self._held_out:
-            key, count = jax.random.key(_HELD_OUT), -(-self.config.num_measured // self.config.num_examples)
-            self._held_out = [_draw(jax.random.fold_in(key, i), self.measured, self.config) for i in range(count)]
+            key = jax.random.key(_HELD_OUT)
+            self._held_out = [
+                _draw(jax.random.fold_in(key, i), self.measured, self.config.replace(num_examples=size))
+                for i, size in enumerate(_batch_sizes(self.config.num_measured, self.config.episode_steps))
+            ]
         return self._held_out
 
     def measure(self, model: Model) -> Agreement:
@@ -96,6 +100,13 @@ class LookaheadProblem:
             for parts in zip(*((each.probs, each.is_real, each.worths) for each in batches), strict=True)
         )
         return agreement(np.concatenate(logits), probs, is_real, worths)
+
+
+def _batch_sizes(num_examples: int, episode_steps: int) -> list[int]:
+    """Cut examples into batches of whole episodes; only the last one may be smaller."""
+    size = max(_MEASURED_AT_ONCE // episode_steps, 1) * episode_steps
+    whole, rest = divmod(num_examples, size)
+    return [size] * whole + [rest] * (rest > 0)
 
 
 @eqx.filter_jit

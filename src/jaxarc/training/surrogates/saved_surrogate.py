@@ -6,9 +6,9 @@ import equinox as eqx
 import jax
 
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.checkpoint import CheckpointError, load_checkpoint
+from jaxarc.training.checkpoint import load_checkpoint
 from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint
+from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates.lesson import Lesson
 
 
@@ -26,14 +26,10 @@ def load_models(folder: RunFolder, lessons: Mapping[str, Lesson], which: WhichCh
     Raises:
         CheckpointError: the folder has no checkpoint that can be used.
     """
-    checkpoints = folder.checkpoints
-    record = checkpoints.best() if which == "best" else checkpoints.newest()
-    if record is None:
-        raise CheckpointError(f"there is no checkpoint in {checkpoints.path}; name the folder of a run of jaxarc train")
-    models = {}
+    record, models = chosen_checkpoint(folder, which), {}
     for name, lesson in lessons.items():
         fresh = lesson.make_model(jax.random.key(0))
         arrays, rest = eqx.partition(fresh, eqx.is_array)
-        saved = load_checkpoint(checkpoints.at(record.update), arrays, within=f"models.{name}")
+        saved = load_checkpoint(folder.checkpoints.at(record.update), arrays, within=f"models.{name}")
         models[name] = eqx.combine(saved, rest)
     return models
