@@ -96,6 +96,18 @@ def test_a_submission_file_is_scored(run, dataset, tmp_path):
     assert summary["solved"] == {"flip": [True, True], "grow": [False], "same": [True]}
 
 
+def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(run, dataset, tmp_path):
+    run(dataset, "--agent", "submit", "--out", tmp_path, *SMALL)
+    file = tmp_path / "submission.json"
+    assert run(dataset, "--score", file)[0] == 0
+    file.write_text(file.read_text().replace("2", "7", 1))
+    code, _, err = run(dataset, "--score", file)
+    assert code == 1
+    assert f"error: {file}: it is not the one that summary.json beside it tells of" in err
+    (tmp_path / "elsewhere").mkdir()
+    assert run(dataset, "--score", file.rename(tmp_path / "elsewhere" / file.name))[0] == 0
+
+
 def test_what_a_random_agent_hands_in_depends_on_the_seed_alone(run, dataset, tmp_path):
     def submission(name, *arguments):
         code, _, err = run(dataset, "--agent", "random", "--out", tmp_path / name, *SMALL, *arguments)
@@ -264,7 +276,7 @@ def test_mistakes_are_one_line(run, dataset, tmp_path):
         (["--agent", tmp_path], 1, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),
         (["--score", tmp_path / "none.json"], 1, "there is no such file"),
-        (["--agent", "submit", "--canvas", "1"], 2, "does not fit the canvas 1x1"),
+        (["--agent", "submit", "--canvas", "1"], 2, "does not fit the canvas 1x1; add --canvas 2"),
         (["--agent", "submit", "--votes", "1"], 2, "votes must be 0, or at least attempts=2"),
         (["--agent", "submit", "--format", "boxes"], 2, "selection_format must be"),
     ]

@@ -11,6 +11,7 @@ from rich.markup import escape
 from jaxarc.cli import benchmark, compare, evaluate, judge, play, replay, rollout, train, watch
 from jaxarc.cli.profile import app as profile_app
 from jaxarc.cli.several_processes import leave, left_at_once
+from jaxarc.cli.system_errors import say
 from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.cli.traces import app as traces_app
 from jaxarc.cli.train_help import TrainCommand
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(error: BaseException, code: int) -> None:
-    message = " ".join(str(error).partition("Config search path")[0].split())
+    message = " ".join(say(error).partition("Config search path")[0].split())
     Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
     leave(code)
 

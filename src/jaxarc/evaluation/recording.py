@@ -18,6 +18,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, Memory, Place
 from jaxarc.evaluation.players import submission
+from jaxarc.io.seal import SealError, unsealed
 from jaxarc.tasks import TaskSet
 from jaxarc.tasks.registry import UnknownTaskError
 from jaxarc.types import Observation, PRNGKey
@@ -101,7 +102,7 @@ def read_action_counts(path: str | Path) -> dict[tuple[str, int], int]:
     """
     counts = {}
     for place, value, where in _lines(path):
-        counts[place] = value if isinstance(value, int) else len(_actions(value, where))
+        counts[place] = value if type(value) is int else len(_actions(value, where))
         if counts[place] < 1:
             raise RecordingError(f"{where}: 'actions' says {value!r}; an expert takes at least one action, the submit")
     return counts
@@ -111,7 +112,7 @@ def _lines(path: str | Path) -> list[tuple[tuple[str, int], Any, str]]:
     """Test input, actions and place of every line."""
     found: dict[tuple[str, int], tuple[Any, str]] = {}
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")  # JSON texts may hold U+2028
     except UnicodeDecodeError as error:
         raise RecordingError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     for number, line in enumerate(lines, start=1):
@@ -133,6 +134,10 @@ def _line(line: str, where: str) -> tuple[tuple[str, int], Any]:
             f'{where}: an object with task_id, pair_index and actions is expected; write {{"task_id": "007bbfb7", '
             '"pair_index": 0, "actions": [[34, 0, 0, 0, 0]]}'
         )
+    try:
+        data = unsealed(data)
+    except SealError as error:
+        raise RecordingError(f"{where}: {error}") from error
     task_id, pair_index = data["task_id"], data["pair_index"]
     if not isinstance(task_id, str) or type(pair_index) is not int:
         raise RecordingError(f"{where}: task_id is a text and pair_index a whole number; correct them")
@@ -184,5 +189,5 @@ def _stack(numbers: Sequence[Sequence[int]], kind: str, grid_shape: tuple[int, i
         for mask, action in zip(cells, numbers, strict=True):
             mask[list(action[1::2]), list(action[2::2])] = True
         return MaskAction(jnp.array([action[0] for action in numbers], jnp.int32), jnp.asarray(cells))
-    columns = jnp.array(numbers, jnp.int32).T
+    columns = np.array(numbers, np.int32).T  # in NumPy: JAX would compile for every length
     return PointAction(*columns) if kind == "point" else BboxAction(*columns)

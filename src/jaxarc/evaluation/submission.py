@@ -3,6 +3,7 @@
 ``{task_id: [{"attempt_1": grid, "attempt_2": grid}, ...], ...}``, one object per test input, in their order.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ Submission: TypeAlias = Mapping[str, Sequence[Sequence[np.ndarray]]]
 """By task id: for each test input, in their order, the attempts ``int8[h, w]``."""
 
 _ATTEMPT: Final = "attempt_"
+_SUMMARY: Final = "summary.json"  # beside a submission; tells its SHA-256 under the name below
+SUBMISSION_DIGEST: Final = "submission_sha256"
 
 
 class SubmissionError(TaskFormatError):
@@ -42,8 +45,8 @@ def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[l
         num_attempts: attempts for each test input, no more and no fewer; the ARC Prize takes 2.
 
     Raises:
-        SubmissionError: the file is missing, too large, not UTF-8, not JSON, has a key twice, or is no submission; the
-            message names file, task, test input and attempt.
+        SubmissionError: the file is missing, too large, not as its evaluation wrote it, not UTF-8, not JSON, has a key
+            twice, or is no submission; the message names file, task, test input and attempt.
         OSError: the file cannot be read.
     """
     file = Path(path)
@@ -54,6 +57,7 @@ def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[l
             f"{file}: {file.stat().st_size:,} bytes, the limit is {MAX_FILE_BYTES:,}; a submission for 400 tasks takes "
             "2 MB or less, so leave out everything but the attempts"
         )
+    _require_as_written(file)
     try:
         data = read_json_text(file)
     except TaskFormatError as error:
@@ -61,6 +65,20 @@ def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[l
     if not isinstance(data, dict):
         raise SubmissionError(f"{file}: a submission is an object from task id to attempts, got {_kind(data)}")
     return {task_id: _read_task(inputs, f"{file}: task {task_id!r}", num_attempts) for task_id, inputs in data.items()}
+
+
+def _require_as_written(file: Path) -> None:
+    """Compare a submission with the summary of its evaluation, where that is beside it."""
+    try:
+        summary = json.loads(file.with_name(_SUMMARY).read_bytes())
+    except (FileNotFoundError, ValueError, RecursionError):
+        return
+    digest = summary.get(SUBMISSION_DIGEST) if isinstance(summary, dict) else None
+    if digest is not None and digest != hashlib.sha256(file.read_bytes()).hexdigest():
+        raise SubmissionError(
+            f"{file}: it is not the one that {_SUMMARY} beside it tells of, its SHA-256 is another; evaluate again, or "
+            "move it to another folder to have it scored as it is"
+        )
 
 
 def _as_json(inputs: Sequence[Sequence[np.ndarray]]) -> list[dict[str, list[list[int]]]]:

@@ -8,19 +8,21 @@ import hashlib
 import json
 import zlib
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.constants import PADDING
+from jaxarc.constants import MAX_GRID_SIZE, PADDING
 from jaxarc.io.atomic import write_whole
 from jaxarc.tasks.registry import NO_TASK, task_id_of
 from jaxarc.types import JaxArcTask
 
 MAGIC = b"jaxarc state 1\n"
+_FIELDS: Final = {"task_id": str, "task_checksum": str, "task_shape": list, "leaves": list, "payload_sha256": str}
+_MOST_OF_SHAPE: Final = (1000, 1000, MAX_GRID_SIZE, MAX_GRID_SIZE)  # slots for tests and demonstrations, rows, columns
 State = TypeVar("State", bound="TaskState")
 
 
@@ -79,6 +81,8 @@ def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
     Raises:
         ValueError: the state is batched, carries no task, or its task has no id (see ``register_task``).
     """
+    if not jax.tree.leaves(state):
+        raise TypeError(f"a state was expected, got {type(state).__name__}; save what arc_reset or arc_step returned")
     if not isinstance(state.task_data, JaxArcTask):
         raise ValueError("the state carries no task; states of jaxarc.make are saved with their params by a checkpoint")
     if np.ndim(state.task_index) != 0:
@@ -119,14 +123,15 @@ def load_state_efficiently(path: str | Path, parser: Parser, dummy_state: State)
             task differs from the one that was saved.
         KeyError: the parser has no task of that id.
     """
-    header, payload = _read(Path(path))
+    header, packed = _read(Path(path))
     expected = _leaves(dummy_state)
     wanted = [[leaf.dtype.str, list(leaf.shape)] for leaf in expected]
     if header["leaves"] != wanted:
         raise StateFileError(
-            f"{path}: the saved state has arrays {header['leaves']}, but dummy_state has {wanted}; make dummy_state "
-            "with the config of the saved state"
+            f"{path}: the saved state has arrays {str(header['leaves'])[:600]}, but dummy_state has {wanted}; make "
+            "dummy_state with the config of the saved state"
         )
+    payload = _unpacked(packed, sum(leaf.nbytes for leaf in expected), Path(path))
     task = parser.get_task_by_id(header["task_id"])
     if task_checksum(task) != header["task_checksum"]:
         raise StateFileError(
@@ -167,7 +172,7 @@ def _leaves(state: TaskState) -> list[np.ndarray]:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes]:
-    """Check every part of a state file and return its header and its uncompressed leaves."""
+    """Check every part of a state file and return its header and its compressed leaves."""
     if not path.is_file():
         raise FileNotFoundError(f"Serialized state file not found: {path}")
     content = path.read_bytes()
@@ -177,10 +182,37 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
     line, _, packed = rest.partition(b"\n")
     if hashlib.sha256(line).hexdigest().encode() != check:
         raise StateFileError(f"{path}: damaged, the header does not match its checksum; save the state again")
-    header = json.loads(line)
+    header = _header(line)
+    if header is None:
+        raise StateFileError(f"{path}: its header does not say what a state's says; save the state again")
     if hashlib.sha256(packed).hexdigest() != header["payload_sha256"]:
         raise StateFileError(f"{path}: damaged or cut short, the contents do not match their checksum; save it again")
-    return header, zlib.decompress(packed)
+    return header, packed
+
+
+def _header(line: bytes) -> dict[str, Any] | None:
+    """Read a header; None where it lacks a field, or has one of another type."""
+    try:
+        header = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(header, dict) or not all(type(header.get(name)) is kind for name, kind in _FIELDS.items()):
+        return None
+    shape = header["task_shape"]
+    fits = len(shape) == len(_MOST_OF_SHAPE) and all(type(side) is int for side in shape)
+    return header if fits and all(0 < side <= most for side, most in zip(shape, _MOST_OF_SHAPE, strict=True)) else None
+
+
+def _unpacked(packed: bytes, num_bytes: int, path: Path) -> bytes:
+    """Uncompress as many bytes as a state has, whatever was packed."""
+    unpacker = zlib.decompressobj()
+    try:
+        payload = unpacker.decompress(packed, num_bytes + 1)
+    except zlib.error as error:
+        raise StateFileError(f"{path}: its contents are not packed as a state's ({error}); save it again") from error
+    if len(payload) != num_bytes:
+        raise StateFileError(f"{path}: its contents are not of {num_bytes} bytes as its arrays; save the state again")
+    return payload
 
 
 def _reshaped(task: JaxArcTask, num_tests: int, num_train: int, height: int, width: int) -> JaxArcTask:

@@ -4,8 +4,10 @@ import difflib
 import errno
 import hashlib
 import logging
+import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -41,15 +43,17 @@ def download(name: str, on_progress: Progress | None = None, folder: Path | None
     """
     archive = _find(name)
     home = data_folder() if folder is None else folder
-    if not again and has_published_set(name, home):  # before anything is written: the folder may be one to read only
-        return installed_path(name, home)
     downloads = home / "downloads"
+    if not again and has_published_set(name, home):  # before anything is written: the folder may be one to read only
+        with suppress(OSError):  # a process that was killed right after installing has left the archive
+            _remove_archive(_zip_path(name, archive, downloads))
+        return installed_path(name, home)
     with _named_disk_errors(home):
         downloads.mkdir(parents=True, exist_ok=True)
         with FileLock(downloads / f"{name}.lock"):
             if again or not has_published_set(name, home):  # another process may have brought it meanwhile
                 install(_fetch(name, archive, downloads, on_progress), name, home)
-                _zip_path(name, archive, downloads).unlink(missing_ok=True)
+                _remove_archive(_zip_path(name, archive, downloads))
     return installed_path(name, home)
 
 
@@ -88,14 +92,32 @@ def _fetch(
 
 
 def _retrieve(archive: Archive, file: Path, transfer: Transfer) -> None:
-    with _quiet_pooch():
-        pooch.retrieve(
-            archive.url,
-            known_hash=f"sha256:{archive.sha256}" if archive.sha256 else None,
-            fname=file.name,
-            path=file.parent,
-            downloader=cast(Any, transfer),  # pooch annotates a downloader as a processor
-        )
+    unchecked = _unchecked(file)
+    shutil.rmtree(unchecked, ignore_errors=True)  # of a process that was killed
+    if file.exists():
+        return
+    try:
+        with _quiet_pooch():
+            pooch.retrieve(
+                archive.url,
+                known_hash=f"sha256:{archive.sha256}" if archive.sha256 else None,
+                fname=file.name,
+                path=unchecked,
+                downloader=cast(Any, transfer),  # pooch annotates a downloader as a processor
+            )
+        os.replace(unchecked / file.name, file)
+    finally:
+        shutil.rmtree(unchecked, ignore_errors=True)
+
+
+def _unchecked(file: Path) -> Path:
+    """Name the folder in which pooch puts what it has not checked yet, under names of its own."""
+    return file.with_name(file.name + ".unchecked")
+
+
+def _remove_archive(file: Path) -> None:
+    shutil.rmtree(_unchecked(file), ignore_errors=True)
+    file.unlink(missing_ok=True)
 
 
 def _zip_path(name: str, archive: Archive, downloads: Path) -> Path:

@@ -114,9 +114,9 @@ class Transfer:
     def _read_facts(self) -> dict[str, str]:
         try:
             facts = json.loads(self._facts_file.read_bytes())
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, ValueError, RecursionError):
             return {}
-        return facts if isinstance(facts, dict) else {}
+        return facts if isinstance(facts, dict) and all(isinstance(fact, str) for fact in facts.values()) else {}
 
     def _write_facts(self, response: requests.Response) -> None:
         headers = {"etag": "ETag", "date": "Last-Modified", "total": "Content-Length"}
