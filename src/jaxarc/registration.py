@@ -40,11 +40,14 @@ def make(
     Raises:
         UnknownDatasetError, UnknownTaskError, UnknownRuleError: with near matches.
         ConfigValidationError: a field is unknown or breaks a rule.
+        TypeError: the config is of another type.
         ValueError: a task is larger than the canvas, or ``tasks`` are given with a generator, which has none.
 
     Warns:
         TooLargeWarning: with ``too_large="report"``, tasks were left out because they do not fit the canvas.
     """
+    if config is not None and not isinstance(config, JaxArcConfig):
+        raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
     settings = (config or JaxArcConfig()).with_fields(**fields)
     if isinstance(dataset, str) and dataset.startswith(PREFIX):
         dataset = procedural_tasks(dataset, settings.grid_shape)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ from jaxarc.evaluation import (
     write_task_rows,
 )
 from jaxarc.evaluation import evaluate as run_evaluation
+from jaxarc.evaluation.submission import SUBMISSION_DIGEST
 from jaxarc.io.atomic import write_whole
 from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.training.saved_agent import WhichCheckpoint
@@ -146,10 +148,14 @@ def _require_voter(player: Player, votes: int) -> None:
 
 
 def _on_canvas(tasks: TaskSet, grid_shape: tuple[int, int]) -> TaskSet:
-    try:
-        return tasks.fit(grid_shape)
-    except ValueError as error:
-        raise ConfigValidationError(f"jaxarc evaluate: {error}") from error
+    if any(largest > side for largest, side in zip(tasks.max_grid_shape, grid_shape, strict=True)):
+        (largest_height, largest_width), (height, width) = tasks.max_grid_shape, grid_shape
+        raise ConfigValidationError(
+            f"jaxarc evaluate: {tasks.name} has grids of up to {largest_height}x{largest_width}, which does not fit "
+            f"the canvas {height}x{width}; add --canvas {max(tasks.max_grid_shape)}, or keep what fits: "
+            f":max_side={min(grid_shape)} behind the name of the dataset"
+        )
+    return tasks.fit(grid_shape)
 
 
 @contextmanager
@@ -165,7 +171,8 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 def _write(folder: Path, result: Evaluation, player: Player, about: dict[str, Any], config: EvaluationConfig) -> None:
     rows = best_first(result.rows)
     if not about["answers_visible"]:  # grids of an agent that saw the answers must not be taken for a submission
-        write_submission(folder / "submission.json", result.submission)
+        file = write_submission(folder / "submission.json", result.submission)
+        about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
     write_task_rows(folder / "tasks.jsonl", result.rows)
     score, name = result.score, Path(about["agent"]).name
     title = (

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import json
 import re
 import typing
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,12 @@ from typing import Any, Final, TypeAlias
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
-from yaml import YAMLError
+from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
 from jaxarc.cli.config_folder import config_folder
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, check_known
+from jaxarc.io.seal import SEAL, SealError, unsealed
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.surrogates import SurrogateExperiment
 
@@ -57,6 +59,8 @@ SURROGATES: Final = Course(SurrogateExperiment, "train_surrogate", "surrogate")
 TOPICS: Final = AGENTS.topics
 EXPERIMENT: Final = AGENTS.presets
 _ABOUT_A_RUN: Final = ("versions", "git_revision")  # what a run folder's config.json tells besides the config
+_MAX_FILE_BYTES: Final = 2**20  # a complete config has 5 kB
+_MAX_DEPTH: Final = 10  # a complete config has 4
 _OVERRIDE: Final = re.compile(r"[\w/]+(\.\w+)*(@[\w.]+)?=")
 
 
@@ -141,14 +145,50 @@ def _plain(config: Any) -> dict[str, Any]:
 def _read_mapping(file: Path) -> dict[str, Any]:
     """Read topics from YAML or JSON, in the shape of ``--show`` or in that of a run folder."""
     try:
+        _require_plain(file)
         config = OmegaConf.load(file)
-    except (YAMLError, UnicodeDecodeError) as error:
+    except (YAMLError, ValueError) as error:
         raise ConfigValidationError(f"jaxarc train: {file} is not YAML: {error}") from error
+    _require_unchanged(file)
     if not OmegaConf.is_dict(config) or not config:
         raise ConfigValidationError(f"jaxarc train: {file} is no config; give what --show prints, or a config.json")
-    mapping = {name: value for name, value in _plain(config).items() if name not in _ABOUT_A_RUN}
+    mapping = {name: value for name, value in _plain(config).items() if name not in (*_ABOUT_A_RUN, SEAL)}
     rules = mapping.get("environment")
     return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= _RULES.keys() else mapping
+
+
+def _require_unchanged(file: Path) -> None:
+    """Compare a run folder's config with its checksum; YAML has none."""
+    try:
+        content = json.loads(file.read_bytes())
+        if isinstance(content, dict):
+            unsealed(content)
+    except SealError as error:
+        raise ConfigValidationError(f"jaxarc train: {file}: {error}") from error
+    except ValueError as error:
+        if file.suffix == ".json":
+            raise ConfigValidationError(
+                f"jaxarc train: {file} is not JSON ({error}); bring the file back, or name another config"
+            ) from error
+
+
+def _require_plain(file: Path) -> None:
+    """Refuse what no config needs and what grows out of all bounds when it is read: a file may come from anybody.
+
+    Raises:
+        ConfigValidationError: the file is larger than any config, nested, or speaks of other values than its own.
+    """
+    if file.stat().st_size > _MAX_FILE_BYTES:
+        raise ConfigValidationError(f"jaxarc train: {file} has over {_MAX_FILE_BYTES:,} bytes, which no config needs")
+    depth = 0
+    for event in parse(file.read_bytes()):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        refers = isinstance(event, AliasEvent) or (isinstance(event, ScalarEvent) and "${" in event.value)
+        if refers or depth > _MAX_DEPTH:
+            what = "refers to another value (* or ${)" if refers else f"is nested over {_MAX_DEPTH} deep"
+            raise ConfigValidationError(
+                f"jaxarc train: {file}, line {event.start_mark.line + 1} {what}; write each value out, as --show does"
+            )
 
 
 def _changed(course: Course, mapping: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:

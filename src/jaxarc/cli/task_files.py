@@ -89,6 +89,7 @@ def _download_one(name: str, again: bool) -> None:
 
     with one_line_errors():
         if not again and name in ARCHIVES and has_published_set(name):
+            download_set(name)  # fetches nothing; clears away what a killed process left beside the set
             typer.echo(f"{name} is already installed in {installed_path(name)}; --again fetches it anew")
             return
         with _shown_bytes(name) as show:

@@ -3,12 +3,19 @@
 import dataclasses
 import difflib
 import math
+import reprlib
+import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 Config = TypeVar("Config", bound="CheckedConfig")
+
+_BRIEF = reprlib.Repr()  # a message is a line, whatever the value: a file may hold thousands of numbers for one
+_BRIEF.maxlevel, _BRIEF.maxstring, _BRIEF.maxlong, _BRIEF.maxother = 3, 200, 40, 200
+_BRIEF.maxlist = _BRIEF.maxtuple = 50
+_MOST_LETTERS: Final = 400
 
 
 class ConfigValidationError(ValueError):
@@ -55,7 +62,7 @@ class CheckedConfig:
         hints = typing.get_type_hints(type(self))
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return [
-            f"{name} must be {_spell(hints[name])}, got {value!r} of type {type(value).__name__}"
+            f"{name} must be {_spell(hints[name])}, got {spell(value)} of type {type(value).__name__}"
             for name, value in values.items()
             if not _fits(value, hints[name])
         ]
@@ -70,6 +77,8 @@ def build(kind: type[Config], overrides: Mapping[str, Any] | None = None) -> Con
     hints = typing.get_type_hints(kind)
     known = [field.name for field in dataclasses.fields(kind)]
     values: dict[str, Any] = {}
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise ConfigValidationError(f"{kind.__name__}: fields come as a mapping, got {spell(overrides)}; write one")
     for name, value in (overrides or {}).items():
         check_known(kind.__name__, str(name), known)
         hint = hints[name]
@@ -83,19 +92,29 @@ def check_known(owner: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UnknownFieldError(f"{owner}: no field {name!r}; known fields: {', '.join(known)}.{hint}")
+        raise UnknownFieldError(f"{owner}: no field {name!r:.100}; known fields: {', '.join(known)}.{hint}")
+
+
+def spell(value: Any) -> str:
+    """Write a value for a message, cut where it is long."""
+    text = _BRIEF.repr(value)
+    return text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 3] + "..."
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> list[str]:
-    return [] if value in allowed else [f"{name} must be one of {tuple(allowed)}, got {value!r}"]
+    return [] if value in allowed else [f"{name} must be one of {tuple(allowed)}, got {spell(value)}"]
 
 
 def at_least(name: str, value: float, low: float) -> list[str]:
-    return [] if value >= low else [f"{name} must be at least {low}, got {value}"]
+    return [] if value >= low else [f"{name} must be at least {low}, got {spell(value)}"]
+
+
+def fits_int32(name: str, value: int) -> list[str]:
+    return [] if value < 2**31 else [f"{name} must be below 2**31, got {spell(value)}"]
 
 
 def in_range(name: str, value: float, low: float, high: float) -> list[str]:
-    return [] if low <= value <= high else [f"{name} must be in [{low}, {high}], got {value}"]
+    return [] if low <= value <= high else [f"{name} must be in [{low}, {high}], got {spell(value)}"]
 
 
 def finite(name: str, value: float) -> list[str]:
@@ -109,8 +128,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is tuple:
         item = typing.get_args(hint)[0]
         return isinstance(value, tuple) and all(_fits(element, item) for element in value)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is float:  # no whole number that is larger than every float
+        return isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, hint)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from jaxarc.config.build import CheckedConfig, at_least, one_of
+from jaxarc.config.build import CheckedConfig, at_least, fits_int32, one_of
 
 EXECUTORS = ("auto", "compact", "dense")
 
@@ -16,6 +16,8 @@ class EnvironmentConfig(CheckedConfig):
     def validate(self) -> list[str]:
         return [
             *at_least("max_episode_steps", self.max_episode_steps, 1),
+            *fits_int32("max_episode_steps", self.max_episode_steps),
             *at_least("max_submissions", self.max_submissions, 1),
+            *fits_int32("max_submissions", self.max_submissions),
             *one_of("executor", self.executor, EXECUTORS),
         ]

@@ -79,7 +79,9 @@ class JaxArcConfig(CheckedConfig):
                 check_known(type(self).__name__, name, sorted([*topics, *homes]))
                 grouped.setdefault(homes[name], {})[name] = value
         for name, fields in grouped.items():
-            whole[name] = whole.get(name, topics[name]).replace(**fields)
+            topic = whole.get(name, topics[name])
+            if isinstance(topic, CheckedConfig):  # what is none is refused below
+                whole[name] = topic.replace(**fields)
         return dataclasses.replace(self, **whole)
 
     def validate(self) -> list[str]:

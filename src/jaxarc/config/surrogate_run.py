@@ -23,7 +23,7 @@ class SurrogateConfig(CheckedConfig):
         problems = [
             *one_of("problem", self.problem, PROBLEMS),
             *one_of("model", self.model, MODELS),
-            *in_range("seed", self.seed, 0, 2**31 - 1),
+            *in_range("seed", self.seed, 0, 2**31 - 2),  # the next one is that of the held-out examples
             *at_least("steps_per_report", self.steps_per_report, 1),
             *at_least("reports_per_measurement", self.reports_per_measurement, 1),
             *at_least("buffer_size", self.buffer_size, 1),

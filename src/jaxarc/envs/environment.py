@@ -74,10 +74,12 @@ class Environment(abc.ABC, Generic[State]):
 
     def action_space(self, params: EnvParams) -> Space:
         """The legal actions."""
+        _require_params(params)
         return action_space(params.config)
 
     def observation_space(self, params: EnvParams) -> Space:
         """Every observation of this environment lies in it."""
+        _require_params(params)
         return observation_space(params.config, params.tasks.most_train)
 
 

@@ -3,9 +3,12 @@
 A facade over the same core as :mod:`jaxarc.envs.environment`; here the task travels in the state.
 """
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
@@ -20,6 +23,7 @@ from jaxarc.prng import from_key_data
 from jaxarc.tasks.augmentation import augment_task, draw_augmentation
 from jaxarc.tasks.task import create_mock_task
 from jaxarc.types import Info, JaxArcTask, Observation, PRNGKey
+from jaxarc.utils.error_handling import refuse_unstructured
 
 Step = tuple[ArcEnvState, Observation, Float32[Array, "*B"], Bool[Array, "*B"], Info]
 
@@ -107,7 +111,14 @@ def batch_reset(
 
 @eqx.filter_jit
 def batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig) -> Step:
-    """Take one step in every environment of a batch; see :func:`arc_step`."""
+    """Take one step in every environment of a batch; see :func:`arc_step`.
+
+    Raises:
+        ValueError: states and actions are no batches of one size.
+    """
+    _require_config(config)
+    refuse_unstructured(actions)
+    _require_batches(states, actions)
     return jax.vmap(arc_step, in_axes=(0, 0, None))(states, actions, config)
 
 
@@ -116,7 +127,21 @@ def _require_config(config: JaxArcConfig) -> None:
         raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
 
 
+def _require_batches(states: ArcEnvState, actions: StructuredAction) -> None:
+    if not isinstance(states, ArcEnvState):
+        raise TypeError(f"batch_step takes the states that batch_reset made, got {type(states).__name__}")
+    sizes = {leaf.shape[:1] for leaf in jax.tree.leaves((states, actions))}
+    if len(sizes) > 1 or () in sizes:
+        told = ", ".join(f"{field.name} {getattr(actions, field.name).shape}" for field in dataclasses.fields(actions))
+        raise ValueError(
+            f"batch_step takes as many actions as states, all with a leading batch axis, got states of shape "
+            f"{states.counts.shape[:-1]} and an action with {told}; for one environment there is arc_step"
+        )
+
+
 def _require_keys(keys: PRNGKey) -> None:
+    if not isinstance(keys, jax.Array | np.ndarray):
+        raise TypeError(f"keys come from jax.random.split(key, batch_size), got {keys!r:.60}")
     typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
     if keys.ndim != (1 if typed else 2):
         raise ValueError(

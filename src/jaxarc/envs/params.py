@@ -29,6 +29,15 @@ class EnvParams(eqx.Module):
     pair_index: Int32[Array, ""] | None = None  # the only pair to play of each task; None: the config says which
 
     def __check_init__(self) -> None:
+        if not isinstance(self.tasks, TaskBuffer | TaskGenerator) or not isinstance(self.config, JaxArcConfig):
+            kinds = f"{type(self.tasks).__name__} and {type(self.config).__name__}"
+            raise TypeError(
+                f"params hold a TaskBuffer or TaskGenerator and a JaxArcConfig, got {kinds}; see jaxarc.make"
+            )
+        if isinstance(self.weights, list | tuple | float | int):
+            raise TypeError(
+                f"weights must be an array, got {type(self.weights).__name__}; see jaxarc.tasks.uniform_weights"
+            )
         if self.tasks.grid_shape != self.config.grid_shape:
             raise ValueError(
                 f"the buffer is packed for a canvas of {self.tasks.grid_shape}, but the config's canvas is "
@@ -82,7 +91,11 @@ class EnvParams(eqx.Module):
 
         Raises:
             IndexError: naming what there is.
+            TypeError: a place is no whole number.
         """
+        for name, place in (("task_index", task_index), ("pair_index", pair_index)):
+            if isinstance(place, float | str | list | tuple):
+                raise TypeError(f"{name} must be a whole number, got {place!r:.40}; pass the place of a {name[:4]}")
         task = None if isinstance(task_index, Tracer) else task_index
         if task is not None and not 0 <= int(task) < self.tasks.num_tasks:
             raise IndexError(

@@ -119,8 +119,8 @@ def _partly_solved(
 ) -> Int8[Array, " HW"]:
     """The input; or, with the given probability, the target's size with a random share of its cells right."""
     key_chance, key_share, key_cells = jax.random.split(key, 3)
-    partly = jax.random.bernoulli(key_chance, probability)
-    share = jax.random.uniform(key_share)
-    right = jax.random.uniform(key_cells, target.shape) < share
+    partly = jax.random.bernoulli(key_chance, jnp.float32(probability))
+    share = jax.random.uniform(key_share, dtype=jnp.float32)
+    right = jax.random.uniform(key_cells, target.shape, jnp.float32) < share
     mixed = jnp.where(right, target, jnp.maximum(pair_input, jnp.int8(0)))
     return jnp.where(partly, jnp.where(target > PADDING, mixed, jnp.int8(PADDING)), pair_input)

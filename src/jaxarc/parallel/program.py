@@ -68,7 +68,10 @@ def make_plan(
 
     Raises:
         ValueError: the mesh has no axis ``"data"``, or there is no environment.
+        TypeError: the params are none.
     """
+    if not isinstance(params, EnvParams):
+        raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
     envs_per_device(num_envs, mesh)
     leaves, treedef = jax.tree.flatten((env, params, policy))
     lies = jax.tree.leaves((jax.tree.map(lambda _: REPLICATED, env), task_specs(params)))

@@ -30,6 +30,8 @@ def shard_tasks(params: EnvParams, mesh: Mesh) -> EnvParams:
     """
     if DATA not in mesh.shape:
         raise ValueError(f"the mesh must have an axis {DATA!r}, got the axes {mesh.axis_names}; see data_mesh")
+    if not isinstance(params, EnvParams):
+        raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
     tasks = params.tasks
     if not isinstance(tasks, TaskBuffer):
         kind = type(tasks).__name__

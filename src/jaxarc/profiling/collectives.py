@@ -41,6 +41,10 @@ def count_collectives(program: Compiled | str) -> dict[str, Collective]:
     Raises:
         ValueError: the backend does not give the text of its programs.
     """
+    if not isinstance(program, Compiled | str):
+        raise TypeError(
+            f"a compiled program was expected, got {type(program).__name__}; see jax.jit(f).lower(x).compile()"
+        )
     text = program if isinstance(program, str) else program.as_text()
     if text is None:
         raise ValueError("count_collectives: this backend gives no text of its programs; compile for cpu, gpu or tpu")

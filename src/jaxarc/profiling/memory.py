@@ -40,6 +40,10 @@ def device_memory() -> list[DeviceMemory]:
 
 def compiled_memory(compiled: Compiled) -> CompiledMemory:
     """Return what a compiled program needs, before it runs: ``compiled_memory(jax.jit(f).lower(x).compile())``."""
+    if not isinstance(compiled, Compiled):
+        raise TypeError(
+            f"a compiled program was expected, got {type(compiled).__name__}; see jax.jit(f).lower(x).compile()"
+        )
     sizes = compiled.memory_analysis()
     if sizes is None:
         return CompiledMemory(None, None, None, None, None)

@@ -40,6 +40,8 @@ def profile_fn(fn: Callable[..., Any], *args: Any, n_warmup: int = 3, n_runs: in
     Raises:
         ValueError: ``n_warmup`` or ``n_runs`` is too small.
     """
+    if not callable(fn):
+        raise TypeError(f"profile_fn: a function was expected, got {fn!r:.60}; pass it and then its arguments")
     if n_warmup < 0:
         raise ValueError(f"profile_fn: n_warmup must be at least 0, got {n_warmup}; the default is 3")
     if n_runs < 1:

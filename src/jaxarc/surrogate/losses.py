@@ -24,7 +24,14 @@ def kl_divergence_loss_jax(
         target: the expert's probabilities.
         mask: false for padding, which gets no probability.
         weights: 0 or more; of each example, by default all alike. Where all are 0 the loss is 0.
+
+    Raises:
+        ValueError: the shapes differ.
     """
+    if predicted.shape != target.shape:
+        raise ValueError(
+            f"predicted has shape {predicted.shape}, target {target.shape}; both are of the same candidates"
+        )
     log_predicted = jax.nn.log_softmax(predicted if mask is None else mask_padding(predicted, mask), axis=-1)
     counts = target > 0 if mask is None else (target > 0) & mask
     # Where nothing counts, the logarithm of 1 and not of 0: the branch that is not taken has a gradient too.

@@ -13,6 +13,8 @@ def convert_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
     Arrays of one element become numbers, larger ones nested lists, and all else stays. Not for compiled code, where
     a value is not known.
     """
+    if not isinstance(metrics, Mapping):
+        raise TypeError(f"metrics are a mapping from name to value, got {type(metrics).__name__}; pass a step's")
     return {name: _plain(value) for name, value in metrics.items()}
 
 

@@ -44,10 +44,10 @@ def draw_augmentation(
     if config.num_symmetries > 1:
         symmetry = below(words[0], jnp.int32(config.num_symmetries)).astype(jnp.int8)
     if config.recolor != "none":
-        fixed = jnp.arange(NUM_COLORS) < (1 if config.recolor == "keep_black" else 0)
+        fixed = jnp.arange(NUM_COLORS, dtype=jnp.int32) < (1 if config.recolor == "keep_black" else 0)
         colors = _ranks(jnp.where(fixed, jnp.uint32(0), words[1 : 1 + NUM_COLORS]))
     if config.shuffle_demos:
-        unused = jnp.arange(num_slots) >= num_train
+        unused = jnp.arange(num_slots, dtype=jnp.int32) >= num_train
         order = _ranks(jnp.where(unused, jnp.uint32(0xFFFFFFFF), words[1 + NUM_COLORS :]))
     return Augmentation(symmetry, colors, order)
 

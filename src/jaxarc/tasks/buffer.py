@@ -139,6 +139,8 @@ def buffer_of_task(task: JaxArcTask) -> TaskBuffer:
 
     The buffer has a row for every slot of the task, used or not; rows past the last test repeat a test slot.
     """
+    if not isinstance(task, JaxArcTask):
+        raise TypeError(f"a JaxArcTask was expected, got {type(task).__name__}; see jaxarc.tasks.create_task")
     height, width = task.grid_shape
     train_slots, test_slots = task.input_grids_examples.shape[0], task.test_input_grids.shape[0]
     row = jnp.arange(train_slots + test_slots, dtype=jnp.int32)

@@ -56,7 +56,15 @@ def start_curriculum(base_weights: Float[Array, " T"], config: CurriculumConfig)
     Args:
         base_weights: such as those of :func:`jaxarc.tasks.uniform_weights` or :func:`jaxarc.tasks.task_weights`.
         config: the rule.
+
+    Raises:
+        TypeError: the config is of another type.
+        ValueError: the weights have not one axis.
     """
+    if not isinstance(config, CurriculumConfig):
+        raise TypeError(f"config must be a CurriculumConfig, got {type(config).__name__}; see jaxarc.config")
+    if jnp.ndim(base_weights) != 1:
+        raise ValueError(f"there is one weight for each task, got an array of shape {jnp.shape(base_weights)}; vmap")
     base = jnp.asarray(base_weights, jnp.float32)
     none = jnp.zeros_like(base, jnp.int32)
     statistics = TaskStatistics(

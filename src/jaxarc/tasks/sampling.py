@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int32
 
+from jaxarc.prng import as_typed_key
 from jaxarc.tasks.task_set import TaskSet
 from jaxarc.types import PRNGKey
 
@@ -19,7 +20,7 @@ def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
     (float32) may be lost to rounding. If no weight is positive the draw is task 0: :func:`task_weights` refuses such
     weights.
     """
-    return task_at(jax.random.uniform(key, (), weights.dtype), weights)
+    return task_at(jax.random.uniform(as_typed_key(key), (), weights.dtype), weights)
 
 
 def task_at(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:

@@ -79,7 +79,7 @@ class TaskSet:
         if task_id not in self._places:
             near = difflib.get_close_matches(str(task_id), self._places, n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(map(repr, near))}?" if near else f"ids look like {self.task_ids[0]!r}"
-            raise UnknownTaskError(f"{self.name!r} has no task {task_id!r} among its {len(self)} tasks; {hint}")
+            raise UnknownTaskError(f"{self.name!r} has no task {task_id!r:.200} among its {len(self)} tasks; {hint}")
         return self._places[task_id]
 
     def raw_task(self, task_id: str) -> RawTask:

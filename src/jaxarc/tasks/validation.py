@@ -54,6 +54,10 @@ def check_pairs(pairs: Sequence[tuple[Any, Any]], source: str, split: str) -> tu
     Raises:
         TaskFormatError: no pair or too many, something other than two grids, or a grid that breaks a rule.
     """
+    if not isinstance(pairs, list | tuple):
+        raise TaskFormatError(
+            f"{source}: {split!r} must be a list of pairs, got {_spell(pairs)}; write [(input, output), ...]"
+        )
     _check_count(len(pairs), source, split)
     return tuple(_check_pair(pair, f"{source}: {split} pair {index}") for index, pair in enumerate(pairs))
 

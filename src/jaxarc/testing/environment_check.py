@@ -71,6 +71,8 @@ def check_environment(
         EnvironmentCheckError: naming every check that failed, where, and how to mend it.
         ValueError: ``num_envs`` or ``num_steps`` is too small.
     """
+    if not isinstance(params, EnvParams):
+        raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
     if num_envs < 2 or (num_steps is not None and num_steps < 2):
         raise ValueError(f"a check needs 2 environments and 2 steps or more, got {num_envs} and {num_steps}")
     steps = min(params.config.environment.max_episode_steps + 3, _LONGEST) if num_steps is None else num_steps

@@ -12,6 +12,10 @@ class Wrapper(Environment[State]):
 
     env: Environment[Any]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.env, Environment):
+            raise TypeError(f"a wrapper goes around an environment, got {type(self.env).__name__}; see jaxarc.make")
+
     def action_space(self, params: EnvParams) -> Space:
         return self.env.action_space(params)
 

@@ -64,7 +64,10 @@ def register_rule(name: str, rule: Rule) -> None:
 
     Raises:
         ValueError: the name is empty or taken by another rule.
+        TypeError: the rule is none.
     """
+    if not isinstance(rule, Rule):
+        raise TypeError(f"a rule is of a class that extends Rule, got {rule!r:.60}; see jaxarc.tasks.procedural.Rule")
     short = name.removeprefix(PREFIX)
     if not short or short == ALL or _RULES.get(short, rule) != rule:
         raise ValueError(f"the name {name!r} is empty or taken; choose another, taken are {', '.join(_RULES)}, {ALL}")

