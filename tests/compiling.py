@@ -5,3 +5,8 @@ AS_USERS = {  # for jax.jit's compiler_options
     "xla_backend_optimization_level": 3,
     "xla_llvm_disable_expensive_passes": False,
 }
+QUICKLY = {  # what every other test does, whatever the environment variables say
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+}

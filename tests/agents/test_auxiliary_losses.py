@@ -42,7 +42,7 @@ def happened(policy):
         edit,
         Outcome(
             last_reward=observation["step_count"].astype(jnp.float32) / 10,
-            has_last=jnp.arange(BATCH) % 4 > 0,
+            has_last=jnp.arange(BATCH, dtype=jnp.int32) % 4 > 0,
             reward=(edit.kind == 0).astype(jnp.float32),
             next_grid=jnp.asarray(painted.reshape(BATCH, HEIGHT, WIDTH)),
         ),
@@ -93,7 +93,7 @@ def test_the_box_of_an_edit_holds_the_cells_between_its_corners():
 def small_trajectories():
     """Three steps of two environments, of which the second one starts anew after the second step."""
     numbers = lambda x: jnp.asarray(x, jnp.float32)
-    zeros, nothing = jnp.zeros((3, 2)), jnp.zeros((3, 2), jnp.bool_)
+    zeros, nothing = jnp.zeros((3, 2), jnp.float32), jnp.zeros((3, 2), jnp.bool_)
     return Trajectories(
         observation={},
         edit=Edit(*[jnp.zeros((3, 2), jnp.int32)] * 4),
@@ -103,7 +103,7 @@ def small_trajectories():
         terminated=nothing,
         truncated=nothing.at[1, 1].set(True),
         final_value=zeros,
-        last_value=jnp.zeros(2),
+        last_value=jnp.zeros(2, jnp.float32),
         next_grid=jnp.arange(6, dtype=jnp.int8).reshape(3, 2, 1, 1),
     )
 
@@ -122,7 +122,7 @@ def test_the_weighted_auxiliary_losses_are_part_of_the_loss(policy, happened):
     observation, edit, outcome = happened
     samples = make_samples(small_trajectories(), AGENT)._replace(
         observation=observation, edit=edit, outcome=outcome, **dict.fromkeys(("log_prob", "advantage", "value_target"),
-        jnp.zeros(BATCH))
+        jnp.zeros(BATCH, jnp.float32))
     )  # fmt: skip
     totals, losses = {}, {}
     for agent in (AGENT, AGENT.replace(last_reward_weight=0.0, reward_weight=0.0, next_grid_weight=0.0)):

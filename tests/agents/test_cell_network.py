@@ -24,7 +24,7 @@ def make(kind="residual_cnn", **fields):
 
 def view_of(working, target):
     as_grids = lambda grid: jnp.asarray([grid], jnp.int8)
-    return View(as_grids(working), as_grids(target), jnp.zeros(1))
+    return View(as_grids(working), as_grids(target), jnp.zeros(1, jnp.float32))
 
 
 look = jax.jit(lambda network, view: network.look(view))
@@ -83,7 +83,7 @@ def test_a_layer_on_windows_is_a_convolution():
 def test_the_kinds_start_from_their_biases(kind):
     network = make(kind, submit_bias=-3.0, resize_bias=-2.0, other_bias=-4.0)
     seen = observations(8, HEIGHT, WIDTH)
-    view = View(seen["working_grid"], seen["target_grid"], jnp.zeros(8))
+    view = View(seen["working_grid"], seen["target_grid"], jnp.zeros(8, jnp.float32))
     logits = jax.jit(lambda network: network.kind_logits(network.look(view)))(network)
     first = {c.FILL: 0.0, c.RESIZE: -2.0, c.SUBMIT: -3.0}
     expected = [first.get(kind.operation, -4.0) for kind in KINDS]
@@ -115,7 +115,7 @@ def test_two_pairs_of_cells_share_an_offset_exactly_when_they_lie_alike():
 def test_paint_and_the_other_kinds_score_first_corners_apart():
     network = make("cells")
     seen = observations(8, HEIGHT, WIDTH)
-    view = View(seen["working_grid"], seen["target_grid"], jnp.zeros(8))
+    view = View(seen["working_grid"], seen["target_grid"], jnp.zeros(8, jnp.float32))
     score = jax.jit(lambda place: network.first_logits(network.look(view), jnp.full(8, place, jnp.int32)))
     paint, flood, cut = (score(place) for place in (0, 1, 12))
     np.testing.assert_array_equal(flood, cut)

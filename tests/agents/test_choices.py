@@ -85,13 +85,13 @@ def test_log_probability_and_entropy_are_those_of_the_allowed_places():
 
 
 def test_the_likeliest_place_is_the_first_of_the_largest_logits():
-    logits = jnp.array([[0.0, 3.0, 1.0, 3.0]])
+    logits = jnp.array([[0.0, 3.0, 1.0, 3.0]], jnp.float32)
     assert likeliest(0, logits, jnp.ones((1, 4), jnp.bool_)).tolist() == [1]
 
 
 def test_a_masked_choice_never_takes_a_forbidden_place_with_the_largest_logit():
     allowed = jnp.array([[False, True, True]])
-    choice = Choice.make(0, likeliest, jnp.array([[1e6, -5.0, -4.0]]), allowed)
+    choice = Choice.make(0, likeliest, jnp.array([[1e6, -5.0, -4.0]], jnp.float32), allowed)
     assert choice.place.tolist() == [2]
 
 

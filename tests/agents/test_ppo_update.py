@@ -58,11 +58,11 @@ def trajectories(policy):
         edit=decision.edit,
         log_prob=decision.log_prob,
         value=decision.value,
-        reward=(decision.edit.color == jnp.arange(ENVS)[None]).astype(jnp.float32),
+        reward=(decision.edit.color == jnp.arange(ENVS, dtype=jnp.int32)[None]).astype(jnp.float32),
         terminated=~nothing,
         truncated=nothing,
-        final_value=jnp.zeros((STEPS, ENVS)),
-        last_value=jnp.zeros(ENVS),
+        final_value=jnp.zeros((STEPS, ENVS), jnp.float32),
+        last_value=jnp.zeros(ENVS, jnp.float32),
         next_grid=None,
     )
 
@@ -160,7 +160,7 @@ def test_an_update_keeps_every_type_so_that_a_loop_compiles_once(updated):
 
 def test_gradients_are_clipped_by_their_common_norm():
     """Adam remembers a tenth of the first gradient that it sees."""
-    gradient = {"small": jnp.array([3.0]), "large": jnp.array([0.0, 400.0])}
+    gradient = {"small": jnp.array([3.0], jnp.float32), "large": jnp.array([0.0, 400.0], jnp.float32)}
     optimizer = make_optimizer(RECIPE)
     with jax.numpy_dtype_promotion("standard"):
         _, state = jax.jit(optimizer.update)(gradient, optimizer.init(gradient))

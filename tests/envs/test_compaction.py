@@ -7,7 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs.operations.compaction import HUGE_ROW, WIDE_ROW, update_rows
+from jaxarc.envs.operations.compaction import (
+    HUGE_ROW,
+    SMALLEST_BLOCK,
+    WIDE_ROW,
+    assign_blocks,
+    choose_executor,
+    staged,
+    update_rows,
+)
 
 B, DIVISOR = 50, 3  # blocks of 16 rows, so that up to four are needed
 
@@ -31,3 +39,91 @@ def test_rows_that_need_it_are_updated_and_the_others_stay(width):
             updated = update(executor, jnp.asarray(need), out, ins)
             np.testing.assert_array_equal(updated["rows"], expected)
             np.testing.assert_array_equal(updated["total"], totals)
+
+
+@pytest.mark.parametrize(("batch", "divisor"), [(1, 1), (2, 1000), (16, 1), (17, 1), (17, 1000)])
+def test_batches_of_any_size_and_blocks_of_any_share(batch, divisor):
+    rows, ins = jnp.arange(batch, dtype=jnp.int32)[:, None], jnp.arange(1, batch + 1, dtype=jnp.int32)
+    kernel = lambda out, ins: out * 10 + ins[:, None]
+    update = jax.jit(lambda need, executor: update_rows(executor, need, kernel, rows, ins, divisor), static_argnums=1)
+    for need in (np.zeros(batch, bool), np.ones(batch, bool), np.arange(batch) % 3 == 0):
+        expected = np.where(need[:, None], rows * 10 + ins[:, None], rows)
+        for executor in ("compact", "dense"):
+            np.testing.assert_array_equal(update(jnp.asarray(need), executor), expected)
+
+
+def test_rows_of_several_kernels_are_lined_up_kernel_by_kernel():
+    which = np.random.default_rng(0).integers(-1, 4, B)  # the kernel that a row needs, if any; nobody needs the last
+    needs = [jnp.asarray(which == kernel) for kernel in (0, 1, 2, 3, 7)]
+    order = [row for kernel in (0, 1, 2, 3) for row in np.flatnonzero(which == kernel)]
+    first = 0
+    for need, blocks in zip(needs, jax.jit(assign_blocks)(needs), strict=True):
+        np.testing.assert_array_equal(blocks.need, need)
+        np.testing.assert_array_equal(blocks.rank, np.cumsum(need))
+        np.testing.assert_array_equal(blocks.order, [*order, *[B] * (2 * B - len(order))])
+        assert (int(blocks.first), int(blocks.total)) == (first, int(need.sum()))
+        first += int(need.sum())
+
+
+@pytest.mark.parametrize("batch", [1, 2, 9])
+def test_ranks_count_the_rows_up_to_each(batch):
+    need = np.random.default_rng(batch).random(batch) < 0.6
+    (blocks,) = jax.jit(assign_blocks)([jnp.asarray(need)])
+    np.testing.assert_array_equal(blocks.rank, np.cumsum(need))
+    assert {array.dtype for array in blocks[1:]} == {jnp.dtype("int32")}
+
+
+def test_blocks_take_about_the_share_that_usually_needs_the_kernel():
+    """The kernel sees as many rows at a time as a block has; counted while it is traced."""
+    seen = []
+
+    def kernel(out, ins):
+        seen.append(out.shape[0])
+        return out
+
+    def block_size(batch, divisor):
+        seen.clear()
+        rows = jnp.zeros((batch, 1), jnp.int32)
+        jax.eval_shape(lambda: update_rows("compact", jnp.zeros(batch, bool), kernel, rows, (), divisor))
+        return max(seen)
+
+    assert block_size(320, 4) == 80
+    assert block_size(320, 3) == 106
+    assert block_size(320, 64) == SMALLEST_BLOCK == 16
+    assert block_size(10, 4) == 10
+
+
+def test_rows_of_one_environment_are_behind_a_branch():
+    update = lambda: update_rows("compact", jnp.array([True]), lambda out, _: out + 1, jnp.zeros((1, 2)), (), 4)
+    names = [equation.primitive.name for equation in jax.make_jaxpr(update)().eqns]
+    assert "cond" in names
+    assert "while" not in names
+
+
+def test_only_the_compact_executor_puts_a_stage_behind_a_branch():
+    primitives = lambda executor: [
+        equation.primitive.name
+        for equation in jax.make_jaxpr(lambda x: staged(executor, x > 0, jnp.negative, x))(jnp.int32(1)).eqns
+    ]
+    assert "cond" in primitives("compact")
+    assert "cond" not in primitives("dense")
+    assert staged("compact", jnp.bool_(True), lambda x: (x, -x), jnp.int32(3)) == (3, -3)
+    assert staged("dense", jnp.bool_(True), lambda x: (x, -x), jnp.int32(3)) == (3, -3)
+
+
+@pytest.mark.parametrize(("backend", "chosen"), [("cpu", "compact"), ("gpu", "dense"), ("tpu", "dense")])
+def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backend, chosen):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    assert choose_executor("auto") == chosen
+    assert [choose_executor(wanted) for wanted in ("compact", "dense")] == ["compact", "dense"]
+
+
+def test_rows_are_put_back_in_the_way_that_suits_their_width():
+    def primitives(width):
+        rows, need = jnp.zeros((B, width), jnp.int8), jnp.zeros(B, bool)
+        return str(jax.make_jaxpr(lambda: update_rows("compact", need, lambda out, _: out, rows, (), DIVISOR))())
+
+    scatters = {width: primitives(width).count("scatter") for width in (63, 64, 1023, 1024)}
+    assert scatters[63] > scatters[64] == scatters[1023] == scatters[1024]
+    one_by_one = {width: "dynamic_update_slice" in primitives(width) for width in (63, 64, 1023, 1024)}
+    assert one_by_one == {63: False, 64: False, 1023: False, 1024: True}

@@ -35,6 +35,13 @@ RULES = {
         "score_on_submit": True,
         "max_submissions": 9,
     },
+    "switching hidden tests": {
+        "selection_format": "point",
+        "mode": "test",
+        "allow_test_switching": True,
+        "allowed_operations": (0, 7, 34, 37, 38, 41),
+        "max_submissions": 5,
+    },
     "few operations": {
         "selection_format": "point",
         "allowed_operations": (0, 3, 12, 24, 33, 34, 39),

@@ -74,7 +74,7 @@ def similarity(grid: np.ndarray, target: np.ndarray) -> tuple[int, int]:
     """Returns (matching cells, cells in the union of the two active areas) of two int8[H, W] grids padded with -1."""
     height, width = active_size(grid)
     target_height, target_width = active_size(target)
-    matches = int(((grid == target) & (grid >= 0) & (target >= 0)).sum())
+    matches = int(np.count_nonzero((grid == target) & (target >= 0)))
     return matches, max(height, target_height) * max(width, target_width)
 
 
@@ -92,15 +92,23 @@ def start_canvas(pair_input: np.ndarray) -> Canvas:
 
 def pad(grid: np.ndarray, max_height: int, max_width: int) -> np.ndarray:
     """Returns int8[max_height, max_width]: the active cells of a grid, padded or not, with -1 around them."""
+    if grid.shape == (max_height, max_width) and grid.dtype == np.int8:
+        return grid
     height, width = active_size(grid)
     padded = np.full((max_height, max_width), PADDING, np.int8)
     padded[:height, :width] = grid[:height, :width]
     return padded
 
 
+def cropped(grid: np.ndarray) -> np.ndarray:
+    """Returns the active cells of a padded grid."""
+    height, width = active_size(grid)
+    return grid[:height, :width]
+
+
 def active_size(grid: np.ndarray) -> tuple[int, int]:
     """Returns (height, width) of a grid's top-left active area."""
-    return int((grid[:, 0] >= 0).sum()), int((grid[0, :] >= 0).sum())
+    return int(np.count_nonzero(grid[:, 0] >= 0)), int(np.count_nonzero(grid[0, :] >= 0))
 
 
 def active_area(canvas: Canvas) -> np.ndarray:
@@ -119,9 +127,9 @@ def fill(canvas: Canvas, selected: np.ndarray, color: int) -> Canvas:
 
 def flood_fill(canvas: Canvas, selected: np.ndarray, color: int) -> Canvas:
     """Paints the 4-connected component of equal color around the only selected cell."""
-    if selected.sum() != 1:
+    if np.count_nonzero(selected) != 1:
         return canvas
-    row, column = (int(index[0]) for index in np.nonzero(selected))
+    row, column = divmod(int(selected.argmax()), selected.shape[1])
     component = _component(canvas, row, column)
     return replace(canvas, grid=_painted(canvas.grid, component, color), selection=selected)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reference.canvas import NUM_OPERATIONS, SUBMIT, Canvas, apply_operation, pad, similarity, start_canvas
+from reference.canvas import NUM_OPERATIONS, SUBMIT, Canvas, active_size, apply_operation, pad, start_canvas
 
 NEXT_PAIR = {35: 1, 36: -1, 37: 1, 38: -1}  # how far in the list of pairs
 FIRST_UNSOLVED = (40, 41)
@@ -25,6 +25,7 @@ class ReferenceEpisode:
         max_height: H, rows of the padded arrays.
         max_width: W, columns of the padded arrays.
         pair_index: the pair to start with, among the pairs of the mode.
+        start_grid: what is edited first, padded with -1; None: the pair's input.
         mode: "train" or "test".
         max_episode_steps: steps after which the episode is truncated.
         max_submissions: the submit with this number terminates.
@@ -48,6 +49,7 @@ class ReferenceEpisode:
         max_height: int,
         max_width: int,
         pair_index: int = 0,
+        start_grid: np.ndarray | None = None,
         *,
         mode: str = "train",
         max_episode_steps: int = 100,
@@ -72,6 +74,7 @@ class ReferenceEpisode:
         if not 0 <= pair_index < len(pairs):
             raise ValueError(f"pair_index is {pair_index}; allowed: 0..{len(pairs) - 1}")
         self.pairs = [tuple(pad(grid, max_height, max_width) for grid in pair) for pair in pairs]
+        self.target_sizes = {pair_index: active_size(self.pairs[pair_index][1])}  # of pairs that were played
         self.max_height = max_height
         self.max_width = max_width
         self.mode = mode
@@ -90,7 +93,7 @@ class ReferenceEpisode:
         self.score_on_submit = score_on_submit
 
         self.pair_index = pair_index  # 0 .. number of the mode's pairs - 1
-        self.canvas: Canvas = start_canvas(self.pairs[pair_index][0])
+        self.canvas: Canvas = start_canvas(self.pairs[pair_index][0] if start_grid is None else start_grid)
         self.step_count = 0  # 0 .. max_episode_steps
         self.submission_count = 0  # 0 .. max_submissions
         self.solved_pairs: set[int] = set()  # pair indices
@@ -129,12 +132,13 @@ class ReferenceEpisode:
         selection = self._selection(selection_spec)
         self.invalid_action = selection is None or not self.is_legal(operation)
 
-        similarity_before = self.similarity
+        before, similarity_before = self.canvas, self.similarity
         pairs_solved_before = frozenset(self.solved_pairs)
         if not self.invalid_action:
             self._edit(operation, selection)
         submitted = not self.invalid_action and operation == SUBMIT
-        self.similarity, is_equal = self._measure()
+        if submitted or self.canvas is not before:
+            self.similarity, is_equal = self._measure()
         self.step_count += 1
         self.solved = submitted and is_equal
         if submitted:
@@ -150,6 +154,11 @@ class ReferenceEpisode:
             first_solve=self.solved and self.pair_index not in pairs_solved_before,
             wrong_submit=submitted and not self.solved,
         )
+
+    def check(self, operation: int, selection_spec: tuple[str, object]) -> None:
+        """Raises what `step` would, and does not step."""
+        self._check_operation(operation)
+        self._selection(selection_spec)
 
     def is_legal(self, operation: int) -> bool:
         """Returns whether the rules of this episode allow an operation id."""
@@ -185,6 +194,7 @@ class ReferenceEpisode:
 
     def _go_to(self, pair_index: int) -> None:
         self.pair_index = pair_index
+        self.target_sizes[pair_index] = active_size(self.target)
         self.canvas = start_canvas(self.pair_input)
 
     def _all_solved(self) -> bool:
@@ -195,7 +205,9 @@ class ReferenceEpisode:
 
     def _measure(self) -> tuple[np.float32, bool]:
         """Returns the similarity of grid and target, and whether it is exactly 1."""
-        matches, union = similarity(self.grid, self.target)
+        target_height, target_width = self.target_sizes[self.pair_index]
+        matches = int(np.count_nonzero((self.grid == self.target) & (self.target >= 0)))
+        union = max(self.height, target_height) * max(self.width, target_width)
         return np.float32(matches) / np.float32(union), matches == union
 
     def _reward(self, shaping: np.float32, first_solve: bool, wrong_submit: bool) -> np.float32:

@@ -76,13 +76,13 @@ def test_one_example_at_a_time_gives_the_same():
 
 
 def test_the_mean_of_nothing_is_0():
-    assert weighted_mean(jnp.ones(3), jnp.zeros(3)) == 0
+    assert weighted_mean(jnp.ones(3, jnp.float32), jnp.zeros(3, jnp.float32)) == 0
 
 
 def test_a_certain_and_right_transition_costs_nothing():
     grid = np.int8([[-1, 0], [9, 3]])
-    logits = 50 * jax.nn.one_hot(grid.astype(np.int32) + 1, 11)
+    logits = 50 * jax.nn.one_hot(grid.astype(np.int32) + 1, 11, dtype=jnp.float32)
     one, half = jnp.float32(1), jnp.float32(0.5)
     assert transition_loss(logits, one, grid, one) < 1e-6
     assert transition_loss(logits, half, grid, one) == pytest.approx(0.25)
-    assert transition_loss(jnp.zeros((2, 2, 11)), one, grid, one) == pytest.approx(np.log(11))
+    assert transition_loss(jnp.zeros((2, 2, 11), jnp.float32), one, grid, one) == pytest.approx(np.log(11))

@@ -159,7 +159,7 @@ def test_layers_that_stages_cannot_share_are_named(scorer):
 
 def test_a_trunk_over_stages_takes_an_example_or_a_batch_but_one_set_of_weights(scorer):
     trunk, alone = over_stages(scorer, mesh_of("stage"), 2).trunk, scorer.trunk
-    cells = jax.random.normal(jax.random.key(1), (4, 3, 3, 4))
+    cells = jax.random.normal(jax.random.key(1), (4, 3, 3, 4), jnp.float32)
     batch = jax.jit(jax.vmap(trunk))(cells)
     assert jnp.allclose(batch, jax.jit(jax.vmap(alone))(cells), atol=1e-6)
     assert jnp.allclose(batch[0], jax.jit(lambda cells: trunk(cells))(cells[0]), atol=1e-6)

@@ -88,7 +88,7 @@ def test_the_loss_is_the_mean_by_accuracy(create):
 
 @both_paths
 def test_examples_that_nobody_believes_teach_nothing(create):
-    batch = eqx.tree_at(lambda batch: batch.expert_accuracies, make_batch(), jnp.zeros(4))
+    batch = eqx.tree_at(lambda batch: batch.expert_accuracies, make_batch(), jnp.zeros(4, jnp.float32))
     made, _, metrics = run(make(create), batch=batch)
     assert metrics["gradient_norm"] == 0
     assert eqx.tree_equal(made, start()[0])
@@ -174,7 +174,7 @@ def test_any_of_the_experts_best_is_agreed_with(create):
     """The expert likes both candidates, and the model the second."""
     batch = TrainingBatchJAX(np.ones((1, 1, 3, 3)), [[0.5, 0.5]], [1])
     made, state = start()
-    sign = jnp.sign((jnp.ones(3) @ made.weight)[0])
+    sign = jnp.sign((jnp.ones(3, jnp.float32) @ made.weight)[0])
     columns = sign * jnp.float32([[[0, 0, 0], [1, 1, 1]]])
     candidates = CandidateSet(columns, columns, columns[..., :1], jnp.ones((1, 2), jnp.bool_))
     assert made(jnp.ones((1, 3, 3)), jax.tree.map(lambda x: x[0], candidates)).argmax() == 1

@@ -1,0 +1,61 @@
+"""What ends an episode and what a step pays: every combination, against the rules in plain Python."""
+
+import itertools
+
+import jax.numpy as jnp
+import pytest
+
+from jaxarc.config import EnvironmentConfig, JaxArcConfig
+from jaxarc.envs.ending import decide_ending, discount
+from jaxarc.envs.rewards import Outcome, compute_reward
+
+BOTH = (False, True)
+WEIGHTS = {
+    "gamma": 0.5,
+    "similarity_weight": 3.0,
+    "step_penalty": -0.0625,
+    "success_bonus": 16.0,
+    "unsolved_submission_penalty": -2.0,
+    "invalid_action_penalty": -0.25,
+}
+
+
+@pytest.mark.parametrize(("submitted", "all_solved"), list(itertools.product(BOTH, BOTH)))
+@pytest.mark.parametrize("submissions", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("steps", [0, 1, 6, 7, 8])
+def test_a_last_or_solving_submit_terminates_and_the_step_limit_truncates(submitted, all_solved, submissions, steps):
+    rules = EnvironmentConfig(max_submissions=3, max_episode_steps=7)
+    ending = decide_ending(jnp.bool_(submitted), jnp.bool_(all_solved), jnp.int32(submissions), jnp.int32(steps), rules)
+    terminated = submitted and (all_solved or submissions >= 3)
+    assert (bool(ending.terminated), bool(ending.truncated)) == (terminated, not terminated and steps >= 7)
+
+
+def test_only_termination_ends_what_is_still_to_come():
+    found = discount(jnp.array([True, False]))
+    assert (found.dtype, found.tolist()) == (jnp.float32, [0.0, 1.0])
+
+
+def expected_reward(outcome, mode, score_on_submit):
+    hidden = mode == "test" if outcome.is_hidden is None else bool(outcome.is_hidden)
+    reward = WEIGHTS["step_penalty"]
+    if not hidden:
+        shaping = WEIGHTS["gamma"] * outcome.similarity_after - outcome.similarity_before
+        reward += WEIGHTS["similarity_weight"] * shaping
+    if not hidden or score_on_submit:
+        reward += WEIGHTS["success_bonus"] * outcome.newly_solved
+        reward += WEIGHTS["unsolved_submission_penalty"] * outcome.wrong_submission
+    return reward + WEIGHTS["invalid_action_penalty"] * outcome.invalid
+
+
+@pytest.mark.parametrize(("mode", "hidden"), [("train", None), ("test", None), ("trials", False), ("trials", True)])
+@pytest.mark.parametrize("score_on_submit", BOTH)
+def test_a_step_pays_what_happened_and_the_agent_may_know(mode, hidden, score_on_submit):
+    config = JaxArcConfig().with_fields(mode=mode, score_on_submit=score_on_submit, **WEIGHTS)
+    for newly_solved, wrong, invalid in itertools.product(BOTH, BOTH, BOTH):
+        told = None if hidden is None else jnp.bool_(hidden)
+        numbers = (jnp.float32(0.75), jnp.float32(0.5))
+        outcome = Outcome(*numbers, jnp.bool_(newly_solved), jnp.bool_(wrong), jnp.bool_(invalid), told)
+        reward = compute_reward(outcome, config)
+        plain = Outcome(0.75, 0.5, newly_solved, wrong, invalid, hidden)
+        assert reward.dtype == jnp.float32
+        assert float(reward) == expected_reward(plain, mode, score_on_submit)

@@ -1,0 +1,141 @@
+"""Plans that leave families of operations out do what the reference does, in both executors."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.cases import Cases, random_cases
+from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results, kernel_arguments, with_boxes
+
+from jaxarc.envs.operations.execute import Plan, execute, execute_batch
+from jaxarc.envs.operations.flood import flood_fill
+
+BATCH = 192  # enough for several blocks of each family
+NO_OPERATION = -1
+FAMILIES = {
+    "all": (*range(35), 39, *PAIR_SWITCHES),
+    "fill": (*range(10), 31, 33, 34),
+    "flood": tuple(range(10, 20)),
+    "shift": (*range(20, 24), 28, 29, 30),
+    "turn": tuple(range(24, 28)),
+    "copy input": (32, 33),
+    "change pair": (39, *PAIR_SWITCHES),
+}
+LARGE, SMALL = (9, 8), (4, 6)  # a long row and a short one: more than a byte of rows, and less than one
+EXECUTORS = ("dense", "compact")  # the one that compiles sooner comes first
+SELECTIONS = pytest.mark.parametrize(("shape", "as_boxes"), [(LARGE, False), (SMALL, True)], ids=["mask", "bbox"])
+
+
+def cases_of(operations, shape, as_boxes, count=BATCH):
+    """Cases of these operations, and some in which nothing is done."""
+    rng = np.random.default_rng([*shape, *operations])
+    pool = random_cases(rng, count, *shape)
+    drawn = rng.choice([*operations, *operations, NO_OPERATION], count).astype(np.int32)
+    floods = (drawn >= 10) & (drawn < 20)
+    single = np.zeros_like(pool.selection)
+    beyond = rng.random(count) < 0.3  # beside the active area, where there is no cell to flood
+    bottom, right = (
+        np.where(beyond, side, sides) for side, sides in zip(shape, (pool.height, pool.width), strict=True)
+    )
+    single[np.arange(count), rng.integers(0, bottom), rng.integers(0, right)] = True
+    lone = floods & (rng.random(count) < 0.8)  # one cell, or nothing would be flooded
+    selection = np.where(lone[:, None, None], single, pool.selection)
+    cases = Cases(*pool)._replace(operation=drawn, selection=selection)
+    return with_boxes(cases) if as_boxes else cases
+
+
+@functools.cache
+def compiled(shape, operations, executor):
+    plan = Plan(shape, executor, operations)
+    return jax.jit(lambda *arguments: execute_batch(*arguments, plan))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@SELECTIONS
+def test_a_plan_of_one_family_agrees_with_the_reference(family, shape, as_boxes):
+    operations = FAMILIES[family]
+    cases = cases_of(operations, shape, as_boxes)
+    expected = expected_results(cases)
+    for executor in EXECUTORS:
+        edit = compiled(shape, operations, executor)(*kernel_arguments(cases, as_boxes))
+        assert differences(edit, cases, expected) == []
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_single_canvas_agrees_with_the_reference(executor):
+    """What a stage asks of the whole batch, it asks of this one canvas: most of all whether to run at all."""
+    operations = FAMILIES["all"]
+    cases = cases_of(operations, LARGE, False, 80)
+    for i in range(80):
+        case = Cases(*(column[i : i + 1] for column in cases))
+        edit = compiled(LARGE, operations, executor)(*kernel_arguments(case, False))
+        assert differences(edit, case, expected_results(case)) == []
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_flood_fills_a_run_of_any_length_up_to_its_walls(executor):
+    """One column of 30 cells, flooded from every row, with a wall in every other."""
+    rows = np.arange(30)
+    start, wall = (axis.reshape(-1) for axis in np.meshgrid(rows, rows))
+    start, wall = start[start != wall], wall[start != wall]
+    grids = (rows == wall[:, None]).astype(np.int8)
+    same_side = (rows < wall[:, None]) == (start < wall)[:, None]
+    expected = np.where(same_side & (rows != wall[:, None]), 7, grids)
+    flood = jax.jit(flood_fill, static_argnums=(4, 5))
+    operation, column = np.full(len(start), 17, np.int32), np.zeros(len(start), np.int32)
+    arguments = (jnp.asarray(x) for x in (grids, operation, start.astype(np.int32), column))
+    np.testing.assert_array_equal(flood(*arguments, (30, 1), executor), expected)
+
+
+@pytest.mark.parametrize("family", ["copy input", "change pair"])
+def test_what_is_loaded_is_recolored(family):
+    shape, operations = SMALL, FAMILIES[family]
+    cases = cases_of(operations, shape, as_boxes=True)
+    rng = np.random.default_rng(len(family))
+    colors = np.stack([rng.permutation(10) for _ in range(BATCH)]).astype(np.int8)
+    expected = expected_results(cases, colors)
+    for executor in EXECUTORS:
+        edit = compiled(shape, operations, executor)(*kernel_arguments(cases, True, colors))
+        assert differences(edit, cases, expected) == []
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_every_canvas_may_load_from_a_table_of_its_own(executor):
+    """Two batches of five canvases; each batch has its own table, or each canvas has."""
+    shape, operations = SMALL, (32, 39, *PAIR_SWITCHES)
+    plan = Plan(shape, executor, operations)
+    batches = [cases_of(operations, shape, True, 10 + i) for i in range(2)]
+    batches = [Cases(*(column[:5] for column in cases)) for cases in batches]
+    arguments = [kernel_arguments(cases, True) for cases in batches]
+    canvas, command, pairs = jax.tree.map(lambda *parts: np.stack(parts), *arguments)
+    one = lambda canvas, command, pairs: execute(canvas, command, pairs, plan)
+    shared = jax.jit(jax.vmap(jax.vmap(one, (0, 0, None))))(canvas, command, pairs)
+    repeat = lambda table: np.repeat(table[:, None], 5, axis=1)
+    own = jax.jit(jax.vmap(jax.vmap(one)))(canvas, command, jax.tree.map(repeat, pairs))
+    for edits in (shared, own):
+        for i, cases in enumerate(batches):
+            edit = jax.tree.map(lambda part, i=i: part[i], edits)
+            assert differences(edit, cases, expected_results(cases)) == []
+
+
+def test_a_plan_knows_which_operations_can_occur():
+    plan = Plan((3, 3), "dense", (2, 20, 41))
+    assert [plan.has(0, 1), plan.has(0, 2), plan.has(2, 2), plan.has(3, 19), plan.has(41, 42)] == [0, 1, 1, 0, 1]
+    assert not plan.has(21, 40)
+
+
+def test_what_cannot_occur_is_not_compiled():
+    cases = cases_of((0,), SMALL, as_boxes=True)
+    text = lambda *operations: str(
+        jax.make_jaxpr(lambda *arguments: execute_batch(*arguments, Plan(SMALL, "dense", operations)))(
+            *kernel_arguments(cases, True)
+        )
+    )
+    few = text(0)
+    assert "while" not in few
+    assert "while" in text(0, 10)
+    for operation in (20, 24, 28, 30, 32, 35, 39):
+        assert len(text(0, operation)) > len(few)
+    assert len(text(0, 9, 31, 33, 34)) == len(few)
