@@ -8,10 +8,13 @@ BIN := .venv/bin
 READY := .venv/.ready
 BUILDING := .venv/.building
 PEERS := benchmarks/.venv-peers
+MUTANTS := tests/campaign/.venv-mutants
+ATHERIS := .venv/atheris
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help train test lint format types docs wheel clean benchmark-peers compare-rules
+.PHONY: coverage modes fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +25,18 @@ help:
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
 	@echo "make compare-rules     play the same small games with JaxARC 1.0.3 and ARCLE 0.2.6, and write docs/comparison.md"
 	@echo "make benchmark-peers   compare the speed with JaxARC 1.0.3 and ARCLE 0.2.6   (ARGS: --quick, --help)"
+	@echo
+	@echo "Campaigns, which try more than a test may (all take ARGS=--help; docs/reliability.md says what they found):"
+	@echo "make coverage     run every test, and tell what of src none of them ran"
+	@echo "make modes        run tests in other modes of JAX, on other Pythons and versions"
+	@echo "make fuzz         play random episodes against the reference, 50 million steps"
+	@echo "make fuzz-arcle   play random operations here and in ARCLE 0.2.6, a million steps"
+	@echo "make mutants      break the rules in one place at a time, and see whether tests notice"
+	@echo "make kills        kill processes that write files, 200 times, and compare what they leave"
+	@echo "make corrupt      damage every kind of file that is read, 1,000 times each, and see that it is noticed"
+	@echo "make fuzz-input   feed every reader with 10 million wrong inputs, guided by coverage (Linux)"
+	@echo "make soak         train and roll out for two hours under limits: is memory flat, does speed stay?"
+	@echo "make audit        look up known vulnerabilities of the packages in constraints.txt"
 
 train: $(READY)
 	$(BIN)/jaxarc train $(if $(findstring experiment=,$(ARGS)),,experiment=ladder_l2_small) $(ARGS)
@@ -44,6 +59,14 @@ docs: $(READY)
 	$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+coverage: $(READY)
+	@mkdir -p dist/coverage
+	COVERAGE_FILE=$(CURDIR)/dist/coverage/.coverage $(BIN)/python -m pytest --cov --cov-report=json:dist/coverage/coverage.json $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m campaign.coverage_gaps dist/coverage/coverage.json
+
+modes: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m campaign.modes $(ARGS)
+
 wheel: $(READY)
 	$(BIN)/python -m pip wheel -qq --no-deps --wheel-dir dist .
 
@@ -53,8 +76,37 @@ compare-rules: $(READY) $(PEERS)/.ready
 benchmark-peers: $(READY) $(PEERS)/.ready
 	$(BIN)/python benchmarks/compare_peers.py $(ARGS)
 
+fuzz: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m campaign.fuzz_episodes $(ARGS)
+
+fuzz-arcle: $(READY) $(PEERS)/.ready
+	PYTHONPATH=tests $(BIN)/python -m campaign.fuzz_arcle $(ARGS)
+
+mutants: $(READY) $(MUTANTS)/.ready
+	PYTHONPATH=tests $(MUTANTS)/bin/python -m campaign.mutants $(ARGS)
+
+soak: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m campaign.soak $(ARGS)
+
+kills: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m campaign.kills $(ARGS)
+
+corrupt: $(READY)
+	PYTHONPATH=tests JAX_PLATFORMS=cpu $(BIN)/python -m campaign.corruption $(ARGS)
+
+fuzz-input: $(READY) $(ATHERIS)/.ready
+	PYTHONPATH=tests:$(ATHERIS) JAX_PLATFORMS=cpu $(BIN)/python -m campaign.input_fuzz $(ARGS)
+
+# --strict: a package that the service does not know is an error, so that silence never passes for a clean answer.
+audit: $(READY)
+	@$(BIN)/python -m pip install -qq --target .venv/audit --upgrade pip-audit==2.10.1
+	@PYTHONPATH=.venv/audit $(BIN)/python -m pip_audit --strict --disable-pip --no-deps --progress-spinner off \
+	    --requirement constraints.txt $(ARGS) || { \
+	    echo "make audit: there are vulnerabilities, or the service could not be asked about every package: see above." \
+	         "Nothing was audited where it says so. ARGS=\"--vulnerability-service osv\" asks another one." >&2; exit 1; }
+
 clean:
-	rm -rf .venv $(PEERS) dist .pytest_cache .hypothesis .ruff_cache .coverage
+	rm -rf .venv $(PEERS) $(MUTANTS) tests/campaign/.venv-modes dist .pytest_cache .hypothesis .ruff_cache .coverage
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # READY is the last file to be written, BUILDING lies there while pip works: a .venv in which it is still found was
@@ -72,9 +124,22 @@ $(READY): pyproject.toml constraints.txt
 	@echo ".venv is ready"
 
 # Both jaxarc and JaxARC are imported as jaxarc, so the peers live in an environment of their own.
+$(ATHERIS)/.ready: tests/campaign/requirements-fuzz.txt | $(READY)
+	@rm -rf $(ATHERIS)
+	@$(BIN)/python -m pip install -qq --no-deps --target $(ATHERIS) --requirement tests/campaign/requirements-fuzz.txt
+	@touch $@
+
 $(PEERS)/.ready: benchmarks/requirements-peers.txt | $(READY)
 	@echo "Building $(PEERS) (once; about a minute, mostly download) ..."
 	@rm -rf $(PEERS)
 	@$(BIN)/python -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install -qq --requirement benchmarks/requirements-peers.txt
+	@touch $@
+
+# The tool that makes mutants has a database and a web server in tow, so it stays out of .venv.
+$(MUTANTS)/.ready: tests/campaign/requirements-mutants.txt | $(READY)
+	@echo "Building $(MUTANTS) (once; about half a minute, mostly download) ..."
+	@rm -rf $(MUTANTS)
+	@$(BIN)/python -m venv $(MUTANTS)
+	@$(MUTANTS)/bin/python -m pip install -qq --requirement tests/campaign/requirements-mutants.txt
 	@touch $@

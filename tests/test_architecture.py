@@ -24,7 +24,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "envs": LEAF | {"config", "utils", "tasks.task", "tasks.buffer", "tasks.sampling", "tasks.augmentation"},
     "parallel": CORE | {"tasks"},
     "wrappers": CORE,
-    "render": LEAF | {"envs.state", "envs.operations"},
+    "render": LEAF | {"envs.state", "envs.operations", "io.atomic"},
     "io": LEAF | {"utils", "tasks.registry"},
     "adapters": CORE | {"tasks", "wrappers", "registration", "render"},
     "experts": CORE | {"tasks", "parallel", "io"},
@@ -33,7 +33,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "evaluation": CORE | {"tasks", "wrappers", "parallel", "agents", "surrogate", "experts", "io"},
     "training": CORE | {"tasks", "wrappers", "parallel", "agents", "surrogate", "experts", "evaluation", "io"},
     "testing": CORE | {"tasks", "wrappers", "adapters"},
-    "play": CORE | {"tasks", "registration", "experts", "agents", "evaluation", "training", "render"},
+    "play": CORE | {"tasks", "registration", "experts", "agents", "evaluation", "training", "render", "io.seal"},
     "profiling": LEAF | {"utils", "io.atomic"},
     "benchmarks": CORE
     | {"tasks", "wrappers", "registration", "parallel", "adapters", "agents", "training", "experts", "surrogate"}
