@@ -66,6 +66,14 @@ def test_every_python_block_runs(page):
     run_blocks(text, page)
 
 
+@pytest.mark.usefixtures("reader")
+def test_blocks_for_stable_baselines_run_where_it_is_installed():
+    pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed; pip install 'jaxarc[sb3]'")
+    text = (ROOT / "docs/adapters.md").read_text(encoding="utf-8")
+    assert "```py\nfrom stable_baselines3" in text
+    run_blocks(text.replace("```py\n", "```python\n"), "docs/adapters.md")
+
+
 def test_blocks_share_a_namespace_and_other_languages_are_left_out():
     text = "a\n```python\nx = 1\n```\n```bash\nexit 1\n```\n```python title='b'\ny = x + 1\n```\n```\nz = 1/0\n```\n"
     assert [line for line, _ in python_blocks(text)] == [2, 8]
@@ -79,8 +87,7 @@ def test_a_block_that_fails_names_its_page_and_line():
     assert (str(last.path).endswith("page.md"), last.lineno + 1) == (True, 5)
 
 
-@pytest.mark.parametrize("page", [*PAGES, "docs/operations.md"])
-def test_links_lead_to_files(page):
-    path = ROOT / page
+@pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=lambda path: path.name)
+def test_links_lead_to_files(path):
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     assert [target for target in targets if not (path.parent / target).exists()] == []

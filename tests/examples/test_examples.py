@@ -16,7 +16,9 @@ TINY = {  # what each is called with
     "own_operation_set.py": "--envs 16 --steps 30",
     "own_expert.py": "",
     "ppo_gymnax.py": "--updates 3",
+    "sb3_gymnasium.py": "--steps 1024",
     "behavior_cloning.py": "--updates 2",
+    "surrogate.py": "--steps 3",
     "sharded_rollout.py": "--devices 2 --envs 7 --steps 10 --canvas 5",
     "advanced/jax_optimization_demo.py": "--canvas 5 --batch-sizes 1 2 --runs 1 --steps 20",
     "advanced/batch_processing_demo.py": "--canvas 5 --sizes 1 2 --memory-sizes 1 2 --steps 3 --runs 1",
@@ -30,7 +32,9 @@ SHOWS = {  # a few lines that only a right run prints
     "own_operation_set.py": ["2,835", "fill red and submit"],
     "own_expert.py": ["96 of 96 solved", "the output has another size"],
     "ppo_gymnax.py": ["update   2: mean return"],
+    "sb3_gymnasium.py": ["step   1,024: mean return", "│ 1 1 1  │", "in 30 steps"],
     "behavior_cloning.py": ["136 traces of 25 tasks", "before: 0 of 136", "of 27 that it never saw"],
+    "surrogate.py": ["384 examples in", "its first choice is one", "fill 1"],
     "sharded_rollout.py": ["same bits", "yes"],
     "advanced/jax_optimization_demo.py": ["traced 1 time(s)", "24,000", "Average step time: ", "Throughput: "],
     "advanced/batch_processing_demo.py": ["equal bit for bit: True", "early termination"],
@@ -41,6 +45,7 @@ SHOWS = {  # a few lines that only a right run prints
         "6. To take",
     ],
 }
+NEEDS = {"sb3_gymnasium.py": ("stable_baselines3", "stable-baselines3 is not installed; pip install 'jaxarc[sb3]'")}
 
 
 @functools.cache
@@ -65,6 +70,9 @@ def test_every_example_is_tested():
 
 @pytest.mark.parametrize("name", TINY)
 def test_example_runs(name):
+    if name in NEEDS:
+        library, reason = NEEDS[name]
+        pytest.importorskip(library, reason=reason)
     output = run(name)
     assert [line for line in SHOWS[name] if line not in output] == []
 
