@@ -93,6 +93,20 @@ def test_a_download_installs_the_set_and_leaves_no_archive(server, tiny, tmp_pat
     assert seen == sorted(seen)
 
 
+def test_what_a_process_left_that_was_killed_right_after_installing_is_cleared_away(server, tiny, tmp_path):
+    download("tiny", folder=tmp_path)
+    archive = next((tmp_path / "downloads").glob("*.lock")).with_name(download_name(server))
+    archive.write_bytes(CONTENT)
+    archive.with_name(archive.name + ".unchecked").mkdir()
+    download("tiny", folder=tmp_path)
+    assert parts(tmp_path) == []
+    assert len(server.asked) == 1
+
+
+def download_name(server) -> str:
+    return f"tiny-{hashlib.sha256(server.url.encode()).hexdigest()[:8]}.zip"
+
+
 def test_what_is_there_is_not_fetched_unless_asked(server, tiny, tmp_path):
     download("tiny", folder=tmp_path)
     download("tiny", folder=tmp_path)
