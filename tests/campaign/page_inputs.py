@@ -161,9 +161,17 @@ def _drive(guard: Guard, method: str, path: str, headers: Mapping[str, str]) -> 
 def _scope(method: str, path: str, headers: Mapping[str, str], query: str = "") -> dict[str, Any]:
     raw = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in headers.items()]
     return {
-        "type": "http", "http_version": "1.1", "scheme": "http", "method": method, "headers": raw, "root_path": "",
-        "path": path, "raw_path": path.encode("utf-8", "replace"), "query_string": query.encode(),
-        "server": ("127.0.0.1", _PORT), "client": ("127.0.0.1", 1),
+        "type": "http",
+        "http_version": "1.1",
+        "scheme": "http",
+        "method": method,
+        "headers": raw,
+        "root_path": "",
+        "path": path,
+        "raw_path": path.encode("utf-8", "replace"),
+        "query_string": query.encode(),
+        "server": ("127.0.0.1", _PORT),
+        "client": ("127.0.0.1", 1),
     }
 
 
