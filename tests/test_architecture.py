@@ -4,6 +4,7 @@
 """
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -269,3 +270,11 @@ def _plant(root: Path, file: str, text: str) -> None:
     path = root / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("package", ["jaxarc", "jaxarc.adapters", "jaxarc.experts"])
+def test_a_name_that_is_imported_when_asked_for_is_not_hidden_by_a_module_of_that_name(package):
+    module = importlib.import_module(package)
+    homes = module.__dict__["_HOMES"]
+    hidden = [name for name, home in homes.items() if home == f"{package}.{name}"]
+    assert not hidden, "after the first import the package's attribute is the module; call the file otherwise"

@@ -7,7 +7,7 @@ import pytest
 
 import jaxarc
 from jaxarc import constants as c
-from jaxarc.experts.beam_search import beam_search
+from jaxarc.experts.beam import beam_search
 from jaxarc.tasks import RawTask, TaskSet
 
 SHAPE = (5, 6)

@@ -2,10 +2,12 @@
 
 import gc
 import gzip
+from unittest.mock import create_autospec
 
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.stages import Compiled
 
 from jaxarc.profiling import compiled_memory, device_memory, save_memory_profile
 from jaxarc.profiling.memory import CompiledMemory, DeviceMemory
@@ -24,11 +26,6 @@ class FakeDevice:
 
     def __str__(self):
         return "fake:0"
-
-
-class FakeProgram:
-    def memory_analysis(self):
-        return None
 
 
 def test_live_arrays_stand_in_where_the_backend_keeps_no_account():
@@ -60,7 +57,9 @@ def test_a_compiled_program_tells_its_arguments_outputs_and_scratch_memory():
 
 
 def test_an_unknown_size_is_none():
-    assert compiled_memory(FakeProgram()) == CompiledMemory(None, None, None, None, None)
+    program = create_autospec(Compiled, instance=True)
+    program.memory_analysis.return_value = None
+    assert compiled_memory(program) == CompiledMemory(None, None, None, None, None)
 
 
 def test_a_memory_profile_is_written_whole(tmp_path):

@@ -18,7 +18,7 @@ from jaxarc.experts.expert import (
 )
 
 if TYPE_CHECKING:
-    from jaxarc.experts.beam_search import beam_search
+    from jaxarc.experts.beam import beam_search
     from jaxarc.experts.candidates import candidate_actions
     from jaxarc.experts.greedy_painter import GreedyPainter, missing_for_painting
     from jaxarc.experts.lookahead import LookaheadAgent, look_ahead, missing_for_lookahead, soft_choice
@@ -30,7 +30,7 @@ _HOMES = {
         ["LookaheadAgent", "look_ahead", "missing_for_lookahead", "soft_choice"], "jaxarc.experts.lookahead"
     ),
     "Painter": "jaxarc.experts.painter",
-    "beam_search": "jaxarc.experts.beam_search",
+    "beam_search": "jaxarc.experts.beam",
     "candidate_actions": "jaxarc.experts.candidates",
 }
 
