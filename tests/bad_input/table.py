@@ -44,7 +44,7 @@ class Refusal:
     @property
     def row(self) -> str:
         """A row of the table."""
-        message = re.sub(r"([|<>*_\\[\]])", r"\\\1", self.message)
+        message = re.sub(r"([|*_\\[\]])", r"\\\1", self.message).replace("<", "&lt;").replace(">", "&gt;")
         return f"| `{self.call.replace('|', chr(92) + '|')}` | `{self.error}` | {message} |"
 
 
