@@ -99,7 +99,7 @@ class Referee:
         self._read_numbers()
         if self.history is not None:
             envs = np.flatnonzero(~before["done"])
-            chosen = actions.selections[envs].reshape(len(envs), -1)
+            chosen = actions.selections.reshape(len(actions.selections), -1)[envs]  # of none too, when all have ended
             times, pairs, valid = before["step_count"], before["pair_index"], ~self.numbers["invalid_action"]
             self.history.remember(envs, chosen, actions.operations[envs], times[envs], pairs[envs], valid[envs])
 
