@@ -3,9 +3,9 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from campaign.input_target import Maker, Target, require
+from campaign.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.cli import settings
 from jaxarc.cli.main import CONFIG_ERRORS
 from jaxarc.cli.settings import AGENTS, SURROGATES, read_any_experiment, topics_of
@@ -27,7 +27,7 @@ def topic(folder: Path) -> Target:
     """One topic, from a mapping."""
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         name, values = data if isinstance(data, list) and len(data) == 2 else ("ActionConfig", data)
         kind = _KINDS[name] if isinstance(name, str) and name in _KINDS else JaxArcConfig
         config = build(kind, values if isinstance(values, dict) else {"selection_format": values})
@@ -36,7 +36,7 @@ def topic(folder: Path) -> Target:
 
     runs = {"Experiment": _AGENT, "SurrogateExperiment": _SURROGATE}
     seeds = [
-        _bytes([name, dataclasses.asdict(runs[name] if name in runs else kind())]) for name, kind in _KINDS.items()
+        json_bytes([name, dataclasses.asdict(runs[name] if name in runs else kind())]) for name, kind in _KINDS.items()
     ]
     return Target(read, (ConfigValidationError,), tuple(seeds), (*_FIELDS, *_WORDS, *_KINDS))
 
@@ -46,27 +46,31 @@ def renamed_fields(folder: Path) -> Target:
     start = JaxArcConfig()
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         changes = data if isinstance(data, dict) else {"dataset": data}
         changes.pop("self", None)  # no field: what Python itself refuses
         hash(start.with_fields(**changes))
 
     leaves = [dataclasses.asdict(getattr(start, topic.name)) for topic in dataclasses.fields(start)]
     fields = {name: value for leaf in leaves for name, value in leaf.items()}
-    return Target(read, (ConfigValidationError,), (_bytes(fields), b'{"mode": "test"}'), (*_FIELDS, *_WORDS))
+    return Target(read, (ConfigValidationError,), (json_bytes(fields), b'{"mode": "test"}'), (*_FIELDS, *_WORDS))
 
 
 def experiment(folder: Path) -> Target:
     """All topics of a run of an agent or of a surrogate, and whether another run may go on with them."""
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         mapping = data if isinstance(data, dict) else {"agent": data}
         course = SURROGATES if "surrogate" in mapping else AGENTS
         made = course.build(mapping)
         require_same_choices(_AGENT.as_dict(), made.as_dict())
 
-    seeds = (_bytes(topics_of(_AGENT)), _bytes(topics_of(_SURROGATE)), b'{"action": {"selection_format": "bbox"}}')
+    seeds = (
+        json_bytes(topics_of(_AGENT)),
+        json_bytes(topics_of(_SURROGATE)),
+        b'{"action": {"selection_format": "bbox"}}',
+    )
     return Target(read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, *AGENTS.topics))
 
 
@@ -83,7 +87,7 @@ def config_file(folder: Path) -> Target:
         b"action: {max_grid: &a 3}\nagent: {x: *a, <<: {y: 1}}\n",
         b"logging:\n  run_name: ${oc.env:HOME}\n  run_root: ${.run_name}\n",
         b"surrogate:\n  problem: lookahead\n",
-        _bytes(topics_of(_AGENT)),
+        json_bytes(topics_of(_AGENT)),
     )
     words = ("${", "}", "${oc.env:PATH}", "&a", "*a", "!!python/object/apply:os.system", "<<: ", "- ", "_target_: ")
     return Target(read, (*CONFIG_ERRORS, OSError), texts, (*AGENTS.topics, *words), is_typed=True)
@@ -91,7 +95,7 @@ def config_file(folder: Path) -> Target:
 
 def override(folder: Path) -> Target:
     """One override that sets a field, on a complete mapping."""
-    topics = json.loads(_bytes(topics_of(_AGENT)))
+    topics = json.loads(json_bytes(topics_of(_AGENT)))
 
     def read(content: bytes) -> None:
         text = content.decode("utf-8", "surrogateescape")
@@ -139,14 +143,3 @@ TARGETS: Final[dict[Maker, float]] = {
     sweep: 3,
 }
 """With the share of the inputs that each gets, by how long it takes."""
-
-
-def _bytes(value: Any) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None

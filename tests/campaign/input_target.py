@@ -1,12 +1,13 @@
 """What is fed to a reader, and when it has failed: either a valid object, or a documented error of one line, soon."""
 
 import dataclasses
+import json
 import resource
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import jaxarc
 
@@ -70,6 +71,19 @@ def require(holds: bool, what: str) -> None:
     """
     if not holds:
         raise WrongResultError(what)
+
+
+def json_bytes(value: Any) -> bytes:
+    """Write JSON as a file has it."""
+    return json.dumps(value).encode()
+
+
+def parsed_json(content: bytes) -> Any:
+    """Read JSON; None where it is none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _complaint(error: BaseException, is_typed: bool) -> str:

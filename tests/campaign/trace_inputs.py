@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from campaign.input_target import Maker, Target, require
+from campaign.input_target import Maker, Target, json_bytes, parsed_json, require
 from campaign.task_inputs import TASK, small_tasks
 from jaxarc.config import JaxArcConfig
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
@@ -80,14 +80,14 @@ def solution(folder: Path) -> Target:
     pair = Pair(*map(small_tasks().raw_task("one").test[0].__getitem__, (0, 1)))
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         kind = data.get("format") if isinstance(data, dict) else "bbox"
         actions = data.get("actions") if isinstance(data, dict) else data
         checked_actions(pair, actions, kind if kind in _FORMATS else "bbox")  # type: ignore[arg-type]
 
     mask = [[31], [41, 2, 0], [9, 0, 0], [8, 1, 0], [7, 2, 0], [34]]
     seeds = ({"format": "mask", "actions": mask}, {"format": "bbox", "actions": _LINE["actions"]})
-    return Target(read, (ExpertError,), tuple(map(_bytes, seeds)), ("actions", "format", *_FORMATS))
+    return Target(read, (ExpertError,), tuple(map(json_bytes, seeds)), ("actions", "format", *_FORMATS))
 
 
 def mini_arc_session(folder: Path) -> Target:
@@ -117,7 +117,7 @@ def mini_arc_session(folder: Path) -> Target:
         "copyFromInput",
         "reflectX",
     )
-    return Target(read, (), (_bytes(record),), words)
+    return Target(read, (), (json_bytes(record),), words)
 
 
 def arctraj_table(folder: Path) -> Target:
@@ -136,13 +136,13 @@ def arctraj_session(folder: Path) -> Target:
     file, tasks = folder / "table.csv", small_tasks()
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         rows = data if isinstance(data, list) else [data]
         file.write_bytes(_table([list(map(_text, row if isinstance(row, list) else [row])) for row in rows]))
         _require_told(convert_sessions(read_human_sessions(file), tasks))
 
     words = ("operation", "grid", "object", "color", "direction", "Paint", "Move", "Rotate", "Flip", "ResizeGrid", "up")
-    return Target(read, (), (_bytes([["one", _OPERATIONS]]),), words)
+    return Target(read, (), (json_bytes([["one", _OPERATIONS]]),), words)
 
 
 def graph_text(folder: Path) -> Target:
@@ -152,7 +152,7 @@ def graph_text(folder: Path) -> Target:
 
     pair = TASK["train"][0]
     graph = {"nodes": {"root": None, "a": pair, "b": pair}, "needs": [["root", "a"], ["a", "b"]]}
-    return Target(read, (GraphError,), (_bytes(graph),), ("nodes", "needs", "a", "root", "input", "output"))
+    return Target(read, (GraphError,), (json_bytes(graph),), ("nodes", "needs", "a", "root", "input", "output"))
 
 
 def cached_trace(folder: Path) -> Target:
@@ -186,7 +186,7 @@ def submission_file(folder: Path) -> Target:
 
     inputs = [{"attempt_1": [[9], [8], [7]], "attempt_2": [[0]]}]
     return Target(
-        read, (SubmissionError,), (_bytes({"one": inputs, "two": inputs}),), ("attempt_1", "attempt_2", "one")
+        read, (SubmissionError,), (json_bytes({"one": inputs, "two": inputs}),), ("attempt_1", "attempt_2", "one")
     )
 
 
@@ -243,14 +243,3 @@ def _table(rows: list[list[str]]) -> bytes:
 
 def _lines(*values: Any) -> bytes:
     return "".join(json.dumps(value) + "\n" for value in values).encode()
-
-
-def _bytes(value: Any) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None
