@@ -88,8 +88,6 @@ def test_a_wrong_input_is_refused_in_one_short_line(tmp_path, name, content, err
 )
 def test_a_page_that_watches_is_answered_whatever_lies_in_the_folder(tmp_path, fields):
     target = dataclasses.replace(MAKERS["watched_run"](tmp_path), errors=())  # it must answer, errors will not do
-        MAKERS["watched_run"](tmp_path), errors=()
-    )  # an answer is asked for, and no error will do
     assert feed(target, json.dumps({**SHOWN, **fields}).encode()) is None
 
 
