@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from forked import start_forked
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
-from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler
 
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
@@ -47,9 +47,8 @@ def command(file: Path, log: Path, arguments: list[str]) -> None:
 
 def arrays_of(checkpoint: Path) -> dict[str, tuple]:
     """Return the type, shape and bytes of each array of a checkpoint, without what a config says of them."""
-    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:
-        arrays = checkpointer.restore(checkpoint / "arrays")
-    return {name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()}
+    with np.load(checkpoint / "arrays.npz") as arrays:
+        return {name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()}
 
 
 class Compiled:

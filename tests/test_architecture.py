@@ -63,7 +63,6 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "platformdirs": {"tasks", "experts"},
     "networkx": {"experts"},
     "yaml": {"tasks", "cli"},
-    "orbax": {"training"},
     "starlette": {"play"},
     "uvicorn": {"play"},
     "tensorboardX": {"training"},

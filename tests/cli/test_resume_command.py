@@ -9,30 +9,17 @@ import time
 
 import pytest
 from killable_training import arrays_of
+from small_run import reports_of, small_run, write_small_tasks
 
 from jaxarc.cli.main import main
-from jaxarc.training import RunFolder, read_metrics
+from jaxarc.training import RunFolder
 
-TINY = [
-    "agent.num_envs=8",
-    "agent.rollout_steps=4",
-    "agent.num_minibatches=2",
-    "dataset.max_grid_height=2",
-    "dataset.max_grid_width=2",
-    "environment.max_episode_steps=3",
-    "task.max_side=2",
-    "training.updates_per_report=1",
-    "training.total_steps=1280",
-    "training.compilation_cache=true",
-]
+UPDATES = 40
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dataset")
-    pair = {"input": [[0, 0]], "output": [[3, 3]]}
-    (folder / "task.json").write_text(json.dumps({"train": [pair], "test": [pair]}))
-    return folder
+    return write_small_tasks(tmp_path_factory.mktemp("dataset"))
 
 
 @pytest.fixture
@@ -61,7 +48,7 @@ def train(dataset, tmp_path):
 
 
 def run_in(root, dataset):
-    return [*TINY, f"task.train_dataset={dataset}", f"task.evaluation_dataset={dataset}", f"logging.run_root={root}"]
+    return small_run(dataset, UPDATES, f"logging.run_root={root}")
 
 
 def wait_for_lines(process, root, more):
@@ -78,12 +65,6 @@ def finish(process):
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return out, err
-
-
-def told(folder):
-    """What metrics tell besides the clocks."""
-    reports = [vars(report) for report in read_metrics(folder.metrics)]
-    return [{k: v for k, v in report.items() if k not in ("seconds", "steps_per_second")} for report in reports]
 
 
 def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(train, dataset, tmp_path, capsys):
@@ -105,7 +86,7 @@ def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(trai
     assert 1 < folder.checkpoints.newest().update < 40
     out, _ = finish(train("--resume", folder.path))
     assert "update 40/40" in out
-    assert told(folder) == told(expected)
+    assert reports_of(folder) == reports_of(expected)
     assert folder.tasks.read_bytes() == expected.tasks.read_bytes()
     assert arrays_of(folder.checkpoints.at(40)) == arrays_of(expected.checkpoints.at(40))
     assert json.loads(folder.config.read_text())["checkpoint"]["min_seconds"] == 0

@@ -1,47 +1,28 @@
 """A training process that is killed 20 times, and goes on each time, ends as one that was left alone."""
 
 import contextlib
-import json
 import os
 import random
 import signal
 import time
 
 import pytest
-from campaign.faulty_disk import NoDiskError, faulty_disk
+from campaign.faults.faulty_disk import NoDiskError, faulty_disk
 from killable_training import arrays_of, command, prepare, start
+from small_run import reports_of, small_run, write_small_tasks
 
 from jaxarc.training import RunFolder, read_metrics
 from jaxarc.training.checkpoint import check_checkpoint
 
 KILLS = 20
-UPDATES = 40
-CLOCKS = ("seconds", "steps_per_second")
-OVERRIDES = [
-    "agent.num_envs=8",
-    "agent.rollout_steps=4",
-    "agent.num_minibatches=2",
-    "dataset.max_grid_height=2",
-    "dataset.max_grid_width=2",
-    "environment.max_episode_steps=3",
-    "task.max_side=2",
-    "curriculum=replay",
-    "training.compilation_cache=true",
-    "training.num_seeds=2",
-    "training.updates_per_report=1",
-    "training.reports_per_evaluation=2",
-    f"training.total_steps={UPDATES * 32}",
-]
+UPDATES = 120  # a few for each kill: an update takes milliseconds
+CHOICES = ("curriculum=replay", "training.num_seeds=2", "training.reports_per_evaluation=2")
 WAITS = 120.0  # seconds, before a process that does nothing fails the test
 
 
 @pytest.fixture(scope="module")
 def overrides(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dataset")
-    for color in (1, 2, 3):
-        pair, test = ({"input": [[0, 0]], "output": [[color, color]]}, {"input": [[0], [0]], "output": [[color]] * 2})
-        (folder / f"task{color}.json").write_text(json.dumps({"train": [pair], "test": [test]}))
-    return [*OVERRIDES, f"task.train_dataset={folder}", f"task.evaluation_dataset={folder}"]
+    return small_run(write_small_tasks(tmp_path_factory.mktemp("dataset")), UPDATES, *CHOICES)
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +60,10 @@ def test_a_run_that_is_killed_20_times_ends_as_one_that_is_not(compiled, overrid
         process.join()
         assert process.exitcode == -signal.SIGKILL
         moments[moment] += 1
+        reached = len(lines_of(folder)) - 1
         process = train("killed.log", "--resume", str(folder.path), "checkpoint.min_seconds=0")
     process.join()
-    print(moments)
+    print(moments, f"update {reached} of {UPDATES} at the last kill")
     assert process.exitcode == 0, (tmp_path / "killed.log").read_text()
     require_same(folder, expected)
 
@@ -114,18 +96,19 @@ def test_a_run_on_a_full_disk_ends_in_a_line_that_names_the_file_and_goes_on_whe
 
 
 def wait_for_moment(process, folder, moment, chance):
-    """Wait until the process does what it is to be killed in, and a random time more."""
-    if moment == "starting":
-        time.sleep(chance.uniform(0.0, 1.0))
-        return
+    """Wait until the process does what it is to be killed in; a few updates at most, however fast they are."""
     before = len(lines_of(folder))
-    if moment == "learning":
-        wait_until(process, lambda: len(lines_of(folder)) > before)
-        time.sleep(chance.uniform(0.0, 0.2))
+    if moment == "starting":
+        moment_in_start = time.monotonic() + chance.uniform(0.0, 1.0)
+        wait_until(process, lambda: time.monotonic() > moment_in_start or len(lines_of(folder)) > before)
+    elif moment == "learning":
+        updates = chance.randint(1, 3)
+        wait_until(process, lambda: len(lines_of(folder)) >= before + updates)
+        time.sleep(chance.uniform(0.0, 0.01))
     else:
         ending = {"saving": "part", "removing": "removed"}[moment]
         wait_until(process, lambda: any(folder.checkpoints.path.glob(f".*.{ending}")))
-        time.sleep(chance.uniform(0.0, 0.05) if moment == "saving" else 0.0)
+        time.sleep(chance.uniform(0.0, 0.01) if moment == "saving" else 0.0)
 
 
 def wait_until(process, happened):
@@ -150,14 +133,10 @@ def require_same(folder, expected):
     """Compare two run folders in all but the clocks."""
     assert folder.tasks.read_bytes() == expected.tasks.read_bytes()
     assert folder.measured.read_bytes() == expected.measured.read_bytes()
-    told, wanted = ([without_clocks(report) for report in read_metrics(f.metrics)] for f in (folder, expected))
+    told, wanted = reports_of(folder), reports_of(expected)
     assert told == wanted
     assert [report["update"] for report in told[::2]] == list(range(UPDATES + 1))
     first, second = (arrays_of(f.checkpoints.at(UPDATES)) for f in (folder, expected))
     assert first == second
     assert len(folder.checkpoints.updates()) in (2, 3)
     assert not list(folder.checkpoints.path.glob(".*"))
-
-
-def without_clocks(report):
-    return {name: value for name, value in vars(report).items() if name not in CLOCKS}

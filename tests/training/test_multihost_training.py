@@ -1,46 +1,29 @@
 """A run of two processes that is killed, stopped and moved on the way ends as one that was left alone."""
 
-import json
 import os
 import signal
 import time
 
-import numpy as np
 import pytest
-from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler, RestoreArgs
-from orbax.checkpoint.args import PyTreeRestore
+from killable_training import arrays_of
 from process_group import TRAIN, ProcessGroup, places
+from small_run import reports_of, small_run, write_small_tasks
 
-from jaxarc.training import RunFolder, read_metrics
+from jaxarc.training import RunFolder
 
 UPDATES = 50
-CLOCKS = ("seconds", "steps_per_second")
 HEARTBEAT = 10  # seconds
-OVERRIDES = [
-    "agent.num_envs=8",
-    "agent.rollout_steps=4",
-    "agent.num_minibatches=2",
+CHOICES = (
     "network.hidden_size=8",
-    "dataset.max_grid_height=2",
-    "dataset.max_grid_width=2",
-    "environment.max_episode_steps=3",
-    "task.max_side=2",
     "action.allowed_operations=[1,2,33,34]",
-    "training.compilation_cache=true",
     "training.num_seeds=2",
-    "training.updates_per_report=1",
     "training.reports_per_evaluation=4",
-    f"training.total_steps={UPDATES * 32}",
-]
+)
 
 
 @pytest.fixture(scope="module")
 def overrides(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dataset")
-    for color in (1, 2, 3):
-        pair, test = ({"input": [[0, 0]], "output": [[color, color]]}, {"input": [[0], [0]], "output": [[color]] * 2})
-        (folder / f"task{color}.json").write_text(json.dumps({"train": [pair], "test": [test]}))
-    return [*OVERRIDES, f"task.train_dataset={folder}", f"task.evaluation_dataset={folder}"]
+    return small_run(write_small_tasks(tmp_path_factory.mktemp("dataset")), UPDATES, *CHOICES)
 
 
 def test_a_run_of_two_processes_that_is_killed_and_stopped_ends_as_one_process_left_alone(overrides, tmp_path):
@@ -94,22 +77,7 @@ def require_same(folder, expected):
     """Compare two finished run folders in all but the clocks."""
     assert folder.tasks.read_bytes() == expected.tasks.read_bytes()
     assert folder.measured.read_bytes() == expected.measured.read_bytes()
-    told, wanted = ([without_clocks(report) for report in read_metrics(one.metrics)] for one in (folder, expected))
+    told, wanted = reports_of(folder), reports_of(expected)
     assert told == wanted
     assert [report["update"] for report in told[::2]] == list(range(UPDATES + 1))
-    assert arrays_of(folder) == arrays_of(expected)
-
-
-def without_clocks(report):
-    return {name: value for name, value in vars(report).items() if name not in CLOCKS}
-
-
-def arrays_of(folder):
-    """Return the shape, type and bytes of each array of the last checkpoint."""
-    place = folder.checkpoints.at(UPDATES).resolve() / "arrays"
-    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:
-        there = checkpointer.metadata(place).item_metadata.tree
-        empty = {name: np.empty(leaf.shape, leaf.dtype) for name, leaf in there.items()}
-        whole = {name: RestoreArgs(restore_type=np.ndarray) for name in there}
-        arrays = checkpointer.restore(place, args=PyTreeRestore(empty, restore_args=whole))
-    return {name: (array.shape, array.dtype, array.tobytes()) for name, array in arrays.items()}
+    assert arrays_of(folder.checkpoints.at(UPDATES)) == arrays_of(expected.checkpoints.at(UPDATES))

@@ -3,12 +3,8 @@
 import dataclasses
 import hashlib
 import json
-import logging
 import os
-import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -16,13 +12,13 @@ from typing import Any, Final, TypeVar
 import jax
 import numpy as np
 
-from jaxarc.io.atomic import names_file
-from jaxarc.parallel import is_first, meet
+from jaxarc.io.atomic import names_file, write_whole
+from jaxarc.parallel import is_first, meet, to_host
 
 Tree = TypeVar("Tree")
 
-_FORMAT: Final = 3  # changes with the files below
-_ARRAYS: Final = "arrays"  # folder of orbax
+_FORMAT: Final = 4  # changes with the files below
+_ARRAYS: Final = "arrays.npz"
 _RECORD: Final = "record.json"
 
 
@@ -49,31 +45,16 @@ class CheckpointRecord:
 def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
     """Write a pytree of arrays and its record as a new folder, which appears under its name when it is complete.
 
-    Several processes write the parts that they have into one folder, which all of them must see.
+    Of several processes the first one writes; all have to call this, because each may hold parts of an array.
 
     Raises:
         OSError: the folder is there already, or cannot be written.
     """
-    # A third of a second to import, which only those who save or load pay.
-    from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler
-    from orbax.checkpoint.args import PyTreeSave
-
+    arrays = to_host(_named_arrays(tree))
     part = path.with_name(f".{path.name}.part")
-    if is_first():
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-    meet(f"save {path}")
-    arrays = _not_empty(_named_arrays(jax.device_get(tree) if jax.process_count() == 1 else tree))
     try:
-        with _told_by_the_disk(path):
-            # The database in which several processes write one array (OCDBT) keeps 60 kB of memory for every save.
-            handler = PyTreeCheckpointHandler(use_ocdbt=jax.process_count() > 1)
-            with Checkpointer(handler) as checkpointer:  # waits for the others before and after
-                checkpointer.save(part.resolve() / _ARRAYS, args=PyTreeSave(arrays))
-            if is_first():
-                body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
-                (part / _RECORD).write_text(json.dumps({"sha256": _digest(_canonical(body)), **body}))
-                part.rename(path)
+        if is_first():
+            _write(part, arrays, record, path)
     finally:
         if is_first():
             shutil.rmtree(part, ignore_errors=True)  # gone already when the rename succeeded
@@ -119,43 +100,27 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
     Raises:
         CheckpointError: there is no checkpoint, it is damaged, or its arrays are not those of ``like``.
     """
-    from orbax.checkpoint import Checkpointer, PyTreeCheckpointHandler, RestoreArgs
-    from orbax.checkpoint.args import PyTreeRestore
-
     check_checkpoint(path)
-    places = _named_arrays(like, within)
-    wanted = _not_empty(places)
-    with Checkpointer(PyTreeCheckpointHandler()) as checkpointer:
-        arrays = path.resolve() / _ARRAYS
-        there = checkpointer.metadata(arrays).item_metadata.tree
-        _require_same(path, {name: there[name] for name in there if name.startswith(within)}, wanted)
-        empty = {name: np.empty(leaf.shape, leaf.dtype) for name, leaf in wanted.items()}
-        whole = {name: RestoreArgs(restore_type=np.ndarray) for name in wanted}  # whichever process wrote which part
-        saved = checkpointer.restore(arrays, args=PyTreeRestore(empty, restore_args=whole, partial_restore=True))
-    saved |= {name: np.zeros(leaf.shape, leaf.dtype) for name, leaf in places.items() if name not in wanted}
-    return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in places])
+    wanted = _named_arrays(like, within)
+    with np.load(path / _ARRAYS, allow_pickle=False) as file:
+        saved = {name: file[name] for name in file.files if name.startswith(within)}
+    _require_same(path, saved, wanted)
+    return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in wanted])
 
 
-@contextmanager
-def _told_by_the_disk(path: Path) -> Iterator[None]:
-    """Raise what the disk said, with the path: orbax makes it a ValueError, and logs pages about it.
-
-    Raises:
-        OSError: a file cannot be written.
-    """
-    logger = logging.getLogger("absl")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        with names_file(path):
-            yield
-    except ValueError as error:
-        code = re.search(r"os_error_code='(\d+)'", str(error))
-        if code is None:
-            raise
-        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from error
-    finally:
-        logger.setLevel(level)
+def _write(part: Path, arrays: dict[str, Any], record: CheckpointRecord, path: Path) -> None:
+    """Write everything into a folder, and give it its name."""
+    with names_file(path):
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        with (part / _ARRAYS).open("wb") as file:
+            np.savez(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
+        content = json.dumps({"sha256": _digest(_canonical(body)), **body})
+        write_whole(part / _RECORD, content.encode())
+        part.rename(path)
 
 
 def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
@@ -163,11 +128,6 @@ def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
     named, _ = jax.tree.flatten_with_path(tree)
     places = ((jax.tree_util.keystr(place, simple=True, separator="."), leaf) for place, leaf in named)
     return {".".join(filter(None, (within, place))): leaf for place, leaf in places}
-
-
-def _not_empty(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Leave out arrays without elements, such as a history that is switched off: orbax refuses them."""
-    return {name: leaf for name, leaf in arrays.items() if leaf.size}
 
 
 def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:

@@ -177,8 +177,8 @@ def _experiment_fields(path: Path) -> dict[str, Any]:
     try:
         saved = unsealed(json.loads(file.read_text(encoding="utf-8")))
         topics = {**saved["environment"], **{name: saved[name] for name in saved if name != "environment"}}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ComparisonError(f"{file} is not the config of a run: {error!r}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ComparisonError(f"{file} is not the config of a run: {error!r:.200}") from error
     fields = {
         f"{topic}.{name}": value
         for topic, content in topics.items()

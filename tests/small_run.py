@@ -1,0 +1,41 @@
+"""A training run on 2x2 grids whose update takes milliseconds, and what two runs of it must agree in."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from jaxarc.training import RunFolder, read_metrics
+
+STEPS_PER_UPDATE: Final = 32
+SMALL: Final = (
+    "agent.num_envs=8",
+    "agent.rollout_steps=4",
+    "agent.num_minibatches=2",
+    "dataset.max_grid_height=2",
+    "dataset.max_grid_width=2",
+    "environment.max_episode_steps=3",
+    "task.max_side=2",
+    "training.compilation_cache=true",
+    "training.updates_per_report=1",
+)
+_CLOCKS: Final = ("seconds", "steps_per_second")
+
+
+def small_run(tasks: Path, updates: int, *choices: str) -> list[str]:
+    """Return the choices of such a run, for ``jaxarc train``."""
+    length = f"training.total_steps={updates * STEPS_PER_UPDATE}"
+    return [*SMALL, *choices, length, f"task.train_dataset={tasks}", f"task.evaluation_dataset={tasks}"]
+
+
+def write_small_tasks(folder: Path) -> Path:
+    """Write three tasks that such a run can learn, and return their folder."""
+    for color in (1, 2, 3):
+        pair, test = ({"input": [[0, 0]], "output": [[color, color]]}, {"input": [[0], [0]], "output": [[color]] * 2})
+        (folder / f"task{color}.json").write_text(json.dumps({"train": [pair], "test": [test]}))
+    return folder
+
+
+def reports_of(folder: RunFolder) -> list[dict[str, Any]]:
+    """Return what the metrics of a run tell besides the clocks."""
+    reports = [vars(report) for report in read_metrics(folder.metrics)]
+    return [{name: value for name, value in report.items() if name not in _CLOCKS} for report in reports]
