@@ -7,6 +7,7 @@ from small_exam import EXAM, ONE_RIGHT, painting, rules, task, task_set
 
 from jaxarc import constants as c
 from jaxarc.evaluation import RecordedAgent, RecordingError, evaluate, read_action_counts, read_recordings
+from jaxarc.experts.traces.trace_file import ShortTraceFileWarning
 
 TASKS = task_set(task("columns", ([[5, 5], [6, 6]], [[1, 5], [1, 6]]), ([[7]], [[7]])))
 IN_EACH_FORMAT = {  # paint the left column with color 1, submit
@@ -43,6 +44,15 @@ def test_a_file_comes_back_as_actions_and_as_counts(tmp_path):
     file.write_text("\n".join([line(), line(task_id="three", pair_index=2, actions=painting([[4]]))]))
     assert read_recordings(file) == {("right", 0): [[34, 0, 0, 0, 0]], ("three", 2): painting([[4]])}
     assert read_action_counts(file) == {("right", 0): 1, ("three", 2): 3}
+
+
+def test_a_file_of_traces_that_lacks_lines_is_told_of(tmp_path):
+    file = tmp_path / "traces.jsonl"
+    file.write_text("\n".join([line(of=2), line(of=2, pair_index=1)]))
+    assert len(read_recordings(file)) == 2
+    file.write_text(line(of=2) + "\n")
+    with pytest.warns(ShortTraceFileWarning, match="has 1 of the 2 traces that were written into it"):
+        assert len(read_recordings(file)) == 1
 
 
 def test_counts_may_be_given_without_actions(tmp_path):

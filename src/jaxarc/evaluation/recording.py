@@ -18,6 +18,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, Memory, Place
 from jaxarc.evaluation.players import submission
+from jaxarc.experts.traces.trace_file import warn_of_missing_lines
 from jaxarc.io.seal import SealError, unsealed
 from jaxarc.tasks import TaskSet
 from jaxarc.tasks.registry import UnknownTaskError
@@ -86,6 +87,9 @@ class RecordedAgent(Agent):
 def read_recordings(path: str | Path) -> dict[tuple[str, int], list[list[int]]]:
     """Read recorded actions.
 
+    Warns:
+        ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
+
     Raises:
         RecordingError: a line is not as this module says, or a test input comes twice; the message names the line.
         OSError: the file cannot be read.
@@ -111,20 +115,24 @@ def read_action_counts(path: str | Path) -> dict[tuple[str, int], int]:
 def _lines(path: str | Path) -> list[tuple[tuple[str, int], Any, str]]:
     """Test input, actions and place of every line."""
     found: dict[tuple[str, int], tuple[Any, str]] = {}
+    written = 0
     try:
         lines = Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")  # JSON texts may hold U+2028
     except UnicodeDecodeError as error:
         raise RecordingError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     for number, line in enumerate(lines, start=1):
         where = f"{path}, line {number}"
-        place, value = _line(line, where)
+        place, value, of = _line(line, where)
+        written = max(written, of)
         if place in found:
             raise RecordingError(f"{where}: task {place[0]!r}, test input {place[1]} comes twice; keep one")
         found[place] = value, where
+    warn_of_missing_lines(path, len(found), written)
     return [(place, value, where) for place, (value, where) in found.items()]
 
 
-def _line(line: str, where: str) -> tuple[tuple[str, int], Any]:
+def _line(line: str, where: str) -> tuple[tuple[str, int], Any, int]:
+    """Test input, actions, and how many lines were written into the file, 0 where it does not say."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -141,7 +149,8 @@ def _line(line: str, where: str) -> tuple[tuple[str, int], Any]:
     task_id, pair_index = data["task_id"], data["pair_index"]
     if not isinstance(task_id, str) or type(pair_index) is not int:
         raise RecordingError(f"{where}: task_id is a text and pair_index a whole number; correct them")
-    return (task_id, pair_index), data["actions"]
+    of = data.get("of", 0)
+    return (task_id, pair_index), data["actions"], of if type(of) is int else 0
 
 
 def _actions(value: Any, where: str) -> list[list[int]]:

@@ -108,13 +108,14 @@ class Guard:
             await answer(scope, receive, send_with_headers)
 
     def _refusal(self, request: Request) -> Response | None:
-        headers, (place, slash, _) = request.headers, request.scope["path"].removeprefix("/").partition("/")
+        headers, (name, slash, _) = request.headers, request.scope["path"].removeprefix("/").partition("/")
+        place = name.encode("utf-8", "surrogatepass")
         if headers.get("host") not in self._hosts:
             return _no("this site answers to its own address only")
-        if self.entrance is not None and secrets.compare_digest(place.encode(), self.entrance.encode()):
+        if self.entrance is not None and secrets.compare_digest(place, self.entrance.encode()):
             self.entrance = None
             return RedirectResponse(f"/{self.token}/", 303)
-        if not secrets.compare_digest(place.encode(), self.token.encode()):
+        if not secrets.compare_digest(place, self.token.encode()):
             return _no("wrong token; open the address that the command printed")
         if not slash:
             return RedirectResponse(f"/{self.token}/", 307)

@@ -33,7 +33,7 @@ class Trace(NamedTuple):
             expert, version, settings, action_format, (height, width) = data["recipe"]
             actions = tuple(tuple(action) for action in data["actions"])
             return cls(data["unit"], Recipe(expert, version, settings, action_format, (height, width)), actions)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, RecursionError) as error:
             raise ValueError(f"not a trace: {text[:60]!r}; record it again") from error
 
 

@@ -95,13 +95,18 @@ def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
             else:
                 written = max(written, found.num_written)
                 yield found
+    warn_of_missing_lines(path, count, written)
+
+
+def warn_of_missing_lines(path: str | Path, count: int, written: int) -> None:
+    """Tell when a file has fewer lines than were written into it.
+
+    Warns:
+        ShortTraceFileWarning: that is so.
+    """
     if count < written:
-        warnings.warn(
-            f"{path} has {count} of the {written} traces that were written into it; if you took none out, export it "
-            "again",
-            ShortTraceFileWarning,
-            stacklevel=2,
-        )
+        told = f"{path} has {count} of the {written} traces that were written into it"
+        warnings.warn(f"{told}; if you took none out, export it again", ShortTraceFileWarning, stacklevel=3)
 
 
 def _line(place: Place, trace: Trace, about: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.published.archives import Archive, Label, any_json
+from jaxarc.tasks.published.archives import Archive, Label, any_json, printable
 from jaxarc.tasks.raw_task import RawTask
 from jaxarc.tasks.task_set import TaskSet
 from jaxarc.tasks.validation import TaskFormatError, check_task
@@ -83,10 +83,10 @@ def _read_tasks(path: Path, label: Callable[[str], Label | None], example: str, 
 
 def _read_zip(path: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:
     with path.open("rb") as file, _named_damage(path), zipfile.ZipFile(file) as archive:
-        entries = [(info.filename, info) for info in archive.infolist() if not info.is_dir()]
+        entries = [(info.filename, info) for info in archive.infolist() if not info.filename.endswith("/")]
         total = 0
         for found, info in _labeled(entries, label, path):
-            source = f"{path}: {info.filename}"
+            source = f"{path}: {printable(info.filename)}"
             if info.flag_bits & 0x1:
                 raise TaskFormatError(f"{source}: the file is encrypted; make the archive without a password")
             with archive.open(info) as member:
@@ -100,7 +100,8 @@ def _read_zip(path: Path, label: Callable[[str], Label | None]) -> Iterator[tupl
 def _read_folder(folder: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:
     for found, file in _labeled(_files_below(folder), label, folder):
         with file.open("rb") as opened:
-            yield found, _read_bounded(opened.read, str(file)), str(file)
+            source = printable(str(file))
+            yield found, _read_bounded(opened.read, source), source
 
 
 def _files_below(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -52,12 +52,17 @@ def _concept_arc(path: str) -> Label | None:
     return None
 
 
+def printable(text: str) -> str:
+    """Put a question mark for each letter that a terminal would not show."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def _mini_arc(path: str) -> Label | None:
     """Name a task by the code at the end of its file name, the one part that all copies of the set agree on."""
     found = re.fullmatch(_ROOT + r"(?:data/MiniARC/)?([^/]+)_(l6[a-z0-9]{16,18})\.json", path)
     if not found:
         return None
-    words = "".join(letter if letter.isprintable() else "?" for letter in found[1]).replace("_", " ").split()
+    words = printable(found[1]).replace("_", " ").split()
     return Label(found[2], title=" ".join(words))
 
 

@@ -60,8 +60,8 @@ def read_through_cache(
     except OSError:
         content = None
     if content is not None:
-        if _checksum(content[:-_CHECKSUM_BYTES]) == content[-_CHECKSUM_BYTES:]:
-            return _unpack(content)
+        if (kept := _unpacked(content)) is not None:
+            return kept
         warnings.warn(f"{entry}: damaged, made anew from the task files", DamagedCacheWarning, stacklevel=2)
     tasks = tuple(read())
     try:
@@ -97,6 +97,16 @@ def _pack(tasks: Sequence[RawTask]) -> bytes:
         archive.comment = b"0" * _CHECKSUM_BYTES
     content = buffer.getvalue()[:-_CHECKSUM_BYTES]
     return content + _checksum(content)
+
+
+def _unpacked(content: bytes) -> tuple[RawTask, ...] | None:
+    """Read an entry; None where it is damaged, or not one of ours for all its checksum."""
+    if _checksum(content[:-_CHECKSUM_BYTES]) != content[-_CHECKSUM_BYTES:]:
+        return None
+    try:
+        return _unpack(content)
+    except (ValueError, KeyError, TypeError, IndexError, OSError, EOFError, zipfile.BadZipFile):
+        return None
 
 
 def _unpack(content: bytes) -> tuple[RawTask, ...]:
