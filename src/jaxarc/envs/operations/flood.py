@@ -47,9 +47,8 @@ def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> 
         nothing = jnp.zeros_like(reached[0])
         _, reached = lax.scan(sweep, nothing, (reached, open_cells))
         _, reached = lax.scan(sweep, nothing, (reached, open_cells), reverse=True)
-        edge = nothing[None]
-        beside = jnp.concatenate([reached[1:], edge]) | jnp.concatenate([edge, reached[:-1]])
-        return reached, jnp.any((open_cells & ~reached & beside) != 0)
+        before = jnp.concatenate([nothing[None], reached[:-1]])  # the last sweep left nothing to spread the other way
+        return reached, jnp.any((open_cells & ~reached & before) != 0)
 
     return lax.while_loop(lambda carry: carry[1], body, (seed, jnp.any(seed != 0)))[0]
 
