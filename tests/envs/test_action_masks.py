@@ -63,6 +63,8 @@ def test_something_is_always_allowed():
     _, params, state = make(allowed=(c.PASTE,))
     assert true_ids(legal_operation_mask(state, params.config)) == (c.PASTE,)
     assert flat_action_mask(state, params.config).any()
+    batch = jax.tree.map(lambda x: jnp.stack([x, x]), state)
+    assert [true_ids(mask) for mask in legal_operation_mask(batch, params.config)] == [(c.PASTE,)] * 2
 
 
 def test_first_unsolved_pair_can_apply_while_the_episode_runs():
@@ -113,7 +115,7 @@ def test_factor_masks_allow_what_the_flat_mask_allows(selection_format):
     state = env.step(state, ONE_CELL[selection_format](c.COPY), params)[0]
     numbers, next_mask = ActionNumbers.of(params.config), factor_masks(state, params.config)
     kind, count = (PointAction, 3) if selection_format == "point" else (BboxAction, 5)
-    operations = (c.FILL + 7, c.FLOOD_FILL + 8, c.PASTE)
+    operations = (c.FILL + 7, c.FLOOD_FILL + 8, c.MOVE_UP, c.PASTE)  # a move needs no cell of the active area
     chains = [(operation,) for operation in operations]
     for _ in range(count - 1):
         masks = [np.flatnonzero(next_mask(tuple(jnp.int32(x) for x in chain))) for chain in chains]
@@ -122,6 +124,17 @@ def test_factor_masks_allow_what_the_flat_mask_allows(selection_format):
     mask = np.array(flat_action_mask(state, params.config)).reshape(len(SOME), -1)
     mask[[place for place, operation in enumerate(SOME) if operation not in operations]] = False
     assert found == set(np.flatnonzero(mask).tolist())
+
+
+def test_a_selection_touches_the_active_area_however_small_it_is():
+    env, params, state = make("bbox", (c.FILL, c.RESIZE))
+    state = env.step(state, BboxAction(c.RESIZE, 0, 0, 0, 0), params)[0]
+    next_mask = factor_masks(state, params.config)
+    for operation, rows in ((c.FILL, (0,)), (c.RESIZE, tuple(range(H)))):
+        assert true_ids(next_mask((jnp.int32(operation),))) == rows
+    numbers = ActionNumbers.of(params.config)
+    fills = np.array(flat_action_mask(state, params.config)).reshape(2, -1)[0]
+    np.testing.assert_array_equal(fills, [(top, left) == (0, 0) for top, left, *_ in numbers.selections])
 
 
 def test_masks_of_a_batch_are_those_of_its_states():

@@ -38,6 +38,9 @@ def test_cells_come_back_from_their_bits(shape):
     back = unpack_columns(words, shape)
     assert back.dtype == jnp.bool_
     np.testing.assert_array_equal(back, cells.reshape(BATCH, -1))
+    one = pack_columns(jnp.asarray(cells[2].reshape(-1)), shape)  # without a batch
+    np.testing.assert_array_equal(one, words[2])
+    np.testing.assert_array_equal(unpack_columns(one, shape), back[2])
 
 
 @ON_SHAPES
@@ -49,6 +52,9 @@ def test_bits_come_back_from_their_bytes(shape):
     back = from_bytes(stored, shape)
     assert back.dtype == jnp.uint32
     np.testing.assert_array_equal(back, words)
+    for part in (2, (slice(None), None)):  # without a batch, and with one of two axes
+        np.testing.assert_array_equal(to_bytes(jnp.asarray(words[part]), shape), stored[part])
+        np.testing.assert_array_equal(from_bytes(stored[part], shape), words[part])
 
 
 @ON_SHAPES
@@ -104,6 +110,8 @@ def test_the_active_area_stands_at_the_top_left():
     sizes = [(height, width) for height in range(1, H + 1) for width in range(1, W + 1)]
     heights, widths = (jnp.array(sides, jnp.int8) for sides in zip(*sizes, strict=True))
     found = np.asarray(active_area(heights, widths, (H, W))).reshape(-1, H, W)
+    grids = jnp.asarray(np.where(found, 0, c.PADDING).astype(np.int8).reshape(len(sizes), -1))
+    np.testing.assert_array_equal(np.stack(grid_size(grids, (H, W)), axis=1), sizes)
     for area, (height, width) in zip(found, sizes, strict=True):
         expected = np.zeros((H, W), bool)
         expected[:height, :width] = True

@@ -10,6 +10,7 @@ from reference.cases import Cases, random_cases
 from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results, kernel_arguments, with_boxes
 
 from jaxarc.envs.operations.execute import Plan, execute, execute_batch
+from jaxarc.envs.operations.execute import _single as kernel_of
 from jaxarc.envs.operations.flood import flood_fill
 
 BATCH = 192  # enough for several blocks of each family
@@ -89,6 +90,27 @@ def test_a_flood_fills_a_run_of_any_length_up_to_its_walls(executor):
     np.testing.assert_array_equal(flood(*arguments, (30, 1), executor), expected)
 
 
+def test_a_flood_from_the_first_cell_of_a_lone_column_spreads():
+    ins = (jnp.full((1,), x, jnp.int32) for x in (17, 0, 0))  # operation, row, column
+    np.testing.assert_array_equal(flood_fill(jnp.zeros((1, 3), jnp.int8), *ins, (3, 1), "dense"), [[7, 7, 7]])
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (2, 5)])
+def test_a_paste_reaches_the_last_row_and_column(shape):
+    full = np.random.default_rng(shape).integers(0, 10, (BATCH, *shape), dtype=np.int8)
+    cases = cases_of((29,), shape, False)._replace(clipboard=full)
+    edit = compiled(shape, (29,), "dense")(*kernel_arguments(cases, False))
+    assert differences(edit, cases, expected_results(cases)) == []
+
+
+@pytest.mark.parametrize("operation", [10, 19, 20, 30, 24, 27, 39, PAIR_SWITCHES[-1]])
+def test_a_plan_of_one_operation_agrees_with_the_reference(operation):
+    """The first and the last of each family: what is left out is decided by their numbers."""
+    cases = cases_of((operation,), SMALL, True, 32)
+    edit = compiled(SMALL, (operation,), "dense")(*kernel_arguments(cases, True))
+    assert differences(edit, cases, expected_results(cases)) == []
+
+
 @pytest.mark.parametrize("family", ["copy input", "change pair"])
 def test_what_is_loaded_is_recolored(family):
     shape, operations = SMALL, FAMILIES[family]
@@ -124,6 +146,12 @@ def test_a_plan_knows_which_operations_can_occur():
     plan = Plan((3, 3), "dense", (2, 20, 41))
     assert [plan.has(0, 1), plan.has(0, 2), plan.has(2, 2), plan.has(3, 19), plan.has(41, 42)] == [0, 1, 1, 0, 1]
     assert not plan.has(21, 40)
+
+
+def test_one_plan_has_one_kernel():
+    """JAX keeps what it traced by the function: another one for each call would be traced in each call."""
+    kernels = {kernel_of(Plan(SMALL, "dense", operations)) for operations in ((0, 1), (0, 1), (0, 2))}
+    assert len(kernels) == 2
 
 
 def test_what_cannot_occur_is_not_compiled():

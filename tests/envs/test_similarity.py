@@ -32,6 +32,8 @@ def test_matches_are_the_active_cells_of_equal_color(cells):
         found = counted(grid, target, executor=executor)
         assert found.dtype == jnp.int32
         np.testing.assert_array_equal(found, expected)
+    for one, other, matches in zip(grid, target, expected, strict=True):  # without a batch
+        assert int(counted(one, other)) == matches
 
 
 def test_long_rows_are_added_up_in_short_pieces():

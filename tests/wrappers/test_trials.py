@@ -96,6 +96,13 @@ def test_a_trial_pays_as_its_mode_does():
     np.testing.assert_allclose(scored[-1][2], rules.step_penalty + rules.success_bonus, atol=1e-6)
 
 
+@pytest.mark.parametrize("score_on_submit", [False, True])
+def test_a_right_submit_ends_a_trial_though_others_are_left(score_on_submit):
+    params = make_params(score_on_submit=score_on_submit, max_submissions=3)
+    steps, _ = play(params, [SUBMIT, FILL, SUBMIT], task_index=0)
+    assert [bool(info["trial_done"]) for *_, info in steps] == [False, False, True]
+
+
 def test_trial_that_takes_too_long_is_followed_by_the_next():
     steps, _ = play(make_params(steps=2), [FILL] * 6, task_index=0)
     assert [bool(info["trial_done"]) for *_, info in steps] == [False, True] * 3
