@@ -1,0 +1,155 @@
+"""The options of an environment, their values, and which of them exclude each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from campaign.episodes.pairwise import Combination
+
+SCAN_STEPS = 16  # steps of one compiled scan
+
+FEW_OPERATIONS = (0, 3, 12, 21, 24, 26, 28, 29, 33, 34, 39)
+ALLOWED_OPERATIONS = {
+    "all": None,
+    "few": FEW_OPERATIONS,
+    "no submit": (*range(34), 35, 36, 37, 38, 39, 40, 41),
+    "clipboard": (28, 29, 30, 31, 34, 35, 38, 41),
+    "paste only": (29,),
+    "pairs": (7, 32, 34, 35, 36, 37, 38, 39, 40, 41),
+}
+REWARDS = {
+    "usual": {"similarity_weight": 1.0, "step_penalty": -0.01, "success_bonus": 10.0}
+    | {"unsolved_submission_penalty": -1.0, "invalid_action_penalty": -0.1},
+    "nothing": {"similarity_weight": 0.0, "step_penalty": 0.0, "success_bonus": 0.0}
+    | {"unsolved_submission_penalty": 0.0, "invalid_action_penalty": 0.0},
+    "odd": {"similarity_weight": 0.7, "step_penalty": 0.013, "success_bonus": -3.1}
+    | {"unsolved_submission_penalty": 0.57, "invalid_action_penalty": 1.9},
+    "large": {"similarity_weight": 1000.0, "step_penalty": -0.001, "success_bonus": 1e6}
+    | {"unsolved_submission_penalty": -12345.678, "invalid_action_penalty": -77.7},
+}
+SWITCHES = (False, True)
+OPTIONS: dict[str, tuple[Any, ...]] = {
+    # how it is called
+    "entry": ("vmap", "scan", "nested", "single", "guide"),
+    "auto_reset": SWITCHES,
+    "batch": ("one", "few", "many"),
+    "compiled": ("as users do", "quickly"),
+    "executor": ("compact", "dense"),
+    # what is played
+    "shape": ((1, 1), (1, 6), (4, 1), (3, 7), (5, 5), (12, 9), (30, 4), (30, 30)),
+    "tasks": ("one pair", "few pairs", "uneven", "31 pairs", "generated"),
+    "weights": ("alike", "uneven, some 0"),
+    "place": ("drawn", "given", "one pair only"),
+    "symmetries": ("none", "flips", "all"),
+    "recolor": ("none", "keep_black", "all"),
+    "shuffle_demos": SWITCHES,
+    "start_grid": ("input", "empty", "random", "partial"),
+    # the config's own fields
+    "selection_format": ("point", "bbox", "mask"),
+    "invalid_action_policy": ("raise", "noop", "clip"),
+    "allowed_operations": tuple(ALLOWED_OPERATIONS),
+    "mode": ("train", "test"),
+    "allow_demo_switching": SWITCHES,
+    "allow_test_switching": SWITCHES,
+    "demo_selection": ("random", "first"),
+    "test_selection": ("first", "random"),
+    "task_order": ("weighted", "in_turn"),
+    "max_episode_steps": (1, 2, 9, 40, 150),
+    "max_submissions": (1, 2, 6, 1000),
+    "rewards": tuple(REWARDS),
+    "gamma": (1.0, 0.9, 0.0),
+    "score_on_submit": SWITCHES,
+    "history": (0, 1, 4, 1000),
+    "grid_format": ("planes", "one_hot", "tokens"),
+    "reveal_target": SWITCHES,
+    "include_input": SWITCHES,
+    "include_clipboard": SWITCHES,
+    "include_selection": SWITCHES,
+    "include_demonstrations": SWITCHES,
+    "include_operations": SWITCHES,
+    "include_step_count": SWITCHES,
+    "include_submission_count": SWITCHES,
+}
+OWN_FIELDS = (  # options that are fields of the config, with the same values
+    *("executor", "symmetries", "recolor", "shuffle_demos", "start_grid", "selection_format", "invalid_action_policy"),
+    *("mode", "allow_demo_switching", "allow_test_switching", "demo_selection", "test_selection", "task_order"),
+    *("max_episode_steps", "max_submissions", "gamma", "score_on_submit", "grid_format", "reveal_target"),
+    *("include_input", "include_clipboard", "include_selection", "include_demonstrations", "include_operations"),
+    *("include_step_count", "include_submission_count"),
+)
+EXCLUSIONS: tuple[dict[str, Any], ...] = (  # a combination that has all of one line is not allowed
+    {"mode": ("test",), "reveal_target": (True,)},
+    {"mode": ("test",), "start_grid": ("partial",)},
+    {"symmetries": ("all",), "shape": tuple(shape for shape in OPTIONS["shape"] if shape[0] != shape[1])},
+    {"entry": ("single",), "batch": ("few", "many")},
+    {"entry": ("nested",), "batch": ("one",)},
+    {"entry": ("guide",), "auto_reset": (True,)},  # the guide API plays one task, and ends with it
+    {"entry": ("guide",), "tasks": ("generated",)},
+    {"entry": ("guide",), "place": ("given", "one pair only")},
+    {"entry": ("guide",), "weights": ("uneven, some 0",)},
+    {"auto_reset": (False,), "task_order": ("in_turn",)},
+    {"tasks": ("generated",), "shape": ((1, 1), (1, 6), (4, 1), (3, 7))},
+)
+
+
+def forbids(combination: Combination) -> bool:
+    """Returns whether a combination, of which options may still be missing, has two values that exclude each other."""
+    return any(
+        all(name in combination and combination[name] in values for name, values in exclusion.items())
+        for exclusion in EXCLUSIONS
+    )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One combination of options, as the config and the reference want it."""
+
+    combination: Combination
+
+    def __getitem__(self, option: str) -> Any:
+        return self.combination[option]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self["shape"]
+
+    @property
+    def history_capacity(self) -> int:
+        """Records that are kept, 0 where there is no history."""
+        return min(self["history"], self["max_episode_steps"])
+
+    @property
+    def start_shape(self) -> tuple[int, int]:
+        """Rows and columns of an empty or random start grid."""
+        return (self.shape[0] + 1) // 2, max(1, self.shape[1] - 1)
+
+    @property
+    def switches_pairs(self) -> bool:
+        return self["allow_demo_switching"] if self["mode"] == "train" else self["allow_test_switching"]
+
+    def config_fields(self) -> dict[str, Any]:
+        """Returns what ``jaxarc.make`` is given."""
+        history = {"history_enabled": self["history"] > 0, "max_history_length": max(self["history"], 1)}
+        return {
+            "max_grid_height": self.shape[0],
+            "max_grid_width": self.shape[1],
+            "start_height": self.start_shape[0],
+            "start_width": self.start_shape[1],
+            "allowed_operations": ALLOWED_OPERATIONS[self["allowed_operations"]],
+            **{name: self[name] for name in OWN_FIELDS},
+            **history,
+            **REWARDS[self["rewards"]],
+        }
+
+    def reference_rules(self) -> dict[str, Any]:
+        """Returns what the reference is given; it knows nothing of the config's defaults."""
+        names = (
+            *("mode", "max_episode_steps", "max_submissions", "allow_demo_switching", "allow_test_switching"),
+            *("invalid_action_policy", "gamma", "score_on_submit"),
+        )
+        return {
+            "allowed_operations": ALLOWED_OPERATIONS[self["allowed_operations"]],
+            **{name: self[name] for name in names},
+            **REWARDS[self["rewards"]],
+        }

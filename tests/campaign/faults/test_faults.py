@@ -1,0 +1,181 @@
+"""Full disks, disks and folders that cannot be written, wrong clocks: one line that names the file, nothing lost."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from archive_server import ArchiveServer
+
+from campaign.faults.faulty_disk import NoDiskError, WithoutPrivileges, faulty_disk
+from campaign.faults.killed_commands import Evaluation, Play, Replay, training_overrides
+from campaign.faults.killed_files import Download, HierarchicalCache, TaskCache, TraceRecording, contents, write_tasks
+from campaign.faults.kills import traces_of, zip_of
+from campaign.faults.victim import live
+from jaxarc.cli.main import main
+from jaxarc.experts import Painter
+from jaxarc.experts.traces import TraceCache, record_traces
+from jaxarc.tasks import load_tasks
+from jaxarc.tasks.digest import digest_of
+from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, save_checkpoint
+from jaxarc.training.checkpoints import Checkpoints
+
+RECORD = CheckpointRecord(1, 1, 0.0, None, {}, {})
+FULL, READ_ONLY, FORBIDDEN = "No space left on device", "Read-only file system", "Permission denied"
+
+
+@dataclass(frozen=True)
+class FirstTraining:
+    """``jaxarc train``, which begins with a folder."""
+
+    tasks: Path
+
+    def run(self, folder, tell):
+        larger = ("task.max_side=3", "dataset.max_grid_height=3", "dataset.max_grid_width=3")
+        main(["train", *training_overrides(self.tasks), *larger, f"logging.run_root={folder / 'runs'}"])
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    return write_tasks(tmp_path_factory.mktemp("tasks"), 3)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    try:
+        with faulty_disk(tmp_path / "disk") as mounted:
+            yield mounted
+    except NoDiskError as error:
+        pytest.skip(f"a disk cannot be mounted here: {error}")
+
+
+@pytest.fixture
+def make(tasks, tmp_path):
+    """Make work by its name; the first one of a kind leaves files, the second one would leave others."""
+    with ArchiveServer(zip_of(tasks)) as server:
+        others = write_tasks(tmp_path / "others", 3, seed=5)
+        yield {
+            ("traces record", 1): lambda: TraceRecording(tasks),
+            ("traces record", 2): lambda: TraceRecording(others),
+            ("download", 2): lambda: Download(server.url, digest_of(load_tasks(str(tasks)))),
+            ("hierarchical cache", 2): lambda: HierarchicalCache(tasks),
+            ("play", 2): lambda: Play(tasks),
+            ("evaluate", 2): lambda: Evaluation(tasks, seed=1),
+            ("replay", 2): lambda: Replay(tasks, traces_of(tmp_path, tasks)),
+        }
+
+
+def fail(disk, fault, work, notes):
+    """Do work on a disk with a fault, and return the one line that it ends with."""
+    if fault == FULL:
+        disk.fill()
+    elif fault == READ_ONLY:
+        disk.forbid_writing()
+    ending = live(WithoutPrivileges(work) if fault == FORBIDDEN else work, disk.work, notes)
+    assert ending.code == 1, ending.output
+    return ending.output.strip()
+
+
+@pytest.mark.parametrize("fault", [FULL, READ_ONLY, FORBIDDEN])
+@pytest.mark.parametrize("name", ["traces record", "download"])
+def test_a_command_that_cannot_write_says_so_in_a_line_and_loses_nothing(disk, make, name, fault, tmp_path):
+    if fault != FORBIDDEN and (first := make.get((name, 1))):
+        assert live(first(), disk.work, tmp_path / "notes").code == 0
+    before = contents(disk.work)
+    line = fail(disk, fault, make[name, 2](), tmp_path / "notes")
+    assert line.count("error: ") == 1
+    assert "\n" not in line
+    assert str(disk.work) in line
+    assert fault in line
+    assert ";" in line  # what to do
+    assert {file: contents(disk.work).get(file) for file in before} == before
+    if fault == FULL:
+        disk.make_room()
+        assert live(make[name, 2](), disk.work, tmp_path / "notes").code == 0
+
+
+@pytest.mark.parametrize("fault", [FULL, READ_ONLY, FORBIDDEN])
+@pytest.mark.parametrize("name", ["evaluate", "replay"])
+def test_a_command_whose_result_cannot_be_written_says_so_in_a_line(disk, make, name, fault, tmp_path):
+    line = fail(disk, fault, make[name, 2](), tmp_path / "notes").splitlines()[-1]
+    assert line.startswith(f"error: {disk.work}")
+    assert line.endswith("name another place")
+    assert f"{fault}; " in line
+    assert contents(disk.work) == {}
+
+
+@pytest.mark.parametrize("fault", [FULL, READ_ONLY, FORBIDDEN])
+def test_training_that_has_no_folder_says_so_in_a_line(disk, tasks, fault, tmp_path):
+    line = fail(disk, fault, FirstTraining(tasks), tmp_path / "notes").splitlines()[-1]
+    assert line.startswith(f"error: {disk.work}")
+    assert f"{fault}; " in line
+    assert contents(disk.work) == {}
+
+
+@pytest.mark.parametrize("fault", [FULL, READ_ONLY, FORBIDDEN])
+def test_a_game_goes_on_and_says_what_is_not_saved(disk, make, fault, tmp_path):
+    output = fail(disk, fault, make["play", 2](), tmp_path / "notes")  # the work asks the board for the problem
+    assert f"{fault}: '{disk.work}/plays" in output
+    assert "make room or mend the folder, then save again" in output
+
+
+@pytest.mark.parametrize("name", ["evaluate", "replay", "traces record"])
+def test_two_at_once_in_one_folder_leave_what_one_would(make, name, tmp_path):
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    live(make[name, 2](), alone, tmp_path / "notes")
+    with ThreadPoolExecutor() as pool:
+        endings = list(pool.map(lambda place: live(make[name, 2](), together, tmp_path / f"notes {place}"), range(2)))
+    assert [ending.code for ending in endings] == [0, 0], [ending.output for ending in endings]
+    assert contents(together) == contents(alone)
+
+
+def test_a_cache_of_traces_that_cannot_be_written_is_named(disk, make, tmp_path):
+    output = fail(disk, FULL, make["hierarchical cache", 2](), tmp_path / "notes")
+    assert f"{FULL}: '{disk.work}/traces/" in output.splitlines()[-1]
+
+
+def test_a_cache_of_tasks_that_cannot_be_written_is_no_error(disk, tasks, tmp_path):
+    disk.fill()
+    sets = tmp_path / "sets"
+    write_tasks(sets / "one", 2)
+    ending = live(TaskCache(sets), disk.work, tmp_path / "notes")
+    assert (ending.code, ending.output) == (0, "")
+    assert ending.told == [f"one {digest_of(load_tasks(str(sets / 'one')))}"]
+    assert contents(disk.work) == {}
+
+
+@pytest.mark.parametrize("room", [0, 8, 60])
+def test_a_checkpoint_that_does_not_fit_is_named_and_the_others_stay(disk, room):
+    small, large = ({"weights": np.arange(count, dtype=np.float64)} for count in (10, 50_000))
+    save_checkpoint(disk.work / "1", small, RECORD)
+    spare = disk.path / "spare"
+    spare.write_bytes(bytes(room * 1024))
+    disk.fill()
+    spare.unlink()
+    with pytest.raises(OSError, match=f"{FULL}: '{disk.work / '2'}'"):
+        save_checkpoint(disk.work / "2", large, RECORD)
+    assert [entry.name for entry in disk.work.iterdir()] == ["1"]
+    check_checkpoint(disk.work / "1")
+    disk.make_room()
+    save_checkpoint(disk.work / "2", large, RECORD)
+
+
+@pytest.mark.parametrize("years", [-30, 30])
+def test_a_wrong_clock_changes_nothing_that_is_read(tasks, years, tmp_path):
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    for update in (1, 2, 3):
+        save_checkpoint(checkpoints.at(update), {"steps": np.array([update])}, replace(RECORD, update=update))
+    cache = TraceCache(tmp_path / "traces")
+    recorded = record_traces(load_tasks(str(tasks)), Painter(), parallel_strategy="sequential", cache=cache).traces
+    left_over = cache.entries()[0].path.with_name(f".{'0' * 64}.json.0.part")
+    left_over.write_bytes(b"half")
+    moment = time.time() + years * 365 * 86400
+    for place, path in enumerate(sorted(tmp_path.rglob("*"))):
+        os.utime(path, (moment, moment - place))
+    assert checkpoints.newest().update == 3
+    assert cache.collect_garbage().num_files == 1
+    assert not left_over.exists()
+    assert {trace.unit_hash: trace for trace in cache.traces()} == recorded

@@ -1,0 +1,157 @@
+"""Readers of what runs leave as targets: saved states, checkpoints, metrics, configs and tables of a run's folder."""
+
+import hashlib
+import json
+import zlib
+from pathlib import Path
+from typing import Any, Final
+
+import jax
+import numpy as np
+
+from campaign.inputs.input_target import Maker, Target, require
+from campaign.inputs.task_inputs import small_tasks
+from jaxarc.cli.settings import read_experiment
+from jaxarc.config import ConfigValidationError
+from jaxarc.envs import arc_reset
+from jaxarc.io.serialization import MAGIC, StateFileError, load_state_efficiently, save_state_efficiently
+from jaxarc.tasks import UnknownTaskError
+from jaxarc.testing import create_test_config
+from jaxarc.training import CheckpointError, RunFolder
+from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, save_checkpoint
+from jaxarc.training.comparison import ComparisonError, band_of, differences, kind_of_runs, read_groups
+from jaxarc.training.metrics import MetricsFile, Report, read_metrics
+from jaxarc.training.run_folder import RunFolderError
+from jaxarc.training.saved_agent import saved_experiment
+
+
+def state_file(folder: Path) -> Target:
+    """The bytes of a saved state."""
+    file, tasks, config = folder / "saved.state", small_tasks(), create_test_config(grid_shape=(4, 4))
+    state, _ = arc_reset(jax.random.key(0), config, tasks.get_task_by_id("one"))
+    save_state_efficiently(state, file)
+
+    def read(content: bytes) -> None:
+        file.write_bytes(content)
+        load_state_efficiently(file, tasks, state)
+
+    return Target(read, (StateFileError, UnknownTaskError), (file.read_bytes(),))
+
+
+def sealed_state(folder: Path) -> Target:
+    """A saved state whose checksums are right, whatever it says."""
+    target = state_file(folder)
+    _, _, header, packed = target.seeds[0].split(b"\n", 3)
+    payload = zlib.decompress(packed)
+
+    def read(content: bytes) -> None:
+        packed = zlib.compress(bytes(2**24) if content.endswith(b" ") else payload, 1)
+        header = content.replace(b"\n", b" ")
+        try:
+            fields = json.loads(header)
+            fields["payload_sha256"] = hashlib.sha256(packed).hexdigest()
+            header = json.dumps(fields).encode()
+        except (ValueError, TypeError, RecursionError):  # then it is not such a header
+            pass
+        target.read(MAGIC + hashlib.sha256(header).hexdigest().encode() + b"\n" + header + b"\n" + packed)
+
+    words = ("task_id", "task_checksum", "task_shape", "leaves", "payload_sha256", "one", "two")
+    return Target(read, target.errors, (header,), words)
+
+
+def checkpoint_record(folder: Path) -> Target:
+    """The record of a checkpoint."""
+    path = _checkpoint(folder)
+
+    def read(content: bytes) -> None:
+        (path / "record.json").write_bytes(content)
+        check_checkpoint(path)
+
+    return Target(read, (CheckpointError,), ((path / "record.json").read_bytes(),), _RECORD_WORDS)
+
+
+def sealed_record(folder: Path) -> Target:
+    """A record whose checksum is right, up to the experiment in it."""
+    path = _checkpoint(folder)
+    body = json.loads((path / "record.json").read_bytes())
+    del body["sha256"]
+
+    def read(content: bytes) -> None:
+        try:
+            data = json.loads(content)
+            seal = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+            content = json.dumps({"sha256": seal, **data} if isinstance(data, dict) else [seal, data]).encode()
+        except (ValueError, RecursionError):
+            pass
+        (path / "record.json").write_bytes(content)
+        saved_experiment(RunFolder(folder), "best")
+        check_checkpoint(path)
+
+    return Target(read, (CheckpointError, ConfigValidationError), (json.dumps(body).encode(),), _RECORD_WORDS)
+
+
+def metrics_file(folder: Path) -> Target:
+    """The lines of a run's metrics, as a resume and as a comparison read them."""
+    run = RunFolder(folder)
+    run.config.write_text(_CONFIG)
+
+    def read(content: bytes) -> None:
+        run.metrics.write_bytes(content)
+        problem = None
+        try:
+            read_metrics(run.metrics)
+        except ValueError as error:
+            problem = error
+        try:
+            MetricsFile(run.metrics, Report).head(1)
+        except RunFolderError as error:
+            require(str(error).isprintable(), "a message of several lines")
+        for group in read_groups([folder], "train_solve_rate"):
+            band_of(group.curves, "steps")
+        require(problem is None, "a comparison takes what is no report")
+
+    seeds = ("".join(json.dumps(_report(update, seed)) + "\n" for update in (0, 10) for seed in (0, 1)).encode(),)
+    return Target(read, (ComparisonError,), seeds, tuple(_report(0, 0)))
+
+
+def run_config(folder: Path) -> Target:
+    """The config of a run's folder, as a comparison reads it."""
+    runs = [RunFolder(folder / name) for name in ("a", "b")]
+    for run in runs:
+        run.path.mkdir()
+        run.config.write_text(_CONFIG)
+        run.metrics.write_text(json.dumps(_report(0, 0)) + "\n")
+
+    def read(content: bytes) -> None:
+        runs[0].config.write_bytes(content)
+        kind_of_runs([folder])
+        differences(read_groups([folder], "train_solve_rate"))
+
+    words = ("environment", "training", "agent", "surrogate", "seed", "versions")
+    return Target(read, (ComparisonError,), (runs[1].config.read_bytes(), b'{"environment": {}, "agent": {}}'), words)
+
+
+TARGETS: Final[dict[Maker, int]] = {
+    state_file: 10,
+    sealed_state: 3,
+    checkpoint_record: 12,
+    sealed_record: 2,
+    metrics_file: 5,
+    run_config: 4,
+}
+"""With the share of the inputs that each gets, by how long it takes."""
+
+_CONFIG: Final = json.dumps(read_experiment([]).as_dict())
+_RECORD_WORDS: Final = ("format", "record", "files", "update", "num_lines", "seconds", "score", "config", "versions")
+
+
+def _checkpoint(folder: Path) -> Path:
+    path = RunFolder(folder).checkpoints.at(5)
+    record = CheckpointRecord(5, 2, 1.5, 0.5, json.loads(_CONFIG), {"jax": "0"})
+    save_checkpoint(path, {"weights": np.zeros(2, np.float32)}, record)
+    return path
+
+
+def _report(update: int, seed: int) -> dict[str, Any]:
+    return {"update": update, "environment_steps": update * 64, "seconds": 0.5 * update, "seed": seed,
+            "mean_return": 0.1, "train_solve_rate": 0.25, "evaluation_solve_rate": None}  # fmt: skip

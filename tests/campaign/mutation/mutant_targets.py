@@ -1,0 +1,57 @@
+"""The files whose mutants are tried, and the tests that try them, the quickest first."""
+
+from typing import Final
+
+_FAMILIES: Final = "tests/envs/test_operation_families.py"
+_ALL: Final = tuple(
+    f"{_FAMILIES}::test_a_plan_of_one_family_agrees_with_the_reference[{kind}-all]" for kind in ("mask", "bbox")
+)
+_CELLS: Final = "tests/envs/test_cells_and_boxes.py"
+_SINGLE: Final = f"{_FAMILIES}::test_a_single_canvas_agrees_with_the_reference"
+_COMPACTION: Final = "tests/envs/test_compaction.py"
+_CHECKED: Final = "tests/envs/test_checked_actions.py"
+_MASKS: Final = "tests/envs/test_action_masks.py"
+_BAD_INPUT: Final = "tests/envs/test_bad_input.py"
+_EPISODES: Final = "tests/envs/test_fuzz_episodes.py"
+_SCORES: Final = (
+    "tests/evaluation/test_score_numbers.py",
+    "tests/evaluation/test_submission_files.py",
+    "tests/evaluation/test_election.py",
+)
+_TRANSITION: Final = (
+    f"{_BAD_INPUT}::test_state_of_another_config_is_refused",
+    f"{_BAD_INPUT}::test_a_batch_given_to_the_step_of_one_environment_is_refused",
+    *(
+        f"{_EPISODES}::test_episodes_agree_with_the_reference[{rules}-dense]"
+        for rules in ("few operations", "switching hidden tests", "switching tests", "bbox, several submits", "test")
+    ),
+    "tests/wrappers/test_trials.py::test_trials_go_through_demonstrations_and_end_with_a_test",
+    "tests/wrappers/test_trials.py::test_a_trial_pays_as_its_mode_does",
+    "tests/wrappers/test_trials.py::test_a_right_submit_ends_a_trial_though_others_are_left",
+    "tests/envs/test_submits.py",
+    "tests/envs/test_properties.py::test_nothing_happens_after_the_end",
+)
+
+TARGETS: Final[dict[str, tuple[str, ...]]] = {
+    "envs/operations/names.py": (f"{_BAD_INPUT}::test_unknown_operation_has_no_name", _CELLS),
+    "envs/operations/bits.py": (_CELLS,),
+    "envs/operations/geometry.py": (_CELLS,),
+    "envs/operations/compaction.py": (_COMPACTION, *_ALL, _SINGLE),
+    "envs/operations/execute.py": (
+        *_ALL,
+        _FAMILIES,
+        "-k",
+        "all or fill or shift or one_operation or one_plan or single or own or recolored or plan_knows or not_compiled",
+    ),
+    "envs/operations/flood.py": (_FAMILIES, "-k", "flood or single"),
+    "envs/operations/selection.py": (*_ALL, _SINGLE, _FAMILIES, "-k", "all or single or flood"),
+    "envs/operations/transform.py": (_FAMILIES, "-k", "shift or turn or paste or single"),
+    "envs/ending.py": ("tests/envs/test_endings_and_rewards.py",),
+    "envs/rewards.py": ("tests/envs/test_endings_and_rewards.py",),
+    "envs/similarity.py": ("tests/envs/test_similarity.py",),
+    "envs/command.py": (_CHECKED,),
+    "envs/action_masks.py": (_MASKS,),
+    "envs/transition.py": _TRANSITION,
+    "evaluation/score.py": _SCORES,
+    "evaluation/votes.py": ("tests/evaluation/test_election.py",),
+}
