@@ -62,10 +62,10 @@ docs: $(READY)
 coverage: $(READY)
 	@mkdir -p dist/coverage
 	COVERAGE_FILE=$(CURDIR)/dist/coverage/.coverage $(BIN)/python -m pytest --cov --cov-report=json:dist/coverage/coverage.json $(ARGS)
-	PYTHONPATH=tests $(BIN)/python -m campaign.coverage_gaps dist/coverage/coverage.json
+	PYTHONPATH=tests $(BIN)/python -m campaign.coverage.coverage_gaps dist/coverage/coverage.json
 
 modes: $(READY)
-	PYTHONPATH=tests $(BIN)/python -m campaign.modes $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m campaign.modes.modes $(ARGS)
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel -qq --no-deps --wheel-dir dist .
@@ -77,25 +77,25 @@ benchmark-peers: $(READY) $(PEERS)/.ready
 	$(BIN)/python benchmarks/compare_peers.py $(ARGS)
 
 fuzz: $(READY)
-	PYTHONPATH=tests $(BIN)/python -m campaign.fuzz_episodes $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m campaign.episodes.fuzz_episodes $(ARGS)
 
 fuzz-arcle: $(READY) $(PEERS)/.ready
-	PYTHONPATH=tests $(BIN)/python -m campaign.fuzz_arcle $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m campaign.arcle.fuzz_arcle $(ARGS)
 
 mutants: $(READY) $(MUTANTS)/.ready
-	PYTHONPATH=tests $(MUTANTS)/bin/python -m campaign.mutants $(ARGS)
+	PYTHONPATH=tests $(MUTANTS)/bin/python -m campaign.mutation.mutants $(ARGS)
 
 soak: $(READY)
-	PYTHONPATH=tests $(BIN)/python -m campaign.soak $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m campaign.soaking.soak $(ARGS)
 
 kills: $(READY)
-	PYTHONPATH=tests $(BIN)/python -m campaign.kills $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m campaign.faults.kills $(ARGS)
 
 corrupt: $(READY)
-	PYTHONPATH=tests JAX_PLATFORMS=cpu $(BIN)/python -m campaign.corruption $(ARGS)
+	PYTHONPATH=tests JAX_PLATFORMS=cpu $(BIN)/python -m campaign.faults.corruption $(ARGS)
 
 fuzz-input: $(READY) $(ATHERIS)/.ready
-	PYTHONPATH=tests:$(ATHERIS) JAX_PLATFORMS=cpu $(BIN)/python -m campaign.input_fuzz $(ARGS)
+	PYTHONPATH=tests:$(ATHERIS) JAX_PLATFORMS=cpu $(BIN)/python -m campaign.inputs.input_fuzz $(ARGS)
 
 # --strict: a package that the service does not know is an error, so that silence never passes for a clean answer.
 audit: $(READY)
@@ -124,9 +124,9 @@ $(READY): pyproject.toml constraints.txt
 	@echo ".venv is ready"
 
 # Both jaxarc and JaxARC are imported as jaxarc, so the peers live in an environment of their own.
-$(ATHERIS)/.ready: tests/campaign/requirements-fuzz.txt | $(READY)
+$(ATHERIS)/.ready: tests/campaign/inputs/requirements-fuzz.txt | $(READY)
 	@rm -rf $(ATHERIS)
-	@$(BIN)/python -m pip install -qq --no-deps --target $(ATHERIS) --requirement tests/campaign/requirements-fuzz.txt
+	@$(BIN)/python -m pip install -qq --no-deps --target $(ATHERIS) --requirement tests/campaign/inputs/requirements-fuzz.txt
 	@touch $@
 
 $(PEERS)/.ready: benchmarks/requirements-peers.txt | $(READY)
@@ -137,9 +137,9 @@ $(PEERS)/.ready: benchmarks/requirements-peers.txt | $(READY)
 	@touch $@
 
 # The tool that makes mutants has a database and a web server in tow, so it stays out of .venv.
-$(MUTANTS)/.ready: tests/campaign/requirements-mutants.txt | $(READY)
+$(MUTANTS)/.ready: tests/campaign/mutation/requirements-mutants.txt | $(READY)
 	@echo "Building $(MUTANTS) (once; about half a minute, mostly download) ..."
 	@rm -rf $(MUTANTS)
 	@$(BIN)/python -m venv $(MUTANTS)
-	@$(MUTANTS)/bin/python -m pip install -qq --requirement tests/campaign/requirements-mutants.txt
+	@$(MUTANTS)/bin/python -m pip install -qq --requirement tests/campaign/mutation/requirements-mutants.txt
 	@touch $@
