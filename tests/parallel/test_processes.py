@@ -11,6 +11,18 @@ from jaxarc.config import ConfigValidationError, ParallelConfig
 from jaxarc.parallel import any_of, exchange, of_first, require_same
 
 HERE = Path(__file__).parent
+SLOW_TO_LEAVE = f"""
+import time, jax
+from jaxarc.training import loop
+check = loop.require_same_run
+def check_slowly(experiment):
+    try:
+        check(experiment)
+    finally:
+        time.sleep(3 * jax.process_index())
+loop.require_same_run = check_slowly
+{TRAIN}
+"""
 PLAY = f"import sys; sys.path.insert(0, {str(HERE)!r}); import playing_processes as p; p.main(*sys.argv[1:])"
 
 
@@ -54,7 +66,7 @@ def test_a_process_that_does_not_find_the_others_says_in_time_what_to_check(tmp_
     assert all(text.startswith("error: ") and text.count("\n") == 1 for text in said)
 
 
-def test_a_process_with_other_choices_is_refused_by_all(tmp_path):
+def test_a_process_with_other_choices_is_refused_by_all_however_slow_one_is_to_leave(tmp_path):
     arguments = [
         [
             *place,
@@ -65,7 +77,7 @@ def test_a_process_with_other_choices_is_refused_by_all(tmp_path):
         ]
         for number, place in enumerate(places(2))
     ]
-    with ProcessGroup(tmp_path / "group", TRAIN, arguments) as group:
+    with ProcessGroup(tmp_path / "group", SLOW_TO_LEAVE, arguments) as group:
         assert group.codes() == [1, 1], group.told()
         for number in range(2):
             assert "agent.rollout_steps is 16 in process 0 and 17 in process 1. Start" in group.told(number)

@@ -6,7 +6,7 @@ from jaxarc.parallel.memory import NotEnoughMemoryError, available_memory, requi
 from jaxarc.parallel.mesh import create_mesh, data_mesh, host_cores, replicate, use_host_cores
 from jaxarc.parallel.pipeline import pipeline
 from jaxarc.parallel.policy import Policy, RandomPolicy
-from jaxarc.parallel.processes import ProcessError, are_joined, is_first, joined, start_processes
+from jaxarc.parallel.processes import ProcessError, UnlikeProcessesError, are_joined, is_first, joined, start_processes
 from jaxarc.parallel.result import Rollout
 from jaxarc.parallel.rollout import CompiledRollout, compile_rollout, rollout
 from jaxarc.parallel.tally import Tally, TaskCounts, Totals
@@ -24,6 +24,7 @@ __all__ = [
     "TaskCounts",
     "Totals",
     "Trajectory",
+    "UnlikeProcessesError",
     "any_of",
     "are_joined",
     "available_memory",

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax.experimental.multihost_utils import process_allgather, sync_global_devices
 
-from jaxarc.parallel.processes import ProcessError
+from jaxarc.parallel.processes import UnlikeProcessesError
 
 _MOST_NAMED: Final = 5  # differences in one message
 
@@ -47,7 +47,7 @@ def require_same(facts: Mapping[str, Any]) -> None:
     """Compare facts, which JSON can write, between the processes.
 
     Raises:
-        ProcessError: they differ; all processes raise it, and it names each fact with the value of two of them.
+        UnlikeProcessesError: they differ; all processes raise it, and it names each fact with the value of two of them.
     """
     mine, *_ = everyone = [json.loads(text) for text in exchange(json.dumps(dict(facts)))]
     missing = "nothing"
@@ -59,7 +59,7 @@ def require_same(facts: Mapping[str, Any]) -> None:
     ]
     if differ:
         more = f"; and {len(differ) - _MOST_NAMED} more" * (len(differ) > _MOST_NAMED)
-        raise ProcessError(
+        raise UnlikeProcessesError(
             f"all processes of a run must be alike, but {'; '.join(differ[:_MOST_NAMED])}{more}. Start all of them "
             "with the same command, code and data"
         )

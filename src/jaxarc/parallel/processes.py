@@ -19,6 +19,10 @@ class ProcessError(RuntimeError):
     """The processes of a run do not come together, are not alike, or have lost one another."""
 
 
+class UnlikeProcessesError(ProcessError):
+    """The processes of a run differ where they must agree. All of them raise it, so they can part in order."""
+
+
 @contextmanager
 def joined(config: ParallelConfig, agreed: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
     """Be one of the processes of a run inside this context, where ``parallel.multihost`` asks for that.
@@ -28,7 +32,8 @@ def joined(config: ParallelConfig, agreed: tuple[type[BaseException], ...] = ())
 
     Args:
         config: how many processes there are, which one this is, and where they meet.
-        agreed: errors that all processes raise at the same point, so that they can still part in order.
+        agreed: errors that all processes raise at the same point, as an UnlikeProcessesError is, so that they can still
+            part in order.
 
     Raises:
         ProcessError: not all come in time, or one is lost later on.
@@ -39,7 +44,7 @@ def joined(config: ParallelConfig, agreed: tuple[type[BaseException], ...] = ())
     start_processes(config)
     try:
         yield
-    except agreed:
+    except (UnlikeProcessesError, *agreed):
         jax.distributed.shutdown()
         raise
     except (jax.errors.JaxRuntimeError, ValueError) as error:

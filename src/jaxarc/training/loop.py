@@ -83,7 +83,7 @@ def train(
         RunFolderError: another process uses the folder, or it holds a run that is not to be resumed.
         IncompatibleRunError: the run to resume was started with other choices.
         CheckpointError: every checkpoint of the run is damaged.
-        ProcessError: the processes of the run are not alike.
+        UnlikeProcessesError: the processes of the run are not alike.
     """
     require_same_run(experiment)
     with nullcontext() if folder is None else folder.lock():
