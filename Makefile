@@ -59,9 +59,10 @@ docs: $(READY)
 	$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+# By folder, not by package: a file of the package that is run as a script, as benchmarks do, is no module of it.
 coverage: $(READY)
 	@mkdir -p dist/coverage
-	COVERAGE_FILE=$(CURDIR)/dist/coverage/.coverage $(BIN)/python -m pytest --cov --cov-report=json:dist/coverage/coverage.json $(ARGS)
+	COVERAGE_FILE=$(CURDIR)/dist/coverage/.coverage $(BIN)/python -m pytest --cov=$(CURDIR)/src/jaxarc --cov-report=json:dist/coverage/coverage.json $(ARGS)
 	PYTHONPATH=tests $(BIN)/python -m campaign.coverage.coverage_gaps dist/coverage/coverage.json
 
 modes: $(READY)
