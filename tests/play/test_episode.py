@@ -1,5 +1,6 @@
 """An episode that a person plays, without the page."""
 
+import datetime
 import json
 
 import numpy as np
@@ -11,7 +12,7 @@ from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.play.desk import Desk
 from jaxarc.play.episode import Episode, WrongMoveError, say_action
 from jaxarc.play.game import Game, StaleEpisodeError
-from jaxarc.play.played_file import HELPED, read_played
+from jaxarc.play.played_file import HELPED, new_played_file, read_played
 from jaxarc.tasks import RawTask, TaskSet
 
 TASKS = TaskSet(
@@ -110,7 +111,14 @@ def test_every_episode_gets_a_file_of_its_own_with_a_harmless_name(start, tmp_pa
         episode.act((5, 0, 0, 0, 0))
         paths.add(episode.file)
     assert len(paths) == 2
-    assert all(path.parent == tmp_path and "-a-b-c-train-0" in path.name for path in paths)
+    assert all(path.parent == tmp_path and "-a-b-c-train-0-" in path.name for path in paths)
+
+
+def test_two_processes_that_begin_a_pair_in_one_second_do_not_write_into_one_file(tmp_path):
+    begun = datetime.datetime(2026, 1, 2, 3, 4, 5)
+    first, second = (new_played_file(tmp_path, Place("task", "test", 1), begun) for _ in range(2))
+    assert first != second
+    assert first.name.startswith("2026-01-02_03-04-05-task-test-1-")
 
 
 def test_a_game_goes_round_and_leaves_episodes_behind(tmp_path):

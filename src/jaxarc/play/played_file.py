@@ -1,6 +1,7 @@
 """A person's episode as a file of traces with one line, which tells besides the actions all that was done."""
 
 import datetime
+import secrets
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -75,11 +76,7 @@ def write_played(path: Path, played: Played) -> None:
 
 
 def new_played_file(folder: Path, place: Place, begun: datetime.datetime) -> Path:
-    """Return a path that is not taken, named by the time and the pair."""
+    """Return a path that nobody else takes, in this process or another: the time, the pair, and four random digits."""
     task = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in place.task_id)
     name = f"{begun:%Y-%m-%d_%H-%M-%S}-{task}-{place.split}-{place.pair_index}"
-    number, path = 1, folder / f"{name}.jsonl"
-    while path.exists():
-        number += 1
-        path = folder / f"{name}-{number}.jsonl"
-    return path
+    return folder / f"{name}-{secrets.token_hex(2)}.jsonl"
