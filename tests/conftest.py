@@ -47,6 +47,13 @@ def _forget_compiled_programs():
 
 
 @pytest.fixture
+def nans_allowed():
+    """For tests of what becomes of NaN, or of donation, which JAX leaves out where it looks for NaN after each call."""
+    with jax.debug_nans(False):
+        yield
+
+
+@pytest.fixture
 def standard_promotion():
     """JAX's usual dtype promotion, for tests that run Adam (optax takes a float to an int power) or gymnax's games."""
     with jax.numpy_dtype_promotion("standard"):

@@ -445,10 +445,11 @@ def test_state_of_the_agent_api_is_refused_by_the_guide_api():
         (lambda s: s.counts, jnp.full((5,), -1, jnp.int32), "Step count cannot be negative"),
         (lambda s: s.similarity_score, jnp.float32(1.5), r"Similarity score must be in range \[0.0, 1.0\]"),
         (lambda s: s.similarity_score, jnp.float32(-0.1), r"Similarity score must be in range \[0.0, 1.0\]"),
-        (lambda s: s.similarity_score, jnp.float32("nan"), r"Similarity score must be in range \[0.0, 1.0\]"),
+        (lambda s: s.similarity_score, np.float32("nan"), r"Similarity score must be in range \[0.0, 1.0\]"),
     ],
     ids=["steps", "above", "below", "nan"],
 )
+@pytest.mark.usefixtures("nans_allowed")
 def test_inconsistent_state_is_refused(where, value, message):
     state = start(make_config())
     assert eqx.tree_equal(JAXErrorHandler.validate_state_consistency(state), state)

@@ -83,6 +83,7 @@ def test_mask_that_forbids_everything_is_refused():
         MaskedCategorical(LOGITS, MASK[:3])
 
 
+@pytest.mark.usefixtures("nans_allowed")
 def test_mask_that_forbids_everything_shows_as_nan_inside_jit():
     evaluate = jax.jit(lambda mask: MaskedCategorical(LOGITS, mask).log_prob(jnp.int32(0)))
     assert jnp.isnan(evaluate(jnp.zeros(4, jnp.bool_)))

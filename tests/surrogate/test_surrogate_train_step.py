@@ -249,6 +249,7 @@ def test_a_step_is_traced_once_whatever_the_names():
     assert traces == [(len(SETS),)]
 
 
+@pytest.mark.usefixtures("nans_allowed")
 def test_what_goes_in_is_donated(compiled_step):
     made, state = start(optimizer=optax.sgd(0.5, momentum=0.9))
     step = make(create_jax_surrogate_train_step, optimizer=optax.sgd(0.5, momentum=0.9))
@@ -341,6 +342,7 @@ class TiedScorer(LinearScorer):
         return (candidates.columns @ self.weight * self.bias[:1])[:, 0] + data.mean()
 
 
+@pytest.mark.usefixtures("nans_allowed")
 def test_what_fails_as_it_runs_is_no_reason_to_fall_back(caplog):
     step = adaptive(TiedScorer)
     for _ in range(2):
