@@ -2,11 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from jaxarc.evaluation import Played
 from jaxarc.play import run_view
 from jaxarc.play.run_view import MetricsReader, RunView
-from jaxarc.training import RunFolder
+from jaxarc.training import Report, RunFolder
+from jaxarc.training.measured_table import write_measured_table
+from jaxarc.training.metrics import MetricsFile
 from jaxarc.training.run_folder import RunFolderError
 
 
@@ -75,10 +79,27 @@ def test_tables_are_means_over_seeds(tmp_path):
     (tmp_path / "config.json").write_text('{"agent": {}}')
     view = RunView(RunFolder(tmp_path))
     before = view.stamp()
-    assert view.tables() == {"learned": [], "measured": []}
+    nothing = {"rows": [], "num_unreadable": 0}
+    assert view.tables() == {"learned": nothing, "measured": nothing}
     (tmp_path / "tasks.jsonl").write_text("\n".join([*lines, "half a li"]) + "\n")
-    assert view.tables()["learned"] == [["a", 0.75], ["b", None]]
+    assert view.tables()["learned"] == {"rows": [["a", 0.75], ["b", None]], "num_unreadable": 1}
     assert view.stamp() != before
+
+
+def test_a_changed_digit_is_counted_and_not_shown(tmp_path, path):
+    (tmp_path / "config.json").write_text('{"agent": {}}')
+    view = RunView(RunFolder(tmp_path))
+    played = Played(np.array([[True, False]]), np.array([[3, 4]]))
+    write_measured_table(view.folder.measured, [5], ["a", "b"], played)
+    assert view.tables()["measured"] == {"rows": [["a", 1.0], ["b", 0.0]], "num_unreadable": 0}
+    text = view.folder.measured.read_text()
+    for damaged in (text.replace('"solved": false', '"solved": true'), text.splitlines()[0] + "\n"):
+        view.folder.measured.write_text(damaged)
+        assert view.tables()["measured"] == {"rows": [["a", 1.0]], "num_unreadable": 1}
+    MetricsFile(path, Report).append([Report(0, 0, 0.25), Report(4, 128, 1.5)])
+    path.write_text(path.read_text().replace("128", "129"))
+    found = MetricsReader(path).read(-1, 0)
+    assert (found.total, found.num_unreadable) == (1, 1)
 
 
 def test_a_damaged_config_is_one_line(tmp_path):

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from jaxarc.io.seal import SealError, unsealed
 from jaxarc.training import RunFolder
 from jaxarc.training.run_folder import RunFolderError
+from jaxarc.training.table_file import read_row, read_table
 
 MOST_ROWS: Final = 6000  # that a page is sent at once; of more, moments are left out evenly
 
@@ -22,6 +23,13 @@ class Rows(NamedTuple):
     rows: list[dict[str, float | None]]
     total: int
     num_unreadable: int
+
+
+class Means(NamedTuple):
+    """What a table tells of each task."""
+
+    rows: list[list[Any]]  # [task, mean] of each; None where nothing was tried
+    num_unreadable: int  # rows that are damaged or missing
 
 
 class MetricsReader:
@@ -104,14 +112,14 @@ class RunView:
             "config": self._lines,
         }
 
-    def tables(self) -> dict[str, Any]:
+    def tables(self) -> dict[str, dict[str, Any]]:
         """Return by task the success rate of learning and how it went when measured, mean over the seeds.
 
         The run writes both at its end; until then they are empty.
         """
         return {
-            "learned": _means(self.folder.tasks, "success_rate"),
-            "measured": _means(self.folder.measured, "solved"),
+            "learned": _means(self.folder.tasks, "success_rate")._asdict(),
+            "measured": _means(self.folder.measured, "solved")._asdict(),
         }
 
     def stamp(self) -> list[int]:
@@ -120,8 +128,8 @@ class RunView:
 
 
 def _numbers(line: bytes) -> dict[str, float | None] | None:
-    """Return the numbers of a line by name, None where they are not finite; None for what is no JSON object."""
-    row = _object(line)
+    """Return the numbers of a line by name, None where they are not finite; None for a line that cannot be read."""
+    row = read_row(line)
     if row is None:
         return None
     numbers = {name: value for name, value in row.items() if value is None or type(value) in (int, float)}
@@ -149,18 +157,15 @@ def _thinned(rows: list[dict[str, float | None]]) -> list[dict[str, float | None
     return [row for place, row in enumerate(rows) if place // num_seeds % each == 0 or place // num_seeds == last]
 
 
-def _means(path: Path, field: str) -> list[list[Any]]:
-    """Return ``[task, mean]`` of each task of a table; None where nothing was tried."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return []
+def _means(path: Path, field: str) -> Means:
+    """Read a table of a row for each seed and task."""
+    rows, num_lost = read_table(path)
     values: dict[str, list[float]] = {}
-    for row in filter(None, map(_object, lines)):
+    for row in rows:
         mine = values.setdefault(str(row.get("task_id")), [])
         if isinstance(value := row.get(field), int | float) and 0 <= value <= 1:  # a share, or whether it was solved
             mine.append(float(value))
-    return [[task, fmean(mine) if mine else None] for task, mine in values.items()]
+    return Means([[task, fmean(mine) if mine else None] for task, mine in values.items()], num_lost)
 
 
 def _leaves(config: Any, name: str = "") -> list[tuple[str, Any]]:

@@ -1,13 +1,12 @@
-"""How each measured pair went at the end of a run: one line of JSON for each seed and pair."""
+"""How each measured pair went at the end of a run: one line for each seed and pair."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from jaxarc.evaluation import Played
-from jaxarc.io.atomic import write_whole
+from jaxarc.training.table_file import write_table
 
 
 def write_measured_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], played: Played) -> None:
@@ -20,9 +19,11 @@ def write_measured_table(path: Path, seeds: Sequence[int], task_ids: Sequence[st
         played: leaves [K, T].
     """
     solved, steps = np.asarray(played.solved), np.asarray(played.steps)
-    lines = [
-        json.dumps({"seed": seed, "task_id": task_id, "solved": bool(solved[k, t]), "steps": int(steps[k, t])})
-        for k, seed in enumerate(seeds)
-        for t, task_id in enumerate(task_ids)
-    ]
-    write_whole(path, ("\n".join(lines) + "\n").encode())
+    write_table(
+        path,
+        [
+            {"seed": seed, "task_id": task_id, "solved": bool(solved[k, t]), "steps": int(steps[k, t])}
+            for k, seed in enumerate(seeds)
+            for t, task_id in enumerate(task_ids)
+        ],
+    )

@@ -1,14 +1,13 @@
-"""How each task of a run went: one line of JSON for each seed and task."""
+"""How each task of a run went: one line for each seed and task."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import jax
 import numpy as np
 
-from jaxarc.io.atomic import write_whole
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
+from jaxarc.training.table_file import write_table
 
 _weights = jax.jit(jax.vmap(curriculum_weights))
 
@@ -27,21 +26,19 @@ def write_task_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], 
     """
     statistics = curricula.statistics
     columns = (statistics.attempts, statistics.solves, statistics.success_rate, _weights(curricula))
-    lines = []
+    table = []
     for seed, *of_seed in zip(seeds, *(np.asarray(column) for column in columns), strict=True):
         rows = zip(task_ids, *(column.tolist() for column in of_seed), strict=True)
-        lines += [
-            json.dumps(
-                {
-                    "seed": seed,
-                    "task_id": task_id,
-                    "attempts": attempts,
-                    "solves": solves,
-                    "success_rate": solves / attempts if attempts else None,
-                    "recent_success_rate": recent,
-                    "weight": weight,
-                }
-            )
+        table += [
+            {
+                "seed": seed,
+                "task_id": task_id,
+                "attempts": attempts,
+                "solves": solves,
+                "success_rate": solves / attempts if attempts else None,
+                "recent_success_rate": recent,
+                "weight": weight,
+            }
             for task_id, attempts, solves, recent, weight in rows
         ]
-    write_whole(path, ("\n".join(lines) + "\n").encode())
+    write_table(path, table)

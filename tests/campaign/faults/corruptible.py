@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from campaign.faults.killed_files import write_tasks
 from jaxarc.cli.settings import read_any_experiment
-from jaxarc.config import ConfigValidationError
+from jaxarc.config import ConfigValidationError, CurriculumConfig
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig, UnifiedDatasetConfig
 from jaxarc.envs.functional import arc_reset
-from jaxarc.evaluation import RecordingError, read_recordings, read_submission, write_submission
+from jaxarc.evaluation import Played, RecordingError, read_recordings, read_submission, write_submission
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, SubmissionError
 from jaxarc.experts import Painter, Pair
 from jaxarc.experts.traces import Graph, Recording, TraceCache, places_of, record_traces
@@ -28,12 +29,16 @@ from jaxarc.experts.traces.trace_file import (
 )
 from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.tasks import TaskFormatError, TaskSet, load_tasks
+from jaxarc.tasks.curriculum import start_curriculum
 from jaxarc.tasks.downloads.installed import install, read_installed
 from jaxarc.tasks.readers.packed_cache import DamagedCacheWarning
-from jaxarc.training import CheckpointError, Report, create_run_folder, load_checkpoint
+from jaxarc.training import CheckpointError, Report, RunFolder, create_run_folder, load_checkpoint
 from jaxarc.training.checkpoint import CheckpointRecord, read_record, save_checkpoint
+from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile
 from jaxarc.training.run_folder import RunFolderError
+from jaxarc.training.table_file import read_table
+from jaxarc.training.task_table import write_task_table
 
 
 class Kind(NamedTuple):
@@ -99,7 +104,28 @@ def _run_files(home: Path) -> list[Kind]:
     return [
         Kind("metrics.jsonl of a run", run.path, lambda: metrics.head(len(reports)), (RunFolderError,)),
         Kind("config.json of a run", config.parent, lambda: read_any_experiment([], config), (ConfigValidationError,)),
+        _tables(home),
     ]
+
+
+def _tables(home: Path) -> Kind:
+    """Both tables of a run, whose damaged rows are left out and counted."""
+    run = RunFolder(home / "tables")
+    solved = np.arange(8).reshape(2, 4) % 3 == 0
+    write_measured_table(run.measured, (3, 4), ("a", "b", "c", "d"), Played(solved, np.full((2, 4), 7)))
+    curricula = jax.vmap(lambda weights: start_curriculum(weights, CurriculumConfig()))(jnp.ones((2, 4)))
+    write_task_table(run.tasks, (3, 4), ("a", "b", "c", "d"), curricula)
+
+    def read() -> list:
+        found = []
+        for path in (run.measured, run.tasks):
+            rows, num_lost = read_table(path)
+            if num_lost:
+                raise RunFolderError(f"{path}: {num_lost} rows cannot be read")
+            found.append(rows)
+        return found
+
+    return Kind("tables of a run", run.path, read, (RunFolderError,))
 
 
 def _task_cache(home: Path) -> Kind:

@@ -48,7 +48,7 @@ function take(news) {
 function tellState(metrics) {
   const isLive = Date.now() - newest < 1000 * QUIET;
   const lines = `${metrics.total.toLocaleString("en")} reports`;
-  const odd = metrics.num_unreadable ? `, ${metrics.num_unreadable} lines cannot be read` : "";
+  const odd = unreadable(metrics);
   showState(isLive ? "live" : "", isLive ? `live, ${lines}${odd}` : `${lines}${odd}, none new in the last minute`);
   if (!newest) showState("", `${lines}${odd}`);
 }
@@ -94,13 +94,16 @@ function drawFigures() {
     make("div", {}, make("span", {}, words(name)), make("b", {}, name.endsWith("rate") ? `${(100 * value).toFixed(1)} %` : short(value)))));
 }
 
+const unreadable = ({ num_unreadable: count }) => count ? `, ${count} ${count === 1 ? "line" : "lines"} cannot be read` : "";
+
 function drawTasks() {
   const drawn = [];
   if (history.length && shownNames.length) drawn.push(drawStory("Shown pairs, by checkpoint", shownNames, history));
-  if (tables?.measured.length) drawn.push(drawSquares("Measured pairs, at the end of the run", tables.measured));
-  if (tables?.learned.length) drawn.push(drawSquares("Learned tasks, over the whole run", tables.learned));
+  for (const [title, table] of [["Measured pairs, at the end of the run", tables?.measured], ["Learned tasks, over the whole run", tables?.learned]]) {
+    if (table?.rows.length) drawn.push(drawSquares(title + unreadable(table), table.rows));
+  }
   find("heatmaps").replaceChildren(...drawn);
-  find("no-tasks").hidden = Boolean(tables?.measured.length || tables?.learned.length);
+  find("no-tasks").hidden = Boolean(tables?.measured.rows.length || tables?.learned.rows.length);
 }
 
 async function begin() {
