@@ -118,6 +118,8 @@ def test_the_newest_checkpoint_plays_and_the_tables_come_at_the_end(open_page, r
         run.tasks.write_text("".join(json.dumps(row) + "\n" for row in table))
         page.get_by_role("img", name="Learned tasks").wait_for()
         assert "3 tasks, 2 of them solved" in told(page, "Learned tasks")
+        run.tasks.write_text(run.tasks.read_text() + "half a li\n")
+        page.get_by_role("heading", name="Learned tasks, over the whole run, 1 line cannot be read").wait_for()
         page.close()
     assert sorted(path.name for path in run.path.iterdir()) == [
         "checkpoints",
