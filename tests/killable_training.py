@@ -13,6 +13,7 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
+from jaxarc.prng import keys_of_seeds
 from jaxarc.training import load_pairs, loop
 
 
@@ -26,7 +27,7 @@ def prepare(file: Path, overrides: list[str]) -> None:
     experiment = read_experiment(overrides)
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
     learned, measured = (loop.make_params(tasks, experiment.environment) for tasks in (pairs.learned, pairs.measured))
-    keys = jax.numpy.stack([jax.random.key(seed) for seed in experiment.training.seeds])
+    keys = keys_of_seeds(experiment.training.seeds)
     state = loop.start_training(keys, learned, experiment.recipe, experiment.curriculum)
     length = experiment.training.updates_per_report
     run_updates = lambda state: loop.run_updates(state, learned, experiment.recipe, length)

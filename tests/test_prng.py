@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.prng import digits, random_bits, random_words, split_words, threefry
+from jaxarc.prng import digits, keys_of_seeds, random_bits, random_words, split_words, threefry
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31 - 1])
@@ -24,8 +24,9 @@ def test_threefry_is_the_block_cipher_that_jax_folds_in_with(seed):
 
 def test_other_generators_serve_too():
     key = jax.random.key(3, impl="rbg")
-    np.testing.assert_array_equal(split_words(key, 4), jax.random.key_data(jax.random.split(key, 4)))
-    assert random_words(key, 5).shape == (5,)
+    split = jax.random.split(jax.random.clone(key), 4)
+    np.testing.assert_array_equal(split_words(jax.random.clone(key), 4), jax.random.key_data(split))
+    assert random_words(jax.random.clone(key), 5).shape == (5,)
     assert random_bits(key, 5).dtype == jnp.uint32
 
 
@@ -48,3 +49,9 @@ def test_digits_cover_every_combination_evenly():
     counts = np.bincount(first + 3 * (second + 4 * third), minlength=60)
     assert counts.size == 60
     assert np.abs(counts - 1000).max() < 6 * np.sqrt(1000)
+
+
+def test_the_keys_of_seeds_are_those_of_each():
+    seeds = (0, 5, 2**31 - 1)
+    expected = [jax.random.key_data(jax.random.key(seed)) for seed in seeds]
+    np.testing.assert_array_equal(jax.random.key_data(keys_of_seeds(seeds)), expected)

@@ -12,6 +12,11 @@ from jaxarc.types import PRNGKey
 THREEFRY = "threefry2x32"
 
 
+def keys_of_seeds(seeds: Sequence[int]) -> Key[Array, " K"]:
+    """Return the key of each seed, 0 .. 2^31 - 1; stacked ones count as used where JAX checks keys for reuse."""
+    return jax.vmap(jax.random.key)(jnp.asarray(seeds, jnp.int32))
+
+
 def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
     """Return a single key as a typed one, so that ``jax.random.PRNGKey(0)`` and ``jax.random.key(0)`` act alike.
 

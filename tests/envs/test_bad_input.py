@@ -34,7 +34,6 @@ from jaxarc.testing import create_test_config
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 H, W = CANVAS = (4, 5)
-KEY = jax.random.key(0)
 FULL = np.ones(CANVAS, bool)
 TOPICS = [
     ActionConfig,
@@ -54,11 +53,11 @@ def make_config(selection_format="point", **fields):
 
 @functools.cache
 def start(config):
-    return arc_reset(KEY, config, create_mock_task(*CANVAS))[0]
+    return arc_reset(jax.random.key(0), config, create_mock_task(*CANVAS))[0]
 
 
 def start_two(config):
-    return batch_reset(jax.random.split(KEY, 2), config, create_mock_task(*CANVAS))[0]
+    return batch_reset(jax.random.split(jax.random.key(0), 2), config, create_mock_task(*CANVAS))[0]
 
 
 def make_action(selection_format="point", **fields):
@@ -117,7 +116,7 @@ def test_illegal_operation_names_what_is_allowed(operation, fields, rule):
 
 def test_one_bad_action_of_a_batch_is_named():
     config = make_config()
-    states, _ = batch_reset(jax.random.split(KEY, 3), config, create_mock_task(*CANVAS))
+    states, _ = batch_reset(jax.random.split(jax.random.key(0), 3), config, create_mock_task(*CANVAS))
     with pytest.raises(RuntimeError, match=r"Invalid point col 5: it must be in \[0, 4\]"):
         batch_step(states, PointAction([0, 1, 2], [0, 0, 0], [0, 5, 0]), config)
 
@@ -221,7 +220,7 @@ def test_clip_policy_moves_coordinates_to_the_edge(selection_format, field, size
 
 def test_bad_action_of_a_neighbor_leaves_the_others_alone():
     config = make_config(invalid_action_policy="noop")
-    states, _ = batch_reset(jax.random.split(KEY, 3), config, create_mock_task(*CANVAS))
+    states, _ = batch_reset(jax.random.split(jax.random.key(0), 3), config, create_mock_task(*CANVAS))
     after, *_, info = batch_step(states, PointAction([9, 77, 9], [0, 0, 9], [0, 0, 0]), config)
     assert info["invalid_action"].tolist() == [False, True, True]
     assert (after.working_grid != states.working_grid).any((1, 2)).tolist() == [True, False, False]
@@ -348,9 +347,9 @@ def test_states_and_params_of_the_other_api_are_refused():
     with pytest.raises(TypeError, match=r"env.step takes a state made by env.reset"):
         env.step(start(make_config()), make_action(), params)
     with pytest.raises(TypeError, match=r"params must be the EnvParams that jaxarc.make returns, got JaxArcConfig"):
-        env.reset(KEY, make_config())
+        env.reset(jax.random.key(0), make_config())
     with pytest.raises(TypeError, match=r"arc_step takes a state made by arc_reset"):
-        arc_step(env.reset(KEY, params)[0], make_action(), params.config)
+        arc_step(env.reset(jax.random.key(0), params)[0], make_action(), params.config)
 
 
 @pytest.mark.parametrize("weights", [[-1.0], [float("nan")], [0.0]])
@@ -369,7 +368,7 @@ def test_weights_that_are_integers_are_refused():
 
 def test_task_larger_than_the_canvas_is_refused():
     with pytest.raises(ValueError, match=r"padded to 5x5, which is larger than the canvas 4x5; raise dataset"):
-        arc_reset(KEY, make_config(), create_mock_task(5, 5))
+        arc_reset(jax.random.key(0), make_config(), create_mock_task(5, 5))
     with pytest.raises(ValueError, match=r"is 2x2 and does not fit the canvas 1x2; use a canvas of at least 2x2"):
         jaxarc.make(small_tasks(), max_grid_height=1, max_grid_width=2)
 
@@ -392,18 +391,22 @@ def test_state_of_another_config_is_refused(fields, fact):
 
 def test_config_or_task_of_another_type_is_refused():
     with pytest.raises(TypeError, match=r"config must be a JaxArcConfig, got dict; see JaxArcConfig.from_hydra"):
-        arc_reset(KEY, {"environment": {}}, create_mock_task(*CANVAS))
+        arc_reset(jax.random.key(0), {"environment": {}}, create_mock_task(*CANVAS))
     with pytest.raises(TypeError, match=r"task_data must be a JaxArcTask, got RawTask; see jaxarc.tasks.create_task"):
-        arc_reset(KEY, make_config(), small_tasks().tasks[0])
+        arc_reset(jax.random.key(0), make_config(), small_tasks().tasks[0])
 
 
-@pytest.mark.parametrize("keys", [KEY, jax.random.PRNGKey(0), jax.random.split(KEY, (2, 3))], ids=["one", "raw", "2x3"])
+@pytest.mark.parametrize(
+    "keys",
+    [jax.random.key(0), jax.random.PRNGKey(0), jax.random.split(jax.random.key(0), (2, 3))],
+    ids=["one", "raw", "2x3"],
+)
 def test_batch_reset_without_one_key_per_environment_is_refused(keys):
     with pytest.raises(ValueError, match=r"one key per environment.*jax.random.split"):
         batch_reset(keys, make_config(), create_mock_task(*CANVAS))
 
 
-@pytest.mark.parametrize("key", [KEY, jax.random.PRNGKey(0)], ids=["typed", "raw"])
+@pytest.mark.parametrize("key", [jax.random.key(0), jax.random.PRNGKey(0)], ids=["typed", "raw"])
 def test_reset_with_many_keys_is_refused(key):
     with pytest.raises(TypeError, match=r"one key was expected, got \(3,\); use batch_reset or jax.vmap"):
         arc_reset(jax.random.split(key, 3), make_config(), create_mock_task(*CANVAS))
@@ -433,7 +436,7 @@ def test_buffer_of_another_canvas_is_refused():
 
 def test_state_of_the_agent_api_is_refused_by_the_guide_api():
     env, params = jaxarc.make(small_tasks(), selection_format="point", max_grid_height=2, max_grid_width=2)
-    state, _ = env.reset(KEY, params)
+    state, _ = env.reset(jax.random.key(0), params)
     with pytest.raises(TypeError, match=r"states of jaxarc.make are stepped by env.step"):
         arc_step(state, make_action(), params.config)
 

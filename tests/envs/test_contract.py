@@ -25,7 +25,6 @@ from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 H, W = CANVAS = (3, 4)
 B, S = 40, 8  # more environments than the compact executor takes in one block, more steps than an episode has
-KEY = jax.random.key(0)
 FORMATS = ["point", "bbox", "mask"]
 EXECUTORS = {"point": "dense", "bbox": "compact", "mask": "compact"}
 TASK = create_mock_task(H, W)
@@ -72,7 +71,7 @@ def assert_same_bits(ours, theirs):
 
 @functools.cache
 def start(config, count=B):
-    return batch_reset(jax.random.split(KEY, count), config, TASK)[0]
+    return batch_reset(jax.random.split(jax.random.key(0), count), config, TASK)[0]
 
 
 @functools.cache
@@ -161,8 +160,8 @@ def test_eager_step_equals_the_compiled_one(selection_format):
 @pytest.mark.parametrize("selection_format", FORMATS)
 def test_reset_alone_equals_reset_in_a_batch(selection_format):
     config = make_config(selection_format, start_grid="partial")
-    batch = batch_reset(jax.random.split(KEY, 5), config, TASK)
-    for i, key in enumerate(jax.random.split(KEY, 5)):
+    batch = batch_reset(jax.random.split(jax.random.key(0), 5), config, TASK)
+    for i, key in enumerate(jax.random.split(jax.random.key(0), 5)):
         assert_same_bits(arc_reset(key, config, TASK), at(batch, i))
 
 
@@ -179,7 +178,7 @@ def test_agent_api_steps_like_the_guide_api():
     config = make_config("bbox")
     params = EnvParams(buffer_of_task(TASK), jnp.ones(1), config)
     env = jaxarc.ArcEnvironment()
-    agent = jax.vmap(env.reset, (0, None))(jax.random.split(KEY, B), params)[0]
+    agent = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(0), B), params)[0]
     tasks = jax.tree.map(lambda x: jnp.broadcast_to(x, (B, *x.shape)), TASK)
     user = eqx.tree_at(lambda s: s.task_data, agent, tasks, is_leaf=lambda x: x is None)
     for step in range(3):
@@ -237,7 +236,7 @@ OBSERVATIONS = [{}, {"reveal_target": True, "include_step_count": True}]
 @pytest.mark.parametrize("selection_format", FORMATS)
 def test_state_and_observation_keep_their_signature(selection_format, more):
     config = make_config(selection_format, **more)
-    state, observation = arc_reset(KEY, config, TASK)
+    state, observation = arc_reset(jax.random.key(0), config, TASK)
     expected = signature((state, observation))
     infos = []
     for step in range(S):
@@ -265,7 +264,7 @@ def make_env(kind, config):
 @pytest.mark.parametrize("kind", ["plain", "auto", "statistics"])
 def test_state_observation_and_info_keep_their_signature_from_reset_on(kind, more):
     env, params = make_env(kind, make_config("bbox", **more))
-    state, observation = env.reset(KEY, params)
+    state, observation = env.reset(jax.random.key(0), params)
     expected = signature((state, observation, env.info(state, params)))
     for step in range(S):
         state, observation, *_, info = env.step(state, at(random_actions("bbox", (S, B)), step, 0), params)
@@ -289,7 +288,7 @@ def traces(monkeypatch):
 
 def test_python_loop_compiles_the_step_once(traces):
     config = make_config("point", success_bonus=41.0)
-    state, _ = arc_reset(KEY, config, TASK)
+    state, _ = arc_reset(jax.random.key(0), config, TASK)
     for step in range(S):
         state, *_ = arc_step(state, at(random_actions("point", (S, B)), step, 0), config)
     assert len(traces) == 1
@@ -323,7 +322,7 @@ def test_buffer_of_equal_shape_does_not_compile_again():
     step = eqx.filter_jit(chex.assert_max_traces(lambda *args: env.step(*args), n=1))
     other = eqx.tree_at(lambda p: p.tasks.outputs, params, params.tasks.inputs)
     for each in (params, other):
-        state, _ = env.reset(KEY, each)
+        state, _ = env.reset(jax.random.key(0), each)
         step(state, at(random_actions("mask", (S, B)), 0, 0), each)
 
 
@@ -336,7 +335,7 @@ def rollout_facts():
         results.append(batch_step(states, at(random_actions("mask", (S, 5)), step), config))
         states = results[-1][0]
     env, params = make_env("statistics", make_config("point", start_grid="partial"))
-    state, _ = env.reset(KEY, params)
+    state, _ = env.reset(jax.random.key(0), params)
     return {
         "rollout": [(str(x.dtype), x.tolist()) for x in jax.tree.leaves(jax.device_get(results))],
         "environment": [str(x.dtype) for x in jax.tree.leaves(env.step(state, PointAction(0, 0, 0), params))],
@@ -377,7 +376,7 @@ def devices_agree(num_devices):
 
         return jax.lax.scan(step, states, actions)[1]
 
-    arguments = params, jax.random.split(KEY, count), random_actions("bbox", (S, count))
+    arguments = params, jax.random.split(jax.random.key(0), count), random_actions("bbox", (S, count))
     everywhere = spread(play, in_specs=(PartitionSpec(), rows, steps), out_specs=steps)
     shared = eqx.filter_jit(everywhere)(*arguments)
     assert_same_bits(shared, eqx.filter_jit(play)(*arguments))

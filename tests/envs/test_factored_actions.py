@@ -11,7 +11,6 @@ from jaxarc.envs.factored_actions import ActionFactors, MaskedCategorical, indep
 from jaxarc.testing import create_test_config
 
 H, W = CANVAS = (2, 3)
-KEY = jax.random.key(2)
 LOGITS = jnp.array([0.5, -1.0, 2.0, 0.0])
 MASK = jnp.array([True, False, True, True])
 FACTORS = {name: ActionFactors(name, CANVAS) for name in ("point", "bbox")}
@@ -44,7 +43,7 @@ def test_probabilities_are_the_softmax_over_the_allowed_places():
 
 def test_forbidden_places_are_never_drawn_and_others_as_often_as_they_should():
     places = MaskedCategorical(jnp.tile(LOGITS, (4000, 1)), jnp.tile(MASK, (4000, 1)))
-    shares = np.bincount(places.sample(KEY), minlength=4) / 4000
+    shares = np.bincount(places.sample(jax.random.key(2)), minlength=4) / 4000
     assert shares[1] == 0
     np.testing.assert_allclose(shares, jnp.exp(places.log_probs[0]), atol=0.03)
     assert (places.mode() == 2).all()
@@ -65,7 +64,7 @@ def test_gradients_are_finite_and_none_reaches_a_forbidden_place(forbidden_logit
 
 def test_single_allowed_place_is_certain():
     places = MaskedCategorical(jnp.array([3.0, -80.0]), jnp.array([False, True]))
-    assert places.sample(KEY) == places.mode() == 1
+    assert places.sample(jax.random.key(2)) == places.mode() == 1
     assert places.log_prob(jnp.int32(1)) == 0
     assert places.entropy() == 0
 
@@ -106,7 +105,7 @@ def test_probabilities_of_all_actions_sum_to_one(selection_format):
 def test_sampled_action_evaluates_to_what_sampling_said(selection_format):
     factors, masks = FACTORS[selection_format], random_masks(selection_format)
     logits = independent(random_logits(selection_format))
-    drawn = factors.sample(KEY, logits, masks)
+    drawn = factors.sample(jax.random.key(2), logits, masks)
     again = factors.evaluate(drawn.action, logits, masks)
     assert (drawn.log_prob, drawn.entropy) == (again.log_prob, again.entropy)
     assert np.isfinite(drawn.log_prob)
@@ -131,7 +130,7 @@ def test_later_factors_know_the_earlier_ones():
         wanted = jnp.int32(7) if not chosen else chosen[-1] % 2
         return jnp.where(jnp.arange(sizes[len(chosen)]) == wanted, 50.0, 0.0)
 
-    action = FACTORS["point"].sample(KEY, next_logits, ANYTHING).action
+    action = FACTORS["point"].sample(jax.random.key(2), next_logits, ANYTHING).action
     assert (action.operation, action.row, action.col) == (7, 1, 1)
 
 
@@ -141,7 +140,7 @@ def test_masks_know_the_earlier_factors():
         return jnp.arange(FACTORS["bbox"].sizes[len(chosen)]) == only
 
     logits = independent(random_logits("bbox"))
-    decision = FACTORS["bbox"].sample(KEY, logits, next_mask)
+    decision = FACTORS["bbox"].sample(jax.random.key(2), logits, next_mask)
     assert decision.action == BboxAction(c.SUBMIT, 1, 2, 0, 1)
     assert decision.log_prob == decision.entropy == 0
     assert FACTORS["bbox"].evaluate(BboxAction(0, 1, 2, 0, 1), logits, next_mask).log_prob == -jnp.inf

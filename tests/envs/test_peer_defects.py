@@ -28,7 +28,6 @@ from jaxarc.tasks import RawTask, TaskSet, create_mock_task, create_task
 from jaxarc.testing import create_test_config
 
 CANVAS = (4, 5)
-KEY = jax.random.key(0)
 WHOLE = (0, 0, CANVAS[0] - 1, CANVAS[1] - 1)
 NOWHERE = (3, 3, 3, 4)  # outside the active area of the grids below
 FORMATS = ["point", "bbox", "mask"]
@@ -37,7 +36,7 @@ FORMATS = ["point", "bbox", "mask"]
 def play(grid, *steps, target=((9,),), canvas=CANVAS, **fields):
     """Start on ``grid`` and take steps of (operation, box); what the last one returned."""
     config = create_test_config(selection_format="bbox", grid_shape=canvas, **fields)
-    state, observation = arc_reset(KEY, config, create_task([(grid, target)], [(grid, target)], canvas))
+    state, observation = arc_reset(jax.random.key(0), config, create_task([(grid, target)], [(grid, target)], canvas))
     result = state, observation, None, None, None
     for operation, box in steps:
         result = arc_step(result[0], BboxAction(operation, *box), config)
@@ -76,14 +75,14 @@ def test_only_allowed_operations_act():
 
 def test_action_space_offers_only_allowed_operations():
     space = action_space(create_test_config(allowed_operations=(3, 12, SUBMIT)))
-    drawn = jax.vmap(space.sample)(jax.random.split(KEY, 300))
+    drawn = jax.vmap(space.sample)(jax.random.split(jax.random.key(0), 300))
     assert set(drawn.operation.tolist()) == {3, 12, SUBMIT}
 
 
 # JaxARC 2: the start grid is usually the input of another pair than the one that is scored.
 def test_start_grid_is_the_input_of_the_scored_pair():
     config, task = create_test_config(grid_shape=CANVAS), create_mock_task(*CANVAS)
-    states, observations = jaxarc.batch_reset(jax.random.split(KEY, 1000), config, task)
+    states, observations = jaxarc.batch_reset(jax.random.split(jax.random.key(0), 1000), config, task)
     pairs = np.asarray(states.pair_index)
     assert set(pairs.tolist()) == {0, 1, 2}
     np.testing.assert_array_equal(observations, task.input_grids_examples[pairs])
@@ -194,7 +193,7 @@ def test_step_limit_of_make_ends_the_episode():
     env, params = jaxarc.make(
         two_tasks(), selection_format="point", max_grid_height=2, max_grid_width=2, max_episode_steps=7
     )
-    state, _ = env.reset(KEY, params)
+    state, _ = env.reset(jax.random.key(0), params)
     ended = []
     for _ in range(7):
         state, _, _, done, _ = env.step(state, PointAction(0, 0, 0), params)
@@ -233,7 +232,7 @@ def test_start_grid_is_active_in_one_top_left_area(start):
     config = create_test_config(
         grid_shape=CANVAS, start_grid=start, start_height=3, start_width=2, partial_probability=1.0
     )
-    states, _ = jaxarc.batch_reset(jax.random.split(KEY, 64), config, create_mock_task(*CANVAS))
+    states, _ = jaxarc.batch_reset(jax.random.split(jax.random.key(0), 64), config, create_mock_task(*CANVAS))
     facts = jax.device_get((states.working_grid, states.grid_size, states.working_grid_mask))
     for grid, (height, width), mask in zip(*facts, strict=True):
         active = cells(grid)
@@ -247,7 +246,7 @@ def test_start_grid_is_active_in_one_top_left_area(start):
 def test_spaces_contain_everything_that_is_drawn_and_shown(selection_format, more):
     config = create_test_config(20, selection_format, grid_shape=CANVAS, **more)
     actions, observations = action_space(config), observation_space(config, 0)
-    state, observation = arc_reset(KEY, config, create_mock_task(*CANVAS))
+    state, observation = arc_reset(jax.random.key(0), config, create_mock_task(*CANVAS))
 
     def step(state, key):
         action = actions.sample(key)
@@ -258,7 +257,7 @@ def test_spaces_contain_everything_that_is_drawn_and_shown(selection_format, mor
     assert observations.contains(observation)
     for start in range(25):  # 25 episodes of 40 steps, half of them after the end
         assert run(state, jax.random.split(jax.random.key(start), 40)).all()
-    assert observations.contains(observations.sample(KEY))
+    assert observations.contains(observations.sample(jax.random.key(0)))
 
 
 def test_spaces_refuse_what_is_not_in_them():
@@ -276,7 +275,9 @@ def test_spaces_refuse_what_is_not_in_them():
 
 # JaxARC 19: the flattened mask space overflows to size 0.
 def test_mask_space_draws_every_cell_of_a_full_canvas():
-    drawn = jax.vmap(action_space(create_test_config(selection_format="mask")).sample)(jax.random.split(KEY, 64))
+    drawn = jax.vmap(action_space(create_test_config(selection_format="mask")).sample)(
+        jax.random.split(jax.random.key(0), 64)
+    )
     assert drawn.selection.shape == (64, 30, 30)
     assert drawn.selection.any(0).all()
     assert not drawn.selection.all(0).any()
@@ -309,7 +310,9 @@ def one_step_episodes(env, params, count):
         state, *_ = env.step(state, PointAction(0, 0, 0), params)
         return state, (state.task_index, state.key)
 
-    return eqx.filter_jit(lambda state: jax.lax.scan(step, state, length=count)[1])(env.reset(KEY, params)[0])
+    return eqx.filter_jit(lambda state: jax.lax.scan(step, state, length=count)[1])(
+        env.reset(jax.random.key(0), params)[0]
+    )
 
 
 def test_every_episode_has_a_key_of_its_own(auto_reset):
@@ -329,7 +332,7 @@ def test_auto_reset_keeps_the_params(auto_reset):
 # JaxARC, further: similarity is never seen; `state_space()` raises.
 def test_similarity_is_reported_from_reset_on(auto_reset):
     env, params = auto_reset
-    state, _ = env.reset(KEY, params)
+    state, _ = env.reset(jax.random.key(0), params)
     assert env.info(state, params)["similarity"] == state.similarity_score == 0
     *_, info = play([[1, 2]], (2, (0, 0, 0, 0)), target=[[2, 3]])
     assert info["similarity"] == 0.5
@@ -338,13 +341,13 @@ def test_similarity_is_reported_from_reset_on(auto_reset):
 def test_every_declared_space_can_be_drawn_from(auto_reset):
     env, params = auto_reset
     for space in (env.action_space(params), env.observation_space(params)):
-        assert space.contains(space.sample(KEY))
+        assert space.contains(space.sample(jax.random.key(0)))
 
 
 # ARCLE: every step returns the same mutable observation.
 def test_earlier_observations_stay_as_they_were():
     config = create_test_config(selection_format="mask", grid_shape=CANVAS)
-    state, first = arc_reset(KEY, config, create_mock_task(*CANVAS))
+    state, first = arc_reset(jax.random.key(0), config, create_mock_task(*CANVAS))
     kept = np.array(first)
     _, second, *_ = arc_step(state, MaskAction(9, np.ones(CANVAS, bool)), config)
     assert (np.asarray(second) != kept).any()

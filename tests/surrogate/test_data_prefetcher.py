@@ -178,14 +178,14 @@ def test_a_buffer_needs_room():
         DataPrefetcher([], 0)
 
 
-def test_loading_hides_behind_work():
+def test_loading_goes_on_while_the_last_item_is_worked_on():
+    began = [threading.Event() for _ in range(12)]
+
     def load():
-        for number in range(12):
-            time.sleep(0.02)
+        for number, event in enumerate(began):
+            event.set()
             yield number
 
-    started = time.perf_counter()
-    for _ in DataPrefetcher(load()):
-        time.sleep(0.03)
-    together = time.perf_counter() - started
-    assert together < 0.8 * 12 * (0.02 + 0.03)  # 0.38 s when all but the first load is hidden, of 0.6 s
+    for number in DataPrefetcher(load(), 1):
+        # The work on an item does not end before the next one is being loaded.
+        assert began[min(number + 1, 11)].wait(60)

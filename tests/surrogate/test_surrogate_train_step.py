@@ -267,14 +267,14 @@ def test_the_plain_step_leaves_what_goes_in():
 @pytest.mark.parametrize("path", [*FACTORIES, "adaptive"])
 def test_seeds_learn_side_by_side(path, compiled_step):
     step = adaptive(LinearScorer) if path == "adaptive" else make(FACTORIES[path])
-    keys = jax.random.split(jax.random.key(3), 2)
-    models = eqx.filter_vmap(LinearScorer)(keys)
+    keys = lambda: jax.random.split(jax.random.key(3), 2)
+    models = eqx.filter_vmap(LinearScorer)(keys())
     states = eqx.filter_vmap(lambda model: init_optimizer(SGD, model))(models)
     batch = make_batch()
     together, _, metrics = eqx.filter_vmap(lambda model, state: step(model, state, batch))(models, states)
     assert metrics["total_loss"].shape == (2,)
     for seed in range(2):
-        model = LinearScorer(keys[seed])
+        model = LinearScorer(keys()[seed])
         alone, _, _ = compiled_step(model, init_optimizer(SGD, model), batch)
         np.testing.assert_allclose(together.weight[seed], alone.weight, rtol=1e-5)
 

@@ -18,6 +18,7 @@ from jaxarc.config import (
     TaskConfig,
     TrainingConfig,
 )
+from jaxarc.prng import keys_of_seeds
 from jaxarc.tasks import RawTask, TaskBuffer, TaskSet
 from jaxarc.tasks.curriculum import effective_task_count
 from jaxarc.training import (
@@ -71,7 +72,7 @@ def compiled():
     """The first state, and the loop's functions compiled once for all tests of this file."""
     with jax.numpy_dtype_promotion("standard"):
         params = updates.make_params(PAIRS.learned, RULES)
-        keys = jnp.stack([jax.random.key(seed) for seed in SEEDS])
+        keys = keys_of_seeds(SEEDS)
         state = updates.start_training(keys, params, EXPERIMENT.recipe, EXPERIMENT.curriculum)
         run_updates = updates.run_updates.lower(state, params, EXPERIMENT.recipe, 2).compile()
         measured = updates.make_params(PAIRS.measured, RULES)

@@ -19,7 +19,6 @@ from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions
 
 H, W = CANVAS = (2, 3)
 OPERATIONS = (FILL + 4, FLIP_LEFT_RIGHT, RESIZE, SUBMIT)
-KEY = jax.random.key(3)
 ONE = np.array([[1, 2], [3, 4]])
 TASKS = TaskSet("flat", (RawTask("flat/one", ((ONE, ONE.T),), ((ONE, ONE.T),)),))
 BOXES = [  # numbered by hand: top, bottom, left, right
@@ -92,8 +91,8 @@ def test_action_that_is_not_legal_has_no_number(action):
 
 def test_step_with_a_number_is_the_step_with_its_action():
     plain, flat, params = make()
-    state, observation = flat.reset(KEY, params)
-    chex.assert_trees_all_equal((state, observation), plain.reset(KEY, params))
+    state, observation = flat.reset(jax.random.key(3), params)
+    chex.assert_trees_all_equal((state, observation), plain.reset(jax.random.key(3), params))
     for number in (0, 17, 23, 71):
         expected = plain.step(state, flat.to_structured(number, params), params)
         for given in (number, np.int64(number), jnp.uint8(number)):
@@ -106,7 +105,7 @@ def test_step_with_a_number_is_the_step_with_its_action():
 @pytest.mark.parametrize("number", [-1, 72, 2**31 - 1])
 def test_number_out_of_range_is_an_invalid_action(number):
     _, flat, params = make()
-    state, observation = flat.reset(KEY, params)
+    state, observation = flat.reset(jax.random.key(3), params)
     after, seen, _, _, info = flat.step(state, number, params)
     assert info["invalid_action"]
     assert after.step_count == 1
@@ -116,7 +115,7 @@ def test_number_out_of_range_is_an_invalid_action(number):
 @pytest.mark.parametrize(("number", "said"), [(72, "72: it must be in \\[0, 71\\]"), (-3, "-3: it must be in")])
 def test_number_out_of_range_raises_when_the_policy_says_so(number, said):
     _, flat, params = make(invalid_action_policy="raise")
-    state, _ = flat.reset(KEY, params)
+    state, _ = flat.reset(jax.random.key(3), params)
     with pytest.raises(RuntimeError, match=f"Invalid flat action {said}"):
         flat.step(state, number, params)
 
@@ -124,21 +123,24 @@ def test_number_out_of_range_raises_when_the_policy_says_so(number, said):
 @pytest.mark.parametrize("action", [BboxAction(SUBMIT, 0, 0, 0, 0), 1.0, True, np.float32(2)], ids=str)
 def test_what_is_no_integer_is_refused(action):
     _, flat, params = make()
-    state, _ = flat.reset(KEY, params)
+    state, _ = flat.reset(jax.random.key(3), params)
     with pytest.raises(TypeError, match="a flat action is"):
         flat.step(state, action, params)
 
 
 def test_integer_that_does_not_fit_is_refused_and_not_wrapped_around():
     _, flat, params = make()
-    state, _ = flat.reset(KEY, params)
+    state, _ = flat.reset(jax.random.key(3), params)
     with pytest.raises(OverflowError, match="must fit int32, got 4294967296"):
         flat.step(state, np.int64(2**32), params)
 
 
 def test_auto_reset_gives_the_same_inside_and_outside_under_vmap_and_scan():
     plain, flat, params = make()
-    keys, actions = jax.random.split(KEY, 3), jnp.asarray([[0, 71, 30], [60, 5, 70], [71, 72, 1], [12, 0, 71]])
+    keys, actions = (
+        jax.random.split(jax.random.key(3), 3),
+        jnp.asarray([[0, 71, 30], [60, 5, 70], [71, 72, 1], [12, 0, 71]]),
+    )
     structured = flat.to_structured(actions, params)
 
     @functools.partial(jax.jit, static_argnums=0)
@@ -160,7 +162,7 @@ def test_auto_reset_gives_the_same_inside_and_outside_under_vmap_and_scan():
 def test_samples_lie_in_the_space_and_reach_every_action():
     _, flat, params = make("point")
     space = flat.action_space(params)
-    drawn = jax.vmap(space.sample)(jax.random.split(KEY, 500))
+    drawn = jax.vmap(space.sample)(jax.random.split(jax.random.key(3), 500))
     assert jax.vmap(space.contains)(drawn).all()
     assert set(drawn.tolist()) == set(range(24))
     assert not space.contains(jnp.int32(24))
@@ -171,7 +173,7 @@ def test_masks_have_no_numbers():
     _, flat, params = make("mask")
     with pytest.raises(ValueError, match=r"'point' or 'bbox', got 'mask': 2x3 cells have 2\*\*6 masks"):
         flat.num_actions(params)
-    state, _ = flat.reset(KEY, params)
+    state, _ = flat.reset(jax.random.key(3), params)
     with pytest.raises(ValueError, match="got 'mask'"):
         flat.step(state, 0, params)
     with pytest.raises(TypeError, match="got a MaskAction"):

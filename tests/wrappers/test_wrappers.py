@@ -18,7 +18,6 @@ from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 CANVAS = (2, 3)
-KEY = jax.random.key(0)
 B, S = 40, 24
 FILL_ALL = (0, 0, 1, 2)
 
@@ -75,14 +74,14 @@ def rollout(env, params, keys, actions, axes=None):
 @functools.cache
 def batch(executor):
     _, env, params = make(executor=executor)
-    return rollout(env, params, jax.random.split(KEY, B), random_actions((S, B)))
+    return rollout(env, params, jax.random.split(jax.random.key(0), B), random_actions((S, B)))
 
 
 # Auto-reset
 def test_step_within_an_episode_is_the_plain_step():
     plain, auto, params = make()
-    state, _ = auto.reset(KEY, params)
-    assert_same_bits(auto.reset(KEY, params), plain.reset(KEY, params))
+    state, _ = auto.reset(jax.random.key(0), params)
+    assert_same_bits(auto.reset(jax.random.key(0), params), plain.reset(jax.random.key(0), params))
     expected_state, *expected, expected_info = plain.step(state, BboxAction(4, *FILL_ALL), params)
     after, *result, info = auto.step(state, BboxAction(4, *FILL_ALL), params)
     final = info.pop("final_observation")
@@ -93,7 +92,7 @@ def test_step_within_an_episode_is_the_plain_step():
 @pytest.mark.parametrize("operation", [4, SUBMIT], ids=["truncated", "terminated"])
 def test_step_that_ends_an_episode_shows_its_last_and_the_next_first_observation(operation):
     plain, auto, params = make(max_episode_steps=1)
-    state, _ = auto.reset(KEY, params)
+    state, _ = auto.reset(jax.random.key(0), params)
     ended, last, *expected, expected_info = plain.step(state, BboxAction(operation, *FILL_ALL), params)
     after, first, reward, done, info = auto.step(state, BboxAction(operation, *FILL_ALL), params)
     assert done
@@ -118,7 +117,9 @@ def test_every_episode_is_started_by_a_key_of_its_own():
 def test_weights_of_one_task_hold_for_a_thousand_resets():
     _, auto, params = make(max_episode_steps=1)
     params = eqx.tree_at(lambda p: p.weights, params, jnp.array([0.0, 1.0, 0.0]))
-    states, observations, _, dones, _ = rollout(auto, params, jax.random.split(KEY, B), random_actions((S + 2, B)))
+    states, observations, _, dones, _ = rollout(
+        auto, params, jax.random.split(jax.random.key(0), B), random_actions((S + 2, B))
+    )
     assert dones.sum() >= 1000
     assert (states.task_index == 1).all()
     assert (observations[:, :, 0, 0] == 2).all()
@@ -127,7 +128,7 @@ def test_weights_of_one_task_hold_for_a_thousand_resets():
 @pytest.mark.parametrize("executor", ["compact", "dense"])
 def test_environment_alone_equals_the_same_one_in_a_batch(executor):
     _, auto, params = make(executor=executor)
-    actions, keys = random_actions((S, B)), jax.random.split(KEY, B)
+    actions, keys = random_actions((S, B)), jax.random.split(jax.random.key(0), B)
     for i in (0, 17):
         state, _ = auto.reset(keys[i], params)
         for step in range(S):
@@ -143,7 +144,7 @@ def test_both_executors_reset_alike():
 def test_nested_batches_equal_one_batch():
     _, auto, params = make(executor="compact")
     fold = lambda x: x.reshape(4, 10, *x.shape[1:])
-    states, _ = jax.vmap(auto.reset, (0, None))(jax.random.split(KEY, B), params)
+    states, _ = jax.vmap(auto.reset, (0, None))(jax.random.split(jax.random.key(0), B), params)
     step = jax.vmap(jax.vmap(lambda state, action: auto.step(state, action, params)))
     action = at(random_actions((S, B)), 0)
     result = eqx.filter_jit(step)(*jax.tree.map(fold, (states, action)))
@@ -154,7 +155,9 @@ def test_each_environment_may_have_params_of_its_own():
     _, auto, params = make(max_episode_steps=2)
     own = eqx.tree_at(lambda p: p.weights, params, jnp.eye(3))
     axes = eqx.tree_at(lambda p: p.weights, jax.tree.map(lambda _: None, params), 0, is_leaf=lambda x: x is None)
-    states, observations, _, dones, _ = rollout(auto, own, jax.random.split(KEY, 3), random_actions((S, 3)), axes)
+    states, observations, _, dones, _ = rollout(
+        auto, own, jax.random.split(jax.random.key(0), 3), random_actions((S, 3)), axes
+    )
     assert dones.sum() > S
     np.testing.assert_array_equal(states.task_index, np.tile([0, 1, 2], (S, 1)))
     np.testing.assert_array_equal(observations[:, :, 0, 0][np.asarray(dones)], (states.task_index + 1)[dones])
@@ -170,7 +173,9 @@ def test_wrappers_keep_the_spaces():
 def test_statistics_are_the_sums_of_each_episode():
     _, auto, params = make()
     env = EpisodeStatistics(auto)
-    _, _, rewards, dones, infos = jax.device_get(rollout(env, params, jax.random.split(KEY, B), random_actions((S, B))))
+    _, _, rewards, dones, infos = jax.device_get(
+        rollout(env, params, jax.random.split(jax.random.key(0), B), random_actions((S, B)))
+    )
     assert dones.sum(0).min() >= 2
     total, length = np.zeros(B), np.zeros(B, int)
     last_total, last_length = np.zeros(B), np.zeros(B, int)
@@ -186,8 +191,8 @@ def test_statistics_are_the_sums_of_each_episode():
 def test_statistics_leave_the_step_as_it_is():
     _, auto, params = make()
     env = EpisodeStatistics(auto)
-    state, observation = env.reset(KEY, params)
-    inner, expected = auto.reset(KEY, params)
+    state, observation = env.reset(jax.random.key(0), params)
+    inner, expected = auto.reset(jax.random.key(0), params)
     assert_same_bits((state.env_state, observation), (inner, expected))
     state, *result, info = env.step(state, BboxAction(4, *FILL_ALL), params)
     inner, *expected, expected_info = auto.step(inner, BboxAction(4, *FILL_ALL), params)
@@ -201,7 +206,7 @@ def play_past_the_end():
     """Statistics of a plain environment: a submit, and a step on the state that is done."""
     plain, _, params = make()
     env, infos = EpisodeStatistics(plain), []
-    state, _ = env.reset(KEY, params)
+    state, _ = env.reset(jax.random.key(0), params)
     for operation in (9, SUBMIT, 4):
         state, *_, info = env.step(state, BboxAction(operation, *FILL_ALL), params)
         infos.append(info)

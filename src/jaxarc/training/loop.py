@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
@@ -18,6 +17,7 @@ from jaxarc.agents.cloning import Examples
 from jaxarc.config import ConfigValidationError
 from jaxarc.evaluation import Played
 from jaxarc.parallel import any_of, data_mesh, is_first, of_first, replicate, to_host
+from jaxarc.prng import keys_of_seeds
 from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.measured_table import write_measured_table
@@ -264,7 +264,7 @@ class _Run:
         return load_standing(folder, self.experiment, jax.eval_shape(start, self._keys(), self.learned), Report)
 
     def _keys(self) -> jax.Array:
-        return jnp.stack([jax.random.key(seed) for seed in self.experiment.training.seeds])
+        return keys_of_seeds(self.experiment.training.seeds)
 
     def _step_to(self, state: TrainingState, updates: int, facts: list[dict[str, Any]], is_measured: bool) -> None:
         """Report on a state with a line for each seed, and make it the run's; an interruption leaves the one before."""

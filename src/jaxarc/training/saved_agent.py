@@ -3,13 +3,13 @@
 from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.answers.learning import Imagination
 from jaxarc.agents.imagining_policy import ImaginingPolicy, practice_config
 from jaxarc.config import JaxArcConfig, build
+from jaxarc.prng import keys_of_seeds
 from jaxarc.training.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.run_folder import RunFolder
@@ -94,5 +94,5 @@ def _parts_of_policy(experiment: Experiment, rules: JaxArcConfig) -> dict[str, A
         editor = {_EDITOR: EditPolicy.create(key, practice_config(rules) if imagines else rules, recipe.network)}
         return editor | ({_PREDICTOR: Imagination.create(key, recipe).predictor} if imagines else {})
 
-    keys = jnp.stack([jax.random.key(seed) for seed in experiment.training.seeds])
+    keys = keys_of_seeds(experiment.training.seeds)
     return jax.eval_shape(jax.vmap(make), keys)
