@@ -44,6 +44,15 @@ _UNCOMPILED = (  # a step takes half a second when each of its operations is cal
     "tests/wrappers/test_flat_actions.py",
     "tests/test_prng.py",
 )
+_UNCHECKED = (  # that want no error of ours, see below
+    "tests/golden",
+    "tests/envs/test_augmented_episodes.py",
+    "tests/envs/test_action_masks.py",
+    "tests/envs/test_observations.py",
+    "tests/tasks/test_tasks_sampling.py",
+    "tests/training/test_updates.py",
+    "tests/test_prng.py",
+)
 _FOLDER = Path(__file__).parents[1] / ".venv-modes"
 _VERSIONS = "import platform; from importlib.metadata import version; print(platform.python_version(), version('jax'))"
 
@@ -62,7 +71,12 @@ MODES = {
     "x64": Mode("numbers are 64 bits wide unless the code says how wide", {"JAX_ENABLE_X64": "1"}, _CORE),
     "nans": Mode("a value that is not a number is an error", {"JAX_DEBUG_NANS": "1"}, _CORE),
     "keys": Mode("a random key that is used twice is an error", {"JAX_DEBUG_KEY_REUSE": "1"}, _CORE),
-    "leaks": Mode("a traced value that outlives its trace is an error", {"JAX_CHECK_TRACER_LEAKS": "1"}, _CORE),
+    # An error of equinox in a compiled function within another makes JAX's search for leaks itself fail (IndexError).
+    "leaks": Mode(
+        "a traced value that outlives its trace is an error",
+        {"JAX_CHECK_TRACER_LEAKS": "1", "EQX_ON_ERROR": "off"},
+        _UNCHECKED,
+    ),
     "uncompiled": Mode("every operation is called by itself", {"JAX_DISABLE_JIT": "1"}, _UNCOMPILED),
     "python3.12": Mode("the locked versions on Python 3.12", python="3.12"),
     "python3.13": Mode("the locked versions on Python 3.13", python="3.13"),
