@@ -120,6 +120,8 @@ def test_the_newest_checkpoint_plays_and_the_tables_come_at_the_end(open_page, r
         assert "3 tasks, 2 of them solved" in told(page, "Learned tasks")
         run.tasks.write_text(run.tasks.read_text() + "half a li\n")
         page.get_by_role("heading", name="Learned tasks, over the whole run, 1 line cannot be read").wait_for()
+        run.tasks.write_text("half a li\n" * 2)
+        page.get_by_role("heading", name="Learned tasks, over the whole run, 2 lines cannot be read").wait_for()
         page.close()
     assert sorted(path.name for path in run.path.iterdir()) == [
         "checkpoints",

@@ -76,7 +76,7 @@ def write_played(path: Path, played: Played) -> None:
 
 
 def new_played_file(folder: Path, place: Place, begun: datetime.datetime) -> Path:
-    """Return a path that nobody else takes, in this process or another: the time, the pair, and four random digits."""
+    """Return a path that nobody else will take, in this process or another: the time, the pair and random digits."""
     task = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in place.task_id)
     name = f"{begun:%Y-%m-%d_%H-%M-%S}-{task}-{place.split}-{place.pair_index}"
-    return folder / f"{name}-{secrets.token_hex(2)}.jsonl"
+    return folder / f"{name}-{secrets.token_hex(4)}.jsonl"

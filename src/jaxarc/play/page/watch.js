@@ -100,7 +100,7 @@ function drawTasks() {
   const drawn = [];
   if (history.length && shownNames.length) drawn.push(drawStory("Shown pairs, by checkpoint", shownNames, history));
   for (const [title, table] of [["Measured pairs, at the end of the run", tables?.measured], ["Learned tasks, over the whole run", tables?.learned]]) {
-    if (table?.rows.length) drawn.push(drawSquares(title + unreadable(table), table.rows));
+    if (table?.rows.length || table?.num_unreadable) drawn.push(drawSquares(title + unreadable(table), table.rows));
   }
   find("heatmaps").replaceChildren(...drawn);
   find("no-tasks").hidden = Boolean(tables?.measured.rows.length || tables?.learned.rows.length);
