@@ -15,7 +15,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs import ArcEnvState, BboxAction, MaskAction, PointAction, arc_reset, arc_step
 from jaxarc.envs.operations.names import get_operation_name
 from jaxarc.io.atomic import write_whole
-from jaxarc.render.svg import Drawing, below, beside, captioned, draw_arrow, draw_grid, draw_text
+from jaxarc.render.svg import Drawing, captioned, draw_arrow, draw_grid, draw_text, hstack, vstack
 from jaxarc.tasks import create_task
 from jaxarc.types import Info, JaxArcTask
 
@@ -133,7 +133,7 @@ def _pictures() -> Iterator[tuple[str, str, Drawing]]:
     for operation, rows in _single_pictures().items():
         name = get_operation_name(operation)
         file = f"{operation}_{name.replace(' ', '_').replace('-', '_')}.svg"
-        yield file, f"operation {operation}: {name}", below([beside(row) for row in rows], 10, centered=False)
+        yield file, f"operation {operation}: {name}", vstack([hstack(row) for row in rows], 10, centered=False)
     yield "similarity.svg", "similarity of three grids with one target", _similarity()
     yield "start_grids.svg", "the four start grids", _start_grids()
 
@@ -143,7 +143,7 @@ def _color_family(first: int, grid: Sequence[Sequence[int]], cells: Cells) -> Dr
     plays = [play(grid, Step(first + color, cells)) for color in range(10)]
     start = draw(plays[0].before, plays[0].step.selection(), "before")
     afters = [draw(p.after, np.asarray(p.after.selected), f"{p.step.operation}", cell_size=11) for p in plays]
-    return beside([start, draw_arrow(), below([beside(afters[:5]), beside(afters[5:])])])
+    return hstack([start, draw_arrow(), vstack([hstack(afters[:5]), hstack(afters[5:])])])
 
 
 def _single_pictures() -> dict[int, list[list[Drawing]]]:
@@ -215,7 +215,7 @@ def _words() -> Drawing:
         "dashed line: the selection, 5 cells",
         "its box: rows 1 to 2, columns 1 to 3",
     ]
-    return beside([grid, below([draw_text(line) for line in lines], centered=False)], gap=16)
+    return hstack([grid, vstack([draw_text(line) for line in lines], centered=False)], gap=16)
 
 
 def _coordinates() -> Drawing:
@@ -231,7 +231,7 @@ def _coordinates() -> Drawing:
         captioned(draw_grid(nothing, np.asarray(action.to_selection_mask((HEIGHT, WIDTH)))), text)
         for text, action in actions.items()
     ]
-    return beside(shown, gap=16)
+    return hstack(shown, gap=16)
 
 
 def _similarity() -> Drawing:
@@ -244,7 +244,7 @@ def _similarity() -> Drawing:
         draw(played.after, None, f"{float(played.info['similarity']):.3f}", cell_size=14)
         for played in (equal, nearly, smaller)
     ]
-    return beside([target, *shown], gap=14)
+    return hstack([target, *shown], gap=14)
 
 
 def _start_grids() -> Drawing:
@@ -254,7 +254,7 @@ def _start_grids() -> Drawing:
         state, _ = arc_reset(jax.random.key(3), config, _halves())
         shown.append(draw(state, None, start, cell_size=14))
     target = captioned(draw_grid(np.asarray(state.target_grid), None, 14, show_numbers=True), "target")
-    return beside([*shown, target], gap=14)
+    return hstack([*shown, target], gap=14)
 
 
 def _halves() -> JaxArcTask:

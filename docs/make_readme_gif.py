@@ -25,15 +25,15 @@ LENGTHS: Final = range(6, 13)  # actions
 
 def make_gif(run: Path) -> bytes:
     """Play the unseen pairs of a run and draw some."""
-    showing = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
-    films = film_episodes(showing.agent, showing.params, showing.places, jax.random.key(0))
+    batch = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
+    films = film_episodes(batch.agent, batch.params, batch.places, jax.random.key(0))
     solved = {}
-    for scene, film in zip(showing.scenes, films, strict=True):
+    for scene, film in zip(batch.scenes, films, strict=True):
         is_even = ((film.grids == PADDING) == (film.target == PADDING)).all()  # no resize, so nothing jumps about
         if scene.pair.startswith("test") and film.is_solved and is_even and len(film.actions) in LENGTHS:
             solved.setdefault(scene.task_id, (scene, film))
     chosen = sorted(solved.values(), key=lambda found: -len(np.unique(found[1].target)))[:NUM_EPISODES]
-    form = showing.params.config.action.selection_format
+    form = batch.params.config.action.selection_format
     return episodes_gif([to_episode(scene, film, form) for scene, film in chosen])
 
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.io.atomic import write_whole
-from jaxarc.render.svg import Drawing, below, beside, captioned, draw_arrow, draw_grid, draw_text
+from jaxarc.render.svg import Drawing, captioned, draw_arrow, draw_grid, draw_text, hstack, vstack
 from jaxarc.tasks import RawTask, load_tasks
 from jaxarc.tasks.augmentation import Augmentation, augment_grid
 from jaxarc.tasks.downloads.installed import NotInstalledError
@@ -71,11 +71,11 @@ def _in_rows(drawings: Sequence[Drawing], gap: int = 18) -> Drawing:
         if rows[-1] and sum(d.width + gap for d in rows[-1]) + drawing.width > PICTURE_WIDTH:
             rows.append([])
         rows[-1].append(drawing)
-    return below([beside(row, gap) for row in rows], gap=12, centered=False)
+    return vstack([hstack(row, gap) for row in rows], gap=12, centered=False)
 
 
 def _pair(pair: tuple[np.ndarray, np.ndarray], cell: int) -> Drawing:
-    return beside([draw_grid(pair[0], None, cell), draw_arrow(), draw_grid(pair[1], None, cell)])
+    return hstack([draw_grid(pair[0], None, cell), draw_arrow(), draw_grid(pair[1], None, cell)])
 
 
 def _drawn_rules() -> list[str]:
@@ -86,8 +86,8 @@ def _procedural(name: str) -> str:
     """Two tasks of a rule, below one another, so that one sees what changes from task to task."""
     generator = procedural_tasks(name, (10, 10))
     tasks = sample_task_set(generator, jax.random.key(4), 2)
-    rows = [beside([captioned(_pair(pair, 8), name) for pair, name in _named(task)], 14) for task in tasks]
-    return below(rows, gap=10, centered=False).to_svg(f"Two tasks of {name}")
+    rows = [hstack([captioned(_pair(pair, 8), name) for pair, name in _named(task)], 14) for task in tasks]
+    return vstack(rows, gap=10, centered=False).to_svg(f"Two tasks of {name}")
 
 
 def _named(task: RawTask) -> list[tuple[tuple[np.ndarray, np.ndarray], str]]:
@@ -104,8 +104,10 @@ def _augmentation() -> str:
     ]
     colors = [jax.random.permutation(jax.random.key(i), jnp.arange(10, dtype=jnp.int8)) for i in range(4)]
     recolored = [_augmented((source, target), Augmentation(None, permutation, None)) for permutation in colors]
-    rows = [beside(turned[:4], 18), beside(turned[4:], 18), draw_text("other colors"), beside(recolored, 18)]
-    return below(rows, gap=12, centered=False).to_svg("One pair under eight symmetries and four permutations of colors")
+    rows = [hstack(turned[:4], 18), hstack(turned[4:], 18), draw_text("other colors"), hstack(recolored, 18)]
+    return vstack(rows, gap=12, centered=False).to_svg(
+        "One pair under eight symmetries and four permutations of colors"
+    )
 
 
 def _augmented(pair: tuple[np.ndarray, np.ndarray], augmentation: Augmentation) -> Drawing:

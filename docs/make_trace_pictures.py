@@ -22,7 +22,7 @@ from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.experts.lookahead import look_ahead, soft_choice
 from jaxarc.experts.painter import Painter
 from jaxarc.io.atomic import write_whole
-from jaxarc.render.svg import Drawing, below, beside, captioned, draw_arrow, draw_grid
+from jaxarc.render.svg import Drawing, captioned, draw_arrow, draw_grid, hstack, vstack
 from jaxarc.tasks import load_tasks
 
 FOLDER: Final = Path(__file__).parent / "images" / "experts"
@@ -59,9 +59,11 @@ def _trace(task_id: str, action_format: ActionFormat) -> str:
         canvas.apply(action, action_format)
         used = None if canvas.is_submitted else _selected(action, action_format, canvas.grid.shape)
         drawn = captioned(draw_grid(canvas.grid, used, CELL), get_operation_name(action[0]))
-        drawings.append(beside([draw_arrow(), drawn]))
-    rows = [beside(drawings[start : start + IN_A_ROW], 10) for start in range(0, len(drawings), IN_A_ROW)]
-    return below(rows, gap=10, centered=False).to_svg(f"The painter solves task {task_id} with {action_format} actions")
+        drawings.append(hstack([draw_arrow(), drawn]))
+    rows = [hstack(drawings[start : start + IN_A_ROW], 10) for start in range(0, len(drawings), IN_A_ROW)]
+    return vstack(rows, gap=10, centered=False).to_svg(
+        f"The painter solves task {task_id} with {action_format} actions"
+    )
 
 
 def _selected(action: Action, action_format: ActionFormat, shape: tuple[int, ...]) -> np.ndarray:
@@ -85,7 +87,7 @@ def _lookahead() -> str:
     shares = soft_choice(outlook.worth, outlook.is_valid, TEMPERATURE)
     told = zip(CANDIDATES, outlook.similarity.tolist(), shares.tolist(), strict=True)
     drawings = [_candidate(_first_pair(task_id), *one) for one in told]
-    return beside(drawings, 14).to_svg(f"Six candidate actions on the input of task {task_id}")
+    return hstack(drawings, 14).to_svg(f"Six candidate actions on the input of task {task_id}")
 
 
 def _place_of(task_id: str) -> int:

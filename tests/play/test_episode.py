@@ -9,10 +9,10 @@ import pytest
 from jaxarc.experts import InvalidActionError
 from jaxarc.experts.traces import Place
 from jaxarc.experts.traces.trace_file import TraceFileError
-from jaxarc.play.desk import Desk
 from jaxarc.play.episode import Episode, WrongMoveError, say_action
 from jaxarc.play.game import Game, StaleEpisodeError
-from jaxarc.play.played_file import HELPED, new_played_file, read_played
+from jaxarc.play.human_episode_file import HELPED, new_episode_file, read_human_episode
+from jaxarc.play.session import Session
 from jaxarc.tasks import RawTask, TaskSet
 
 TASKS = TaskSet(
@@ -26,13 +26,13 @@ FIRST = Place("one", "train", 0)
 
 
 @pytest.fixture(scope="module")
-def desk():
-    return Desk(TASKS, "bbox")
+def session():
+    return Session(TASKS, "bbox")
 
 
 @pytest.fixture
-def start(desk, tmp_path):
-    return lambda place=FIRST, folder=tmp_path: Episode("1", desk, place, "two", folder)
+def start(session, tmp_path):
+    return lambda place=FIRST, folder=tmp_path: Episode("1", session, place, "two", folder)
 
 
 def test_going_back_gives_what_a_replay_of_the_remaining_actions_gives(start):
@@ -116,7 +116,7 @@ def test_every_episode_gets_a_file_of_its_own_with_a_harmless_name(start, tmp_pa
 
 def test_two_processes_that_begin_a_pair_in_one_second_do_not_write_into_one_file(tmp_path):
     begun = datetime.datetime(2026, 1, 2, 3, 4, 5)
-    first, second = (new_played_file(tmp_path, Place("task", "test", 1), begun) for _ in range(2))
+    first, second = (new_episode_file(tmp_path, Place("task", "test", 1), begun) for _ in range(2))
     assert first != second
     assert first.name.startswith("2026-01-02_03-04-05-task-test-1-")
 
@@ -150,7 +150,7 @@ def test_an_episode_goes_on_where_it_was_left(start, tmp_path):
     first.hint()
     for color in (3, 1):
         first.act((color, 0, 1, 0, 1))
-    earlier = read_played(first.file)
+    earlier = read_human_episode(first.file)
     second = start()
     second.take_up(earlier.actions, earlier.recipe.expert == HELPED, first.file)
     same = ("grid", "similarity", "reward", "return", "steps", "in_force", "moves")
@@ -174,4 +174,4 @@ def test_a_file_of_several_traces_is_no_episode(start, tmp_path):
     path = tmp_path / "two.jsonl"
     path.write_text(2 * first.file.read_text())
     with pytest.raises(TraceFileError, match="holds 2 traces; name a file of jaxarc play, which has one"):
-        read_played(path)
+        read_human_episode(path)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import jaxarc
 from jaxarc import constants as c
-from jaxarc.render import ARC_COLORS, PALETTES, SAFE_COLORS, Moment, animate, pixels, render_state, svg
+from jaxarc.render import ARC_COLORS, PALETTES, SAFE_COLORS, Frame, animate, pixels, render_state, svg
 from jaxarc.render.animation import join_frames
 from jaxarc.render.palette import rgb
 from jaxarc.render.pictures import state_image, state_svg, task_image, task_svg
@@ -57,7 +57,7 @@ def test_pixels_have_the_colors_of_the_grid(palette):
 def test_pixels_and_svg_have_the_same_size():
     image, drawing = pixels.draw_grid(GRID, GRID == 2, SIDE, True), svg.draw_grid(GRID, GRID == 2, SIDE, True)
     assert image.size == (drawing.width, drawing.height)
-    joined = pixels.beside([image, pixels.draw_arrow()]), svg.beside([drawing, svg.draw_arrow()])
+    joined = pixels.hstack([image, pixels.draw_arrow()]), svg.hstack([drawing, svg.draw_arrow()])
     assert joined[0].size == (joined[1].width, joined[1].height)
 
 
@@ -134,8 +134,8 @@ def test_a_terminal_shows_a_state_in_color_and_in_plain_text(state):
 
 
 def test_an_episode_becomes_a_gif():
-    moments = [Moment(GRID, GOAL, "start"), Moment(GOAL, GOAL, "solved", GOAL == 5)]
-    with Image.open(io.BytesIO(animate(moments, cell_size=SIDE, frame_ms=100, last_ms=500))) as gif:
+    frames = [Frame(GRID, GOAL, "start"), Frame(GOAL, GOAL, "solved", GOAL == 5)]
+    with Image.open(io.BytesIO(animate(frames, cell_size=SIDE, frame_ms=100, last_ms=500))) as gif:
         assert gif.n_frames == 2
         assert gif.info["loop"] == 0
         durations = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxarc.render.palette import ARC_COLORS
-from jaxarc.render.svg import MARGIN, Drawing, below, beside, captioned, draw_arrow, draw_grid, draw_text
+from jaxarc.render.svg import MARGIN, Drawing, captioned, draw_arrow, draw_grid, draw_text, hstack, vstack
 
 SVG = "{http://www.w3.org/2000/svg}"
 GRID = np.array([[0, 1, 1, -1], [2, 2, 0, -1], [-1, -1, -1, -1]], np.int8)
@@ -109,7 +109,7 @@ def test_a_selection_of_another_shape_is_refused():
 
 def test_rows_add_widths_and_columns_add_heights():
     one, two = Drawing(10, 30, ""), Drawing(20, 5, "")
-    row, column = beside([one, two], gap=3), below([one, two], gap=3)
+    row, column = hstack([one, two], gap=3), vstack([one, two], gap=3)
     assert (row.width, row.height) == (33, 30)
     assert (column.width, column.height) == (20, 38)
     assert "translate(13 12.5)" in row.body
@@ -117,7 +117,7 @@ def test_rows_add_widths_and_columns_add_heights():
 
 
 def test_a_column_can_stand_at_the_left():
-    column = below([Drawing(10, 30, ""), Drawing(20, 5, "")], centered=False)
+    column = vstack([Drawing(10, 30, ""), Drawing(20, 5, "")], centered=False)
     assert column.body.count("translate(0 ") == 2
 
 

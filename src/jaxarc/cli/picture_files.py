@@ -8,9 +8,9 @@ import typer
 from PIL import Image
 
 from jaxarc.render import pixels, svg
-from jaxarc.render.pictures import Brush
+from jaxarc.render.pictures import Renderer
 
-BRUSHES: Final[dict[str, Brush]] = {".svg": svg, ".png": pixels}
+RENDERERS: Final[dict[str, Renderer]] = {".svg": svg, ".png": pixels}
 
 ColorsOption: TypeAlias = Annotated[
     Literal["arc", "safe"],
@@ -33,7 +33,7 @@ def require_kind(path: Path, *kinds: str) -> str:
 
 
 def bytes_of(drawing: Any, title: str) -> bytes:
-    """Return what a file of a drawing of one of the :data:`BRUSHES` holds."""
+    """Return what a file of a drawing of one of the :data:`RENDERERS` holds."""
     if isinstance(drawing, Image.Image):
         file = BytesIO()
         drawing.save(file, "PNG")

@@ -72,9 +72,9 @@ def _go_on(path: Path, folder: Path) -> "Game":
     """Lay out an episode as it was left."""
     from jaxarc.play.episode import WrongMoveError
     from jaxarc.play.game import Game
-    from jaxarc.play.played_file import HELPED, read_played
+    from jaxarc.play.human_episode_file import HELPED, read_human_episode
 
-    line = read_played(path)
+    line = read_human_episode(path)
     found = Found(load_tasks(line.dataset), line.dataset, line.place.task_id) if line.dataset else None
     tasks, dataset, _ = found or find_task(line.place.task_id)
     with _compiling():

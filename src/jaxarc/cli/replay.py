@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from jaxarc.cli.picture_files import BRUSHES, ColorsOption, bytes_of, require_kind
+from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.replay_sources import (
     DEFAULT_DATASET,
-    Showing,
+    EpisodeBatch,
     show_run,
     show_traces,
     to_episode,
@@ -31,9 +31,9 @@ from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
 
 _MOST: Final = 1000
-_KINDS: Final = (".html", ".gif", *BRUSHES)
+_KINDS: Final = (".html", ".gif", *RENDERERS)
 
-Played: TypeAlias = tuple[ReplayTask, ReplayEpisode]
+ReplayedEpisode: TypeAlias = tuple[ReplayTask, ReplayEpisode]
 
 
 def replay(
@@ -78,38 +78,38 @@ def replay(
     if path.is_dir():
         _refuse_dataset(dataset)
         run = RunFolder(path)
-        showings = [show_run(run, checkpoint, agent_seed, with_learned=learned, task_ids=wanted, most=most)]
+        batches = [show_run(run, checkpoint, agent_seed, with_learned=learned, task_ids=wanted, most=most)]
     else:
-        showings = _show_recorded(source, dataset, wanted, most, action_format, cache)
+        batches = _show_recorded(source, dataset, wanted, most, action_format, cache)
     title = path.resolve().name if path.exists() else f"{source}, {dataset or DEFAULT_DATASET}"
     draw = _page if kind == ".html" else _picture
-    content, solved = draw(kind, showings, title, PALETTES[colors])
+    content, solved = draw(kind, batches, title, PALETTES[colors])
     write_whole(out, content)
     size = len(content) / 2**20
     line = f"{len(solved):,} episodes, {sum(solved):,} solved: {out} ({size:.1f} MiB)"
     Console().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _page(kind: str, showings: Sequence[Showing], title: str, palette: Palette) -> tuple[bytes, list[bool]]:
+def _page(kind: str, batches: Sequence[EpisodeBatch], title: str, palette: Palette) -> tuple[bytes, list[bool]]:
     """Return a page, in which one chooses the palette, and which episodes are solved; holds one at a time."""
-    page, solved = ReplayPage(title, _about(showings)), []
-    for task, episode in _play(showings):
+    page, solved = ReplayPage(title, _about(batches)), []
+    for task, episode in _play(batches):
         page.add(task, episode)
         solved.append(episode.is_solved)
     return page.to_html().encode(), solved
 
 
-def _picture(kind: str, showings: Sequence[Showing], title: str, palette: Palette) -> tuple[bytes, list[bool]]:
-    played = list(_play(showings))
+def _picture(kind: str, batches: Sequence[EpisodeBatch], title: str, palette: Palette) -> tuple[bytes, list[bool]]:
+    played = list(_play(batches))
     if kind == ".gif":
         content = episodes_gif(played, palette=palette)
     else:
-        content = bytes_of(draw_episodes(BRUSHES[kind], played, palette), title)
+        content = bytes_of(draw_episodes(RENDERERS[kind], played, palette), title)
     return content, [episode.is_solved for _, episode in played]
 
 
-def _about(showings: Sequence[Showing]) -> dict[str, str]:
-    configs = [showing.params.config for showing in showings]
+def _about(batches: Sequence[EpisodeBatch]) -> dict[str, str]:
+    configs = [batch.params.config for batch in batches]
     canvases = dict.fromkeys("{}x{}".format(*config.grid_shape) for config in configs)
     formats = dict.fromkeys(config.action.selection_format for config in configs)
     return {"canvas": ", ".join(canvases), "actions": ", ".join(formats)}
@@ -124,7 +124,7 @@ def _refuse_dataset(dataset: str | None) -> None:
 
 def _show_recorded(
     source: str, dataset: str | None, task_ids: Sequence[str], most: int, action_format: str, cache: Path | None
-) -> list[Showing]:
+) -> list[EpisodeBatch]:
     """Find traces in a file, or those of an expert in the cache."""
     if Path(source).is_file():
         traces = traces_of_file(Path(source), dataset)
@@ -146,17 +146,15 @@ def _show_recorded(
     return list(show_traces(chosen[:most]))
 
 
-def _play(showings: Sequence[Showing]) -> Iterator[Played]:
+def _play(batches: Sequence[EpisodeBatch]) -> Iterator[ReplayedEpisode]:
     """Play every episode, with a bar on stderr where that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("episodes", total=sum(len(showing.scenes) for showing in showings))
-        for showing in showings:
-            selection_format = showing.params.config.action.selection_format
-            films = film_episodes(
-                showing.agent, showing.params, showing.places, jax.random.key(0), lengths=showing.lengths
-            )
-            for scene, film in zip(showing.scenes, films, strict=True):
+        bar = progress.add_task("episodes", total=sum(len(batch.scenes) for batch in batches))
+        for batch in batches:
+            selection_format = batch.params.config.action.selection_format
+            films = film_episodes(batch.agent, batch.params, batch.places, jax.random.key(0), lengths=batch.lengths)
+            for scene, film in zip(batch.scenes, films, strict=True):
                 yield to_episode(scene, film, selection_format)
                 progress.advance(bar)

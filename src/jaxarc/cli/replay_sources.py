@@ -41,7 +41,7 @@ class Scene(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Showing:
+class EpisodeBatch:
     """Episodes that one agent plays, all by the same rules."""
 
     agent: Agent
@@ -91,7 +91,7 @@ def traces_of_cache(recipe: Recipe, tasks: TaskSet, folder: Path | None) -> list
     return found
 
 
-def show_traces(traces: Sequence[Recorded]) -> Iterator[Showing]:
+def show_traces(traces: Sequence[Recorded]) -> Iterator[EpisodeBatch]:
     """Play actions again, those of each action format together.
 
     Raises:
@@ -102,7 +102,7 @@ def show_traces(traces: Sequence[Recorded]) -> Iterator[Showing]:
         yield _show_format([trace for trace in traces if trace.recipe.action_format == action_format])
 
 
-def _show_format(traces: Sequence[Recorded]) -> Showing:
+def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
     """Make each trace a task of its own, whose only demonstration is its pair: there rewards are known."""
     pairs = [_pair_of(trace.task, trace.place) for trace in traces]
     played = [RawTask.of_checked_pairs(str(i), (pair,), (pair,)) for i, pair in enumerate(pairs)]
@@ -121,7 +121,7 @@ def _show_format(traces: Sequence[Recorded]) -> Showing:
     ]
     agent = RecordedAgent.create(recordings, task_set, rules)
     lengths = [len(trace.actions) for trace in traces]
-    return Showing(agent, _params(task_set, rules), _first_pairs(range(len(traces))), scenes, lengths)
+    return EpisodeBatch(agent, _params(task_set, rules), _first_pairs(range(len(traces))), scenes, lengths)
 
 
 def show_run(
@@ -132,7 +132,7 @@ def show_run(
     with_learned: bool,
     task_ids: Sequence[str],
     most: int,
-) -> Showing:
+) -> EpisodeBatch:
     """Let the agent of a run play the pairs that it was measured on, as it was measured.
 
     Args:
@@ -166,7 +166,7 @@ def show_run(
         )
     chosen = chosen[:most]
     params = played_as_it_is(_params(pairs.measured, experiment.environment))
-    return Showing(agent, params, _first_pairs(chosen), [scenes[i] for i in chosen])
+    return EpisodeBatch(agent, params, _first_pairs(chosen), [scenes[i] for i in chosen])
 
 
 def to_episode(scene: Scene, film: Film, selection_format: str) -> tuple[ReplayTask, ReplayEpisode]:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import task_files
-from jaxarc.cli.picture_files import BRUSHES, ColorsOption, bytes_of, require_kind
+from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.task_errors import one_line_errors
 from jaxarc.cli.task_statistics import counts_table, pairs_table, sides_table
 from jaxarc.cli.task_verification import verify
@@ -69,12 +69,12 @@ def show(
         str | None, typer.Option(help="Name of a dataset or path of a folder; by default every dataset is searched.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help=f"Draw into this file instead: {', '.join(BRUSHES)}.")
+        Path | None, typer.Option("--out", "-o", help=f"Draw into this file instead: {', '.join(RENDERERS)}.")
     ] = None,
     colors: ColorsOption = "arc",
 ) -> None:
     """Draw the pairs of a task in the terminal, or into a file; of a dataset its first task."""
-    kind = None if out is None else require_kind(out, *BRUSHES)
+    kind = None if out is None else require_kind(out, *RENDERERS)
     with one_line_errors():
         tasks, task_id = _find(name, dataset)
         task = tasks.get_task_by_id(task_id)
@@ -83,7 +83,7 @@ def show(
     if out is None or kind is None:
         console.print(render_task(task, title=title))
     else:
-        write_whole(out, bytes_of(draw_task(BRUSHES[kind], task, title, palette=PALETTES[colors]), title))
+        write_whole(out, bytes_of(draw_task(RENDERERS[kind], task, title, palette=PALETTES[colors]), title))
         console.print(f"{title}: {out}", highlight=False, markup=False, soft_wrap=True)
     for label, words in (("title", raw.title), ("concept", raw.concept)):
         if words:

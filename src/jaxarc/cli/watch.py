@@ -31,16 +31,16 @@ def watch(
     The folder is only read, the run is not slowed down: episodes are played at low priority and on the CPU.
     """
     require_play_extra()
+    from jaxarc.play.episode_viewer import EpisodeViewer
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.run_view import RunView
-    from jaxarc.play.showing import Showing
     from jaxarc.play.watch_site import WatchSite
 
     folder = open_run_folder(run)
     jax.config.update("jax_platforms", "cpu")  # an accelerator, and its memory, belongs to the run
     os.nice(_NICENESS)
     view = RunView(folder)
-    showing = Showing(folder, episodes, pause, agent_seed) if episodes and view.has_agent else None
-    if showing is not None:
-        showing.start()
-    serve(LocalSite(WatchSite(view, showing).app(), port), opens, Console())
+    viewer = EpisodeViewer(folder, episodes, pause, agent_seed) if episodes and view.has_agent else None
+    if viewer is not None:
+        viewer.start()
+    serve(LocalSite(WatchSite(view, viewer).app(), port), opens, Console())

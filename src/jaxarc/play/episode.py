@@ -13,8 +13,8 @@ from jaxarc.envs.operations import get_operation_name
 from jaxarc.experts import Action, Painter, Pair
 from jaxarc.experts.host_canvas import FULL_CANVAS, check_action
 from jaxarc.experts.traces import Place
-from jaxarc.play.desk import MOST_STEPS, Desk, Look, Result
-from jaxarc.play.played_file import Event, Played, new_played_file, write_played
+from jaxarc.play.human_episode_file import Event, HumanEpisode, new_episode_file, write_human_episode
+from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
 
 _MOST_NAMED = 4  # cells that are listed one by one
 
@@ -27,7 +27,7 @@ class Move(NamedTuple):
     """An action and what it led to."""
 
     action: Action
-    result: Result
+    result: StepResult
 
 
 class Episode:
@@ -36,12 +36,12 @@ class Episode:
     Going back is to take an earlier state: states do not change, so it is what a replay of the remaining actions gives.
     """
 
-    def __init__(self, name: str, desk: Desk, place: Place, dataset: str, folder: Path):
+    def __init__(self, name: str, session: Session, place: Place, dataset: str, folder: Path):
         """Lay the pair out.
 
         Args:
             name: unlike that of any other episode of this process.
-            desk: where it is played.
+            session: where it is played.
             place: of the pair.
             dataset: by which name others load its task.
             folder: gets the file, as soon as there is something to keep.
@@ -51,10 +51,10 @@ class Episode:
             WrongMoveError: the task has no such pair.
         """
         self.name, self.place, self.dataset = name, place, dataset
-        self.pair = _pair_at(place, desk)
+        self.pair = _pair_at(place, session)
         self.file: Path | None = None
-        self._desk, self._folder, self._file_problem = desk, folder, ""
-        self._first = desk.lay_out(place)
+        self._session, self._folder, self._file_problem = session, folder, ""
+        self._first = session.reset(place)
         self._moves: list[Move] = []
         self._in_force = 0  # moves; the others were taken back
         self._events: list[Event] = []
@@ -110,7 +110,7 @@ class Episode:
         self._require_open()
         done = self._actions
         if done not in self._plans:
-            plan = Painter().solve(Pair(self._look.grid, self.pair.output), self._desk.action_format)
+            plan = Painter().solve(Pair(self._look.grid, self.pair.output), self._session.action_format)
             self._plans.update({(*done, *plan[:count]): plan[count:] for count in range(len(plan))})
         action = self._plans[done][0]
         self._note("hint", action)
@@ -120,11 +120,11 @@ class Episode:
         """Write the file, if anything was done; where that fails the board says so, and the game goes on."""
         if not self._events:
             return
-        played = Played(
+        played = HumanEpisode(
             self.dataset,
             self.place,
             self.pair,
-            self._desk.action_format,
+            self._session.action_format,
             self._actions,
             tuple(self._events),
             self._begun,
@@ -134,8 +134,8 @@ class Episode:
             "" if self._source is None else self._source.name,
         )
         try:
-            self.file = self.file or new_played_file(self._folder, self.place, self._begun)
-            write_played(self.file, played)
+            self.file = self.file or new_episode_file(self._folder, self.place, self._begun)
+            write_human_episode(self.file, played)
         except OSError as error:
             self._file_problem = f"not saved ({error}); make room or mend the folder, then save again"
         else:
@@ -143,7 +143,7 @@ class Episode:
 
     def board(self) -> dict[str, Any]:
         """Return what the page shows, for JSON."""
-        look, now, form = self._look, self._now, self._desk.action_format
+        look, now, form = self._look, self._now, self._session.action_format
         return {
             "episode": self.name,
             "grid": look.grid.tolist(),
@@ -166,12 +166,12 @@ class Episode:
         }
 
     @property
-    def _now(self) -> Result:
+    def _now(self) -> StepResult:
         return self._moves[self._in_force - 1].result if self._in_force else self._first
 
     @property
-    def _look(self) -> Look:
-        return self._desk.look(self._now.state)
+    def _look(self) -> StateView:
+        return self._session.view(self._now.state)
 
     @property
     def _actions(self) -> tuple[Action, ...]:
@@ -181,15 +181,15 @@ class Episode:
     def _return(self) -> float:
         return sum(move.result.reward for move in self._moves[: self._in_force])
 
-    def _ending(self, look: Look) -> str | None:
+    def _ending(self, look: StateView) -> str | None:
         if self._now.is_solved:
             return "solved"
         return "wrong" if look.terminated else "out of time" if look.truncated else None
 
     def _take(self, action: Action) -> None:
-        check_action(action, self._in_force, self._desk.action_format, FULL_CANVAS)
+        check_action(action, self._in_force, self._session.action_format, FULL_CANVAS)
         self._require_open()
-        move = Move(action, self._desk.take(self._now.state, action))
+        move = Move(action, self._session.step(self._now.state, action))
         self._moves = [*self._moves[: self._in_force], move]
         self._in_force += 1
 
@@ -219,8 +219,8 @@ def say_action(action: Action, action_format: str) -> str:
     return f"{name}, {where}" if action_format == "bbox" else f"{name}, {len(cells)} cells in {where}"
 
 
-def _pair_at(place: Place, desk: Desk) -> Pair:
-    task = desk.tasks.raw_task(place.task_id)
+def _pair_at(place: Place, session: Session) -> Pair:
+    task = session.tasks.raw_task(place.task_id)
     pairs = task.train if place.split == "train" else task.test
     if not 0 <= place.pair_index < len(pairs):
         raise WrongMoveError(

@@ -7,12 +7,12 @@ from typing import Any, Final, Literal, get_args
 from jaxarc.experts import ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
 from jaxarc.experts.traces import Place
-from jaxarc.play.desk import Desk
 from jaxarc.play.episode import Episode
+from jaxarc.play.session import Session
 from jaxarc.tasks import TaskSet
 
-Whither = Literal["next", "previous", "random"]
-WHITHER: Final = get_args(Whither)
+Direction = Literal["next", "previous", "random"]
+DIRECTIONS: Final = get_args(Direction)
 
 
 class StaleEpisodeError(ValueError):
@@ -36,7 +36,7 @@ class Game:
             UnknownTaskError, WrongMoveError: there is no such task, or it has no such pair.
         """
         self.tasks, self.dataset, self.folder = tasks, dataset, folder
-        self._desks: dict[ActionFormat, Desk] = {}
+        self._sessions: dict[ActionFormat, Session] = {}
         self._count = 0
         self.start(place, action_format)
 
@@ -51,16 +51,16 @@ class Game:
             UnknownTaskError, WrongMoveError: there is no such task, or it has no such pair.
         """
         form = self.action_format if action_format is None else action_format
-        if form not in self._desks:
-            self._desks[form] = Desk(self.tasks, form)
-        self.episode = Episode(str(self._count + 1), self._desks[form], place, self.dataset, self.folder)
+        if form not in self._sessions:
+            self._sessions[form] = Session(self.tasks, form)
+        self.episode = Episode(str(self._count + 1), self._sessions[form], place, self.dataset, self.folder)
         self.action_format: ActionFormat = form
         self._count += 1
 
-    def go(self, whither: Whither) -> None:
+    def go(self, direction: Direction) -> None:
         """Begin an episode on the first pair of another task, of the split that is played now."""
         here, count = self.tasks.index_of(self.episode.place.task_id), len(self.tasks)
-        step = {"next": 1, "previous": -1, "random": random.randrange(1, max(count, 2))}[whither]
+        step = {"next": 1, "previous": -1, "random": random.randrange(1, max(count, 2))}[direction]
         self.start(Place(self.tasks.task_ids[(here + step) % count], self.episode.place.split, 0))
 
     def current(self, name: object) -> Episode:

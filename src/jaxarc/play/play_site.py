@@ -15,7 +15,7 @@ from jaxarc.experts import ExpertError
 from jaxarc.experts.traces import Place
 from jaxarc.experts.traces.recording import FORMATS
 from jaxarc.play.episode import WrongMoveError, say_action
-from jaxarc.play.game import WHITHER, Game, StaleEpisodeError
+from jaxarc.play.game import DIRECTIONS, Game, StaleEpisodeError
 from jaxarc.play.local_site import page_file
 from jaxarc.play.palette_sheet import palette_sheet
 from jaxarc.tasks import UnknownTaskError
@@ -99,7 +99,7 @@ class PlaySite:
 
     def _go(self, asked: dict[str, Any]) -> dict[str, Any]:
         task = _field(asked, "task", str)
-        if "split" not in asked and task in WHITHER:
+        if "split" not in asked and task in DIRECTIONS:
             self._game.go(task)
         else:
             split, form = _field(asked, "split", str), asked.get("format")

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from jaxarc.play.episode_viewer import EpisodeViewer
 from jaxarc.play.local_site import page_file
 from jaxarc.play.palette_sheet import palette_sheet
 from jaxarc.play.run_view import RunView
-from jaxarc.play.showing import Showing
 
 _FILES: Final = (
     "site.css",
@@ -36,7 +36,7 @@ class _Answer(JSONResponse):
 class WatchSite:
     """Answers the page; nothing of the run is changed."""
 
-    def __init__(self, run: RunView, showing: Showing | None):
+    def __init__(self, run: RunView, showing: EpisodeViewer | None):
         """Prepare.
 
         Args:

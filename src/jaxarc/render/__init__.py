@@ -2,7 +2,7 @@
 
 from jaxarc.render.animation import animate
 from jaxarc.render.palette import ARC_COLORS, COLOR_NAMES, PALETTES, SAFE_COLORS
-from jaxarc.render.pictures import Moment, state_image, state_svg, task_image, task_svg
+from jaxarc.render.pictures import Frame, state_image, state_svg, task_image, task_svg
 from jaxarc.render.terminal import render_grid, render_state, render_task
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "COLOR_NAMES",
     "PALETTES",
     "SAFE_COLORS",
-    "Moment",
+    "Frame",
     "animate",
     "render_grid",
     "render_state",

@@ -8,13 +8,13 @@ from PIL import Image
 
 from jaxarc.render import pixels
 from jaxarc.render.palette import ARC_COLORS, Palette
-from jaxarc.render.pictures import Moment, draw_moment
+from jaxarc.render.pictures import Frame, draw_frame
 
 _BORDER: Final = 12  # pixels
 
 
 def animate(
-    moments: Sequence[Moment],
+    frames: Sequence[Frame],
     cell_size: int = 16,
     frame_ms: int = 400,
     last_ms: int = 1600,
@@ -23,16 +23,16 @@ def animate(
     """Draw an episode as a GIF that repeats: working grid, target and difference beside each other.
 
     Args:
-        moments: one for each step, the start included.
+        frames: one for each step, the start included.
         cell_size: pixels of a cell's side.
         frame_ms: milliseconds that a step is shown.
         last_ms: milliseconds that the last one is.
         palette: the ten colors.
 
     Raises:
-        ValueError: there is no moment.
+        ValueError: there is no frame.
     """
-    images = [draw_moment(pixels, moment, cell_size, palette) for moment in moments]
+    images = [draw_frame(pixels, frame, cell_size, palette) for frame in frames]
     return join_frames(images, [frame_ms] * (len(images) - 1) + [last_ms])
 
 

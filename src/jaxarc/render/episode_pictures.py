@@ -12,7 +12,7 @@ from jaxarc.render.animation import join_frames
 from jaxarc.render.expected_grids import acts_on_cells, selection_of
 from jaxarc.render.packed_episode import ReplayEpisode, ReplayTask
 from jaxarc.render.palette import ARC_COLORS, COLOR_NAMES, Palette
-from jaxarc.render.pictures import Brush, Moment, draw_moment
+from jaxarc.render.pictures import Frame, Renderer, draw_frame
 
 _SIDE: Final = 150  # pixels of the longest side of a grid
 _LEAST_CELL: Final = 5  # pixels
@@ -43,25 +43,25 @@ def episodes_gif(
 
 
 def draw_episodes(
-    brush: Brush, played: Sequence[tuple[ReplayTask, ReplayEpisode]], palette: Palette = ARC_COLORS
+    renderer: Renderer, played: Sequence[tuple[ReplayTask, ReplayEpisode]], palette: Palette = ARC_COLORS
 ) -> Any:
     """Draw every step of some episodes below the one before, with :mod:`jaxarc.render.svg` or ``pixels``."""
-    rows = [row for task, episode in played for row in _drawn(brush, task, episode, palette)]
-    return brush.below(rows, 16, centered=False)
+    rows = [row for task, episode in played for row in _drawn(renderer, task, episode, palette)]
+    return renderer.vstack(rows, 16, centered=False)
 
 
-def episode_moments(task: ReplayTask, episode: ReplayEpisode) -> list[Moment]:
+def episode_frames(task: ReplayTask, episode: ReplayEpisode) -> list[Frame]:
     """Return what is to be seen after each step, the start first."""
-    return [_moment(task, episode, step) for step in range(len(episode.actions) + 1)]
+    return [_frame(task, episode, step) for step in range(len(episode.actions) + 1)]
 
 
-def _drawn(brush: Brush, task: ReplayTask, episode: ReplayEpisode, palette: Palette) -> list[Any]:
+def _drawn(renderer: Renderer, task: ReplayTask, episode: ReplayEpisode, palette: Palette) -> list[Any]:
     used = np.concatenate([episode.grids, episode.target[None]]) != PADDING
     cell_size = max(_LEAST_CELL, _SIDE // max(int(used.sum(axis=axis).max()) for axis in (1, 2)))
-    return [draw_moment(brush, moment, cell_size, palette) for moment in episode_moments(task, episode)]
+    return [draw_frame(renderer, frame, cell_size, palette) for frame in episode_frames(task, episode)]
 
 
-def _moment(task: ReplayTask, episode: ReplayEpisode, step: int) -> Moment:
+def _frame(task: ReplayTask, episode: ReplayEpisode, step: int) -> Frame:
     words, selection = "start", None
     if step:
         action = episode.actions[step - 1]
@@ -70,7 +70,7 @@ def _moment(task: ReplayTask, episode: ReplayEpisode, step: int) -> Moment:
             height, width = episode.target.shape
             selection = selection_of(action, episode.selection_format, (height, width))
     ending = ", solved" if episode.is_solved and step == len(episode.actions) else ""
-    return Moment(
+    return Frame(
         grid=episode.grids[step],
         target=episode.target,
         caption=f"task {task.task_id}, step {step} of {len(episode.actions)}: {words}{ending}",

@@ -1,4 +1,4 @@
-"""Tasks, states and moments of an episode, put together of grids: in SVG or in pixels, by the same layout."""
+"""Tasks, states and frames of an episode, put together of grids: in SVG or in pixels, by the same layout."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
@@ -18,7 +18,7 @@ _CELL: Final = 12  # pixels
 _IN_A_ROW: Final = 4  # pairs of a task
 
 
-class Brush(Protocol):
+class Renderer(Protocol):
     """What draws: the module :mod:`jaxarc.render.svg` or :mod:`jaxarc.render.pixels`."""
 
     def draw_grid(
@@ -31,14 +31,14 @@ class Brush(Protocol):
 
     def draw_arrow(self, length: int = ...) -> Any: ...
 
-    def beside(self, drawings: Sequence[Any], gap: int = ...) -> Any: ...
+    def hstack(self, drawings: Sequence[Any], gap: int = ...) -> Any: ...
 
-    def below(self, drawings: Sequence[Any], gap: int = ..., centered: bool = ...) -> Any: ...
+    def vstack(self, drawings: Sequence[Any], gap: int = ..., centered: bool = ...) -> Any: ...
 
     def captioned(self, drawing: Any, caption: str, size: int = ...) -> Any: ...
 
 
-class Moment(NamedTuple):
+class Frame(NamedTuple):
     """What is to be seen of an episode at a step; grids are of one canvas."""
 
     grid: np.ndarray  # int8[H, W], -1 outside the active area
@@ -67,16 +67,16 @@ def state_svg(state: ArcEnvState, cell_size: int = _CELL, palette: Palette = ARC
     Raises:
         ValueError: it is a batch of states.
     """
-    moment = moment_of(state)
-    return draw_moment(svg, moment, cell_size, palette).to_svg(moment.caption)
+    frame = frame_of_state(state)
+    return draw_frame(svg, frame, cell_size, palette).to_svg(frame.caption)
 
 
 def state_image(state: ArcEnvState, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Image.Image:
     """Draw a state in pixels; see :func:`state_svg`."""
-    return draw_moment(pixels, moment_of(state), cell_size, palette)
+    return draw_frame(pixels, frame_of_state(state), cell_size, palette)
 
 
-def moment_of(state: ArcEnvState) -> Moment:
+def frame_of_state(state: ArcEnvState) -> Frame:
     """Take from a state what is to be seen of it.
 
     Raises:
@@ -91,7 +91,7 @@ def moment_of(state: ArcEnvState) -> Moment:
         )
     step, share = int(state.step_count), 100 * float(state.similarity_score)
     ending = ", solved" if bool(state.is_solved) else ", ended" if bool(state.done) else ""
-    return Moment(
+    return Frame(
         grid=np.asarray(state.working_grid),
         target=np.asarray(state.target_grid),
         caption=f"step {step}, similarity {share:.1f} %{ending}",
@@ -102,40 +102,40 @@ def moment_of(state: ArcEnvState) -> Moment:
 
 
 def draw_task(
-    brush: Brush, task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS
+    renderer: Renderer, task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS
 ) -> Any:
     """Draw all pairs of a task, demonstrations first, below its title."""
     pairs = [
-        brush.captioned(
-            brush.beside(
+        renderer.captioned(
+            renderer.hstack(
                 [
-                    brush.draw_grid(_active(source), None, cell_size, palette=palette),
-                    brush.draw_arrow(),
-                    brush.draw_grid(_active(target), None, cell_size, palette=palette),
+                    renderer.draw_grid(_active(source), None, cell_size, palette=palette),
+                    renderer.draw_arrow(),
+                    renderer.draw_grid(_active(target), None, cell_size, palette=palette),
                 ]
             ),
             name,
         )
         for name, source, target in task_pairs(task)
     ]
-    rows = [brush.beside(pairs[at : at + _IN_A_ROW], 24) for at in range(0, len(pairs), _IN_A_ROW)]
-    return brush.below([*([brush.draw_text(title, 14)] if title else []), *rows], 14, centered=False)
+    rows = [renderer.hstack(pairs[at : at + _IN_A_ROW], 24) for at in range(0, len(pairs), _IN_A_ROW)]
+    return renderer.vstack([*([renderer.draw_text(title, 14)] if title else []), *rows], 14, centered=False)
 
 
-def draw_moment(brush: Brush, moment: Moment, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Any:
-    """Draw a moment: the input if there is one, the working grid, the target, the difference, and what is held."""
-    height, width = _extent([moment.grid, moment.target])
+def draw_frame(renderer: Renderer, frame: Frame, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Any:
+    """Draw a frame: the input if there is one, the working grid, the target, the difference, and what is held."""
+    height, width = _extent([frame.grid, frame.target])
     cut = np.s_[:height, :width]
-    draw = lambda grid, marked=None: brush.draw_grid(grid, marked, cell_size, palette=palette)
-    marked = None if moment.selection is None or not moment.selection[cut].any() else moment.selection[cut]
-    parts = [brush.captioned(draw(_active(moment.input)), "input")] if moment.input is not None else []
-    parts.append(brush.captioned(draw(moment.grid[cut], marked), "working grid"))
-    parts.append(brush.captioned(draw(moment.target[cut]), "target"))
-    difference = brush.draw_difference(moment.grid[cut], moment.target[cut], cell_size, palette)
-    parts.append(brush.captioned(difference, "difference"))
-    if moment.clipboard is not None and (moment.clipboard != PADDING).any():
-        parts.append(brush.captioned(draw(_active(moment.clipboard)), "clipboard"))
-    return brush.below([brush.beside(parts, 14), brush.draw_text(moment.caption)], 6, centered=False)
+    draw = lambda grid, marked=None: renderer.draw_grid(grid, marked, cell_size, palette=palette)
+    marked = None if frame.selection is None or not frame.selection[cut].any() else frame.selection[cut]
+    parts = [renderer.captioned(draw(_active(frame.input)), "input")] if frame.input is not None else []
+    parts.append(renderer.captioned(draw(frame.grid[cut], marked), "working grid"))
+    parts.append(renderer.captioned(draw(frame.target[cut]), "target"))
+    difference = renderer.draw_difference(frame.grid[cut], frame.target[cut], cell_size, palette)
+    parts.append(renderer.captioned(difference, "difference"))
+    if frame.clipboard is not None and (frame.clipboard != PADDING).any():
+        parts.append(renderer.captioned(draw(_active(frame.clipboard)), "clipboard"))
+    return renderer.vstack([renderer.hstack(parts, 14), renderer.draw_text(frame.caption)], 6, centered=False)
 
 
 def picture_of(thing: object) -> str | None:

@@ -84,7 +84,7 @@ def draw_arrow(length: int = 26) -> Image.Image:
     return image
 
 
-def beside(drawings: Sequence[Image.Image], gap: int = 8) -> Image.Image:
+def hstack(drawings: Sequence[Image.Image], gap: int = 8) -> Image.Image:
     """Put images in a row, each in the middle of the row's height."""
     height = max(drawing.height for drawing in drawings)
     joined = Image.new("RGB", (sum(drawing.width for drawing in drawings) + gap * (len(drawings) - 1), height), GROUND)
@@ -95,7 +95,7 @@ def beside(drawings: Sequence[Image.Image], gap: int = 8) -> Image.Image:
     return joined
 
 
-def below(drawings: Sequence[Image.Image], gap: int = 4, centered: bool = True) -> Image.Image:
+def vstack(drawings: Sequence[Image.Image], gap: int = 4, centered: bool = True) -> Image.Image:
     """Put images in a column, each in the middle of the column's width or at its left edge."""
     width = max(drawing.width for drawing in drawings)
     joined = Image.new("RGB", (width, sum(drawing.height for drawing in drawings) + gap * (len(drawings) - 1)), GROUND)
@@ -108,7 +108,7 @@ def below(drawings: Sequence[Image.Image], gap: int = 4, centered: bool = True) 
 
 def captioned(drawing: Image.Image, caption: str, size: int = 11) -> Image.Image:
     """Put a line of text under the middle of an image."""
-    return below([drawing, draw_text(caption, size)], gap=1)
+    return vstack([drawing, draw_text(caption, size)], gap=1)
 
 
 @cache

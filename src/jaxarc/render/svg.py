@@ -1,6 +1,6 @@
 """Grids as SVG: drawings that are put together like boxes and written as one string.
 
-A :class:`Drawing` is a piece of SVG with a size. :func:`draw_grid` makes one, :func:`beside`, :func:`below` and
+A :class:`Drawing` is a piece of SVG with a size. :func:`draw_grid` makes one, :func:`hstack`, :func:`vstack` and
 :func:`captioned` put several together, and ``to_svg`` writes the file.
 """
 
@@ -120,7 +120,7 @@ def draw_arrow(length: int = 26) -> Drawing:
     return Drawing(length, 12, line + head)
 
 
-def beside(drawings: Sequence[Drawing], gap: int = 8) -> Drawing:
+def hstack(drawings: Sequence[Drawing], gap: int = 8) -> Drawing:
     """Put drawings in a row, each in the middle of the row's height."""
     height = max(drawing.height for drawing in drawings)
     parts, x = [], 0
@@ -130,7 +130,7 @@ def beside(drawings: Sequence[Drawing], gap: int = 8) -> Drawing:
     return Drawing(x - gap, height, "\n".join(parts))
 
 
-def below(drawings: Sequence[Drawing], gap: int = 4, centered: bool = True) -> Drawing:
+def vstack(drawings: Sequence[Drawing], gap: int = 4, centered: bool = True) -> Drawing:
     """Put drawings in a column, each in the middle of the column's width or at its left edge."""
     width = max(drawing.width for drawing in drawings)
     parts, y = [], 0
@@ -145,7 +145,7 @@ def captioned(drawing: Drawing, caption: str, size: int = 11) -> Drawing:
     line = draw_text(caption, size)
     width = max(drawing.width, line.width)
     text = line.body.replace("<text ", f"<text x='{width / 2:g}' text-anchor='middle' ", 1)
-    return below([drawing, Drawing(width, line.height, text)], gap=1)
+    return vstack([drawing, Drawing(width, line.height, text)], gap=1)
 
 
 def checked_grid(

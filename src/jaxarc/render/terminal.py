@@ -15,7 +15,7 @@ from rich.text import Text
 from jaxarc.constants import PADDING
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
-from jaxarc.render.pictures import moment_of, task_pairs
+from jaxarc.render.pictures import frame_of_state, task_pairs
 from jaxarc.render.svg import checked_grid
 from jaxarc.types import JaxArcTask
 
@@ -77,13 +77,13 @@ def render_state(state: ArcEnvState) -> Group:
     Raises:
         ValueError: it is a batch of states.
     """
-    moment = moment_of(state)
-    parts = {"input": moment.input, "target": moment.target, "clipboard": moment.clipboard}
-    panels = [Panel.fit(render_grid(moment.grid, selection=moment.selection), title="working grid")]
+    frame = frame_of_state(state)
+    parts = {"input": frame.input, "target": frame.target, "clipboard": frame.clipboard}
+    panels = [Panel.fit(render_grid(frame.grid, selection=frame.selection), title="working grid")]
     for title, grid in parts.items():
         if grid is not None and (grid != PADDING).any():
             panels.append(Panel.fit(render_grid(grid), title=title))
-    return Group(Columns(panels, padding=(0, 1)), Text(moment.caption, style="bold"))
+    return Group(Columns(panels, padding=(0, 1)), Text(frame.caption, style="bold"))
 
 
 def _pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

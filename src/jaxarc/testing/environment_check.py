@@ -13,7 +13,7 @@ from jaxarc.prng import as_typed_key
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.testing import episode_checks, single_calls, traced_calls
 from jaxarc.testing.hidden_answers import answers_stay_hidden, before_submits, with_other_answers
-from jaxarc.testing.playthrough import Play, Playthrough, compile_play
+from jaxarc.testing.random_rollout import RandomRollout, RolloutFunction, compile_rollout
 from jaxarc.types import PRNGKey
 
 _LONGEST = 1000  # steps, when the number is left open
@@ -77,18 +77,18 @@ def check_environment(
         raise ValueError(f"a check needs 2 environments and 2 steps or more, got {num_envs} and {num_steps}")
     steps = min(params.config.environment.max_episode_steps + 3, _LONGEST) if num_steps is None else num_steps
     key = as_typed_key(jax.random.key(0) if key is None else key)
-    book = _Book()
-    _check_types(book, env, params, key)
-    play = compile_play(env, steps)
-    run = _first_run(book, play, params, jax.random.key_data(jax.random.split(key, num_envs)))
-    _check_episodes(book, env, params, run, play)
-    _check_secrecy(book, params, run, play)
-    book.close_if_failed()
+    log = CheckLog()
+    _check_types(log, env, params, key)
+    play = compile_rollout(env, steps)
+    run = _first_run(log, play, params, jax.random.key_data(jax.random.split(key, num_envs)))
+    _check_episodes(log, env, params, run, play)
+    _check_secrecy(log, params, run, play)
+    log.close_if_failed()
     ended = [int(episode_checks.episodes_ended(run, how).sum()) for how in ("terminated", "truncated")]
-    return CheckReport(tuple(book.passed), book.skipped, steps, num_envs, *ended)
+    return CheckReport(tuple(log.passed), log.skipped, steps, num_envs, *ended)
 
 
-class _Book:
+class CheckLog:
     """Which checks passed, failed and were skipped."""
 
     def __init__(self) -> None:
@@ -108,67 +108,71 @@ class _Book:
             raise EnvironmentCheckError(self.failures)
 
 
-def _first_run(book: _Book, play: Play, params: EnvParams, keys: UInt32[Array, "B words"]) -> Playthrough:
+def _first_run(
+    log: CheckLog, play: RolloutFunction, params: EnvParams, keys: UInt32[Array, "B words"]
+) -> RandomRollout:
     try:
         return play(params, keys)
     except _REFUSALS as error:
         fault = f"jit, vmap and scan refuse a loop of steps: {_one_line(error)}; see that each alone takes the methods"
-        raise EnvironmentCheckError([*book.failures, ("playable", fault)]) from error
+        raise EnvironmentCheckError([*log.failures, ("playable", fault)]) from error
 
 
 def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def _check_types(book: _Book, env: Environment[Any], params: EnvParams, key: PRNGKey) -> None:
+def _check_types(log: CheckLog, env: Environment[Any], params: EnvParams, key: PRNGKey) -> None:
     try:
         traced = traced_calls.trace(env, params, key)
     except _REFUSALS as error:
         fault = f"a method cannot be traced: {_one_line(error)}; use jax.numpy and jax.lax on traced values"
         raise EnvironmentCheckError([("traceable", fault)]) from error
-    book.passed.append("traceable")
-    book.note("stable types", traced_calls.states_keep_their_shape(traced))
-    book.note("report types", traced_calls.reports_have_the_agreed_types(traced))
-    book.close_if_failed()  # what has no stable types cannot be played in a loop
-    book.note("no leaked tracers", traced_calls.nothing_leaks_out_of_a_trace(env, params, key))
-    book.note("no host callback", traced_calls.no_method_calls_the_host(env, params, traced))
+    log.passed.append("traceable")
+    log.note("stable types", traced_calls.states_keep_their_shape(traced))
+    log.note("report types", traced_calls.reports_have_the_agreed_types(traced))
+    log.close_if_failed()  # what has no stable types cannot be played in a loop
+    log.note("no leaked tracers", traced_calls.nothing_leaks_out_of_a_trace(env, params, key))
+    log.note("no host callback", traced_calls.no_method_calls_the_host(env, params, traced))
 
 
-def _check_episodes(book: _Book, env: Environment[Any], params: EnvParams, run: Playthrough, play: Play) -> None:
-    book.note("spaces", episode_checks.spaces_contain_what_is_seen(run))
-    book.note("finite numbers", episode_checks.numbers_are_finite(run))
-    book.note("views", episode_checks.views_show_the_state(run))
-    book.note("endings", episode_checks.endings_agree(run))
-    book.note("no retrace", single_calls.loops_trace_once(env, params, run))
-    book.note("same alone and in a batch", single_calls.calls_equal_the_batch(env, params, run))
-    book.note("pure", single_calls.calls_repeat_and_leave_their_arguments(env, params, run))
-    book.note("deterministic", single_calls.same_keys_give_the_same_bits(play, params, run))
-    book.note("independent of neighbors", single_calls.environments_do_not_see_one_another(play, params, run))
+def _check_episodes(
+    log: CheckLog, env: Environment[Any], params: EnvParams, run: RandomRollout, play: RolloutFunction
+) -> None:
+    log.note("spaces", episode_checks.spaces_contain_what_is_seen(run))
+    log.note("finite numbers", episode_checks.numbers_are_finite(run))
+    log.note("views", episode_checks.views_show_the_state(run))
+    log.note("endings", episode_checks.endings_agree(run))
+    log.note("no retrace", single_calls.loops_trace_once(env, params, run))
+    log.note("same alone and in a batch", single_calls.calls_equal_the_batch(env, params, run))
+    log.note("pure", single_calls.calls_repeat_and_leave_their_arguments(env, params, run))
+    log.note("deterministic", single_calls.same_keys_give_the_same_bits(play, params, run))
+    log.note("independent of neighbors", single_calls.environments_do_not_see_one_another(play, params, run))
     if not episode_checks.resets_itself(run):
-        book.note("inert when done", episode_checks.ended_states_are_inert(run))
-        book.skipped["auto-reset"] = "the environment does not reset itself"
+        log.note("inert when done", episode_checks.ended_states_are_inert(run))
+        log.skipped["auto-reset"] = "the environment does not reset itself"
         return
-    book.skipped["inert when done"] = "the environment resets itself"
-    book.note("auto-reset", episode_checks.auto_resets_keep_the_contract(env, params, run))
+    log.skipped["inert when done"] = "the environment resets itself"
+    log.note("auto-reset", episode_checks.auto_resets_keep_the_contract(env, params, run))
     last = params.tasks.num_tasks - 1
     if last == 0 or "task_index" not in run.reported:
-        book.skipped["auto-reset keeps params"] = "it takes two tasks, and task_index in info"
+        log.skipped["auto-reset keeps params"] = "it takes two tasks, and task_index in info"
         return
-    book.note("auto-reset keeps params", _drawn_by_params(play, params, run, last))
+    log.note("auto-reset keeps params", _drawn_by_params(play, params, run, last))
 
 
-def _drawn_by_params(play: Play, params: EnvParams, run: Playthrough, task_index: int) -> Iterator[str]:
+def _drawn_by_params(play: RolloutFunction, params: EnvParams, run: RandomRollout, task_index: int) -> Iterator[str]:
     yield from episode_checks.auto_resets_draw_by_the_params(play(params.only(task_index), run.keys), task_index)
 
 
-def _check_secrecy(book: _Book, params: EnvParams, run: Playthrough, play: Play) -> None:
+def _check_secrecy(log: CheckLog, params: EnvParams, run: RandomRollout, play: RolloutFunction) -> None:
     name = "answers stay hidden"
     if params.config.episode.mode != "test":
-        book.skipped[name] = "in train mode targets may be seen; pass params with mode='test'"
+        log.skipped[name] = "in train mode targets may be seen; pass params with mode='test'"
     elif not isinstance(params.tasks, TaskBuffer):
-        book.skipped[name] = "a generator makes its answers itself; pass tasks in a buffer"
+        log.skipped[name] = "a generator makes its answers itself; pass tasks in a buffer"
     else:
         if not before_submits(run).any():
-            book.skipped[name] = "every environment submitted in its first step; allow more operations than submit"
+            log.skipped[name] = "every environment submitted in its first step; allow more operations than submit"
             return
-        book.note(name, answers_stay_hidden(run, play(with_other_answers(params), run.keys)))
+        log.note(name, answers_stay_hidden(run, play(with_other_answers(params), run.keys)))

@@ -9,25 +9,25 @@ from jaxtyping import Bool, PyTree
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.testing.playthrough import Playthrough
+from jaxarc.testing.random_rollout import RandomRollout
 from jaxarc.testing.trees import at, differing_leaves, not_finite_leaves
 from jaxarc.wrappers.wrapper import Wrapper
 
 FINAL = "final_observation"  # the entry of info by which an environment tells that it resets itself
 
 
-def resets_itself(run: Playthrough) -> bool:
+def resets_itself(run: RandomRollout) -> bool:
     """Whether the environment starts a new episode in the step that ends one."""
     return FINAL in run.infos
 
 
-def episodes_ended(run: Playthrough, how: str) -> Bool[np.ndarray, "S B"]:
+def episodes_ended(run: RandomRollout, how: str) -> Bool[np.ndarray, "S B"]:
     """Steps that end an episode, ``how`` is ``"terminated"`` or ``"truncated"``."""
     was_done = np.concatenate([np.zeros_like(run.dones[:1]), run.dones[:-1]])
     return run.infos[how] & (run.dones if resets_itself(run) else run.dones & ~was_done)
 
 
-def spaces_contain_what_is_seen(run: Playthrough) -> Iterator[str]:
+def spaces_contain_what_is_seen(run: RandomRollout) -> Iterator[str]:
     if not run.first_in_space.all():
         yield (
             f"the observation of reset lies outside observation_space in environment {_where(~run.first_in_space)}; "
@@ -45,7 +45,7 @@ def spaces_contain_what_is_seen(run: Playthrough) -> Iterator[str]:
         )
 
 
-def numbers_are_finite(run: Playthrough) -> Iterator[str]:
+def numbers_are_finite(run: RandomRollout) -> Iterator[str]:
     parts = (
         ("the first state", run.first_states),
         ("the first observation", run.first_observations),
@@ -60,7 +60,7 @@ def numbers_are_finite(run: Playthrough) -> Iterator[str]:
             yield f"{name} holds NaN or an infinity in {leaf}; find the division, logarithm or overflow behind it"
 
 
-def views_show_the_state(run: Playthrough) -> Iterator[str]:
+def views_show_the_state(run: RandomRollout) -> Iterator[str]:
     if leaves := differing_leaves(run.shown, run.observations):
         yield (
             f"observe(state) shows something else than the step that made the state, in {_some(leaves)}; return from "
@@ -68,7 +68,7 @@ def views_show_the_state(run: Playthrough) -> Iterator[str]:
         )
 
 
-def endings_agree(run: Playthrough) -> Iterator[str]:
+def endings_agree(run: RandomRollout) -> Iterator[str]:
     terminated, truncated = run.infos["terminated"], run.infos["truncated"]
     wrong = run.dones != (terminated | truncated)
     if wrong.any():
@@ -81,7 +81,7 @@ def endings_agree(run: Playthrough) -> Iterator[str]:
         yield f"discount is not 1 - terminated at {_where(off)}; a truncated episode keeps the discount 1"
 
 
-def ended_states_are_inert(run: Playthrough) -> Iterator[str]:
+def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
     if resets_itself(run):
         return
     before, after = run.dones[:-1], run.dones[1:]
@@ -97,7 +97,7 @@ def ended_states_are_inert(run: Playthrough) -> Iterator[str]:
         yield f"a step in a state that is done changes {_some(leaves)}{hint}"
 
 
-def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run: Playthrough) -> Iterator[str]:
+def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
     if not resets_itself(run):
         return
     finals = run.infos[FINAL]
@@ -113,7 +113,7 @@ def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run:
     yield from _reset_is_the_restart_of_the_inner_one(env, params, run)
 
 
-def auto_resets_draw_by_the_params(restricted: Playthrough, task_index: int) -> Iterator[str]:
+def auto_resets_draw_by_the_params(restricted: RandomRollout, task_index: int) -> Iterator[str]:
     """Check a run under params that play one task only."""
     if not resets_itself(restricted):
         return
@@ -125,7 +125,9 @@ def auto_resets_draw_by_the_params(restricted: Playthrough, task_index: int) -> 
         )
 
 
-def _reset_is_the_restart_of_the_inner_one(env: Environment[Any], params: EnvParams, run: Playthrough) -> Iterator[str]:
+def _reset_is_the_restart_of_the_inner_one(
+    env: Environment[Any], params: EnvParams, run: RandomRollout
+) -> Iterator[str]:
     """Compare an auto-reset with a step and a restart of the environment in it, where it is the outermost wrapper."""
     if not isinstance(env, Wrapper) or not run.dones.any():
         return

@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.params import EnvParams
 from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.testing.playthrough import Playthrough
+from jaxarc.testing.random_rollout import RandomRollout
 from jaxarc.testing.trees import at, differing_leaves
 
 _NAMES = {
@@ -44,7 +44,7 @@ def with_other_answers(params: EnvParams) -> EnvParams:
     return dataclasses.replace(params, tasks=dataclasses.replace(buffer, outputs=jnp.asarray(mixed)))
 
 
-def answers_stay_hidden(run: Playthrough, changed: Playthrough) -> Iterator[str]:
+def answers_stay_hidden(run: RandomRollout, changed: RandomRollout) -> Iterator[str]:
     """Compare two runs with the same keys and other answers, up to the first submit of each environment."""
     if leaves := differing_leaves(run.first_observations, changed.first_observations):
         yield f"the first observation depends on the hidden answer, in {leaves[:3]}; show the target in train mode only"
@@ -58,7 +58,7 @@ def answers_stay_hidden(run: Playthrough, changed: Playthrough) -> Iterator[str]
             )
 
 
-def before_submits(run: Playthrough) -> Bool[np.ndarray, "S B"]:
+def before_submits(run: RandomRollout) -> Bool[np.ndarray, "S B"]:
     """Whether an environment has submitted nothing yet, after each step."""
     now = run.infos["submission_count"] > 0 if "submission_count" in run.infos else run.infos["terminated"]
     return ~np.logical_or.accumulate(now, axis=0)

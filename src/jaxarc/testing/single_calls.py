@@ -8,14 +8,14 @@ import jax
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.prng import from_key_data
-from jaxarc.testing.playthrough import Play, Playthrough
+from jaxarc.testing.random_rollout import RandomRollout, RolloutFunction
 from jaxarc.testing.trees import at, differing_leaves, to_host
 
 _STEPS = 20  # calls from Python; longer runs show nothing new
 _INPUTS_COMPARED = 3  # steps whose inputs are copied and compared
 
 
-def calls_equal_the_batch(env: Environment[Any], params: EnvParams, run: Playthrough) -> Iterator[str]:
+def calls_equal_the_batch(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
     state, observation = env.reset(from_key_data(run.keys[0]), params)
     expected = (at(run.first_states, 0), at(run.first_observations, 0))
     if leaves := differing_leaves((state, observation), expected, exact=False):
@@ -33,7 +33,9 @@ def calls_equal_the_batch(env: Environment[Any], params: EnvParams, run: Playthr
 _HINT = "use only the arguments and pure functions of them, and nothing that depends on how the call is compiled"
 
 
-def calls_repeat_and_leave_their_arguments(env: Environment[Any], params: EnvParams, run: Playthrough) -> Iterator[str]:
+def calls_repeat_and_leave_their_arguments(
+    env: Environment[Any], params: EnvParams, run: RandomRollout
+) -> Iterator[str]:
     key = from_key_data(run.keys[0])
     for step in range(min(_INPUTS_COMPARED, run.num_steps)):
         state = run.state_before(step, 0)
@@ -57,15 +59,15 @@ def calls_repeat_and_leave_their_arguments(env: Environment[Any], params: EnvPar
                 return
 
 
-def same_keys_give_the_same_bits(play: Play, params: EnvParams, run: Playthrough) -> Iterator[str]:
+def same_keys_give_the_same_bits(play: RolloutFunction, params: EnvParams, run: RandomRollout) -> Iterator[str]:
     if leaves := differing_leaves(play(params, run.keys), run):
         yield f"the same keys give other results the second time, in {leaves[:3]}; draw only from the key that is given"
 
 
-def environments_do_not_see_one_another(play: Play, params: EnvParams, run: Playthrough) -> Iterator[str]:
+def environments_do_not_see_one_another(play: RolloutFunction, params: EnvParams, run: RandomRollout) -> Iterator[str]:
     turned = play(params, run.keys[::-1])
-    by_env = [name for name in Playthrough._fields if name.startswith("first_") or name == "keys"]
-    for name in Playthrough._fields:
+    by_env = [name for name in RandomRollout._fields if name.startswith("first_") or name == "keys"]
+    for name in RandomRollout._fields:
         ours, theirs = getattr(run, name), getattr(turned, name)
         theirs = at(theirs, slice(None, None, -1)) if name in by_env else at(theirs, slice(None), slice(None, None, -1))
         if differing_leaves(ours, theirs):
@@ -76,7 +78,7 @@ def environments_do_not_see_one_another(play: Play, params: EnvParams, run: Play
             return
 
 
-def loops_trace_once(env: Environment[Any], params: EnvParams, run: Playthrough) -> Iterator[str]:
+def loops_trace_once(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
     """Trace a step for every state of a loop; nothing is compiled, and equal types are traced once."""
     traces: dict[str, int] = {"step": 0, "restart": 0}
 

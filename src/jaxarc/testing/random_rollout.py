@@ -14,7 +14,7 @@ from jaxarc.prng import from_key_data
 from jaxarc.testing.trees import at, to_device, to_host
 
 
-class Playthrough(NamedTuple):
+class RandomRollout(NamedTuple):
     """NumPy arrays of one run; ``S`` steps of ``B`` environments. Spaces and views are asked in the same program."""
 
     keys: UInt32[Array, "B words"]  # data of the key of each environment
@@ -50,17 +50,17 @@ class Playthrough(NamedTuple):
         return to_device(at(self.actions, step, env))
 
 
-Play = Callable[[EnvParams, UInt32[Array, "B words"]], Playthrough]
+RolloutFunction = Callable[[EnvParams, UInt32[Array, "B words"]], RandomRollout]
 
 
-def compile_play(env: Environment[Any], num_steps: int) -> Play:
+def compile_rollout(env: Environment[Any], num_steps: int) -> RolloutFunction:
     """Return a function that plays random actions: vmap over environments inside a scan over steps, under jit.
 
     What an environment draws depends on its own key alone.
     """
 
     @jax.jit
-    def play(params: EnvParams, keys: UInt32[Array, "B words"]) -> Playthrough:
+    def play(params: EnvParams, keys: UInt32[Array, "B words"]) -> RandomRollout:
         actions, observations = env.action_space(params), env.observation_space(params)
         typed = jax.vmap(from_key_data)(keys)
         first, shown_first = jax.vmap(env.reset, (0, None))(typed, params)
@@ -75,6 +75,6 @@ def compile_play(env: Environment[Any], num_steps: int) -> Play:
         _, records = jax.lax.scan(step, first, jnp.arange(num_steps, dtype=jnp.uint32))
         first_inside: Any = jax.vmap(observations.contains)(shown_first)
         reported = jax.vmap(env.info, (0, None))(first, params)
-        return Playthrough(keys, first, shown_first, reported, first_inside, *records)
+        return RandomRollout(keys, first, shown_first, reported, first_inside, *records)
 
     return lambda params, keys: to_host(play(params, keys))

@@ -39,7 +39,7 @@ class _Shown(NamedTuple):
     history: list[dict[str, Any]]  # update and which pairs were solved
 
 
-class Showing:
+class EpisodeViewer:
     """Plays in a thread of its own whenever there is a new checkpoint; only reads the folder."""
 
     def __init__(self, folder: RunFolder, num_pairs: int, pause_s: float, seed: int | None = None):

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxarc import constants as c
 from jaxarc.evaluation.filming import Film
-from jaxarc.play.showing import _episode
+from jaxarc.play.episode_viewer import _episode
 
 
 def film_of(rewards):

@@ -23,7 +23,7 @@ class Event(NamedTuple):
     numbers: Action  # of the action taken or hinted at; of a rewind how many actions stayed in force
 
 
-class Played(NamedTuple):
+class HumanEpisode(NamedTuple):
     """An episode, finished or not."""
 
     dataset: str  # what the task is loaded from
@@ -39,7 +39,7 @@ class Played(NamedTuple):
     continues: str = ""  # the file of that one
 
 
-def read_played(path: Path) -> TraceLine:
+def read_human_episode(path: Path) -> TraceLine:
     """Read what is needed to continue an episode.
 
     Raises:
@@ -52,7 +52,7 @@ def read_played(path: Path) -> TraceLine:
     return lines[0]
 
 
-def write_played(path: Path, played: Played) -> None:
+def write_human_episode(path: Path, played: HumanEpisode) -> None:
     """Write an episode whole, or leave the file as it was.
 
     ``jaxarc traces verify`` replays the actions; ``session`` beside them keeps what they do not tell.
@@ -75,7 +75,7 @@ def write_played(path: Path, played: Played) -> None:
     write_trace_file(path, {played.place: trace}, {"dataset": played.dataset, "session": session})
 
 
-def new_played_file(folder: Path, place: Place, begun: datetime.datetime) -> Path:
+def new_episode_file(folder: Path, place: Place, begun: datetime.datetime) -> Path:
     """Return a path that nobody else will take, in this process or another: the time, the pair and random digits."""
     task = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in place.task_id)
     name = f"{begun:%Y-%m-%d_%H-%M-%S}-{task}-{place.split}-{place.pair_index}"

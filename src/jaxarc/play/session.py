@@ -24,7 +24,7 @@ MOST_STEPS: Final = 1000  # of an episode: nobody is stopped in the middle of a 
 _NOWHERE: Final[dict[str, Action]] = {"point": (0, 0), "bbox": (0, 0, 0, 0), "mask": ()}
 
 
-class Look(NamedTuple):
+class StateView(NamedTuple):
     """What there is to see of a state."""
 
     canvas: Int8[np.ndarray, "H W"]  # 0 .. 9, -1 outside the active area
@@ -50,7 +50,7 @@ class Look(NamedTuple):
         return self.clipboard[: bottom + 1, : right + 1]
 
 
-class Result(NamedTuple):
+class StepResult(NamedTuple):
     """What an action led to."""
 
     state: ArcEnvState
@@ -59,7 +59,7 @@ class Result(NamedTuple):
     is_solved: bool
 
 
-class Desk:
+class Session:
     """The environment on the full canvas, compiled once for all pairs of some tasks."""
 
     def __init__(self, tasks: TaskSet, action_format: ActionFormat):
@@ -83,9 +83,9 @@ class Desk:
             history_enabled=False,
             invalid_action_policy="noop",
         )
-        self.take(self.lay_out(Place(tasks.task_ids[0], "train", 0)).state, (c.COPY, *_NOWHERE[action_format]))
+        self.step(self.reset(Place(tasks.task_ids[0], "train", 0)).state, (c.COPY, *_NOWHERE[action_format]))
 
-    def lay_out(self, place: Place) -> Result:
+    def reset(self, place: Place) -> StepResult:
         """Start an episode on a pair that is there."""
         pair_index = place.pair_index
         if place.split == "test":
@@ -93,19 +93,19 @@ class Desk:
         task_index = self.tasks.index_of(place.task_id)
         return self._result(self._env.reset(jax.random.key(0), self._params, task_index, pair_index)[0], 0.0)
 
-    def take(self, state: ArcEnvState, action: Action) -> Result:
+    def step(self, state: ArcEnvState, action: Action) -> StepResult:
         """Take a step with an action that :func:`jaxarc.experts.host_canvas.check_action` accepts."""
         state, _, reward, _, _ = self._env.step(state, _to_structured(action, self.action_format), self._params)
         return self._result(state, float(reward))
 
-    def look(self, state: ArcEnvState) -> Look:
+    def view(self, state: ArcEnvState) -> StateView:
         """Read what there is to see."""
-        return Look(*map(np.asarray, _look(state)))
+        return StateView(*map(np.asarray, _look(state)))
 
-    def _result(self, state: ArcEnvState, reward: float) -> Result:
+    def _result(self, state: ArcEnvState, reward: float) -> StepResult:
         info = _info(self._env, state, self._params)
         hidden = int(state.pair_index) >= len(self.tasks.tasks[int(state.task_index)].train)
-        return Result(state, reward, None if hidden else float(info["similarity"]), bool(info["success"]))
+        return StepResult(state, reward, None if hidden else float(info["similarity"]), bool(info["success"]))
 
 
 @eqx.filter_jit
