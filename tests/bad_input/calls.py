@@ -320,7 +320,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "effective_task_count",
                 "elect",
             ),
-            *("from_static", "in_one_piece", "init_optimizer", "learning_rate_schedule", "make_optimizer"),
+            *("from_static", "in_one_piece", "init_optimizer", "surrogate_learning_rate", "make_optimizer"),
             *("make_surrogate_optimizer", "missing_for_lookahead", "missing_for_painting", "one_task_per_pair"),
             *("one_task_per_test", "over_stages", "parent_set_batches", "place_weights", "play_every_task", "record"),
             *("render_task", "require_memory", "task_checksum", "to_static", "train", "transition_loss", "update"),

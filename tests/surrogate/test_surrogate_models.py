@@ -13,7 +13,7 @@ from jaxarc.surrogate import (
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
     TransitionModel,
-    learning_rate_schedule,
+    surrogate_learning_rate,
     transition_loss,
 )
 from jaxarc.surrogate.gradient import COMPILED, PYTHON, mean_gradient
@@ -188,10 +188,10 @@ def test_a_transition_model_learns_to_fill_a_box():
 
 def test_learning_rates_rise_and_fall():
     for decay in ("linear", "cosine"):
-        rate = learning_rate_schedule(SurrogateTrainingConfig(decay=decay, num_steps=100, warmup_steps=10))
+        rate = surrogate_learning_rate(SurrogateTrainingConfig(decay=decay, num_steps=100, warmup_steps=10))
         assert [float(rate(step)) for step in (0, 10, 100)] == pytest.approx([0, 2e-3, 2e-5], abs=1e-8)
         assert float(rate(5)) == pytest.approx(1e-3)
-    constant = learning_rate_schedule(SurrogateTrainingConfig(decay="constant", warmup_steps=0))
+    constant = surrogate_learning_rate(SurrogateTrainingConfig(decay="constant", warmup_steps=0))
     assert float(constant(7)) == float(constant(900)) == pytest.approx(2e-3)
 
 

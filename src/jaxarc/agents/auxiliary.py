@@ -9,9 +9,9 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Edit
-from jaxarc.agents.networks.layers import TwoLayers
 from jaxarc.agents.networks.network import one_hot
 from jaxarc.config import AgentConfig
+from jaxarc.nn.layers import MLP
 
 _HIDDEN = 32
 
@@ -34,18 +34,18 @@ class AuxiliaryLosses(NamedTuple):
 class AuxiliaryHeads(eqx.Module):
     """Predict r(t-1) from what is seen, r(t) and s(t+1) from that and the edit."""
 
-    last_reward_layers: TwoLayers
-    reward_layers: TwoLayers
-    next_grid_layers: TwoLayers
+    last_reward_layers: MLP
+    reward_layers: MLP
+    next_grid_layers: MLP
     num_kinds: int = eqx.field(static=True)
     grid_shape: tuple[int, int] = eqx.field(static=True)
 
     def __init__(self, key: Key[Array, ""], channels: int, num_kinds: int, grid_shape: tuple[int, int]):
         keys = jax.random.split(key, 3)
         whole, edit = 2 * channels + 1, num_kinds + c.NUM_COLORS
-        self.last_reward_layers = TwoLayers(keys[0], (whole, _HIDDEN, 1))
-        self.reward_layers = TwoLayers(keys[1], (whole + 2 * channels + edit, _HIDDEN, 1))
-        self.next_grid_layers = TwoLayers(keys[2], (channels + 1 + edit, _HIDDEN, c.NUM_COLORS + 1))
+        self.last_reward_layers = MLP(keys[0], (whole, _HIDDEN, 1))
+        self.reward_layers = MLP(keys[1], (whole + 2 * channels + edit, _HIDDEN, 1))
+        self.next_grid_layers = MLP(keys[2], (channels + 1 + edit, _HIDDEN, c.NUM_COLORS + 1))
         self.num_kinds = num_kinds
         self.grid_shape = grid_shape
 

@@ -13,8 +13,8 @@ from jaxarc.agents.auxiliary import AuxiliaryLosses, Outcome, weigh
 from jaxarc.agents.edits import Edit
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.agents.recipe import Recipe
-from jaxarc.agents.schedules import entropy_weight_schedule, learning_rate_schedule
 from jaxarc.config import AgentConfig
+from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
 from jaxarc.parallel.share import WHOLE, Share
 from jaxarc.types import Observation, PRNGKey
 

@@ -1,6 +1,7 @@
 """Models that learn an expert's distribution over candidates, and what an action does, in compiled steps."""
 
 from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
 from jaxarc.surrogate.adaptive_step import AdaptiveTrainStep, create_adaptive_train_step
 from jaxarc.surrogate.batch import TrainingBatchJAX
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
@@ -10,7 +11,6 @@ from jaxarc.surrogate.labels import from_static, to_static
 from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss
 from jaxarc.surrogate.mesh_step import MeshTrainStep, create_mesh_train_step
 from jaxarc.surrogate.metrics import convert_metrics
-from jaxarc.surrogate.optimizer import init_optimizer, learning_rate_schedule, make_surrogate_optimizer
 from jaxarc.surrogate.parent_batches import draw_parent_sets, parent_set_batches
 from jaxarc.surrogate.pipelined_trunk import in_one_piece, over_stages
 from jaxarc.surrogate.placement import place_weights
@@ -54,11 +54,11 @@ __all__ = [
     "in_one_piece",
     "init_optimizer",
     "kl_divergence_loss_jax",
-    "learning_rate_schedule",
     "make_surrogate_optimizer",
     "over_stages",
     "parent_set_batches",
     "place_weights",
+    "surrogate_learning_rate",
     "to_static",
     "transition_loss",
 ]

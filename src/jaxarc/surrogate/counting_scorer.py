@@ -8,10 +8,10 @@ from jax.lax import optimization_barrier
 from jaxtyping import Array, Float, Float32, Int, Int32, UInt32
 
 from jaxarc import constants as c
+from jaxarc.nn.layers import Dense, lecun_scale
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
 from jaxarc.surrogate.candidates import CandidateSet
-from jaxarc.surrogate.layers import Affine
 from jaxarc.types import PRNGKey
 
 PERCENT: Final = 100.0  # shares of cells are told in percent, so that weights of about 1 tell cells apart
@@ -42,13 +42,13 @@ class CountingScorer(eqx.Module):
     are, which is many times as fast.
     """
 
-    of_state: Affine
+    of_state: Dense
     of_best_fill: Float[Array, " kinds"]
     of_fill: Float[Array, " 2"]
     of_flood: Float[Array, " 2"]
 
     def __init__(self, key: PRNGKey):
-        self.of_state = Affine(key, _STATE_FEATURES, _KINDS, 0.1)
+        self.of_state = Dense(key, _STATE_FEATURES, _KINDS, lecun_scale(_STATE_FEATURES, 0.1))
         self.of_best_fill = jnp.zeros(_KINDS, jnp.float32)
         self.of_fill = jnp.zeros(_BOX_FEATURES, jnp.float32)
         self.of_flood = jnp.zeros(_BOX_FEATURES, jnp.float32)

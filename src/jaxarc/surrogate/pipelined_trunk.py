@@ -8,9 +8,9 @@ from jax.custom_batching import custom_vmap
 from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
+from jaxarc.nn.layers import rms_norm
 from jaxarc.parallel.mesh import STAGE
 from jaxarc.parallel.pipeline import pipeline
-from jaxarc.surrogate.layers import normalize
 from jaxarc.surrogate.trunk import AxialLayer, Trunk, apply_layers
 
 Model = TypeVar("Model")
@@ -43,7 +43,7 @@ class PipelinedTrunk(eqx.Module):
             stage = lambda arrays, part: jax.vmap(each, (None, 0))(arrays, part)
             return pipeline(stage, arrays, batch, self.mesh, self.num_parts), True
 
-        return normalize(along(arrays, cells))
+        return rms_norm(along(arrays, cells))
 
 
 def over_stages(model: Model, mesh: Mesh, num_parts: int) -> Model:

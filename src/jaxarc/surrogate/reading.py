@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Float32
 
 from jaxarc.config.surrogate import SurrogateNetworkConfig
 from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.nn.layers import Dense, lecun_scale
 from jaxarc.surrogate.batch import CHANNELS
-from jaxarc.surrogate.layers import Affine
 from jaxarc.types import PRNGKey
 
 NUM_VALUES: Final = NUM_COLORS + 1  # the colors, and outside of the grid
@@ -32,13 +32,13 @@ class Colors(Reading):
     The channels hold -1 (outside of the grid) and 0 .. 9; a cell is told each of the three, and which are equal.
     """
 
-    cell: Affine
+    cell: Dense
     rows: Float[Array, "N C"]
     columns: Float[Array, "d C"]
 
     def __init__(self, key: PRNGKey, size: int, grid_shape: tuple[int, int]):
         key_cell, key_rows, key_columns = jax.random.split(key, 3)
-        self.cell = Affine(key_cell, _COLOR_FEATURES, size, 2.0)
+        self.cell = Dense(key_cell, _COLOR_FEATURES, size, lecun_scale(_COLOR_FEATURES, 2.0))
         self.rows = 0.1 * jax.random.normal(key_rows, (grid_shape[0], size), jnp.float32)
         self.columns = 0.1 * jax.random.normal(key_columns, (grid_shape[1], size), jnp.float32)
 
@@ -56,10 +56,10 @@ class Samples(Reading):
     sums in float32, and large ones are told by their logarithm.
     """
 
-    pair: Affine
+    pair: Dense
 
     def __init__(self, key: PRNGKey, size: int):
-        self.pair = Affine(key, _MOMENT_FEATURES, size)
+        self.pair = Dense(key, _MOMENT_FEATURES, size, lecun_scale(_MOMENT_FEATURES))
 
     def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "d d C"]:
         samples = data.astype(jnp.float32)

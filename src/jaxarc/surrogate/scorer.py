@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.surrogate.candidates import CandidateSet
-from jaxarc.surrogate.layers import Affine, Perceptron
 from jaxarc.surrogate.reading import Reading, make_reading
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import PRNGKey
@@ -22,8 +22,8 @@ class CandidateScorer(eqx.Module):
 
     reading: Reading
     trunk: Trunk
-    gate: Affine  # from a candidate's features to what counts in its region
-    judge: Perceptron
+    gate: Dense  # from a candidate's features to what counts in its region
+    judge: MLP
 
     def __init__(
         self, key: PRNGKey, config: SurrogateNetworkConfig, num_features: int, grid_shape: tuple[int, int] = (1, 1)
@@ -40,8 +40,8 @@ class CandidateScorer(eqx.Module):
         size = config.latent_size
         self.reading = make_reading(key_reading, config, grid_shape)
         self.trunk = Trunk.create(key_trunk, config)
-        self.gate = Affine(key_gate, num_features, 2 * size)
-        self.judge = Perceptron(key_judge, 4 * size + num_features, 2 * size, 1, 0.1)
+        self.gate = Dense(key_gate, num_features, 2 * size, lecun_scale(num_features))
+        self.judge = gelu_mlp(key_judge, (4 * size + num_features, 2 * size, 1), 0.1)
 
     def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
         cells = self.trunk(self.reading(data))

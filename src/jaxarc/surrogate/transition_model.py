@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.surrogate.candidates import CandidateSet
-from jaxarc.surrogate.layers import Affine, Perceptron
 from jaxarc.surrogate.reading import NUM_VALUES, Colors
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import PRNGKey
@@ -30,20 +30,20 @@ class TransitionModel(eqx.Module):
     """
 
     reading: Colors
-    inside: Affine  # from the action's features to what a cell in its box is told
-    outside: Affine  # and every cell
+    inside: Dense  # from the action's features to what a cell in its box is told
+    outside: Dense  # and every cell
     trunk: Trunk
-    color: Perceptron
-    reward: Perceptron
+    color: MLP
+    reward: MLP
 
     def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig, num_features: int, grid_shape: tuple[int, int]):
         keys, size = jax.random.split(key, 6), config.latent_size
         self.reading = Colors(keys[0], size, grid_shape)
-        self.inside = Affine(keys[1], num_features, size, 2.0)
-        self.outside = Affine(keys[2], num_features, size)
+        self.inside = Dense(keys[1], num_features, size, lecun_scale(num_features, 2.0))
+        self.outside = Dense(keys[2], num_features, size, lecun_scale(num_features))
         self.trunk = Trunk.create(keys[3], config)
-        self.color = Perceptron(keys[4], size, size, NUM_VALUES, 0.1)
-        self.reward = Perceptron(keys[5], size, size, 1, 0.1)
+        self.color = gelu_mlp(keys[4], (size, size, NUM_VALUES), 0.1)
+        self.reward = gelu_mlp(keys[5], (size, size, 1), 0.1)
 
     def __call__(self, data: Float[Array, "N d 3"], action: CandidateSet) -> Transition:
         box = action.rows[:, None] * action.columns[None]

@@ -7,7 +7,7 @@ import jax
 from jaxtyping import Array, Float
 
 from jaxarc.config.surrogate import SurrogateNetworkConfig
-from jaxarc.surrogate.layers import Affine, Perceptron, attend, normalize
+from jaxarc.nn.layers import MLP, Dense, attention, gelu_mlp, lecun_scale, rms_norm
 from jaxarc.types import PRNGKey
 
 
@@ -17,32 +17,32 @@ class AxialLayer(eqx.Module):
     It knows no order: when rows or columns change places, so does its result. https://arxiv.org/abs/1912.12180
     """
 
-    columns_in: Affine
-    columns_out: Affine
-    rows_in: Affine
-    rows_out: Affine
-    perceptron: Perceptron
+    columns_in: Dense
+    columns_out: Dense
+    rows_in: Dense
+    rows_out: Dense
+    perceptron: MLP
     num_heads: int = eqx.field(static=True)
 
     def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig):
         size, gain = config.latent_size, (2 * config.num_layers) ** -0.5
         keys = jax.random.split(key, 5)
-        self.columns_in = Affine(keys[0], size, 3 * size)
-        self.columns_out = Affine(keys[1], size, size, gain)
-        self.rows_in = Affine(keys[2], size, 3 * size)
-        self.rows_out = Affine(keys[3], size, size, gain)
-        self.perceptron = Perceptron(keys[4], size, 2 * size, size, gain)
+        self.columns_in = Dense(keys[0], size, 3 * size, lecun_scale(size))
+        self.columns_out = Dense(keys[1], size, size, lecun_scale(size, gain))
+        self.rows_in = Dense(keys[2], size, 3 * size, lecun_scale(size))
+        self.rows_out = Dense(keys[3], size, size, lecun_scale(size, gain))
+        self.perceptron = gelu_mlp(keys[4], (size, 2 * size, size), gain)
         self.num_heads = config.num_heads
 
     def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
         turned = cells.swapaxes(0, 1)
-        cells = cells + self.columns_out(self._look(self.columns_in(normalize(turned)))).swapaxes(0, 1)
-        cells = cells + self.rows_out(self._look(self.rows_in(normalize(cells))))
-        return cells + self.perceptron(normalize(cells))
+        cells = cells + self.columns_out(self._look(self.columns_in(rms_norm(turned)))).swapaxes(0, 1)
+        cells = cells + self.rows_out(self._look(self.rows_in(rms_norm(cells))))
+        return cells + self.perceptron(rms_norm(cells))
 
     def _look(self, mixed: Float[Array, "R d 3C"]) -> Float[Array, "R d C"]:
         heads = mixed.reshape(*mixed.shape[:-1], 3, self.num_heads, -1)
-        seen = attend(heads[..., 0, :, :], heads[..., 1, :, :], heads[..., 2, :, :])
+        seen = attention(heads[..., 0, :, :], heads[..., 1, :, :], heads[..., 2, :, :])
         return seen.reshape(*seen.shape[:-2], -1)
 
 
@@ -68,7 +68,7 @@ class Trunk(eqx.Module):
         return self.layers.columns_in.bias.shape[0]
 
     def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
-        return normalize(apply_layers(self.layers, cells, self.remat_every))
+        return rms_norm(apply_layers(self.layers, cells, self.remat_every))
 
 
 def apply_layers(layers: AxialLayer, cells: Float[Array, "R d C"], remat_every: int) -> Float[Array, "R d C"]:

@@ -29,6 +29,7 @@ _CORE = (
     "tests/envs",
     "tests/wrappers",
     "tests/agents",
+    "tests/nn",
     "tests/experts",
     "tests/surrogate",
     "tests/tasks/procedural",

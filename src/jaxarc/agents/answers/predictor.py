@@ -21,8 +21,8 @@ from jaxarc.agents.answers.candidates import (
     recolored,
     symmetric_copies,
 )
-from jaxarc.agents.networks.layers import Dense
 from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.nn.layers import Dense
 
 _EXPLAINING: Final = NUM_COPIES + NUM_TABLES  # candidates that the demonstrations speak for or against
 NUM_CANDIDATES: Final = _EXPLAINING + 2  # and black, and outside

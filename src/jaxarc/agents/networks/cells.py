@@ -15,9 +15,9 @@ from jaxtyping import Array, Float32, Int32, Key
 from jaxarc import constants as c
 from jaxarc.agents.kinds import Kind
 from jaxarc.agents.networks.features import NUM_EDGES, cell_features, num_cell_features
-from jaxarc.agents.networks.layers import Dense, TwoLayers
 from jaxarc.agents.networks.network import Network, View, first_kind_logits
 from jaxarc.config import NetworkConfig
+from jaxarc.nn.layers import MLP, Dense
 
 _WIDE: Final = 32  # hidden units of the heads that see the whole grid
 _COLOR: Final = 64  # hidden units of the color head
@@ -36,14 +36,14 @@ class CellNetwork(Network):
     first_layer: Dense
     positions: Float32[Array, "HW C"]
     layers: tuple[Dense, ...]
-    kind_layers: TwoLayers
-    value_layers: TwoLayers
+    kind_layers: MLP
+    value_layers: MLP
     corner: Dense
     corner_key: Dense
     corner_query: Dense
     corner_weight: Float32[Array, " C"]
     corner_offsets: Float32[Array, " offsets"]  # one for each difference of two cells, (2H-1) x (2W-1)
-    color_layers: TwoLayers
+    color_layers: MLP
     size_layer: Dense
     grid_shape: tuple[int, int] = eqx.field(static=True)
     paints: tuple[bool, ...] = eqx.field(static=True)  # whether the kind paints, of each kind
@@ -67,10 +67,10 @@ class CellNetwork(Network):
         )
         self.positions = 0.1 * jax.random.normal(next(keys), (height * width, size), jnp.float32)
         self.layers = tuple(Dense(next(keys), self.window**2 * size, size) for _ in range(config.num_layers - 1))
-        kind_layers = TwoLayers(next(keys), (2 * size + 1, _WIDE, len(kinds)))
+        kind_layers = MLP(next(keys), (2 * size + 1, _WIDE, len(kinds)))
         biases = jnp.asarray(first_kind_logits(kinds, config))
         self.kind_layers = eqx.tree_at(lambda layers: layers.last.bias, kind_layers, biases)
-        self.value_layers = TwoLayers(next(keys), (2 * size + 1, _WIDE, 1), last_scale=0.1)
+        self.value_layers = MLP(next(keys), (2 * size + 1, _WIDE, 1), last_scale=0.1)
         self.corner = Dense(next(keys), size, 2, _SMALL)
         self.corner_key = Dense(next(keys), size, size, size**-0.5)
         self.corner_query = Dense(next(keys), size, size, size**-0.5)
@@ -78,7 +78,7 @@ class CellNetwork(Network):
         same_cell = _offset_indices(grid_shape)[0, 0]
         offsets = jnp.zeros(((2 * height - 1) * (2 * width - 1),), jnp.float32)
         self.corner_offsets = offsets.at[same_cell].set(config.same_cell_bias)
-        self.color_layers = TwoLayers(next(keys), (2 * size, _COLOR, c.NUM_COLORS), size**-0.5)
+        self.color_layers = MLP(next(keys), (2 * size, _COLOR, c.NUM_COLORS), size**-0.5)
         self.size_layer = Dense(next(keys), size, 2, _SMALL)
 
     def look(self, view: View) -> SeenCells:

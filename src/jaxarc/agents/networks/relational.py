@@ -14,9 +14,9 @@ from jaxtyping import Array, Bool, Float32, Int8, Int16, Int32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.kinds import Kind
-from jaxarc.agents.networks.layers import TwoLayers
 from jaxarc.agents.networks.network import Network, View, first_kind_logits, one_hot, pick
 from jaxarc.config import NetworkConfig
+from jaxarc.nn.layers import MLP
 
 NUM_BITS: Final = 10  # inside the target, wrong; for 4 neighbors: of the same target color, wrong
 _WHOLE: Final = 8  # numbers that describe the whole grid
@@ -39,11 +39,11 @@ class Seen(NamedTuple):
 class RelationalNetwork(Network):
     """Small layers on relations between the working grid and its target."""
 
-    kind_layers: TwoLayers
-    value_layers: TwoLayers
-    cell_layers: TwoLayers
-    box_layers: TwoLayers
-    color_layers: TwoLayers
+    kind_layers: MLP
+    value_layers: MLP
+    cell_layers: MLP
+    box_layers: MLP
+    color_layers: MLP
     size_weights: Float32[Array, "2"]  # for the last row or column of the target, of the working grid
     grid_shape: tuple[int, int] = eqx.field(static=True)
     paints: tuple[bool, ...] = eqx.field(static=True)  # whether the kind paints, of each kind
@@ -52,14 +52,14 @@ class RelationalNetwork(Network):
         self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
     ):
         keys, size = jax.random.split(key, 5), config.hidden_size
-        kind_layers = TwoLayers(keys[0], (_WHOLE, _WIDE, len(kinds)))
+        kind_layers = MLP(keys[0], (_WHOLE, _WIDE, len(kinds)))
         biases = jnp.asarray(first_kind_logits(kinds, config))
         self.kind_layers = eqx.tree_at(lambda layers: layers.last.bias, kind_layers, biases)
-        self.value_layers = TwoLayers(keys[1], (_WHOLE, _WIDE, 1), last_scale=0.1)
-        self.cell_layers = TwoLayers(keys[2], (NUM_BITS, size, 2))
-        box_layers = TwoLayers(keys[3], (_BOX, size, 1))
+        self.value_layers = MLP(keys[1], (_WHOLE, _WIDE, 1), last_scale=0.1)
+        self.cell_layers = MLP(keys[2], (NUM_BITS, size, 2))
+        box_layers = MLP(keys[3], (_BOX, size, 1))
         self.box_layers = box_layers
-        self.color_layers = TwoLayers(keys[4], (_COLOR, size, 1), 0.7)
+        self.color_layers = MLP(keys[4], (_COLOR, size, 1), 0.7)
         self.size_weights = jnp.zeros((2,), jnp.float32)
         self.grid_shape = grid_shape
         self.paints = tuple(kind.operation == c.FILL for kind in kinds)
@@ -150,7 +150,7 @@ def _describe_whole(
     return jnp.stack(numbers, axis=-1)
 
 
-def _score_features(layers: TwoLayers, features: Float32[Array, "F B HW"]) -> Float32[Array, "B HW"]:
+def _score_features(layers: MLP, features: Float32[Array, "F B HW"]) -> Float32[Array, "B HW"]:
     """Apply the layers to each cell; features in front are two large products, as the last axis many small copies."""
     flat = features.reshape(features.shape[0], -1)
     hidden = jax.nn.relu(layers.hidden.weight.T @ flat + layers.hidden.bias[:, None])

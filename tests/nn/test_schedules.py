@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxarc.agents.schedules import entropy_weight_schedule, learning_rate_schedule
 from jaxarc.config import ConfigValidationError, ScheduleConfig
+from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
 
 STEPS = 100
 
