@@ -83,9 +83,9 @@ def _lookahead() -> str:
     env, params = jaxarc.make(DATASET, selection_format="bbox", history_enabled=False)
     state, _ = env.reset(jax.random.key(0), params, _place_of(task_id), 0)
     actions = BboxAction(*jnp.array(CANDIDATES, jnp.int32).T)
-    outlook = jax.jit(look_ahead)(state, actions, params)
-    shares = soft_choice(outlook.worth, outlook.is_valid, TEMPERATURE)
-    told = zip(CANDIDATES, outlook.similarity.tolist(), shares.tolist(), strict=True)
+    scores = jax.jit(look_ahead)(state, actions, params)
+    shares = soft_choice(scores.score, scores.is_valid, TEMPERATURE)
+    told = zip(CANDIDATES, scores.similarity.tolist(), shares.tolist(), strict=True)
     drawings = [_candidate(_first_pair(task_id), *one) for one in told]
     return hstack(drawings, 14).to_svg(f"Six candidate actions on the input of task {task_id}")
 

@@ -18,7 +18,7 @@ from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfi
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import record_traces
-from jaxarc.experts.traces.graph import Place
+from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace_file import write_trace_file
 from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.training import load_pairs
@@ -75,7 +75,7 @@ def write_expert_traces(tasks: TaskSet, path: Path) -> int:
     places = {}
     for node in recording.hash_of_node:
         task_id, split, index = node.rsplit("/", 2)
-        places[Place(task_id, split, int(index))] = recording.trace_of(node)
+        places[PairId(task_id, split, int(index))] = recording.trace_of(node)
     write_trace_file(path, places)
     return len(recording.traces)
 

@@ -80,7 +80,7 @@ def decision(problem, model, place: int) -> Columns:
             get_operation_name(edit.operation),
             f"{edit.r1} – {edit.r2}",
             f"{edit.c1} – {edit.c2}",
-            f"{examples.worths[number]:.2f}",
+            f"{examples.scores[number]:.2f}",
             f"{examples.probs[number]:.1%}",
             f"{shares[number]:.1%}",
         )

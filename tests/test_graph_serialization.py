@@ -8,7 +8,7 @@ import pytest
 from trace_experts import tiny_pairs
 
 from jaxarc.experts import Pair
-from jaxarc.experts.traces import Graph, GraphError, Place, Recipe, WorkUnit, places_of
+from jaxarc.experts.traces import ExpertSpec, Graph, GraphError, PairId, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.tasks import RawTask, TaskSet
 
@@ -105,12 +105,12 @@ def test_a_task_set_becomes_set_tasks_and_pairs():
 
 @pytest.mark.parametrize(("choice", "count"), [("all", 5), ("train", 3), ("test", 2)])
 def test_pairs_are_chosen_by_split(choice, count):
-    assert len(Graph.of_tasks(tasks(), choice).pairs) == len(places_of(tasks(), choice)) == count
+    assert len(Graph.of_tasks(tasks(), choice).pairs) == len(pairs_by_id(tasks(), choice)) == count
 
 
 def test_a_place_names_its_node():
-    assert all(place.node in Graph.of_tasks(tasks()).pairs for place in places_of(tasks()))
-    assert Place("t1", "test", 0).node == "t1/test/0"
+    assert all(place.node in Graph.of_tasks(tasks()).pairs for place in pairs_by_id(tasks()))
+    assert PairId("t1", "test", 0).node == "t1/test/0"
 
 
 def test_a_subgraph_keeps_the_needs_within():
@@ -120,9 +120,9 @@ def test_a_subgraph_keeps_the_needs_within():
 
 
 def test_a_unit_comes_back_and_knows_nothing_of_names():
-    unit = WorkUnit(PAIRS[1], Recipe("painter", 2, "", "mask"))
+    unit = WorkUnit(PAIRS[1], ExpertSpec("painter", 2, "", "mask"))
     again = WorkUnit.from_json(unit.to_json())
-    assert again.recipe == unit.recipe
+    assert again.spec == unit.spec
     assert again.to_json() == unit.to_json()
     assert "t1" not in unit.to_json()
 
@@ -130,15 +130,15 @@ def test_a_unit_comes_back_and_knows_nothing_of_names():
 @pytest.mark.parametrize(
     "other",
     [
-        Recipe("other", 1, "", "bbox"),
-        Recipe("e", 2, "", "bbox"),
-        Recipe("e", 1, "x", "bbox"),
-        Recipe("e", 1, "", "mask"),
-        Recipe("e", 1, "", "bbox", (20, 30)),
+        ExpertSpec("other", 1, "", "bbox"),
+        ExpertSpec("e", 2, "", "bbox"),
+        ExpertSpec("e", 1, "x", "bbox"),
+        ExpertSpec("e", 1, "", "mask"),
+        ExpertSpec("e", 1, "", "bbox", (20, 30)),
     ],
 )
 def test_whatever_a_trace_depends_on_changes_the_hash_of_a_unit(other):
-    hashes = [hash_of(WorkUnit(PAIRS[0], recipe).to_json()) for recipe in (Recipe("e", 1, "", "bbox"), other)]
+    hashes = [hash_of(WorkUnit(PAIRS[0], spec).to_json()) for spec in (ExpertSpec("e", 1, "", "bbox"), other)]
     assert hashes[0] != hashes[1]
 
 
@@ -167,4 +167,4 @@ def test_a_wrong_text_is_refused_with_the_reason(text, complaint):
 
 def test_a_wrong_choice_of_pairs_is_refused():
     with pytest.raises(GraphError, match="pairs is one of 'all', 'train', 'test', got 'both'"):
-        places_of(tasks(), "both")
+        pairs_by_id(tasks(), "both")

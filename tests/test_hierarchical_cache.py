@@ -15,8 +15,8 @@ from trace_experts import BrittleExpert, CellExpert, CountingExpert, OddExpert, 
 
 from jaxarc.experts import Pair
 from jaxarc.experts.traces import (
+    ExpertSpec,
     Graph,
-    Recipe,
     RecordingFailedError,
     TraceCache,
     get_scc_graphs,
@@ -36,7 +36,7 @@ from jaxarc.experts.traces.strategy import choose_strategy
 
 PAIRS = tiny_pairs()
 GRAPH = Graph({f"pair {i}": pair for i, pair in enumerate(PAIRS)})
-RECIPE = Recipe.of(CellExpert(), "bbox")
+SPEC = ExpertSpec.of(CellExpert(), "bbox")
 BLOCK_JAX = """
 import sys
 class Blocked:
@@ -158,7 +158,7 @@ def test_all_strategies_and_chunks_give_the_same_traces(strategy, chunk_size):
     expected = record_traces(GRAPH, CellExpert(), parallel_strategy="sequential")
     found = record_traces(GRAPH, CellExpert(), parallel_strategy=strategy, chunk_size=chunk_size)
     assert found.traces == expected.traces
-    assert list(found.traces) == list(expected.traces) == list(units_of(GRAPH, RECIPE)[1])
+    assert list(found.traces) == list(expected.traces) == list(units_of(GRAPH, SPEC)[1])
     assert found.hash_of_node == expected.hash_of_node
 
 
@@ -202,7 +202,7 @@ def test_two_threads_that_record_at_once_do_not_meet():
 
 @pytest.mark.parametrize("strategy", ["sequential", "vmap"])
 def test_a_unit_that_fails_is_named_by_hash_and_node(strategy):
-    unit_hash = units_of(GRAPH, Recipe.of(OddExpert(), "bbox"))[0]["pair 0"]
+    unit_hash = units_of(GRAPH, ExpertSpec.of(OddExpert(), "bbox"))[0]["pair 0"]
     with pytest.raises(RecordingFailedError, match=rf"unit {unit_hash} \(pair 0\): Cannot.*too hard; and 2"):
         get_trace_hierarchical(GRAPH, strategy, expert=OddExpert())
     with pytest.raises(RecordingFailedError, match="BrittleError: glass"):

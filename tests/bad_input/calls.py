@@ -195,7 +195,7 @@ CALLS: Final[dict[str, tuple[str, ...]]] = {
         'Graph({"a": None}, frozenset({("a", "b")}))',
         'Graph.from_json("{}")',
         'Graph.of_tasks(tasks, "some")',
-        'places_of(tasks, "some")',
+        'pairs_by_id(tasks, "some")',
         "get_scc_graphs(None)",
         'record_traces(tasks, "paintr")',
         'record_traces(tasks, Painter(), "bbox", "threads")',
@@ -203,7 +203,7 @@ CALLS: Final[dict[str, tuple[str, ...]]] = {
         "record_traces(tasks, None)",
         'get_trace_hierarchical(graph, "threads")',
         "TraceCache(max_bytes=0)",
-        'Recipe.of(None, "bbox")',
+        'ExpertSpec.of(None, "bbox")',
         'Trace.from_json("{}")',
     ),
     "Surrogate": (

@@ -8,8 +8,8 @@ from exact_scorer import EXACT, exact_scorer
 
 import jaxarc
 from jaxarc.evaluation.surrogate_agent import SurrogateAgent
-from jaxarc.experts.candidates import candidates_of_scene
-from jaxarc.experts.scene import scene_of_observation
+from jaxarc.experts.candidates import candidates_of_canvas
+from jaxarc.experts.canvas_state import canvas_of_observation
 from jaxarc.parallel import rollout
 from jaxarc.surrogate import CandidateScorer, SurrogateNetworkConfig
 from jaxarc.surrogate.boxes import NUM_ACTION_FEATURES
@@ -48,7 +48,7 @@ def test_it_takes_a_candidate_that_the_expert_would_draw_with_the_same_key():
     key = jax.random.key(7)
     action = eqx.filter_jit(SurrogateAgent(model, params.config, COUNT))(key, seen)
     draw = jax.jit(
-        lambda key, seen: candidates_of_scene(key, scene_of_observation(seen, params.config), COUNT, params.config)
+        lambda key, seen: candidates_of_canvas(key, canvas_of_observation(seen, params.config), COUNT, params.config)
     )
     actions, is_distinct = draw(jax.random.split(key)[0], seen)
     is_it = jax.tree.map(lambda taken, drawn: np.asarray(taken) == np.asarray(drawn), action, actions)

@@ -104,8 +104,8 @@ def test_a_look_tells_what_a_step_would_bring(played):
     np.testing.assert_array_equal(seen.similarity, after.similarity_score)
     assert seen.is_valid.all()
     submits = np.asarray(played.actions.operation) == c.SUBMIT
-    assert (np.asarray(seen.worth)[submits] == np.where(np.asarray(after.is_solved)[submits], 2, -1)).all()
-    assert (np.asarray(seen.worth == seen.similarity))[~submits].all()
+    assert (np.asarray(seen.score)[submits] == np.where(np.asarray(after.is_solved)[submits], 2, -1)).all()
+    assert (np.asarray(seen.score == seen.similarity))[~submits].all()
     assert len(np.unique(seen.similarity)) > 20
 
 

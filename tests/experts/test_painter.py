@@ -14,7 +14,7 @@ from jaxarc import constants as c
 from jaxarc.experts.expert import CannotSolveError, Pair
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.experts.painter import Painter
-from jaxarc.experts.painting.needless import without_needless
+from jaxarc.experts.painting.needless import prune
 from jaxarc.experts.painting.parts import laid_on
 from jaxarc.experts.painting.rectangles import best_boxes
 from jaxarc.experts.painting.stamps import correlate
@@ -133,8 +133,8 @@ def test_actions_that_change_nothing_in_the_end_are_dropped():
     goal = pair("12 34", "55 35")
     needed = [(5, 0, 0, 0, 1), (5, 1, 1, 1, 1)]
     covered, copy, undone = (7, 0, 0, 0, 0), (c.COPY, 0, 0, 1, 1), [(c.FLIP_UP_DOWN, 0, 0, 1, 1)] * 2
-    assert without_needless(goal, [covered, needed[0], copy, needed[1]], "bbox") == tuple(needed)
-    assert without_needless(goal, [*needed, *undone], "bbox") == (*needed, *undone)  # neither can go alone
+    assert prune(goal, [covered, needed[0], copy, needed[1]], "bbox") == tuple(needed)
+    assert prune(goal, [*needed, *undone], "bbox") == (*needed, *undone)  # neither can go alone
 
 
 @settings(max_examples=30)

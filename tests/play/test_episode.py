@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxarc.experts import InvalidActionError
-from jaxarc.experts.traces import Place
+from jaxarc.experts.traces import PairId
 from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.play.episode import Episode, WrongMoveError, say_action
 from jaxarc.play.game import Game, StaleEpisodeError
@@ -22,7 +22,7 @@ TASKS = TaskSet(
         RawTask("a/b c", (([[5, 5]], [[5]]),), (([[5]], [[5]]),)),
     ),
 )
-FIRST = Place("one", "train", 0)
+FIRST = PairId("one", "train", 0)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_rewards_are_those_of_the_environment(start):
 
 
 def test_a_test_pair_pays_for_its_submit_only(start):
-    episode = start(Place("one", "test", 0))
+    episode = start(PairId("one", "test", 0))
     episode.act((4, 0, 1, 0, 1))
     board = episode.board()
     assert (board["similarity"], board["reward"]) == (None, pytest.approx(-0.01))
@@ -107,7 +107,7 @@ def test_where_a_file_cannot_be_written_the_game_goes_on_and_says_so(start, tmp_
 def test_every_episode_gets_a_file_of_its_own_with_a_harmless_name(start, tmp_path):
     paths = set()
     for _ in range(2):
-        episode = start(Place("a/b c", "train", 0))
+        episode = start(PairId("a/b c", "train", 0))
         episode.act((5, 0, 0, 0, 0))
         paths.add(episode.file)
     assert len(paths) == 2
@@ -116,7 +116,7 @@ def test_every_episode_gets_a_file_of_its_own_with_a_harmless_name(start, tmp_pa
 
 def test_two_processes_that_begin_a_pair_in_one_second_do_not_write_into_one_file(tmp_path):
     begun = datetime.datetime(2026, 1, 2, 3, 4, 5)
-    first, second = (new_episode_file(tmp_path, Place("task", "test", 1), begun) for _ in range(2))
+    first, second = (new_episode_file(tmp_path, PairId("task", "test", 1), begun) for _ in range(2))
     assert first != second
     assert first.name.startswith("2026-01-02_03-04-05-task-test-1-")
 
@@ -125,7 +125,7 @@ def test_a_game_goes_round_and_leaves_episodes_behind(tmp_path):
     game = Game(TASKS, "two", FIRST, "bbox", tmp_path)
     left = game.episode.name
     game.go("previous")
-    assert game.episode.place == Place("a/b c", "train", 0)
+    assert game.episode.place == PairId("a/b c", "train", 0)
     game.go("random")
     assert game.episode.place.task_id == "one"
     with pytest.raises(StaleEpisodeError):
@@ -152,7 +152,7 @@ def test_an_episode_goes_on_where_it_was_left(start, tmp_path):
         first.act((color, 0, 1, 0, 1))
     earlier = read_human_episode(first.file)
     second = start()
-    second.take_up(earlier.actions, earlier.recipe.expert == HELPED, first.file)
+    second.take_up(earlier.actions, earlier.spec.expert == HELPED, first.file)
     same = ("grid", "similarity", "reward", "return", "steps", "in_force", "moves")
     assert {name: first.board()[name] for name in same} == {name: second.board()[name] for name in same}
     assert second.board()["file"] is None, "nothing is written before something is done"

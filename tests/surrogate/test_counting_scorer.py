@@ -147,11 +147,11 @@ def test_with_the_right_weights_its_logits_are_the_experts_worths():
         is_it = operation == whole
         boxes = Boxes(*(jnp.where(is_it, end[:, None], box) for box, end in zip(boxes, last, strict=True)))
     actions = BboxAction(operation, *boxes)
-    outlook = jax.jit(jax.vmap(lambda state, actions: look_ahead(state, actions, params)))(states, actions)
+    scores = jax.jit(jax.vmap(lambda state, actions: look_ahead(state, actions, params)))(states, actions)
     grids = Grids(seen["working_grid"], seen["target_grid"], seen["input_grid"])
     logits = jax.jit(jax.vmap(exact_scorer().score))(grids, operation, boxes)
-    np.testing.assert_allclose(logits / 100, outlook.worth, atol=1e-5)
-    assert outlook.worth.max() == 2
+    np.testing.assert_allclose(logits / 100, scores.score, atol=1e-5)
+    assert scores.score.max() == 2
 
 
 def test_the_choice_is_the_first_of_the_best_that_are_real():

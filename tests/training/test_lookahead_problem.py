@@ -81,12 +81,12 @@ def test_worths_are_what_plain_numpy_says(examples):
         canvas.grid = working.copy()
         edits = examples.is_real[row] & (numbers[row, :, 0] != c.SUBMIT)
         told = look_ahead_on_host(canvas, target, [tuple(n) for n in numbers[row, edits].tolist()], "bbox")
-        np.testing.assert_allclose(examples.worths[row, edits], told, rtol=1e-6)
+        np.testing.assert_allclose(examples.scores[row, edits], told, rtol=1e-6)
 
 
 def test_the_likeliest_candidates_are_the_worthiest_and_submits_are_for_solved_grids(examples):
-    worths = np.where(examples.is_real, examples.worths, -np.inf)
-    is_best = worths == worths.max(axis=1, keepdims=True)
+    scores = np.where(examples.is_real, examples.scores, -np.inf)
+    is_best = scores == scores.max(axis=1, keepdims=True)
     assert (examples.probs[is_best] > 0).all()
     assert (np.where(is_best, 0, examples.probs).max(axis=1) < examples.probs.max(axis=1)).all()
     submits = np.where(examples.actions.operation == c.SUBMIT, examples.probs, 0).max(axis=1)
@@ -145,8 +145,8 @@ def test_the_expert_itself_agrees_and_a_fresh_model_does_not(problem):
     knows = problem.measure(exact_scorer())
     fresh = problem.measure(problem.make_model(jax.random.key(0)))
     held = [jax.tree.map(np.asarray, batch) for batch in problem.held_out()]
-    known = np.concatenate([np.where(b.is_real & np.isin(b.actions.operation, EXACT), b.worths, -9) for b in held])
-    best = np.concatenate([np.where(b.is_real, b.worths, -9) for b in held]).max(axis=1)
+    known = np.concatenate([np.where(b.is_real & np.isin(b.actions.operation, EXACT), b.scores, -9) for b in held])
+    best = np.concatenate([np.where(b.is_real, b.scores, -9) for b in held]).max(axis=1)
     assert knows.top1_agreement == pytest.approx((known.max(axis=1) == best).mean(), abs=0.02)
     assert knows.regret == pytest.approx((best - known.max(axis=1)).mean(), abs=1e-3)
     assert fresh.top1_agreement < knows.top1_agreement

@@ -41,9 +41,9 @@ def test_the_first_five_are_asked_for_where_the_first_is_wrong():
 
 
 def test_regret_is_what_the_first_choice_is_worth_less_than_the_best_real_candidate():
-    worths = np.array([[0.2, 0.9, 0.4, 0.0], [0.5, 0.5, 0.5, 9.0], [0.0, 0.3, 9.0, 9.0]])
+    scores = np.array([[0.2, 0.9, 0.4, 0.0], [0.5, 0.5, 0.5, 9.0], [0.0, 0.3, 9.0, 9.0]])
     logits = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
-    assert agreement(logits, PROBS, IS_REAL, worths).regret == pytest.approx((0.7 + 0 + 0.3) / 3)
+    assert agreement(logits, PROBS, IS_REAL, scores).regret == pytest.approx((0.7 + 0 + 0.3) / 3)
 
 
 def test_who_is_too_sure_of_the_first_choice_is_not_calibrated():

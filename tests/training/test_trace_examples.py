@@ -12,7 +12,7 @@ from jaxarc.agents import EditPolicy
 from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfig
 from jaxarc.evaluation import one_task_per_pair, play_every_task
 from jaxarc.experts import Painter
-from jaxarc.experts.traces import Graph, places_of, record_traces
+from jaxarc.experts.traces import Graph, pairs_by_id, record_traces
 from jaxarc.experts.traces.trace_file import write_trace_file
 from jaxarc.io.seal import SEAL
 from jaxarc.tasks import RawTask, TaskSet
@@ -55,7 +55,7 @@ def traces(tasks):
     graph = Graph.of_tasks(tasks)
     recording = record_traces(graph, Painter(copying=0), "bbox", "sequential")
     recording.require_complete()
-    return {place: recording.trace_of(place.node) for place in places_of(tasks)}
+    return {place: recording.trace_of(place.node) for place in pairs_by_id(tasks)}
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from jaxarc.envs import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.experts.candidates import Candidates, candidates_of_scene
-from jaxarc.experts.lookahead import look_ahead_in_scene
-from jaxarc.experts.scene import scene_of_observation
+from jaxarc.experts.candidates import Candidates, candidates_of_canvas
+from jaxarc.experts.canvas_state import canvas_of_observation
+from jaxarc.experts.lookahead import score_candidates
 from jaxarc.registration import make
 from jaxarc.surrogate.choice import choose_box, first_best
 from jaxarc.surrogate.counting_scorer import CountingScorer
@@ -94,12 +94,12 @@ class DecisionSpeed:
 
     def _draw(self, key: Array, observation: Observation) -> Candidates:
         config = self._params.config
-        return candidates_of_scene(key, scene_of_observation(observation, config), NUM_CANDIDATES, config)
+        return candidates_of_canvas(key, canvas_of_observation(observation, config), NUM_CANDIDATES, config)
 
     def _look(self, situation: Situations) -> Int32[Array, ""]:
         config, (actions, is_distinct) = self._params.config, situation.candidates
-        outlook = look_ahead_in_scene(scene_of_observation(situation.observations, config), actions, config)
-        return first_best(jnp.where(outlook.is_valid & is_distinct, outlook.worth, -jnp.inf))
+        scores = score_candidates(canvas_of_observation(situation.observations, config), actions, config)
+        return first_best(jnp.where(scores.is_valid & is_distinct, scores.score, -jnp.inf))
 
     def _judge(self, situation: Situations) -> Int32[Array, ""]:
         actions, is_distinct = situation.candidates

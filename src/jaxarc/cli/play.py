@@ -75,12 +75,12 @@ def _go_on(path: Path, folder: Path) -> "Game":
     from jaxarc.play.human_episode_file import HELPED, read_human_episode
 
     line = read_human_episode(path)
-    found = Found(load_tasks(line.dataset), line.dataset, line.place.task_id) if line.dataset else None
-    tasks, dataset, _ = found or find_task(line.place.task_id)
+    found = Found(load_tasks(line.dataset), line.dataset, line.pair_id.task_id) if line.dataset else None
+    tasks, dataset, _ = found or find_task(line.pair_id.task_id)
     with _compiling():
         try:
-            game = Game(tasks, dataset, line.place, line.recipe.action_format, folder)
-            game.episode.take_up(line.actions, line.recipe.expert == HELPED, path)
+            game = Game(tasks, dataset, line.pair_id, line.spec.action_format, folder)
+            game.episode.take_up(line.actions, line.spec.expert == HELPED, path)
         except WrongMoveError as error:
             raise TraceFileError(f"{path} cannot be gone on with: {error}") from error
     return game

@@ -19,7 +19,7 @@ from jaxarc.cli.replay_sources import (
     traces_of_cache,
     traces_of_file,
 )
-from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, find_recipe
+from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, find_expert_spec
 from jaxarc.evaluation.filming import film_episodes
 from jaxarc.experts.traces.expert_names import EXPERTS
 from jaxarc.io.atomic import write_whole
@@ -129,11 +129,11 @@ def _show_recorded(
     if Path(source).is_file():
         traces = traces_of_file(Path(source), dataset)
     else:
-        recipe, dataset = find_recipe(source, action_format), dataset or DEFAULT_DATASET
-        traces = traces_of_cache(recipe, load_tasks(dataset), cache)
+        spec, dataset = find_expert_spec(source, action_format), dataset or DEFAULT_DATASET
+        traces = traces_of_cache(spec, load_tasks(dataset), cache)
         if not traces:
             raise typer.BadParameter(
-                f"{source!r} is no folder and no file, and no trace by {recipe.title} of {dataset} is recorded; "
+                f"{source!r} is no folder and no file, and no trace by {spec.title} of {dataset} is recorded; "
                 f"correct it, or run: jaxarc traces record {dataset} --expert EXPERT --action-format {action_format}",
                 param_hint="SOURCE",
             )

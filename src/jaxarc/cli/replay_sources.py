@@ -16,8 +16,7 @@ from jaxarc.evaluation import Agent, EditAgent, ImaginingAgent, Place, RecordedA
 from jaxarc.evaluation.filming import Film
 from jaxarc.evaluation.solve_rate import played_as_it_is
 from jaxarc.experts import Action, ActionFormat
-from jaxarc.experts.traces import Place as PairPlace
-from jaxarc.experts.traces import Recipe, TraceCache, WorkUnit, places_of
+from jaxarc.experts.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
 from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.render.packed_episode import ReplayEpisode, ReplayTask
@@ -55,8 +54,8 @@ class Recorded(NamedTuple):
     """Actions that somebody took on a pair."""
 
     task: RawTask
-    place: PairPlace
-    recipe: Recipe
+    place: PairId
+    spec: ExpertSpec
     actions: tuple[Action, ...]
 
 
@@ -77,17 +76,17 @@ def traces_of_file(path: Path, dataset: str | None) -> list[Recorded]:
     name_of = lambda line: dataset or line.dataset or DEFAULT_DATASET
     task_sets = {name: load_tasks(name) for name in dict.fromkeys(map(name_of, lines))}
     return [
-        Recorded(task_sets[name_of(line)].raw_task(line.place.task_id), line.place, line.recipe, line.actions)
+        Recorded(task_sets[name_of(line)].raw_task(line.pair_id.task_id), line.pair_id, line.spec, line.actions)
         for line in lines
     ]
 
 
-def traces_of_cache(recipe: Recipe, tasks: TaskSet, folder: Path | None) -> list[Recorded]:
+def traces_of_cache(spec: ExpertSpec, tasks: TaskSet, folder: Path | None) -> list[Recorded]:
     """Take what an expert did on a task set from the cache of traces."""
     cache, found = TraceCache(folder), []
-    for place, pair in places_of(tasks).items():
-        if (trace := cache.get(hash_of(WorkUnit(pair, recipe).to_json()))) is not None:
-            found.append(Recorded(tasks.raw_task(place.task_id), place, recipe, trace.actions))
+    for place, pair in pairs_by_id(tasks).items():
+        if (trace := cache.get(hash_of(WorkUnit(pair, spec).to_json()))) is not None:
+            found.append(Recorded(tasks.raw_task(place.task_id), place, spec, trace.actions))
     return found
 
 
@@ -98,8 +97,8 @@ def show_traces(traces: Sequence[Recorded]) -> Iterator[EpisodeBatch]:
         TraceFileError: a trace is of a pair that is not there.
         RecordingError: an action is not one of its format, or of the canvas.
     """
-    for action_format in dict.fromkeys(trace.recipe.action_format for trace in traces):
-        yield _show_format([trace for trace in traces if trace.recipe.action_format == action_format])
+    for action_format in dict.fromkeys(trace.spec.action_format for trace in traces):
+        yield _show_format([trace for trace in traces if trace.spec.action_format == action_format])
 
 
 def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
@@ -107,13 +106,13 @@ def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
     pairs = [_pair_of(trace.task, trace.place) for trace in traces]
     played = [RawTask.of_checked_pairs(str(i), (pair,), (pair,)) for i, pair in enumerate(pairs)]
     task_set = TaskSet("traces", tuple(played), (_SIDE, _SIDE))
-    rules = _rules_of(traces[0].recipe.action_format, max(len(trace.actions) for trace in traces))
+    rules = _rules_of(traces[0].spec.action_format, max(len(trace.actions) for trace in traces))
     recordings = {(str(i), 0): trace.actions for i, trace in enumerate(traces)}
     scenes = [
         Scene(
             trace.place.task_id,
             f"{trace.place.split} {trace.place.pair_index}",
-            trace.recipe.title,
+            trace.spec.title,
             trace.task.train,
             trace.task.title,
         )
@@ -205,7 +204,7 @@ def _scenes_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) 
         yield Scene(name, label + learned, player, origin.train, origin.title)
 
 
-def _pair_of(task: RawTask, place: PairPlace) -> tuple[np.ndarray, np.ndarray]:
+def _pair_of(task: RawTask, place: PairId) -> tuple[np.ndarray, np.ndarray]:
     pairs = task.train if place.split == "train" else task.test
     if not 0 <= place.pair_index < len(pairs):
         raise TraceFileError(

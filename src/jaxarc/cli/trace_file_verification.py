@@ -9,7 +9,7 @@ from rich.table import Table
 
 from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
 from jaxarc.experts.host_canvas import check_solution
-from jaxarc.experts.traces import places_of
+from jaxarc.experts.traces import pairs_by_id
 from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_lines
 from jaxarc.tasks import UnknownDatasetError, UnknownTaskError, load_tasks
 
@@ -43,11 +43,11 @@ def verify_file(file: Path, dataset: str | None, console: Console) -> bool:
             continue
         try:
             pair = _pair_of(line, line.dataset or dataset)
-            check_solution(pair, line.actions, line.recipe.action_format)
+            check_solution(pair, line.actions, line.spec.action_format)
         except (ExpertError, UnknownDatasetError, UnknownTaskError) as error:
             wrong.append(f"{line.where}: {error}")
         else:
-            sound[line.recipe.action_format].append(_Sound(line.where, pair, line.actions))
+            sound[line.spec.action_format].append(_Sound(line.where, pair, line.actions))
     num_solved = 0
     with Console(stderr=True).status("Replaying ..."):
         for form, lines in sound.items():
@@ -64,8 +64,8 @@ def verify_file(file: Path, dataset: str | None, console: Console) -> bool:
 def _pair_of(line: TraceLine, dataset: str | None) -> Pair:
     if dataset is None:
         raise ExpertError("the line names no dataset; add --dataset NAME")
-    tasks, place = load_tasks(dataset), line.place
-    pairs = places_of(tasks.select(ids=[place.task_id]))
+    tasks, place = load_tasks(dataset), line.pair_id
+    pairs = pairs_by_id(tasks.select(ids=[place.task_id]))
     if place not in pairs:
         raise ExpertError(f"{dataset!r} has no pair {place.node}; correct the line")
     return pairs[place]

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from jaxarc.cli.trace_options import CacheOption, DatasetArgument
 from jaxarc.experts import Action, ExpertError, Pair
-from jaxarc.experts.traces import Place, Recipe, Trace, TraceCache, WorkUnit, places_of
+from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.human_sessions import read_human_sessions
 from jaxarc.experts.traces.human_traces import convert_sessions
 from jaxarc.experts.traces.trace import checked_trace
@@ -21,7 +21,7 @@ from jaxarc.tasks import TaskSet, load_tasks
 
 
 class _Imported(NamedTuple):
-    traces: dict[tuple[Place, str], Trace]  # by place and action format
+    traces: dict[tuple[PairId, str], Trace]  # by place and action format
     rejected: list[tuple[str, str]]  # what, and why
     note: str = ""
 
@@ -38,7 +38,7 @@ def import_traces(
 ) -> None:
     """Import traces and keep those that solve their pair when they are replayed in the environment.
 
-    A trace in the cache stays unless the imported one of the same pair and recipe is shorter.
+    A trace in the cache stays unless the imported one of the same pair and spec is shorter.
 
     Sessions of people become traces by the expert "human" in the format mask. What cannot be imported is listed with
     the reason. The exit code is 1 if nothing could be imported, or a line of a *.jsonl file could not.
@@ -48,12 +48,12 @@ def import_traces(
     tasks, console, store = load_tasks(dataset), Console(), TraceCache(cache)
     is_ours = file.suffix == ".jsonl"
     imported = _read_lines(file, tasks) if is_ours else _read_people(file, tasks)
-    pairs = places_of(tasks)
+    pairs = pairs_by_id(tasks)
     kept = num_known = 0
     with Console(stderr=True).status("Replaying ..."):
         for form in sorted({form for _, form in imported.traces}):
             chosen = {place: trace for (place, its_form), trace in imported.traces.items() if its_form == form}
-            trace_format = next(iter(chosen.values())).recipe.action_format
+            trace_format = next(iter(chosen.values())).spec.action_format
             solved = replay([pairs[place] for place in chosen], [one.actions for one in chosen.values()], trace_format)
             for (place, trace), is_solved in zip(chosen.items(), solved, strict=True):
                 if is_solved:
@@ -78,25 +78,25 @@ def import_traces(
 
 
 def _read_lines(file: Path, tasks: TaskSet) -> _Imported:
-    pairs, imported = places_of(tasks), _Imported({}, [])
+    pairs, imported = pairs_by_id(tasks), _Imported({}, [])
     for line in read_trace_lines(file):
         if isinstance(line, TraceFileError):
             where, _, reason = str(line).partition(": ")
             imported.rejected.append((where, reason))
             continue
         try:
-            if line.place not in pairs:
-                raise ExpertError(f"{tasks.name!r} has no pair {line.place.node}")
-            trace = _trace(pairs[line.place], line.recipe, line.actions)
+            if line.pair_id not in pairs:
+                raise ExpertError(f"{tasks.name!r} has no pair {line.pair_id.node}")
+            trace = _trace(pairs[line.pair_id], line.spec, line.actions)
         except ExpertError as error:
             imported.rejected.append((line.where, str(error)))
         else:
-            imported.traces[line.place, f"{line.recipe}"] = trace
+            imported.traces[line.pair_id, f"{line.spec}"] = trace
     return imported
 
 
-def _trace(pair: Pair, recipe: Recipe, actions: Sequence[Action]) -> Trace:
-    unit = WorkUnit(pair, recipe)
+def _trace(pair: Pair, spec: ExpertSpec, actions: Sequence[Action]) -> Trace:
+    unit = WorkUnit(pair, spec)
     return checked_trace(hash_of(unit.to_json()), unit, actions)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, cast
 import typer
 
 from jaxarc.experts import ActionFormat, Expert
-from jaxarc.experts.traces import BatchExpert, Recipe
+from jaxarc.experts.traces import BatchExpert, ExpertSpec
 from jaxarc.experts.traces.expert_names import EXPERTS, find_expert
 from jaxarc.experts.traces.graph import PAIR_CHOICES, PairChoice
 from jaxarc.experts.traces.recording import FORMATS
@@ -47,11 +47,11 @@ def load_expert(name: str) -> Expert | BatchExpert:
     return find_expert(name)
 
 
-def find_recipe(expert: str, action_format: str) -> Recipe:
-    """Return the recipe of an expert in a format; ``human`` and others that were imported have no settings."""
+def find_expert_spec(expert: str, action_format: str) -> ExpertSpec:
+    """Return the spec of an expert in a format; ``human`` and others that were imported have no settings."""
     if expert in EXPERTS or ":" in expert:
-        return Recipe.of(load_expert(expert), action_format_of(action_format))
-    return Recipe(expert, 1, "", action_format_of(action_format))
+        return ExpertSpec.of(load_expert(expert), action_format_of(action_format))
+    return ExpertSpec(expert, 1, "", action_format_of(action_format))
 
 
 def lasting_name(dataset: str) -> str:

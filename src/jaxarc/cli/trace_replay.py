@@ -15,12 +15,12 @@ from jaxarc.cli.trace_options import (
     DatasetArgument,
     ExpertOption,
     FormatOption,
-    find_recipe,
+    find_expert_spec,
 )
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.experts import Action
 from jaxarc.experts.host_canvas import HostCanvas
-from jaxarc.experts.traces import Place, TraceCache, WorkUnit, places_of
+from jaxarc.experts.traces import PairId, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.render.terminal import render_grid
 from jaxarc.tasks import TaskSet, load_tasks
@@ -39,34 +39,34 @@ def replay(
     """Draw a recorded trace: the input, and the grid after each action."""
     tasks = load_tasks(dataset)
     place = place_of_pair(tasks, tasks.raw_task(task).task_id, pair)
-    pairs = places_of(tasks)
-    recipe = find_recipe(expert, action_format)
-    trace = TraceCache(cache).get(hash_of(WorkUnit(pairs[place], recipe).to_json()))
+    pairs = pairs_by_id(tasks)
+    spec = find_expert_spec(expert, action_format)
+    trace = TraceCache(cache).get(hash_of(WorkUnit(pairs[place], spec).to_json()))
     console = Console()
     if trace is None:
         console.print(
-            f"No trace of {place.node} by {recipe.title}; run: jaxarc traces record {dataset} --expert {expert} "
+            f"No trace of {place.node} by {spec.title}; run: jaxarc traces record {dataset} --expert {expert} "
             f"--action-format {action_format}",
             highlight=False,
             soft_wrap=True,
         )
         raise typer.Exit(1)
     canvas = HostCanvas(pairs[place].input)
-    console.print(Text(f"{place.node} by {recipe.title}: {len(trace.actions)} actions", style="bold"))
+    console.print(Text(f"{place.node} by {spec.title}: {len(trace.actions)} actions", style="bold"))
     console.print(Text("input"), render_grid(canvas.grid), sep="\n")
     for number, action in enumerate(trace.actions, start=1):
-        canvas.apply(action, recipe.action_format)
-        console.print(Text(f"{number}. {_words(action, recipe.action_format)}"))
+        canvas.apply(action, spec.action_format)
+        console.print(Text(f"{number}. {_words(action, spec.action_format)}"))
         if action[0] != c.SUBMIT:
             console.print(render_grid(canvas.grid))
 
 
-def place_of_pair(tasks: TaskSet, task_id: str, pair: str) -> Place:
+def place_of_pair(tasks: TaskSet, task_id: str, pair: str) -> PairId:
     """Find a pair of a task that is there, or refuse a word that names none."""
     matched = _PLACE.fullmatch(pair)
     if matched is None:
         raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {pair!r}", param_hint="PAIR")
-    place, pairs = Place(task_id, matched[1], int(matched[2])), places_of(tasks)
+    place, pairs = PairId(task_id, matched[1], int(matched[2])), pairs_by_id(tasks)
     if place not in pairs:
         known = ", ".join(f"{one.split}/{one.pair_index}" for one in pairs if one.task_id == task_id)
         raise typer.BadParameter(f"task {task_id!r} has the pairs {known}, got {pair!r}", param_hint="PAIR")

@@ -19,13 +19,13 @@ from jaxarc.cli.trace_options import (
     ExpertOption,
     FormatOption,
     PairsOption,
-    find_recipe,
+    find_expert_spec,
     lasting_name,
     pairs_of,
 )
 from jaxarc.cli.trace_recording import record
 from jaxarc.cli.trace_replay import replay
-from jaxarc.experts.traces import Place, Recipe, Trace, TraceCache, WorkUnit, places_of
+from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.trace_file import write_trace_file
 from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.tasks import TaskSet, load_tasks
@@ -42,13 +42,13 @@ _SHOWN = 20  # pairs of a list
 def list_traces(cache: CacheOption = None) -> None:
     """List what is recorded: by expert and action format."""
     store = TraceCache(cache)
-    lengths: dict[Recipe, list[int]] = {}
+    lengths: dict[ExpertSpec, list[int]] = {}
     for trace in store.traces():
-        lengths.setdefault(trace.recipe, []).append(len(trace.actions))
+        lengths.setdefault(trace.spec, []).append(len(trace.actions))
     table = Table("expert", "version", "settings", "format", "canvas", "traces", "mean actions", "most")
-    for recipe, found in sorted(lengths.items()):
-        canvas, mean = "{}x{}".format(*recipe.canvas), f"{np.mean(found):.1f}"
-        row = (escape(recipe.expert), str(recipe.version), escape(recipe.settings), recipe.action_format, canvas)
+    for spec, found in sorted(lengths.items()):
+        canvas, mean = "{}x{}".format(*spec.canvas), f"{np.mean(found):.1f}"
+        row = (escape(spec.expert), str(spec.version), escape(spec.settings), spec.action_format, canvas)
         table.add_row(*row, f"{len(found):,}", mean, str(max(found)))
     console = Console()
     console.print(table)
@@ -79,19 +79,19 @@ def verify(
         return
     from jaxarc.experts.traces.replay import replay as replay_in_environment
 
-    tasks, recipe, console = load_tasks(dataset), find_recipe(expert, action_format), Console()
-    wanted = places_of(tasks, pairs_of(pairs))
-    traces = _traces(tasks, pairs, recipe, TraceCache(cache))
+    tasks, spec, console = load_tasks(dataset), find_expert_spec(expert, action_format), Console()
+    wanted = pairs_by_id(tasks, pairs_of(pairs))
+    traces = _traces(tasks, pairs, spec, TraceCache(cache))
     with Console(stderr=True).status("Replaying ..."):
         listed = [traces[place].actions for place in traces]
-        solved = replay_in_environment([wanted[place] for place in traces], listed, recipe.action_format)
+        solved = replay_in_environment([wanted[place] for place in traces], listed, spec.action_format)
     missing = [place.node for place in wanted if place not in traces]
     unsolved = [place.node for place, is_solved in zip(traces, solved, strict=True) if not is_solved]
     table = Table("expert", "pairs", "traces", "solved", "missing", "not solved")
     for column in table.columns[1:]:
         column.justify = "right"
     counts = (len(wanted), len(traces), int(solved.sum()), len(missing), len(unsolved))
-    table.add_row(escape(recipe.title), *(f"{count:,}" for count in counts))
+    table.add_row(escape(spec.title), *(f"{count:,}" for count in counts))
     console.print(table)
     for words, nodes in (("no trace of", missing), ("not solved", unsolved)):
         if nodes:
@@ -111,11 +111,11 @@ def export(
     cache: CacheOption = None,
 ) -> None:
     """Write recorded traces into a file; those of test pairs can be given to jaxarc evaluate as --agent or --expert."""
-    recipe = find_recipe(expert, action_format)
-    traces = _traces(load_tasks(dataset), pairs, recipe, TraceCache(cache))
+    spec = find_expert_spec(expert, action_format)
+    traces = _traces(load_tasks(dataset), pairs, spec, TraceCache(cache))
     console = Console()
     if not traces:
-        console.print(f"No trace by {recipe.title}; record some with: jaxarc traces record {dataset}", markup=False)
+        console.print(f"No trace by {spec.title}; record some with: jaxarc traces record {dataset}", markup=False)
         raise typer.Exit(1)
     write_trace_file(file, traces, {"dataset": lasting_name(dataset)})
     console.print(f"{len(traces):,} traces: {file}", highlight=False, markup=False, soft_wrap=True)
@@ -141,9 +141,9 @@ def gc(
     )
 
 
-def _traces(tasks: TaskSet, pairs: str, recipe: Recipe, cache: TraceCache) -> dict[Place, Trace]:
+def _traces(tasks: TaskSet, pairs: str, spec: ExpertSpec, cache: TraceCache) -> dict[PairId, Trace]:
     found = {}
-    for place, pair in places_of(tasks, pairs_of(pairs)).items():
-        if (trace := cache.get(hash_of(WorkUnit(pair, recipe).to_json()))) is not None:
+    for place, pair in pairs_by_id(tasks, pairs_of(pairs)).items():
+        if (trace := cache.get(hash_of(WorkUnit(pair, spec).to_json()))) is not None:
             found[place] = trace
     return found

@@ -5,8 +5,8 @@ import jax
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.experts.candidates import candidates_of_scene, require_count
-from jaxarc.experts.scene import check_edits, scene_of_observation
+from jaxarc.experts.candidates import candidates_of_canvas, require_count
+from jaxarc.experts.canvas_state import canvas_of_observation, check_edits
 from jaxarc.prng import as_typed_key
 from jaxarc.surrogate import CandidateScorer
 from jaxarc.surrogate.choice import choose_box
@@ -40,8 +40,8 @@ class SurrogateAgent(eqx.Module):
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
         """Choose the action of one environment."""
         key_candidates, _ = jax.random.split(as_typed_key(key))
-        scene = scene_of_observation(observation, self.config)
-        actions, is_distinct = candidates_of_scene(key_candidates, scene, self.num_candidates, self.config)
+        canvas_state = canvas_of_observation(observation, self.config)
+        actions, is_distinct = candidates_of_canvas(key_candidates, canvas_state, self.num_candidates, self.config)
         assert isinstance(actions, BboxAction)
         is_real = is_distinct & check_edits(actions, self.config).is_valid
         place = choose_box(self.model, observation, actions, is_real)

@@ -15,9 +15,9 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.similarity import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.experts.candidates import candidates_of_scene, require_count
-from jaxarc.experts.lookahead import look_ahead_in_scene
-from jaxarc.experts.scene import Scene, check_edits, edit, scene_of_state
+from jaxarc.experts.candidates import candidates_of_canvas, require_count
+from jaxarc.experts.canvas_state import CanvasState, canvas_of_state, check_edits, edit
+from jaxarc.experts.lookahead import score_candidates
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
 
@@ -36,7 +36,7 @@ class Solution(NamedTuple):
 
 class _Beam(eqx.Module):
     depth: Int32[Array, ""]
-    scenes: Scene  # leading axis W of the beam's width
+    canvas_states: CanvasState  # leading axis W of the beam's width
     is_live: Bool[Array, " W"]
     paths: StructuredAction  # leading axes W, depth
     best_similarity: Float32[Array, ""]
@@ -67,8 +67,8 @@ def beam_search(
     """
     config = params.config
     _require(width, depth, num_candidates, config)
-    scene = scene_of_state(state, params)
-    beam = _start(scene, width, depth, config)
+    canvas_state = canvas_of_state(state, params)
+    beam = _start(canvas_state, width, depth, config)
     extend = functools.partial(_extend, key=as_typed_key(key), num_candidates=num_candidates, config=config)
     beam = jax.lax.while_loop(lambda beam: (beam.depth < depth) & (beam.best_similarity < 1), extend, beam)
     return _solution(beam)
@@ -83,15 +83,15 @@ def _require(width: int, depth: int, num_candidates: int, config: JaxArcConfig) 
         raise ValueError(f"a solution ends with a submit; allow operation {c.SUBMIT} in action.allowed_operations")
 
 
-def _start(scene: Scene, width: int, depth: int, config: JaxArcConfig) -> _Beam:
+def _start(canvas_state: CanvasState, width: int, depth: int, config: JaxArcConfig) -> _Beam:
     repeat = lambda tree, *axes: jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*axes, *leaf.shape)), tree)
     submit = _submit(config)
     return _Beam(
         depth=jnp.int32(0),
-        scenes=repeat(scene, width),
+        canvas_states=repeat(canvas_state, width),
         is_live=jnp.arange(width, dtype=jnp.int32) == 0,
         paths=repeat(submit, width, depth),
-        best_similarity=_score(scene),
+        best_similarity=_score(canvas_state),
         best_length=jnp.int32(0),
         best_path=repeat(submit, depth),
     )
@@ -112,41 +112,42 @@ def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) 
     """Edit every grid of the beam in every way, and keep the best."""
     width = beam.is_live.shape[0]
     keys = jax.random.split(jax.random.fold_in(key, beam.depth), width)
-    draw = lambda key, scene: candidates_of_scene(key, scene, num_candidates, config)
-    actions, is_distinct = jax.vmap(draw)(keys, beam.scenes)
-    outlook = jax.vmap(lambda scene, actions: look_ahead_in_scene(scene, actions, config))(beam.scenes, actions)
-    can_follow = beam.is_live[:, None] & is_distinct & outlook.is_valid & (actions.operation != c.SUBMIT)
-    merit = jnp.where(can_follow, outlook.similarity, jnp.float32(_DEAD))
+    draw = lambda key, canvas_state: candidates_of_canvas(key, canvas_state, num_candidates, config)
+    actions, is_distinct = jax.vmap(draw)(keys, beam.canvas_states)
+    score = lambda canvas_state, actions: score_candidates(canvas_state, actions, config)
+    scores = jax.vmap(score)(beam.canvas_states, actions)
+    can_follow = beam.is_live[:, None] & is_distinct & scores.is_valid & (actions.operation != c.SUBMIT)
+    merit = jnp.where(can_follow, scores.similarity, jnp.float32(_DEAD))
 
     pool = min(_POOL * width, merit.size)
     merits, place = jax.lax.top_k(merit.reshape(-1), pool)  # of equals the first
     parent, which = place // num_candidates, place % num_candidates
     taken = jax.tree.map(lambda leaf: leaf[parent, which], actions)
     pick = lambda tree, rows: jax.tree.map(lambda leaf: leaf[rows], tree)
-    scenes = edit(pick(beam.scenes, parent), check_edits(taken, config), config)
-    is_live = (merits >= 0) & ~_repeats(scenes)
+    canvas_states = edit(pick(beam.canvas_states, parent), check_edits(taken, config), config)
+    is_live = (merits >= 0) & ~_repeats(canvas_states)
     kept = jnp.argsort(~is_live, stable=True)[:width]
 
-    scenes, is_live, taken = pick(scenes, kept), is_live[kept], pick(taken, kept)
+    canvas_states, is_live, taken = pick(canvas_states, kept), is_live[kept], pick(taken, kept)
     paths = jax.tree.map(lambda path, action: path.at[:, beam.depth].set(action), pick(beam.paths, parent[kept]), taken)
-    scores = jnp.where(is_live, merits[kept], jnp.float32(_DEAD))
-    first = jnp.argmax(scores)
-    is_better = scores[first] > beam.best_similarity
+    similarities = jnp.where(is_live, merits[kept], jnp.float32(_DEAD))
+    first = jnp.argmax(similarities)
+    is_better = similarities[first] > beam.best_similarity
     better = lambda new, old: jax.tree.map(lambda new, old: jnp.where(is_better, new, old), new, old)
     return _Beam(
         depth=beam.depth + 1,
-        scenes=scenes,
+        canvas_states=canvas_states,
         is_live=is_live,
         paths=paths,
-        best_similarity=better(scores[first], beam.best_similarity),
+        best_similarity=better(similarities[first], beam.best_similarity),
         best_length=better(beam.depth + 1, beam.best_length),
         best_path=better(pick(paths, first), beam.best_path),
     )
 
 
-def _repeats(scenes: Scene) -> Bool[Array, " N"]:
-    """Which scenes have the grid and the clipboard of an earlier one."""
-    seen = jnp.stack([_digest(scenes.canvas.grid), _digest(scenes.canvas.clipboard)], axis=-1)
+def _repeats(canvas_states: CanvasState) -> Bool[Array, " N"]:
+    """Which canvas states have the grid and the clipboard of an earlier one."""
+    seen = jnp.stack([_digest(canvas_states.canvas.grid), _digest(canvas_states.canvas.clipboard)], axis=-1)
     is_before = jnp.tril(jnp.ones((seen.shape[0], seen.shape[0]), jnp.bool_), -1)
     return ((seen[:, None] == seen[None]).all(axis=-1) & is_before).any(axis=1)
 
@@ -157,8 +158,8 @@ def _digest(grid: Int8[Array, "N HW"]) -> UInt32[Array, " N"]:
     return ((grid + jnp.int8(2)).astype(jnp.uint32) * weights[None]).sum(axis=-1, dtype=jnp.uint32)
 
 
-def _score(scene: Scene) -> Float32[Array, ""]:
-    canvas = scene.canvas
+def _score(canvas_state: CanvasState) -> Float32[Array, ""]:
+    canvas = canvas_state.canvas
     return similarity(count_matches(canvas.grid, canvas.target), count_union(canvas.sizes[:4]))
 
 

@@ -1,6 +1,6 @@
 """Candidate actions: a few of the millions that a canvas has, with those among them that mend something.
 
-Of ``count`` candidates the first are the same for every scene, as far as the config allows them: a submit, a resize to
+Of ``count`` candidates the first are the same for every canvas, as far as the config allows them: a submit, a resize to
 the target's size, copying the input, and for boxes and masks the operations 20 .. 27 and 31 on the whole grid. In the
 mask format ten, the last ones, fill all wrong cells of a color. Of the rest an eighth are flood fills that start at a
 wrong cell, a quarter fills of a random box with a random color, and the others fills that start from a wrong cell and
@@ -23,7 +23,7 @@ from jaxarc.envs.canvas import HEIGHT, TARGET_HEIGHT, TARGET_WIDTH, WIDTH
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.experts.scene import Scene, scene_of_state
+from jaxarc.experts.canvas_state import CanvasState, canvas_of_state
 from jaxarc.prng import as_typed_key, random_words
 from jaxarc.types import PRNGKey
 
@@ -75,19 +75,19 @@ def candidate_actions(key: PRNGKey, state: ArcEnvState, params: EnvParams, count
     Raises:
         ValueError: ``count`` leaves no room beside the fixed candidates, or the config allows neither fills nor floods.
     """
-    return candidates_of_scene(key, scene_of_state(state, params), count, params.config)
+    return candidates_of_canvas(key, canvas_of_state(state, params), count, params.config)
 
 
-def candidates_of_scene(key: PRNGKey, scene: Scene, count: int, config: JaxArcConfig) -> Candidates:
-    """Do what :func:`candidate_actions` does, from a scene."""
+def candidates_of_canvas(key: PRNGKey, canvas_state: CanvasState, count: int, config: JaxArcConfig) -> Candidates:
+    """Do what :func:`candidate_actions` does, from a canvas state."""
     num_drawn = require_count(count, config)
-    view, shape, form = _look(scene, config.grid_shape), config.grid_shape, config.action.selection_format
+    view, shape, form = _look(canvas_state, config.grid_shape), config.grid_shape, config.action.selection_format
     fills, floods = _colors(config, c.FILL), _colors(config, c.FLOOD_FILL)
     num_floods = (num_drawn // _FLOOD_DIVISOR if fills else num_drawn) if floods else 0
     num_anywhere = num_drawn // _ANYWHERE_DIVISOR if fills else 0
     num_guided = num_drawn - num_floods - num_anywhere
     words = random_words(as_typed_key(key), 4 + 2 * num_guided)
-    drawn = _join([_fixed(scene, config), _floods(words[0], num_floods, view, shape)])
+    drawn = _join([_fixed(canvas_state, config), _floods(words[0], num_floods, view, shape)])
     if fills:
         corners = words[4:].reshape(2, num_guided)
         guided = _around_wrong_cells(words[1], corners, num_guided, view, shape, form)
@@ -141,9 +141,9 @@ def _fixed_operations(config: JaxArcConfig) -> tuple[int, ...]:
     return tuple(i for i in wanted if i in config.legal_operations)
 
 
-def _fixed(scene: Scene, config: JaxArcConfig) -> _Drawn:
+def _fixed(canvas_state: CanvasState, config: JaxArcConfig) -> _Drawn:
     operations = _fixed_operations(config)
-    sizes = scene.canvas.sizes.astype(jnp.int32)
+    sizes = canvas_state.canvas.sizes.astype(jnp.int32)
     last = jnp.where(
         (np.asarray(operations) == c.RESIZE)[:, None],
         sizes[TARGET_HEIGHT : TARGET_WIDTH + 1][None] - 1,
@@ -155,8 +155,8 @@ def _fixed(scene: Scene, config: JaxArcConfig) -> _Drawn:
     return _Drawn(jnp.asarray(operations, jnp.int32), jnp.concatenate([first, last], axis=1))
 
 
-def _look(scene: Scene, shape: tuple[int, int]) -> _View:
-    canvas, (height, width) = scene.canvas, shape
+def _look(canvas_state: CanvasState, shape: tuple[int, int]) -> _View:
+    canvas, (height, width) = canvas_state.canvas, shape
     target = canvas.target.reshape(shape)
     rows, columns = jnp.arange(height, dtype=jnp.int32)[:, None], jnp.arange(width, dtype=jnp.int32)[None]
     across, down = target[:, 1:] != target[:, :-1], target[1:] != target[:-1]

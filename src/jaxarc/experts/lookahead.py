@@ -1,4 +1,4 @@
-"""Looking one action ahead: what the grid would be worth after each of many candidate actions."""
+"""Look one action ahead: score each of many candidate actions by the grid that it leaves."""
 
 from typing import Final, NamedTuple
 
@@ -13,9 +13,9 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.similarity import similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BaseAction, StructuredAction
-from jaxarc.experts.candidates import candidates_of_scene, require_count
+from jaxarc.experts.candidates import candidates_of_canvas, require_count
+from jaxarc.experts.canvas_state import CanvasState, canvas_of_observation, canvas_of_state, check_edits, plan_of
 from jaxarc.experts.outcomes import count_outcomes
-from jaxarc.experts.scene import Scene, check_edits, plan_of, scene_of_observation, scene_of_state
 from jaxarc.prng import as_typed_key
 from jaxarc.types import Observation, PRNGKey
 
@@ -23,15 +23,15 @@ RIGHT_SUBMIT: Final = 2.0  # worth more than any edit
 WRONG_SUBMIT: Final = -1.0  # worth less than any
 
 
-class Outlook(NamedTuple):
+class CandidateScores(NamedTuple):
     """What k candidate actions lead to."""
 
     similarity: Float32[Array, "*B k"]  # of grid and target afterwards, 0 .. 1; of an invalid action, as it is now
-    worth: Float32[Array, "*B k"]  # the similarity; a right submit is worth 2, a wrong one -1
+    score: Float32[Array, "*B k"]  # the similarity; 2 for a right submit, -1 for a wrong one
     is_valid: Bool[Array, "*B k"]  # legal, inside the canvas, and no change of the pair
 
 
-def look_ahead(state: ArcEnvState, actions: StructuredAction, params: EnvParams) -> Outlook:
+def look_ahead(state: ArcEnvState, actions: StructuredAction, params: EnvParams) -> CandidateScores:
     """Tell what each of k actions would lead to, without taking any; jit and vmap over states belong to the caller.
 
     It looks at the target, which an agent in test mode must not: this is a teacher.
@@ -49,32 +49,32 @@ def look_ahead(state: ArcEnvState, actions: StructuredAction, params: EnvParams)
         raise ValueError(
             f"k actions have one leading axis, got shape {actions.operation.shape}; stack them, or vmap over more"
         )
-    return look_ahead_in_scene(scene_of_state(state, params), actions, params.config)
+    return score_candidates(canvas_of_state(state, params), actions, params.config)
 
 
-def look_ahead_in_scene(scene: Scene, actions: StructuredAction, config: JaxArcConfig) -> Outlook:
-    """Do what :func:`look_ahead` does, from a scene."""
+def score_candidates(canvas_state: CanvasState, actions: StructuredAction, config: JaxArcConfig) -> CandidateScores:
+    """Do what :func:`look_ahead` does, from a canvas state."""
     commands = check_edits(actions, config)
-    matches, union = count_outcomes(scene, commands, plan_of(config))
-    worth = score = similarity(matches, union)
-    submits, is_right = commands.operation == c.SUBMIT, matches == union
-    worth = jnp.where(submits, jnp.where(is_right, jnp.float32(RIGHT_SUBMIT), jnp.float32(WRONG_SUBMIT)), worth)
-    return Outlook(score, worth, commands.is_valid)
+    matches, union = count_outcomes(canvas_state, commands, plan_of(config))
+    similarities = similarity(matches, union)
+    submits = commands.operation == c.SUBMIT
+    score_of_submit = jnp.where(matches == union, jnp.float32(RIGHT_SUBMIT), jnp.float32(WRONG_SUBMIT))
+    return CandidateScores(similarities, jnp.where(submits, score_of_submit, similarities), commands.is_valid)
 
 
 def soft_choice(
-    worth: Float32[Array, "*B k"], is_allowed: Bool[Array, "*B k"], temperature: float
+    scores: Float32[Array, "*B k"], is_allowed: Bool[Array, "*B k"], temperature: float
 ) -> Float32[Array, "*B k"]:
-    """Turn worths into probabilities, ``softmax(worth / temperature)`` over the candidates that are allowed.
+    """Turn scores into probabilities, ``softmax(scores / temperature)`` over the candidates that are allowed.
 
-    Equal worths get equal shares, a candidate that is not allowed gets 0. Where none is allowed, all get the same: the
-    result is finite and sums to 1 whatever comes in.
+    Equal scores get equal probabilities, a candidate that is not allowed gets 0. Where none is allowed, all get the
+    same: the result is finite and sums to 1 whatever comes in.
 
     Args:
-        worth: of each candidate.
+        scores: of each candidate.
         is_allowed: false for duplicates, padding and invalid actions.
-        temperature: above 0; the difference of worth that makes a candidate 2.7 times as likely. A cell of a 10x10
-            grid is worth 0.01.
+        temperature: above 0; the difference of scores that makes a candidate 2.7 times as likely. A cell of a
+            10x10 grid counts 0.01.
 
     Raises:
         ValueError: the temperature is not above 0.
@@ -82,7 +82,7 @@ def soft_choice(
     if not temperature > 0:
         raise ValueError(f"temperature must be above 0, got {temperature}; for the best candidate take the argmax")
     usable = is_allowed | ~is_allowed.any(axis=-1, keepdims=True)
-    wanted = jnp.where(is_allowed, worth / jnp.float32(temperature), jnp.float32(0))
+    wanted = jnp.where(is_allowed, scores / jnp.float32(temperature), jnp.float32(0))
     return jax.nn.softmax(jnp.where(usable, wanted, -jnp.inf), axis=-1)
 
 
@@ -111,14 +111,14 @@ class LookaheadAgent(eqx.Module):
     def __call__(self, key: PRNGKey, observation: Observation) -> StructuredAction:
         """Choose the action of one environment."""
         key_candidates, key_choice = jax.random.split(as_typed_key(key))
-        scene = scene_of_observation(observation, self.config)
-        candidates = candidates_of_scene(key_candidates, scene, self.num_candidates, self.config)
-        outlook = look_ahead_in_scene(scene, candidates.actions, self.config)
-        is_allowed = outlook.is_valid & candidates.is_distinct
+        canvas_state = canvas_of_observation(observation, self.config)
+        candidates = candidates_of_canvas(key_candidates, canvas_state, self.num_candidates, self.config)
+        scores = score_candidates(canvas_state, candidates.actions, self.config)
+        is_allowed = scores.is_valid & candidates.is_distinct
         if self.temperature is None:
-            place = jnp.argmax(jnp.where(is_allowed, outlook.worth, -jnp.inf))
+            place = jnp.argmax(jnp.where(is_allowed, scores.score, -jnp.inf))
         else:
-            shares = soft_choice(outlook.worth, is_allowed, self.temperature)
+            shares = soft_choice(scores.score, is_allowed, self.temperature)
             place = jax.random.categorical(key_choice, jnp.log(shares))
         return jax.tree.map(lambda leaf: leaf[place], candidates.actions)
 

@@ -23,7 +23,7 @@ from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.geometry import Box
 from jaxarc.envs.operations.selection import UsedSelection, used_selection
 from jaxarc.envs.similarity import count_matches, count_union
-from jaxarc.experts.scene import Commands, Scene
+from jaxarc.experts.canvas_state import CanvasState, Commands
 
 _FLOOD_DIVISOR, _OTHER_DIVISOR = 8, 16
 
@@ -35,23 +35,23 @@ class Outcomes(NamedTuple):
     union: Int32[Array, "*B k"]  # cells in the union of grid and target
 
 
-def count_outcomes(scene: Scene, commands: Commands, plan: Plan) -> Outcomes:
-    """Apply each of k commands to the same scene; under ``vmap``, one batch kernel serves all scenes."""
-    return _native(plan)((scene, commands), ())
+def count_outcomes(canvas_state: CanvasState, commands: Commands, plan: Plan) -> Outcomes:
+    """Apply each of k commands to the same canvas state; under ``vmap``, one batch kernel serves all canvas states."""
+    return _native(plan)((canvas_state, commands), ())
 
 
 @functools.cache
 def _native(plan: Plan) -> Kernel:
-    def kernel(rows: tuple[Scene, Commands], _: tuple[()]) -> Outcomes:
+    def kernel(rows: tuple[CanvasState, Commands], _: tuple[()]) -> Outcomes:
         one = lambda row: _outcomes(row[0], row[1], plan)
-        # On a CPU one scene after the other: what belongs to it then stays in the cache.
+        # On a CPU one canvas state after the other: what belongs to it then stays in the cache.
         return jax.vmap(one)(rows) if plan.executor == "dense" else jax.lax.map(one, rows)
 
     return batch_native(kernel, shares_nothing)
 
 
-def _outcomes(scene: Scene, commands: Commands, plan: Plan) -> Outcomes:
-    canvas, operation = scene.canvas, commands.operation
+def _outcomes(canvas_state: CanvasState, commands: Commands, plan: Plan) -> Outcomes:
+    canvas, operation = canvas_state.canvas, commands.operation
     count = operation.shape[0]
     command = Command(operation, commands.selection, jnp.zeros(count, jnp.int32))
     canvases = jax.tree.map(lambda leaf: _repeat(leaf, operation), canvas)
@@ -70,7 +70,7 @@ def _outcomes(scene: Scene, commands: Commands, plan: Plan) -> Outcomes:
         ins = (operation, use.effective.top, use.effective.left)
         out = update_rows(plan.executor, flood_blocks, kernel, out, ins, _FLOOD_DIVISOR)
     if plan.has(c.MOVE_UP, c.SUBMIT - 1):
-        kernel = functools.partial(_edit, scene=scene, plan=plan)
+        kernel = functools.partial(_edit, canvas_state=canvas_state, plan=plan)
         out = update_rows(plan.executor, other_blocks, kernel, out, command, _OTHER_DIVISOR)
     return out
 
@@ -104,12 +104,12 @@ def _flood(out: Outcomes, ins: tuple[Array, Array, Array], canvas: Canvas, plan:
     return Outcomes(count_matches(grid, _repeat(canvas.target, operation)), out.union)
 
 
-def _edit(out: Outcomes, command: Command, scene: Scene, plan: Plan) -> Outcomes:
+def _edit(out: Outcomes, command: Command, canvas_state: CanvasState, plan: Plan) -> Outcomes:
     operation = command.operation
     needs = (operation >= c.MOVE_UP) & (operation != c.SUBMIT)
     command = Command(jnp.where(needs, operation, c.NO_OPERATION), command.selection, command.row)
-    canvases = jax.tree.map(lambda leaf: _repeat(leaf, operation), scene.canvas)
-    table = PairTable(scene.pair_input[None], scene.canvas.target[None])
+    canvases = jax.tree.map(lambda leaf: _repeat(leaf, operation), canvas_state.canvas)
+    table = PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
     rest = tuple(i for i in plan.operations if i >= c.MOVE_UP)
     canvases, matches = execute_batch(canvases, command, table, Plan(plan.shape, plan.executor, rest))
     return Outcomes(matches, count_union(canvases.sizes[:, :4]))

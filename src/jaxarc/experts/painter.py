@@ -10,7 +10,7 @@ from jaxarc.experts.host_canvas import check_solution
 from jaxarc.experts.painting.boxes import BoxEdits
 from jaxarc.experts.painting.goal import Goal
 from jaxarc.experts.painting.masks import paint_with_masks
-from jaxarc.experts.painting.needless import without_needless
+from jaxarc.experts.painting.needless import prune
 from jaxarc.experts.painting.plan import search
 from jaxarc.experts.painting.points import paint_with_points
 from jaxarc.experts.painting.starts import box_starts
@@ -62,7 +62,7 @@ class Painter:
             starts = box_starts(pair, goal, self.shifts)
             edits = BoxEdits(goal, self.width, self.copying, self.shifts)
             found = search(starts, edits, goal, self.width)
-            actions, nowhere = without_needless(pair, found, action_format), (0, 0, 0, 0)
+            actions, nowhere = prune(pair, found, action_format), (0, 0, 0, 0)
         elif action_format == "mask":
             actions, nowhere = paint_with_masks(pair, goal, self.shifts), ()
         else:

@@ -12,7 +12,7 @@ from jaxarc import constants as c
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.experts import Action, Painter, Pair
 from jaxarc.experts.host_canvas import FULL_CANVAS, check_action
-from jaxarc.experts.traces import Place
+from jaxarc.experts.traces import PairId
 from jaxarc.play.human_episode_file import Event, HumanEpisode, new_episode_file, write_human_episode
 from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
 
@@ -36,7 +36,7 @@ class Episode:
     Going back is to take an earlier state: states do not change, so it is what a replay of the remaining actions gives.
     """
 
-    def __init__(self, name: str, session: Session, place: Place, dataset: str, folder: Path):
+    def __init__(self, name: str, session: Session, place: PairId, dataset: str, folder: Path):
         """Lay the pair out.
 
         Args:
@@ -219,7 +219,7 @@ def say_action(action: Action, action_format: str) -> str:
     return f"{name}, {where}" if action_format == "bbox" else f"{name}, {len(cells)} cells in {where}"
 
 
-def _pair_at(place: Place, session: Session) -> Pair:
+def _pair_at(place: PairId, session: Session) -> Pair:
     task = session.tasks.raw_task(place.task_id)
     pairs = task.train if place.split == "train" else task.test
     if not 0 <= place.pair_index < len(pairs):

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, get_args
 
 from jaxarc.experts import ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
-from jaxarc.experts.traces import Place
+from jaxarc.experts.traces import PairId
 from jaxarc.play.episode import Episode
 from jaxarc.play.session import Session
 from jaxarc.tasks import TaskSet
@@ -22,7 +22,7 @@ class StaleEpisodeError(ValueError):
 class Game:
     """Some tasks, and the episode that is played now."""
 
-    def __init__(self, tasks: TaskSet, dataset: str, place: Place, action_format: ActionFormat, folder: Path):
+    def __init__(self, tasks: TaskSet, dataset: str, place: PairId, action_format: ActionFormat, folder: Path):
         """Compile the environment, and begin.
 
         Args:
@@ -40,7 +40,7 @@ class Game:
         self._count = 0
         self.start(place, action_format)
 
-    def start(self, place: Place, action_format: ActionFormat | None = None) -> None:
+    def start(self, place: PairId, action_format: ActionFormat | None = None) -> None:
         """Begin an episode on a pair.
 
         Args:
@@ -61,7 +61,7 @@ class Game:
         """Begin an episode on the first pair of another task, of the split that is played now."""
         here, count = self.tasks.index_of(self.episode.place.task_id), len(self.tasks)
         step = {"next": 1, "previous": -1, "random": random.randrange(1, max(count, 2))}[direction]
-        self.start(Place(self.tasks.task_ids[(here + step) % count], self.episode.place.split, 0))
+        self.start(PairId(self.tasks.task_ids[(here + step) % count], self.episode.place.split, 0))
 
     def current(self, name: object) -> Episode:
         """Return the episode of this name.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from jaxarc.experts import Action, ActionFormat, Pair
-from jaxarc.experts.traces import Place, Recipe, Trace, WorkUnit
+from jaxarc.experts.traces import ExpertSpec, PairId, Trace, WorkUnit
 from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_file, write_trace_file
 from jaxarc.experts.traces.work_unit import hash_of
 
@@ -27,7 +27,7 @@ class HumanEpisode(NamedTuple):
     """An episode, finished or not."""
 
     dataset: str  # what the task is loaded from
-    place: Place
+    place: PairId
     pair: Pair
     action_format: ActionFormat
     actions: tuple[Action, ...]  # that are in force, without what was taken back
@@ -61,8 +61,8 @@ def write_human_episode(path: Path, played: HumanEpisode) -> None:
         OSError: the file cannot be written.
     """
     num_hints = sum(event.kind == "hint" for event in played.events)
-    recipe = Recipe(HELPED if num_hints or played.was_helped else ALONE, 1, "", played.action_format)
-    trace = Trace(hash_of(WorkUnit(played.pair, recipe).to_json()), recipe, played.actions)
+    spec = ExpertSpec(HELPED if num_hints or played.was_helped else ALONE, 1, "", played.action_format)
+    trace = Trace(hash_of(WorkUnit(played.pair, spec).to_json()), spec, played.actions)
     session = {
         "begun": played.begun.isoformat(timespec="seconds"),
         "seconds": played.events[-1].seconds if played.events else 0.0,
@@ -75,7 +75,7 @@ def write_human_episode(path: Path, played: HumanEpisode) -> None:
     write_trace_file(path, {played.place: trace}, {"dataset": played.dataset, "session": session})
 
 
-def new_episode_file(folder: Path, place: Place, begun: datetime.datetime) -> Path:
+def new_episode_file(folder: Path, place: PairId, begun: datetime.datetime) -> Path:
     """Return a path that nobody else will take, in this process or another: the time, the pair and random digits."""
     task = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in place.task_id)
     name = f"{begun:%Y-%m-%d_%H-%M-%S}-{task}-{place.split}-{place.pair_index}"

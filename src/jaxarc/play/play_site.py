@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from jaxarc.experts import ExpertError
-from jaxarc.experts.traces import Place
+from jaxarc.experts.traces import PairId
 from jaxarc.experts.traces.recording import FORMATS
 from jaxarc.play.episode import WrongMoveError, say_action
 from jaxarc.play.game import DIRECTIONS, Game, StaleEpisodeError
@@ -107,7 +107,7 @@ class PlaySite:
                 raise RequestError(
                     f"'split' is train or test, 'format' point, bbox or mask; got {split!r}, {form!r:.80}"
                 )
-            self._game.start(Place(task, split, _field(asked, "pair", int)), form)
+            self._game.start(PairId(task, split, _field(asked, "pair", int)), form)
         return self._look(asked)
 
     def _save(self, asked: dict[str, Any]) -> dict[str, Any]:

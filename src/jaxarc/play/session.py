@@ -15,7 +15,7 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
-from jaxarc.experts.traces import Place
+from jaxarc.experts.traces import PairId
 from jaxarc.registration import make
 from jaxarc.tasks import TaskSet
 from jaxarc.types import Info
@@ -83,9 +83,9 @@ class Session:
             history_enabled=False,
             invalid_action_policy="noop",
         )
-        self.step(self.reset(Place(tasks.task_ids[0], "train", 0)).state, (c.COPY, *_NOWHERE[action_format]))
+        self.step(self.reset(PairId(tasks.task_ids[0], "train", 0)).state, (c.COPY, *_NOWHERE[action_format]))
 
-    def reset(self, place: Place) -> StepResult:
+    def reset(self, place: PairId) -> StepResult:
         """Start an episode on a pair that is there."""
         pair_index = place.pair_index
         if place.split == "test":

@@ -77,16 +77,16 @@ def _content(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Any, ...]:
 
 def _pair_of(line: TraceLine, tasks: TaskSet) -> tuple[np.ndarray, np.ndarray]:
     try:
-        task = tasks.raw_task(line.place.task_id)
+        task = tasks.raw_task(line.pair_id.task_id)
     except UnknownTaskError as error:
         raise TraceExampleError(f"{line.where}: {error}") from error
-    pairs = task.train if line.place.split == "train" else task.test
-    if not 0 <= line.place.pair_index < len(pairs):
+    pairs = task.train if line.pair_id.split == "train" else task.test
+    if not 0 <= line.pair_id.pair_index < len(pairs):
         raise TraceExampleError(
-            f"{line.where}: task {task.task_id!r} has {line.place.split} pairs 0..{len(pairs) - 1}, got pair_index "
-            f"{line.place.pair_index}; export the traces again"
+            f"{line.where}: task {task.task_id!r} has {line.pair_id.split} pairs 0..{len(pairs) - 1}, got pair_index "
+            f"{line.pair_id.pair_index}; export the traces again"
         )
-    return pairs[line.place.pair_index]
+    return pairs[line.pair_id.pair_index]
 
 
 def _check(line: TraceLine, params: EnvParams) -> None:

@@ -19,7 +19,7 @@ from jaxarc.envs.functional import arc_reset
 from jaxarc.evaluation import Played, RecordingError, read_recordings, read_submission, write_submission
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, SubmissionError
 from jaxarc.experts import Painter, Pair
-from jaxarc.experts.traces import Graph, Recording, TraceCache, places_of, record_traces
+from jaxarc.experts.traces import Graph, Recording, TraceCache, pairs_by_id, record_traces
 from jaxarc.experts.traces.cache import DamagedTraceWarning
 from jaxarc.experts.traces.trace_file import (
     ShortTraceFileWarning,
@@ -152,7 +152,7 @@ def _trace_files(home: Path, tasks: TaskSet, recording: Recording) -> list[Kind]
     """A file of traces, read as such and as recorded actions, and a person's game."""
     graph = Graph.of_tasks(tasks)
     assert len(graph.pairs) == len(recording.hash_of_node)
-    traces = {place: recording.traces[recording.hash_of_node[place.node]] for place in places_of(tasks)}
+    traces = {place: recording.traces[recording.hash_of_node[place.node]] for place in pairs_by_id(tasks)}
     tests = {place: trace for place, trace in traces.items() if place.split == "test"}
     files = {name: home / name / "traces.jsonl" for name in ("trace file", "recorded actions", "saved game")}
     write_trace_file(files["trace file"], traces)

@@ -15,7 +15,7 @@ from campaign.faults.victim import Teller
 from jaxarc.cli import replay_sources
 from jaxarc.cli.main import main
 from jaxarc.evaluation import read_submission
-from jaxarc.experts.traces import Place
+from jaxarc.experts.traces import PairId
 from jaxarc.experts.traces.trace_file import read_trace_file
 from jaxarc.play.game import Game
 from jaxarc.profiling import enable_compilation_cache
@@ -149,7 +149,7 @@ class Play:
         if self.compiled is not None:
             enable_compilation_cache(self.compiled)
         tasks = load_tasks(str(self.tasks))
-        game = Game(tasks, "tasks", Place(tasks.task_ids[0], "train", 0), "bbox", folder / "plays")
+        game = Game(tasks, "tasks", PairId(tasks.task_ids[0], "train", 0), "bbox", folder / "plays")
         for _ in range(_GAMES):
             for number, action in enumerate(_FILL, start=1):
                 game.episode.act(action)

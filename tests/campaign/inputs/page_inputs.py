@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from campaign.inputs.input_target import Maker, Target, require
 from campaign.inputs.task_inputs import small_tasks
-from jaxarc.experts.traces import Place
+from jaxarc.experts.traces import PairId
 from jaxarc.play.game import Game
 from jaxarc.play.local_site import MOST_BYTES, Guard
 from jaxarc.play.play_site import PlaySite
@@ -28,7 +28,7 @@ _HOST: Final = f"127.0.0.1:{_PORT}"
 
 def play_requests(folder: Path) -> Target:
     """Requests that passed the guard, one after the other, in one game."""
-    app = PlaySite(Game(small_tasks(), "small", Place("one", "train", 0), "bbox", folder)).app()
+    app = PlaySite(Game(small_tasks(), "small", PairId("one", "train", 0), "bbox", folder)).app()
 
     def read(content: bytes) -> None:
         requests = _parsed(content)

@@ -41,7 +41,7 @@ def trace_file(folder: Path) -> Target:
     def read(content: bytes) -> None:
         file.write_bytes(content)
         for line in read_trace_file(file):
-            require(line.place.split in ("train", "test") and bool(line.where), "a line of no place")
+            require(line.pair_id.split in ("train", "test") and bool(line.where), "a line of no place")
             require(all(type(number) is int for action in line.actions for number in action), "no whole number")
 
     short = {name: _LINE[name] for name in ("task_id", "pair_index", "actions")}

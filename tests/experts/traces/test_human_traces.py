@@ -42,7 +42,7 @@ def only_trace(found):
     assert found.rejected == []
     ((place, trace),) = found.traces.items()
     assert place == PLACE
-    assert trace.recipe == HUMAN
+    assert trace.spec == HUMAN
     check_solution(Pair(np.array(INPUT), np.array(OUTPUT)), trace.actions, "mask")
     return trace.actions
 

@@ -8,13 +8,13 @@ import time
 import pytest
 from trace_experts import CellExpert, tiny_pairs
 
-from jaxarc.experts.traces import DamagedTraceWarning, Graph, Recipe, Trace, TraceCache, record_traces
+from jaxarc.experts.traces import DamagedTraceWarning, ExpertSpec, Graph, Trace, TraceCache, record_traces
 
-RECIPE = Recipe("cells", 1, "", "mask")
+SPEC = ExpertSpec("cells", 1, "", "mask")
 
 
 def trace_of(number, length=1):
-    return Trace(f"{number:064x}", RECIPE, ((2, 0, 0, 1, 5),) * length + ((34,),))
+    return Trace(f"{number:064x}", SPEC, ((2, 0, 0, 1, 5),) * length + ((34,),))
 
 
 @pytest.fixture
@@ -135,11 +135,11 @@ def test_the_default_folder_is_below_the_cache_of_the_user(monkeypatch, tmp_path
 
 def test_processes_that_write_the_same_traces_do_not_disturb_each_other(cache):
     code = f"""
-from jaxarc.experts.traces import Recipe, Trace, TraceCache
-cache, recipe = TraceCache({str(cache.folder)!r}), Recipe("cells", 1, "", "mask")
+from jaxarc.experts.traces import ExpertSpec, Trace, TraceCache
+cache, spec = TraceCache({str(cache.folder)!r}), ExpertSpec("cells", 1, "", "mask")
 for _ in range(5):
     for number in range(30):
-        cache.put(Trace(f"{{number:064x}}", recipe, ((2, 0, 0, 1, 5), (34,))))
+        cache.put(Trace(f"{{number:064x}}", spec, ((2, 0, 0, 1, 5), (34,))))
         assert cache.get(f"{{number:064x}}") is not None
 """
     running = [subprocess.Popen([sys.executable, "-W", "error", "-c", code]) for _ in range(2)]

@@ -5,20 +5,20 @@ import json
 import pytest
 
 from jaxarc.evaluation import read_recordings
-from jaxarc.experts.traces import Place, Recipe, Trace
+from jaxarc.experts.traces import ExpertSpec, PairId, Trace
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file, write_trace_file
 
-RECIPE = Recipe("cells", 3, '{"a":1}', "bbox")
+SPEC = ExpertSpec("cells", 3, '{"a":1}', "bbox")
 TRACES = {
-    Place("t1", "test", 0): Trace("0" * 64, RECIPE, ((2, 0, 0, 0, 0), (34, 0, 0, 0, 0))),
-    Place("t2", "train", 1): Trace("1" * 64, RECIPE, ((34, 0, 0, 0, 0),)),
+    PairId("t1", "test", 0): Trace("0" * 64, SPEC, ((2, 0, 0, 0, 0), (34, 0, 0, 0, 0))),
+    PairId("t2", "train", 1): Trace("1" * 64, SPEC, ((34, 0, 0, 0, 0),)),
 }
 
 
 def test_traces_come_back_as_they_were(tmp_path):
     lines = read_trace_file(write_trace_file(tmp_path / "traces.jsonl", TRACES))
-    assert [(line.place, line.recipe, line.actions) for line in lines] == [
-        (place, trace.recipe, trace.actions) for place, trace in TRACES.items()
+    assert [(line.pair_id, line.spec, line.actions) for line in lines] == [
+        (place, trace.spec, trace.actions) for place, trace in TRACES.items()
     ]
     assert lines[1].where.endswith("traces.jsonl, line 2")
 
@@ -31,7 +31,7 @@ def test_evaluation_reads_the_same_lines(tmp_path):
 def test_a_line_of_recorded_actions_is_a_test_pair(tmp_path):
     (tmp_path / "actions.jsonl").write_text('{"task_id": "t", "pair_index": 2, "actions": [[34, 0, 0, 0, 0]]}\n\n')
     (line,) = read_trace_file(tmp_path / "actions.jsonl")
-    assert line[:2] == (Place("t", "test", 2), Recipe("recorded", 1, "", "bbox"))
+    assert line[:2] == (PairId("t", "test", 2), ExpertSpec("recorded", 1, "", "bbox"))
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_a_text_may_hold_a_separator_of_lines(tmp_path):
     line = {"task_id": "a\u2028b\x85", "pair_index": 0, "actions": [[34, 0, 0, 0, 0]]}
     (tmp_path / "odd.jsonl").write_text(json.dumps(line, ensure_ascii=False) + "\r\n", encoding="utf-8")
     (found,) = read_trace_file(tmp_path / "odd.jsonl")
-    assert found.place.task_id == "a\u2028b\x85"
+    assert found.pair_id.task_id == "a\u2028b\x85"

@@ -11,7 +11,7 @@ from jaxarc.experts.host_canvas import play_on_host
 _LONGEST: Final = 60  # actions; the work grows with the square, and long sequences have few needless ones
 
 
-def without_needless(pair: Pair, actions: Sequence[Action], action_format: ActionFormat) -> tuple[Action, ...]:
+def prune(pair: Pair, actions: Sequence[Action], action_format: ActionFormat) -> tuple[Action, ...]:
     """Drop, from the first on, every action without which the grid still becomes the output.
 
     A fill that later fills cover is one, and the copy of what is never pasted. Sequences of more than 60 actions stay

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from jaxarc import constants as c
-from jaxarc.experts.bitboards import components, first_cell, places_of, unpack_cells, with_neighbors
+from jaxarc.experts.bitboards import components, first_cell, pairs_by_id, unpack_cells, with_neighbors
 from jaxarc.experts.expert import Action, Pair
 from jaxarc.experts.host_canvas import Grid
 from jaxarc.experts.painting.finish import finish_with_points
@@ -35,11 +35,11 @@ def paint_with_points(pair: Pair, goal: Goal, width: int) -> tuple[Action, ...]:
     finished: list[tuple[Action, ...]] = []
     while waiting and (not finished or min(waiting) + 1 < len(finished[0])):
         outlooks = [_look(plan, goal) for plan in waiting.pop(min(waiting)).values()]
-        for outlook in sorted(outlooks, key=lambda outlook: outlook.left_to_do)[:width]:
-            plan = outlook.plan
-            actions = *plan.actions, *finish_with_points(plan.grid, outlook.regions, goal)
+        for scores in sorted(outlooks, key=lambda scores: scores.left_to_do)[:width]:
+            plan = scores.plan
+            actions = *plan.actions, *finish_with_points(plan.grid, scores.regions, goal)
             finished = sorted([*finished, actions], key=len)[:1]
-            for longer in _edits(outlook, goal):
+            for longer in _edits(scores, goal):
                 waiting[len(longer.actions)].setdefault(longer.grid.tobytes(), longer)
     return finished[0]
 
@@ -80,10 +80,10 @@ class _Try(NamedTuple):
     cells: int  # as bits
 
 
-def _edits(outlook: _Outlook, goal: Goal) -> Iterator[Plan]:
+def _edits(scores: _Outlook, goal: Goal) -> Iterator[Plan]:
     """What saves the most actions, and all walls at once."""
-    plan, width = outlook.plan, outlook.plan.grid.shape[1]
-    mixed = [region for region in outlook.regions if not region.is_pure]
+    plan, width = scores.plan, scores.plan.grid.shape[1]
+    mixed = [region for region in scores.regions if not region.is_pure]
     floods = [flood for region in mixed if (flood := _flood(region)).saved > 0]
     walls = [wall for region in mixed for wall in _walls(region, width) if wall.saved > 0]
     tries = sorted([*floods, *walls], key=lambda entry: -entry.saved)[:_TRIES]
@@ -96,7 +96,7 @@ def _edits(outlook: _Outlook, goal: Goal) -> Iterator[Plan]:
             actions = [(c.FLOOD_FILL + entry.color, *first_cell(entry.cells, width))]
         else:
             grid[cells] = goal.output[cells]
-            places = places_of(entry.cells, width)
+            places = pairs_by_id(entry.cells, width)
             actions = [(c.FILL + int(grid[place]), *place) for place in places if plan.grid[place] != grid[place]]
         yield plan.then(grid, *actions)
 

@@ -3,20 +3,20 @@
 from jaxarc.experts.traces.batch_expert import BatchExpert
 from jaxarc.experts.traces.cache import DamagedTraceWarning, TraceCache
 from jaxarc.experts.traces.components import get_scc_graphs
-from jaxarc.experts.traces.graph import Graph, GraphError, Place, places_of
+from jaxarc.experts.traces.graph import Graph, GraphError, PairId, pairs_by_id
 from jaxarc.experts.traces.hierarchical_trace_cache import get_trace_hierarchical
 from jaxarc.experts.traces.recording import Recording, record_traces
 from jaxarc.experts.traces.trace import Failure, RecordingFailedError, TimeLimitError, Trace, WorkerDiedError
-from jaxarc.experts.traces.work_unit import Recipe, WorkUnit
+from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit
 
 __all__ = [
     "BatchExpert",
     "DamagedTraceWarning",
+    "ExpertSpec",
     "Failure",
     "Graph",
     "GraphError",
-    "Place",
-    "Recipe",
+    "PairId",
     "Recording",
     "RecordingFailedError",
     "TimeLimitError",
@@ -26,6 +26,6 @@ __all__ = [
     "WorkerDiedError",
     "get_scc_graphs",
     "get_trace_hierarchical",
-    "places_of",
+    "pairs_by_id",
     "record_traces",
 ]

@@ -42,7 +42,7 @@ def _answers(expert: BatchExpert, units: Mapping[str, WorkUnit]) -> Iterator[tup
         with Caught() as caught:
             if answers is None:
                 pairs = [unit.pair for unit in units.values()]
-                answers = iter(expert.solve_all(pairs, units[hashes[0]].recipe.action_format))
+                answers = iter(expert.solve_all(pairs, units[hashes[0]].spec.action_format))
             place, actions = next(answers)
             answer = hashes[place], actions
         if answer is None:

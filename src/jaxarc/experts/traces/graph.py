@@ -22,7 +22,7 @@ class GraphError(ValueError):
     """A graph, or the text of one, breaks a rule."""
 
 
-class Place(NamedTuple):
+class PairId(NamedTuple):
     """Where a pair stands."""
 
     task_id: str
@@ -70,9 +70,9 @@ class Graph:
         for task in tasks:
             nodes[task.task_id] = None
             needs.add((root, task.task_id))
-        for place, pair in places_of(tasks, pairs).items():
-            nodes[place.node] = pair
-            needs.add((place.task_id, place.node))
+        for pair_id, pair in pairs_by_id(tasks, pairs).items():
+            nodes[pair_id.node] = pair
+            needs.add((pair_id.task_id, pair_id.node))
         return cls(nodes, frozenset(needs))
 
     @classmethod
@@ -126,8 +126,8 @@ class Graph:
         return hash(self.to_json())
 
 
-def places_of(tasks: "TaskSet", pairs: PairChoice = "all") -> dict[Place, Pair]:
-    """List the pairs of a task set by their place.
+def pairs_by_id(tasks: "TaskSet", pairs: PairChoice = "all") -> dict[PairId, Pair]:
+    """List the pairs of a task set by their id.
 
     Raises:
         GraphError: ``pairs`` is another word.
@@ -136,7 +136,7 @@ def places_of(tasks: "TaskSet", pairs: PairChoice = "all") -> dict[Place, Pair]:
         raise GraphError(f"pairs is one of {', '.join(map(repr, PAIR_CHOICES))}, got {pairs!r}; choose one")
     splits = ("train", "test") if pairs == "all" else (pairs,)
     return {
-        Place(task.task_id, split, index): Pair(*pair)
+        PairId(task.task_id, split, index): Pair(*pair)
         for task in tasks
         for split in splits
         for index, pair in enumerate(task.train if split == "train" else task.test)

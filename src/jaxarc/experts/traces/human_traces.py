@@ -10,15 +10,15 @@ import numpy as np
 from jaxarc import constants as c
 from jaxarc.experts.expert import Action, ExpertError, Pair
 from jaxarc.experts.host_canvas import FULL_CANVAS, HostCanvas, check_action
-from jaxarc.experts.traces.graph import Place
+from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.human_sessions import HumanSession
 from jaxarc.experts.traces.trace import Trace, checked_trace
-from jaxarc.experts.traces.work_unit import Recipe, WorkUnit, hash_of
+from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit, hash_of
 
 if TYPE_CHECKING:
     from jaxarc.tasks import TaskSet
 
-HUMAN: Final = Recipe("human", 1, "", "mask")
+HUMAN: Final = ExpertSpec("human", 1, "", "mask")
 
 
 class Rejected(NamedTuple):
@@ -33,7 +33,7 @@ class Rejected(NamedTuple):
 class HumanTraces:
     """What became of sessions."""
 
-    traces: dict[Place, Trace]  # of several that solve a pair, the shortest
+    traces: dict[PairId, Trace]  # of several that solve a pair, the shortest
     rejected: list[Rejected]
     num_sessions: int = 0
     num_steps: int = 0  # of the sessions that make traces
@@ -51,18 +51,18 @@ def convert_sessions(sessions: Iterable[HumanSession], tasks: "TaskSet") -> Huma
     for session in sessions:
         found.num_sessions += 1
         try:
-            place, trace, num_rewritten = _convert(session, tasks)
+            pair_id, trace, num_rewritten = _convert(session, tasks)
         except ExpertError as error:
             found.rejected.append(Rejected(session.name, session.task_id, str(error)))
             continue
         found.num_steps += len(session.steps)
         found.num_rewritten += num_rewritten
-        if place not in found.traces or len(trace.actions) < len(found.traces[place].actions):
-            found.traces[place] = trace
+        if pair_id not in found.traces or len(trace.actions) < len(found.traces[pair_id].actions):
+            found.traces[pair_id] = trace
     return found
 
 
-def _convert(session: HumanSession, tasks: "TaskSet") -> tuple[Place, Trace, int]:
+def _convert(session: HumanSession, tasks: "TaskSet") -> tuple[PairId, Trace, int]:
     if session.problem or session.start is None:
         raise ExpertError(session.problem)
     task_id = _task_named(session.task_id, tasks)
@@ -74,7 +74,7 @@ def _convert(session: HumanSession, tasks: "TaskSet") -> tuple[Place, Trace, int
     pair = Pair(*tasks.raw_task(task_id).test[index])
     actions, num_rewritten = _actions(session.start, session, pair)
     unit = WorkUnit(pair, HUMAN)
-    return Place(task_id, "test", index), checked_trace(hash_of(unit.to_json()), unit, actions), num_rewritten
+    return PairId(task_id, "test", index), checked_trace(hash_of(unit.to_json()), unit, actions), num_rewritten
 
 
 def _task_named(task_id: str, tasks: "TaskSet") -> str:

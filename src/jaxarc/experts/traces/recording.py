@@ -23,7 +23,7 @@ from jaxarc.experts.traces.trace import (
     checked_trace,
     failure_of,
 )
-from jaxarc.experts.traces.work_unit import Recipe, WorkUnit, hash_of
+from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit, hash_of
 from jaxarc.experts.traces.workers import Workers
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def record_traces(
     """
     _check_arguments(action_format, chunk_size, processes)
     graph = tasks if isinstance(tasks, Graph) else Graph.of_tasks(tasks)
-    recipe = Recipe.of(expert, action_format)
-    hash_of_node, work_units = units_of(graph, recipe)
+    spec = ExpertSpec.of(expert, action_format)
+    hash_of_node, work_units = units_of(graph, spec)
     recording = Recording(hash_of_node, {}, {}, 0, 0, True)
     strategy = choose_strategy(parallel_strategy)
     if isinstance(expert, BatchExpert):
@@ -136,7 +136,7 @@ def record_traces(
     return recording
 
 
-def units_of(graph: Graph, recipe: Recipe) -> tuple[dict[str, str], dict[str, str]]:
+def units_of(graph: Graph, spec: ExpertSpec) -> tuple[dict[str, str], dict[str, str]]:
     """List the work of a graph.
 
     Returns:
@@ -145,7 +145,7 @@ def units_of(graph: Graph, recipe: Recipe) -> tuple[dict[str, str], dict[str, st
     hash_of_node, work_units = {}, {}
     for component in get_scc_graphs(graph):
         for node, pair in component.pairs.items():
-            text = WorkUnit(pair, recipe).to_json()
+            text = WorkUnit(pair, spec).to_json()
             hash_of_node[node] = hash_of(text)
             work_units.setdefault(hash_of_node[node], text)
     return hash_of_node, work_units
@@ -188,7 +188,7 @@ class _Recorder:
     def _solve(self, unit_hash: str, text: str) -> Result:
         unit = WorkUnit.from_json(text)
         with Caught() as caught:
-            return checked_trace(unit_hash, unit, self._expert.solve(unit.pair, unit.recipe.action_format))
+            return checked_trace(unit_hash, unit, self._expert.solve(unit.pair, unit.spec.action_format))
         return failure_of(unit_hash, caught.error)
 
 

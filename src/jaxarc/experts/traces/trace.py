@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 from jaxarc.experts.expert import Action, ActionFormat, ExpertError, InvalidActionError, Pair
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.experts.traces.graph import canonical_json
-from jaxarc.experts.traces.work_unit import Recipe, WorkUnit
+from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit
 
 
 class Trace(NamedTuple):
     """Actions that turn the input of a unit into its output, the last of them a submit; checked."""
 
     unit_hash: str
-    recipe: Recipe
+    spec: ExpertSpec
     actions: tuple[Action, ...]
 
     def to_json(self) -> str:
         """Write it in canonical form."""
-        return canonical_json({"unit": self.unit_hash, "recipe": self.recipe, "actions": self.actions})
+        return canonical_json({"unit": self.unit_hash, "recipe": self.spec, "actions": self.actions})
 
     @classmethod
     def from_json(cls, text: str) -> "Trace":
@@ -32,7 +32,7 @@ class Trace(NamedTuple):
             data = json.loads(text)
             expert, version, settings, action_format, (height, width) = data["recipe"]
             actions = tuple(tuple(action) for action in data["actions"])
-            return cls(data["unit"], Recipe(expert, version, settings, action_format, (height, width)), actions)
+            return cls(data["unit"], ExpertSpec(expert, version, settings, action_format, (height, width)), actions)
         except (KeyError, TypeError, RecursionError) as error:
             raise ValueError(f"not a trace: {text[:60]!r}; record it again") from error
 
@@ -95,7 +95,7 @@ def checked_actions(pair: Pair, actions: Any, action_format: ActionFormat) -> tu
 
 def checked_trace(unit_hash: str, unit: WorkUnit, actions: Any) -> Trace:
     """Make a trace of actions that were checked by :func:`checked_actions` now."""
-    return Trace(unit_hash, unit.recipe, checked_actions(unit.pair, actions, unit.recipe.action_format))
+    return Trace(unit_hash, unit.spec, checked_actions(unit.pair, actions, unit.spec.action_format))
 
 
 def failure_of(unit_hash: str, error: BaseException | None) -> Failure:

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jaxarc.experts.expert import Action
-from jaxarc.experts.traces.graph import Place
+from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace import Trace
-from jaxarc.experts.traces.work_unit import Recipe
+from jaxarc.experts.traces.work_unit import ExpertSpec
 from jaxarc.io.atomic import write_whole
 from jaxarc.io.seal import SealError, sealed, unsealed
 
@@ -30,8 +30,8 @@ class ShortTraceFileWarning(UserWarning):
 class TraceLine(NamedTuple):
     """What a line says."""
 
-    place: Place
-    recipe: Recipe
+    pair_id: PairId
+    spec: ExpertSpec
     actions: tuple[Action, ...]
     where: str  # file and line
     dataset: str = ""  # what the task is loaded from, where the line tells
@@ -39,20 +39,20 @@ class TraceLine(NamedTuple):
 
 
 def write_trace_file(
-    path: str | Path, traces: Mapping[Place, Trace], about: Mapping[str, Any] = MappingProxyType({})
+    path: str | Path, traces: Mapping[PairId, Trace], about: Mapping[str, Any] = MappingProxyType({})
 ) -> Path:
     """Write traces, a line each.
 
     Args:
         path: of the file.
-        traces: by the place of their pair.
+        traces: by the id of their pair.
         about: further fields of every line, for JSON; ``dataset`` is read back, others are for whom they concern.
 
     Raises:
         OSError: the file cannot be written.
     """
     further = {"of": len(traces), **about}
-    return write_whole(path, "".join(_line(place, trace, further) for place, trace in traces.items()).encode())
+    return write_whole(path, "".join(_line(pair_id, trace, further) for pair_id, trace in traces.items()).encode())
 
 
 def read_trace_file(path: str | Path) -> list[TraceLine]:
@@ -109,18 +109,18 @@ def warn_of_missing_lines(path: str | Path, count: int, written: int) -> None:
         warnings.warn(f"{told}; if you took none out, export it again", ShortTraceFileWarning, stacklevel=3)
 
 
-def _line(place: Place, trace: Trace, about: Mapping[str, Any]) -> str:
-    recipe = trace.recipe
+def _line(pair_id: PairId, trace: Trace, about: Mapping[str, Any]) -> str:
+    spec = trace.spec
     fields = {
-        "task_id": place.task_id,
-        "pair_index": place.pair_index,
+        "task_id": pair_id.task_id,
+        "pair_index": pair_id.pair_index,
         "actions": trace.actions,
-        "split": place.split,
-        "expert": recipe.expert,
-        "version": recipe.version,
-        "settings": recipe.settings,
-        "action_format": recipe.action_format,
-        "canvas": recipe.canvas,
+        "split": pair_id.split,
+        "expert": spec.expert,
+        "version": spec.version,
+        "settings": spec.settings,
+        "action_format": spec.action_format,
+        "canvas": spec.canvas,
         "unit": trace.unit_hash,
         **about,
     }
@@ -155,10 +155,10 @@ def _read(line: str, where: str) -> TraceLine:
             f"and {action_format!r:.80}; correct them"
         )
     expert, settings = _field(data, "expert", str, where), _field(data, "settings", str, where)
-    recipe = Recipe(expert, _field(data, "version", int, where), settings, action_format)
+    spec = ExpertSpec(expert, _field(data, "version", int, where), settings, action_format)
     dataset = _field(data, "dataset", str, where)
     num_written = _field(data, "of", int, where)
-    return TraceLine(Place(task_id, split, index), recipe, _actions(data, where), where, dataset, num_written)
+    return TraceLine(PairId(task_id, split, index), spec, _actions(data, where), where, dataset, num_written)
 
 
 def _field(data: dict[str, Any], name: str, kind: type, where: str) -> Any:

@@ -13,7 +13,7 @@ from jaxarc.experts.traces.batch_expert import BatchExpert
 from jaxarc.experts.traces.graph import canonical_json, pair_to_json
 
 
-class Recipe(NamedTuple):
+class ExpertSpec(NamedTuple):
     """Who records, and in which actions: with the pair, all that a trace depends on."""
 
     expert: str  # the expert's name
@@ -28,8 +28,8 @@ class Recipe(NamedTuple):
         return f"{self.expert} {self.version}, {self.action_format}, {self.canvas[0]}x{self.canvas[1]}"
 
     @classmethod
-    def of(cls, expert: Expert | BatchExpert, action_format: ActionFormat) -> "Recipe":
-        """Return the recipe of an expert on the full canvas.
+    def of(cls, expert: Expert | BatchExpert, action_format: ActionFormat) -> "ExpertSpec":
+        """Return the spec of an expert on the full canvas.
 
         Raises:
             ExpertError: its name is no text, its version no int, or one of its settings cannot be written as JSON.
@@ -49,25 +49,25 @@ class WorkUnit(NamedTuple):
     """One pair to be solved. Task ids are no part of it: an equal pair of another task is the same unit."""
 
     pair: Pair
-    recipe: Recipe
+    spec: ExpertSpec
 
     @classmethod
     def from_json(cls, text: str) -> "WorkUnit":
         """Read what :meth:`to_json` wrote."""
         data = json.loads(text)
         pair = Pair(*(np.array(data["pair"][side], np.int8) for side in ("input", "output")))
-        recipe = Recipe(
+        spec = ExpertSpec(
             data["expert"],
             data["version"],
             data["settings"],
             cast(ActionFormat, data["action_format"]),
             tuple(data["canvas"]),
         )
-        return cls(pair, recipe)
+        return cls(pair, spec)
 
     def to_json(self) -> str:
         """Write it in the one text that equal units share."""
-        return canonical_json({**self.recipe._asdict(), "pair": pair_to_json(self.pair)})
+        return canonical_json({**self.spec._asdict(), "pair": pair_to_json(self.pair)})
 
 
 def hash_of(text: str) -> str:

@@ -57,7 +57,7 @@ def _start(line: str, answers: IO[str]) -> Expert:
 def _solve(expert: Expert, text: str) -> dict[str, Any]:
     unit = WorkUnit.from_json(text)
     with Caught() as caught:
-        action_format = unit.recipe.action_format
+        action_format = unit.spec.action_format
         return {"actions": checked_actions(unit.pair, expert.solve(unit.pair, action_format), action_format)}
     return _explained(caught.error)
 

@@ -72,7 +72,7 @@ class Workers:
         if "error" in answer:
             return Failure(unit_hash, *answer["error"])
         actions = tuple(tuple(action) for action in answer["actions"])  # checked by the worker
-        return Trace(unit_hash, WorkUnit.from_json(text).recipe, actions)
+        return Trace(unit_hash, WorkUnit.from_json(text).spec, actions)
 
 
 class _Worker:

@@ -24,7 +24,7 @@ class Agreement(NamedTuple):
     top1_agreement: float  # share of examples whose first choice is one that the expert likes best
     top5_agreement: float  # share in which such a candidate is among the first five choices
     calibration_error: float  # of a candidate drawn by the surrogate: mean distance of the two probabilities of its bin
-    regret: float | None  # worth of the expert's best minus worth of the first choice; None where worths are unknown
+    regret: float | None  # score of the expert's best minus score of the first choice; None where scores are unknown
     calibration: tuple[CalibrationBin, ...]  # equal ranges of the surrogate's probability, 0 .. 1
     num_examples: int
 
@@ -38,7 +38,7 @@ def agreement(
     logits: Float[np.ndarray, "B k"],
     probs: Float[np.ndarray, "B k"],
     is_real: Bool[np.ndarray, "B k"],
-    worths: Float[np.ndarray, "B k"] | None = None,
+    scores: Float[np.ndarray, "B k"] | None = None,
 ) -> Agreement:
     """Compare logits with an expert's opinion, on the host.
 
@@ -46,7 +46,7 @@ def agreement(
         logits: of the candidates, by the surrogate.
         probs: of the candidates, by the expert; 0 for padding.
         is_real: false for padding, which is never chosen.
-        worths: what a candidate is worth to the expert, such as a similarity of 0 .. 1; not looked at in padding.
+        scores: the expert's score of each candidate, such as a similarity of 0 .. 1; not looked at in padding.
     """
     log_predicted = _log_softmax(np.where(is_real, logits, -np.inf))
     predicted = np.where(is_real, np.exp(log_predicted), 0.0)
@@ -63,7 +63,7 @@ def agreement(
         top1_agreement=float(ranked[:, 0].mean()),
         top5_agreement=float(ranked[:, :5].any(axis=-1).mean()),
         calibration_error=float(error),
-        regret=None if worths is None else _regret(order[:, 0], worths, is_real),
+        regret=None if scores is None else _regret(order[:, 0], scores, is_real),
         calibration=bins,
         num_examples=len(logits),
     )
@@ -75,9 +75,9 @@ def _log_softmax(logits: Float[np.ndarray, "B k"]) -> Float[np.ndarray, "B k"]:
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def _regret(first: np.ndarray, worths: Float[np.ndarray, "B k"], is_real: Bool[np.ndarray, "B k"]) -> float:
-    best = np.where(is_real, worths, -np.inf).max(axis=-1)
-    chosen = np.take_along_axis(worths, first[:, None], axis=-1)[:, 0]
+def _regret(first: np.ndarray, scores: Float[np.ndarray, "B k"], is_real: Bool[np.ndarray, "B k"]) -> float:
+    best = np.where(is_real, scores, -np.inf).max(axis=-1)
+    chosen = np.take_along_axis(scores, first[:, None], axis=-1)[:, 0]
     return float((best - chosen).mean())
 
 

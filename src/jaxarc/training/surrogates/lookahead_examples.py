@@ -16,9 +16,9 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.experts.candidates import candidates_of_scene
-from jaxarc.experts.lookahead import look_ahead_in_scene, soft_choice
-from jaxarc.experts.scene import Scene, scene_of_state
+from jaxarc.experts.candidates import candidates_of_canvas
+from jaxarc.experts.canvas_state import CanvasState, canvas_of_state
+from jaxarc.experts.lookahead import score_candidates, soft_choice
 from jaxarc.surrogate.boxes import describe_grids
 from jaxarc.types import PRNGKey
 from jaxarc.wrappers import AutoReset
@@ -30,8 +30,8 @@ class LookaheadExamples(NamedTuple):
     """B states, what can be done in each, and what the expert thinks of it."""
 
     data: Float32[Array, "B H W 3"]  # working grid, target and input: -1 .. 9
-    probs: Float32[Array, "B k"]  # softmax of worth / temperature; 0 where not real
-    worths: Float32[Array, "B k"]  # similarity after the action; a right submit is worth 2, a wrong one -1
+    probs: Float32[Array, "B k"]  # softmax of score / temperature; 0 where not real
+    scores: Float32[Array, "B k"]  # similarity after the action; 2 for a right submit, -1 for a wrong one
     actions: BboxAction  # [B, k]
     is_real: Bool[Array, "B k"]  # false for an invalid action and for one that repeats an earlier one
 
@@ -57,9 +57,9 @@ def draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> L
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), examples)
 
 
-def describe_scene(scene: Scene, grid_shape: tuple[int, int]) -> Float32[Array, "H W 3"]:
-    """Show a scene as a model sees it: working grid, target and input."""
-    flat = scene.canvas.grid, scene.canvas.target, scene.pair_input
+def describe_canvas(canvas_state: CanvasState, grid_shape: tuple[int, int]) -> Float32[Array, "H W 3"]:
+    """Show a canvas state as a model sees it: working grid, target and input."""
+    flat = canvas_state.canvas.grid, canvas_state.canvas.target, canvas_state.pair_input
     return describe_grids(*(grid.reshape(grid_shape) for grid in flat))
 
 
@@ -68,17 +68,17 @@ def _ask(
 ) -> tuple[LookaheadExamples, BboxAction]:
     """Ask the expert in one state, and choose how its episode goes on."""
     key_candidates, key_any, key_choice = jax.random.split(key, 3)
-    scene = scene_of_state(state, params)
-    candidates = candidates_of_scene(key_candidates, scene, config.num_candidates, params.config)
+    canvas_state = canvas_of_state(state, params)
+    candidates = candidates_of_canvas(key_candidates, canvas_state, config.num_candidates, params.config)
     actions = candidates.actions
     if not isinstance(actions, BboxAction):
         raise TypeError(f"examples are made of boxes; set action.selection_format=bbox, got {type(actions).__name__}")
-    outlook = look_ahead_in_scene(scene, actions, params.config)
-    is_real = outlook.is_valid & candidates.is_distinct
-    probs = soft_choice(outlook.worth, is_real, config.temperature)
+    scores = score_candidates(canvas_state, actions, params.config)
+    is_real = scores.is_valid & candidates.is_distinct
+    probs = soft_choice(scores.score, is_real, config.temperature)
     goes_astray = jax.random.bernoulli(key_any, jnp.float32(config.random_share))
     weights = jnp.where(goes_astray, is_real.astype(jnp.float32), probs)
     place = jax.random.categorical(key_choice, jnp.log(weights))
-    shown = describe_scene(scene, params.config.grid_shape)
-    examples = LookaheadExamples(shown, probs, outlook.worth, actions, is_real)
+    shown = describe_canvas(canvas_state, params.config.grid_shape)
+    examples = LookaheadExamples(shown, probs, scores.score, actions, is_real)
     return examples, jax.tree.map(lambda leaf: leaf[place], actions)

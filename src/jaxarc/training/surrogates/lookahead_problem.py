@@ -33,7 +33,7 @@ class LookaheadProblem:
     """States on the way from input to target, and what the expert thinks of candidate boxes there.
 
     A :class:`SurrogateProblem`. Batch i of a seed has a key of its own, so it is the same whenever it is made. The
-    expert's worths are exact, so every example has an accuracy of 1. Its regret is the worth of the best candidate
+    expert's scores are exact, so every example has an accuracy of 1. Its regret is the score of the best candidate
     minus that of the surrogate's first choice: a similarity, where a right submit counts 2 and a wrong one -1.
 
     Attributes:
@@ -95,11 +95,11 @@ class LookaheadProblem:
         """Compare with the expert on pairs that are never learned from."""
         batches = self.held_out()
         logits = [np.asarray(_score(model, examples)) for examples in batches]
-        probs, is_real, worths = (
+        probs, is_real, scores = (
             np.concatenate([np.asarray(part) for part in parts])
-            for parts in zip(*((each.probs, each.is_real, each.worths) for each in batches), strict=True)
+            for parts in zip(*((each.probs, each.is_real, each.scores) for each in batches), strict=True)
         )
-        return agreement(np.concatenate(logits), probs, is_real, worths)
+        return agreement(np.concatenate(logits), probs, is_real, scores)
 
 
 def _batch_sizes(num_examples: int, episode_steps: int) -> list[int]:

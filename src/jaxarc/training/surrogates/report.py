@@ -21,7 +21,7 @@ class SurrogateReport:
     kl: float | None = None  # on held-out examples: KL(expert || surrogate), in nats
     top1_agreement: float | None = None  # on them: share whose first choice is one that the expert likes best
     top5_agreement: float | None = None
-    regret: float | None = None  # on them: worth of the expert's best minus worth of the first choice
+    regret: float | None = None  # on them: score of the expert's best minus score of the first choice
     calibration_error: float | None = None
     exact_grid_accuracy: float | None = None  # on held-out steps: share of next grids right in every cell
     cell_accuracy: float | None = None  # on them: share of cells

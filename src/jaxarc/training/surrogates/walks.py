@@ -10,10 +10,10 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.experts.scene import scene_of_state
+from jaxarc.experts.canvas_state import canvas_of_state
 from jaxarc.surrogate.boxes import describe_boxes
 from jaxarc.surrogate.transition_step import TransitionBatch
-from jaxarc.training.surrogates.lookahead_examples import describe_scene
+from jaxarc.training.surrogates.lookahead_examples import describe_canvas
 from jaxarc.types import PRNGKey
 
 _ENV = ArcEnvironment()
@@ -67,4 +67,4 @@ def draw_walks(key: PRNGKey, operations: Int32[Array, "S B"], params: EnvParams)
 
 
 def _show(states: ArcEnvState, params: EnvParams) -> Array:
-    return jax.vmap(lambda state: describe_scene(scene_of_state(state, params), params.config.grid_shape))(states)
+    return jax.vmap(lambda state: describe_canvas(canvas_of_state(state, params), params.config.grid_shape))(states)

@@ -22,7 +22,7 @@ from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.types import Observation
 
 
-class Scene(eqx.Module):
+class CanvasState(eqx.Module):
     """A canvas and the input that operation 32 loads; nothing else of an episode changes what an edit does."""
 
     canvas: Canvas
@@ -37,16 +37,17 @@ class Commands(NamedTuple):
     is_valid: Bool[Array, "*B"]
 
 
-def scene_of_state(state: ArcEnvState, params: EnvParams) -> Scene:
-    """Read the scene of one state of ``env.reset`` and ``env.step``; the target is in it, in test mode too.
+def canvas_of_state(state: ArcEnvState, params: EnvParams) -> CanvasState:
+    """Read the canvas state of one state of ``env.reset`` and ``env.step``; the target is in it, in test mode too.
 
     Raises:
         ValueError: the state is a batch, or one of the guide API.
     """
     if state.counts.ndim != 1 or state.task_data is not None:
         raise ValueError(
-            f"a scene is made of one state of env.reset or env.step, got counts of shape {state.counts.shape} and "
-            f"task_data {'set' if state.task_data is not None else 'unset'}; vmap over a batch, make states with env"
+            "a canvas state is made of one state of env.reset or env.step, got counts of shape "
+            f"{state.counts.shape} and task_data {'set' if state.task_data is not None else 'unset'}; vmap over a "
+            "batch, make states with env"
         )
     mode, tasks = params.config.episode.mode, params.tasks
     if isinstance(tasks, TaskBuffer):
@@ -54,11 +55,11 @@ def scene_of_state(state: ArcEnvState, params: EnvParams) -> Scene:
     else:
         assert state.pairs is not None
         source = pairs_of_table(state.pairs, tasks, mode)
-    return Scene(state.canvas, source.input_of(state.pair_index))
+    return CanvasState(state.canvas, source.input_of(state.pair_index))
 
 
-def scene_of_observation(observation: Observation, config: JaxArcConfig) -> Scene:
-    """Read the scene of one observation with ``working_grid``, ``target_grid`` and ``input_grid`` as planes.
+def canvas_of_observation(observation: Observation, config: JaxArcConfig) -> CanvasState:
+    """Read the canvas state of one observation with ``working_grid``, ``target_grid`` and ``input_grid`` as planes.
 
     An empty clipboard and no selection are assumed.
     """
@@ -69,7 +70,7 @@ def scene_of_observation(observation: Observation, config: JaxArcConfig) -> Scen
         selection = jnp.zeros((config.grid_shape[1],), jnp.uint32)
     else:
         selection = jnp.array([0, 0, -1, -1], jnp.int8)
-    return Scene(Canvas(grid, jnp.full_like(grid, c.PADDING), target, selection, sizes), pair_input)
+    return CanvasState(Canvas(grid, jnp.full_like(grid, c.PADDING), target, selection, sizes), pair_input)
 
 
 def check_edits(actions: StructuredAction, config: JaxArcConfig) -> Commands:
@@ -80,16 +81,16 @@ def check_edits(actions: StructuredAction, config: JaxArcConfig) -> Commands:
     return Commands(jnp.where(is_valid, operation, c.NO_OPERATION), selection, is_valid)
 
 
-def edit(scene: Scene, commands: Commands, config: JaxArcConfig) -> Scene:
-    """Apply one command to each scene of a row of scenes."""
-    table = lambda scene: PairTable(scene.pair_input[None], scene.canvas.target[None])
+def edit(canvas_state: CanvasState, commands: Commands, config: JaxArcConfig) -> CanvasState:
+    """Apply one command to each canvas state of a row of canvas states."""
+    table = lambda canvas_state: PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
     plan = plan_of(config)
 
-    def one(scene: Scene, operation: Array, selection: Array) -> Scene:
-        canvas, _ = execute(scene.canvas, Command(operation, selection, jnp.int32(0)), table(scene), plan)
-        return Scene(canvas, scene.pair_input)
+    def one(canvas_state: CanvasState, operation: Array, selection: Array) -> CanvasState:
+        canvas, _ = execute(canvas_state.canvas, Command(operation, selection, jnp.int32(0)), table(canvas_state), plan)
+        return CanvasState(canvas, canvas_state.pair_input)
 
-    return jax.vmap(one)(scene, commands.operation, commands.selection)
+    return jax.vmap(one)(canvas_state, commands.operation, commands.selection)
 
 
 def plan_of(config: JaxArcConfig) -> Plan:
