@@ -48,8 +48,8 @@ def measured_table(report):
 
 def gradient_bytes(experiment):
     """Bytes of all weights of one agent; nothing is computed."""
-    params = make_params(load_pairs(experiment.task, experiment.environment.grid_shape).learned, experiment.environment)
-    start = lambda key: start_seed(key, params, experiment.recipe, experiment.curriculum).learner.policy
+    params = make_params(load_pairs(experiment.task, experiment.environment.grid_shape).train, experiment.environment)
+    start = lambda key: start_seed(key, params, experiment.train_config, experiment.curriculum).learner.policy
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(jax.eval_shape(start, jax.random.key(0))))
 
 

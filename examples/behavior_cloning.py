@@ -49,11 +49,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         traces = Path(folder) / "traces.jsonl"
         console.print(f"{write_expert_traces(tasks, traces)} traces of {len(tasks)} tasks", highlight=False)
-        params = make_params(pairs.learned, rules)
-        examples = load_examples(traces, tasks, pairs.learned, params, agent.gamma)
+        params = make_params(pairs.train, rules)
+        examples = load_examples(traces, tasks, pairs.train, params, agent.gamma)
     console.print(f"{examples.value_target.shape[0]} situations and what the expert did there", highlight=False)
 
-    measured = make_params(pairs.measured, rules)
+    measured = make_params(pairs.eval, rules)
     create = jax.jit(lambda key: EditPolicy.create(key, rules, NetworkConfig(), False))
     learn = jax.jit(lambda policy, key: clone_examples(policy, examples, key, cloning, agent))
     play = jax.jit(lambda policy: play_every_task(lambda observation, _: policy.act(observation), measured).solved)

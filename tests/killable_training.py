@@ -26,11 +26,11 @@ def prepare(file: Path, overrides: list[str]) -> None:
     """Compile what a run calls, and write it into a file together with the run's first state."""
     experiment = read_experiment(overrides)
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
-    learned, measured = (loop.make_params(tasks, experiment.environment) for tasks in (pairs.learned, pairs.measured))
+    learned, measured = (loop.make_params(tasks, experiment.environment) for tasks in (pairs.train, pairs.eval))
     keys = keys_of_seeds(experiment.training.seeds)
-    state = loop.start_training(keys, learned, experiment.recipe, experiment.curriculum)
+    state = loop.start_training(keys, learned, experiment.train_config, experiment.curriculum)
     length = experiment.training.updates_per_report
-    run_updates = lambda state: loop.run_updates(state, learned, experiment.recipe, length)
+    run_updates = lambda state: loop.run_updates(state, learned, experiment.train_config, length)
     measure = lambda policies: loop.measure(policies, measured)
     policies = state.policy
     contents = jax.device_get(state), _pack(run_updates, state), _pack(measure, policies)

@@ -7,12 +7,17 @@ import numpy as np
 import pytest
 from edit_world import with_noise
 
+from jaxarc.agents.answer_predicting_policy import (
+    AnswerPredictingPolicy,
+    answer_shown_config,
+    missing_for_answer_prediction,
+    with_answer,
+)
 from jaxarc.agents.answers import AnswerPredictor, Puzzle
 from jaxarc.agents.answers.candidates import NUM_COPIES, line_readings, symmetric_copies
-from jaxarc.agents.answers.learning import Imagination, learn_answers, puzzle_of
+from jaxarc.agents.answers.learning import PredictorState, learn_answers, puzzle_of
 from jaxarc.agents.answers.predictor import NUM_CANDIDATES, _as_grid
-from jaxarc.agents.imagining_policy import ImaginingPolicy, missing_for_imagining, practice_config, with_answer
-from jaxarc.agents.recipe import Recipe
+from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, JaxArcConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.tasks import uniform_weights
@@ -22,7 +27,7 @@ SIDE, TASKS, SLOTS = 4, 12, 3
 RULES = JaxArcConfig().with_fields(
     max_grid_height=SIDE, max_grid_width=SIDE, selection_format="bbox", include_demonstrations=True, include_input=True
 )
-RECIPE = Recipe(
+TRAIN_CONFIG = TrainConfig(
     AgentConfig(),
     NetworkConfig(),
     ScheduleConfig(),
@@ -140,9 +145,9 @@ def test_a_ragged_prediction_becomes_a_rectangle_with_black_gaps():
 def learned():
     """What a rule's tasks teach in a few batches."""
     params = params_of("flip-up-down")
-    learn = jax.jit(lambda imagination, key: learn_answers(imagination, key, params, RECIPE))
+    learn = jax.jit(lambda predictor_state, key: learn_answers(predictor_state, key, params, TRAIN_CONFIG))
     with jax.numpy_dtype_promotion("standard"):
-        start = jax.jit(lambda key: Imagination.create(key, RECIPE))(jax.random.key(0))
+        start = jax.jit(lambda key: PredictorState.create(key, TRAIN_CONFIG))(jax.random.key(0))
         after, loss = learn(start, jax.random.key(1))
     return params, start, after, loss
 
@@ -151,23 +156,23 @@ def test_a_rule_is_learned_from_its_tasks(learned):
     params, start, after, loss = learned
     states, observation = jax.jit(jax.vmap(ENV.reset, (0, None)))(jax.random.split(jax.random.key(7), 64), params)
     shown = puzzle_of(observation)
-    right = lambda imagination: np.mean(
-        (np.asarray(predict(imagination.predictor, shown)) == states.target_grid).all(axis=(1, 2))
+    right = lambda predictor_state: np.mean(
+        (np.asarray(predict(predictor_state.predictor, shown)) == states.target_grid).all(axis=(1, 2))
     )
     assert right(start) < 0.5
     assert right(after) > 0.95
-    mean_loss = lambda imagination: loss_of(imagination.predictor, shown, states.target_grid).mean()
+    mean_loss = lambda predictor_state: loss_of(predictor_state.predictor, shown, states.target_grid).mean()
     assert mean_loss(after) < loss < mean_loss(start)
 
 
 def test_the_hidden_answer_never_enters(learned):
     params, _, after, _ = learned
-    policy = ImaginingPolicy(after.predictor, None)
+    policy = AnswerPredictingPolicy(after.predictor, None)
 
     @jax.jit
     def imagine(state):
         observation = jax.tree.map(lambda x: x[None], ENV.observe(state, params))
-        return policy.imagine(observation)[0]
+        return policy.predict_answer(observation)[0]
 
     state, observation = jax.jit(ENV.reset)(jax.random.key(3), params)
     before = imagine(state)
@@ -183,13 +188,13 @@ def test_an_imagined_answer_takes_the_place_of_a_shown_one():
 
 
 def test_the_editor_practices_on_shown_answers_by_rules_that_are_otherwise_the_same():
-    practice = practice_config(RULES)
+    practice = answer_shown_config(RULES)
     assert practice == RULES.with_fields(reveal_target=True, include_demonstrations=False, include_input=False)
 
 
 def test_what_imagining_needs_is_told_by_name():
-    assert missing_for_imagining(RULES) == []
-    lacking = missing_for_imagining(practice_config(RULES))
+    assert missing_for_answer_prediction(RULES) == []
+    lacking = missing_for_answer_prediction(answer_shown_config(RULES))
     for problem, words in zip(
         lacking,
         (

@@ -9,7 +9,7 @@ from edit_world import config, observations
 
 from jaxarc import constants as c
 from jaxarc.agents.kinds import kinds_of
-from jaxarc.agents.networks import CellNetwork, View, make_network
+from jaxarc.agents.networks import CellNetwork, PolicyInput, make_network
 from jaxarc.agents.networks.cells import _offset_indices, _windows
 from jaxarc.agents.networks.features import cell_features
 from jaxarc.config import NetworkConfig
@@ -24,10 +24,10 @@ def make(kind="residual_cnn", **fields):
 
 def view_of(working, target):
     as_grids = lambda grid: jnp.asarray([grid], jnp.int8)
-    return View(as_grids(working), as_grids(target), jnp.zeros(1, jnp.float32))
+    return PolicyInput(as_grids(working), as_grids(target), jnp.zeros(1, jnp.float32))
 
 
-look = jax.jit(lambda network, view: network.look(view))
+encode = jax.jit(lambda network, view: network.encode(view))
 
 
 def test_features_of_a_small_example_are_as_drawn():
@@ -54,8 +54,8 @@ def test_only_with_an_equality_map_is_a_cell_told_whether_it_is_right(kind):
     )
     threes, fours = (np.full((HEIGHT, WIDTH), color) for color in (3, 4))
     right, wrong = view_of(threes, threes), view_of(threes, fours)
-    assert not np.allclose(look(told, right).cells, look(same, right).cells)
-    np.testing.assert_allclose(look(told, wrong).cells, look(same, wrong).cells, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(encode(told, right).cells, encode(same, right).cells)
+    np.testing.assert_allclose(encode(told, wrong).cells, encode(same, wrong).cells, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "reach"), [("cells", 0), ("residual_cnn", 1)])
@@ -65,7 +65,7 @@ def test_a_cell_sees_itself_or_its_neighborhood(kind, reach):
     changed[1, 2] = 7
     network = make(kind, num_layers=2)
     before, after = (
-        look(network, view_of(grid, target)).cells.reshape(HEIGHT, WIDTH, -1) for grid in (working, changed)
+        encode(network, view_of(grid, target)).cells.reshape(HEIGHT, WIDTH, -1) for grid in (working, changed)
     )
     rows, columns = np.nonzero(np.any(np.asarray(before != after), axis=-1))
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (1 - reach, 1 + reach, 2 - reach, 2 + reach)
@@ -83,8 +83,8 @@ def test_a_layer_on_windows_is_a_convolution():
 def test_the_kinds_start_from_their_biases(kind):
     network = make(kind, submit_bias=-3.0, resize_bias=-2.0, other_bias=-4.0)
     seen = observations(8, HEIGHT, WIDTH)
-    view = View(seen["working_grid"], seen["target_grid"], jnp.zeros(8, jnp.float32))
-    logits = jax.jit(lambda network: network.kind_logits(network.look(view)))(network)
+    view = PolicyInput(seen["working_grid"], seen["target_grid"], jnp.zeros(8, jnp.float32))
+    logits = jax.jit(lambda network: network.kind_logits(network.encode(view)))(network)
     first = {c.FILL: 0.0, c.RESIZE: -2.0, c.SUBMIT: -3.0}
     expected = [first.get(kind.operation, -4.0) for kind in KINDS]
     np.testing.assert_allclose(logits, np.broadcast_to(expected, logits.shape), atol=0.4)
@@ -93,7 +93,7 @@ def test_the_kinds_start_from_their_biases(kind):
 def test_the_second_corner_starts_out_at_the_first():
     network = make(same_cell_bias=3.0)
     assert isinstance(network, CellNetwork)
-    seen = look(network, view_of(np.zeros((HEIGHT, WIDTH)), np.ones((HEIGHT, WIDTH))))
+    seen = encode(network, view_of(np.zeros((HEIGHT, WIDTH)), np.ones((HEIGHT, WIDTH))))
     everywhere = jnp.arange(HEIGHT * WIDTH, dtype=jnp.int32)
     logits = jax.jit(jax.vmap(lambda first: network.second_logits(seen, first[None])[0]))(everywhere)
     np.testing.assert_array_equal(logits.argmax(axis=-1), everywhere)
@@ -115,8 +115,8 @@ def test_two_pairs_of_cells_share_an_offset_exactly_when_they_lie_alike():
 def test_paint_and_the_other_kinds_score_first_corners_apart():
     network = make("cells")
     seen = observations(8, HEIGHT, WIDTH)
-    view = View(seen["working_grid"], seen["target_grid"], jnp.zeros(8, jnp.float32))
-    score = jax.jit(lambda place: network.first_logits(network.look(view), jnp.full(8, place, jnp.int32)))
+    view = PolicyInput(seen["working_grid"], seen["target_grid"], jnp.zeros(8, jnp.float32))
+    score = jax.jit(lambda place: network.first_logits(network.encode(view), jnp.full(8, place, jnp.int32)))
     paint, flood, cut = (score(place) for place in (0, 1, 12))
     np.testing.assert_array_equal(flood, cut)
     assert (np.asarray(paint != flood)).all()

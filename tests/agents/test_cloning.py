@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.cloning import Examples, clone, cloning_loss, make_cloning_optimizer, start_cloning
+from jaxarc.agents.cloning import CloningExamples, clone, cloning_loss, make_cloning_optimizer, start_cloning
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, NetworkConfig
 from jaxarc.config.cloning import CloningConfig
 from jaxarc.envs import BboxAction
@@ -37,7 +37,7 @@ def examples(policy):
     target = jnp.broadcast_to(colors[:, None, None], (COUNT, SIDE, SIDE))
     observation = {"working_grid": jnp.zeros_like(target), "target_grid": target, "step_count": zeros}
     paint = BboxAction(colors.astype(jnp.int32), zeros, zeros, corner, corner)
-    return Examples(observation, policy.from_action(paint), colors.astype(jnp.float32) / 10)
+    return CloningExamples(observation, policy.from_action(paint), colors.astype(jnp.float32) / 10)
 
 
 @pytest.fixture(scope="module")

@@ -152,8 +152,8 @@ def test_no_gradient_is_nan_where_cells_are_masked(network):
     edit = sample(policy, jax.random.key(0), observation).edit
 
     def loss(policy):
-        decision = policy.evaluate(observation, edit)
-        return (decision.log_prob + decision.entropy + decision.value).sum()
+        output = policy.evaluate(observation, edit)
+        return (output.log_prob + output.entropy + output.value).sum()
 
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(jax.jit(jax.grad(loss))(policy)))
 

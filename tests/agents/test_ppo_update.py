@@ -4,9 +4,9 @@ import numpy as np
 import optax
 import pytest
 
-from jaxarc.agents import Edit, EditPolicy, Learner, Trajectories, make_optimizer, update
-from jaxarc.agents.ppo import Samples, _minibatches, loss, make_samples
-from jaxarc.agents.recipe import Recipe
+from jaxarc.agents import Edit, EditPolicy, LearnerState, Trajectories, make_optimizer, update
+from jaxarc.agents.ppo import UpdateBatch, _minibatches, loss, make_samples
+from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -19,7 +19,7 @@ from jaxarc.config import (
 
 STEPS, ENVS, SIDE = 4, 6, 3
 AGENT = AgentConfig(num_envs=ENVS, rollout_steps=STEPS, num_minibatches=3, num_epochs=2)
-RECIPE = Recipe(
+TRAIN_CONFIG = TrainConfig(
     AGENT, NetworkConfig(), ScheduleConfig(learning_rate=1e-2), AnswerConfig(), CloningConfig(), num_updates=10
 )
 WEIGHT = jnp.float32(0.01)
@@ -51,14 +51,14 @@ def trajectories(policy):
         "target_grid": jnp.broadcast_to(jnp.arange(ENVS, dtype=jnp.int8)[:, None, None], (STEPS, ENVS, SIDE, SIDE)),
         "step_count": jnp.zeros((STEPS, ENVS), jnp.int32),
     }
-    decision = jax.jit(jax.vmap(policy.sample))(keys, observation)
+    output = jax.jit(jax.vmap(policy.sample))(keys, observation)
     nothing = jnp.zeros((STEPS, ENVS), jnp.bool_)
     return Trajectories(
         observation=observation,
-        edit=decision.edit,
-        log_prob=decision.log_prob,
-        value=decision.value,
-        reward=(decision.edit.color == jnp.arange(ENVS, dtype=jnp.int32)[None]).astype(jnp.float32),
+        edit=output.edit,
+        log_prob=output.log_prob,
+        value=output.value,
+        reward=(output.edit.color == jnp.arange(ENVS, dtype=jnp.int32)[None]).astype(jnp.float32),
         terminated=~nothing,
         truncated=nothing,
         final_value=jnp.zeros((STEPS, ENVS), jnp.float32),
@@ -77,10 +77,10 @@ def flat(trajectories):
 @pytest.fixture(scope="module")
 def updated(policy, trajectories):
     """The learner before, the learner after one update, and its losses."""
-    optimizer = make_optimizer(RECIPE)
+    optimizer = make_optimizer(TRAIN_CONFIG)
     with jax.numpy_dtype_promotion("standard"):
-        before = jax.jit(lambda: Learner(policy, optimizer.init(policy), jnp.int32(0)))()
-        learn = jax.jit(lambda learner, key: update(learner, key, trajectories, RECIPE, optimizer))
+        before = jax.jit(lambda: LearnerState(policy, optimizer.init(policy), jnp.int32(0)))()
+        learn = jax.jit(lambda learner, key: update(learner, key, trajectories, TRAIN_CONFIG, optimizer))
         return before, *learn(before, jax.random.key(2))
 
 
@@ -105,11 +105,11 @@ def test_advantages_are_normalized_over_the_whole_update_only_if_asked(trajector
 def test_the_first_loss_is_made_of_ratios_of_one(policy, flat):
     _, losses = loss_of(policy, flat)
     np.testing.assert_allclose(losses.policy_loss, 0.0, atol=1e-5)  # minus the mean advantage, which is 0
-    np.testing.assert_allclose(losses.divergence, 0.0, atol=1e-5)
-    assert losses.clipped == 0
+    np.testing.assert_allclose(losses.approx_kl, 0.0, atol=1e-5)
+    assert losses.clip_fraction == 0
 
 
-def with_ratios(flat, advantage, ratio) -> Samples:
+def with_ratios(flat, advantage, ratio) -> UpdateBatch:
     """Samples that an older policy drew, whose probabilities the policy has multiplied by ``ratio`` since."""
     count = len(flat.log_prob)
     repeat = lambda x: jnp.asarray(np.resize(np.asarray(x, np.float32), count))
@@ -120,8 +120,8 @@ def test_the_loss_is_the_clipped_one_of_the_paper_with_its_weights(policy, flat)
     advantage, ratio = np.array([1.0, 1.0, -1.0, -1.0, 2.0, -2.0]), np.array([1.5, 0.5, 1.5, 0.5, 1.1, 0.9])
     total, losses = loss_of(policy, with_ratios(flat, advantage, ratio), jnp.float32(0.3))
     np.testing.assert_allclose(losses.policy_loss, -np.mean([1.2, 0.5, -1.5, -0.8, 2.2, -1.8]), rtol=1e-4)
-    np.testing.assert_allclose(losses.clipped, 4 / 6, rtol=1e-5)
-    np.testing.assert_allclose(losses.divergence, np.mean(ratio - 1 - np.log(ratio)), rtol=1e-3)
+    np.testing.assert_allclose(losses.clip_fraction, 4 / 6, rtol=1e-5)
+    np.testing.assert_allclose(losses.approx_kl, np.mean(ratio - 1 - np.log(ratio)), rtol=1e-3)
     errors = jax.jit(EditPolicy.value)(policy, flat.observation) - flat.value_target
     np.testing.assert_allclose(losses.value_loss, np.mean(np.square(errors)), rtol=1e-4)
     expected = losses.policy_loss + AGENT.value_weight * losses.value_loss - 0.3 * losses.entropy
@@ -161,7 +161,7 @@ def test_an_update_keeps_every_type_so_that_a_loop_compiles_once(updated):
 def test_gradients_are_clipped_by_their_common_norm():
     """Adam remembers a tenth of the first gradient that it sees."""
     gradient = {"small": jnp.array([3.0], jnp.float32), "large": jnp.array([0.0, 400.0], jnp.float32)}
-    optimizer = make_optimizer(RECIPE)
+    optimizer = make_optimizer(TRAIN_CONFIG)
     with jax.numpy_dtype_promotion("standard"):
         _, state = jax.jit(optimizer.update)(gradient, optimizer.init(gradient))
     remembered = optax.tree.get(state, "mu")

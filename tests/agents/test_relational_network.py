@@ -7,7 +7,7 @@ import pytest
 from edit_world import config, grids, with_noise
 
 from jaxarc.agents.kinds import kinds_of
-from jaxarc.agents.networks import RelationalNetwork, View, make_network
+from jaxarc.agents.networks import PolicyInput, RelationalNetwork, make_network
 from jaxarc.agents.networks.relational import _box_sums, _describe_boxes
 from jaxarc.config import NetworkConfig
 
@@ -30,7 +30,7 @@ def network():
 @jax.jit
 def answers(network, view, first, second):
     """All that a network says, by name."""
-    seen = network.look(view)
+    seen = network.encode(view)
     rows, columns = network.size_logits(seen)
     kind = lambda place: jnp.full(first.shape, place, jnp.int32)
     return {
@@ -47,7 +47,7 @@ def answers(network, view, first, second):
 
 def view_of(working, target):
     time = np.linspace(0, 1, len(working), dtype=np.float32)
-    return View(jnp.asarray(working, jnp.int8), jnp.asarray(target, jnp.int8), jnp.asarray(time))
+    return PolicyInput(jnp.asarray(working, jnp.int8), jnp.asarray(target, jnp.int8), jnp.asarray(time))
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +103,13 @@ def test_a_larger_canvas_around_the_same_grids_changes_nothing(pictures, corners
 def bits_of_cell(working, target, row, column):
     """What is known of a cell, looked up one by one: it, then those above, below, to the left and to the right."""
 
-    def look(grid, r, c):
+    def encode(grid, r, c):
         return grid[r, c] if 0 <= r < HEIGHT and 0 <= c < WIDTH else -1
 
     around = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
     inside = target[row, column] >= 0
-    alike = [inside and look(target, *place) == target[row, column] for place in around]
-    wrong = [look(target, *place) != look(working, *place) for place in [(row, column), *around]]
+    alike = [inside and encode(target, *place) == target[row, column] for place in around]
+    wrong = [encode(target, *place) != encode(working, *place) for place in [(row, column), *around]]
     return [inside, wrong[0], *alike, *wrong[1:]]
 
 
@@ -140,7 +140,7 @@ def test_a_box_is_described_by_what_painting_it_would_do(network):
     random = np.random.default_rng(2)
     working, target = random.integers(0, 3, (2, 4, HEIGHT, WIDTH)).astype(np.int8)
     first = np.array([0, 5, 7, 11])
-    seen = network.look(view_of(working, target))
+    seen = network.encode(view_of(working, target))
     described = _describe_boxes(seen, jnp.asarray(first, jnp.int32), (HEIGHT, WIDTH))
     numbers = np.moveaxis(np.asarray(described), 0, -1)
     for i, corner in enumerate(first):

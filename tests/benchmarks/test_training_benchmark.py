@@ -32,8 +32,10 @@ def experiment():
 @pytest.fixture(scope="module")
 def played(experiment):
     """Params, a policy and recordings of environments that it plays."""
-    params = make_params(load_pairs(experiment.task, (5, 5)).learned, experiment.environment)
-    state = jax.jit(lambda key: start_seed(key, params, experiment.recipe, experiment.curriculum))(jax.random.key(0))
+    params = make_params(load_pairs(experiment.task, (5, 5)).train, experiment.environment)
+    state = jax.jit(lambda key: start_seed(key, params, experiment.train_config, experiment.curriculum))(
+        jax.random.key(0)
+    )
     policy, states = state.learner.policy, state.env_states.env_state
     tape = jax.jit(lambda states: record(policy, ENV, params, states, jax.random.key(1), NUM_STEPS))
     return params, policy, tape(states)

@@ -14,7 +14,7 @@ from jaxarc.cli.settings import experiment_of
 from jaxarc.evaluation import AgentMismatchError
 from jaxarc.tasks import load_tasks
 from jaxarc.training import CheckpointError, Report, RunFolder, load_pairs
-from jaxarc.training.standing import Standing, save_standing
+from jaxarc.training.run_state import RunState, save_run_state
 from jaxarc.training.updates import make_params, start_training
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
@@ -188,14 +188,14 @@ def trained(dataset, tmp_path_factory):
     )
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
     keys = jax.vmap(jax.random.key)(np.array(experiment.training.seeds))
-    params = make_params(pairs.learned, experiment.environment)
-    state = start_training(keys, params, experiment.recipe, experiment.curriculum)
+    params = make_params(pairs.train, experiment.environment)
+    state = start_training(keys, params, experiment.train_config, experiment.curriculum)
     folder = RunFolder(tmp_path_factory.mktemp("run"))
     doubled = eqx.tree_at(lambda x: x.learner.policy, state, jax.tree.map(lambda x: x * 2, state.learner.policy))
     folder.metrics.touch()
     for update, rate, saved in ((1, 0.5, state), (2, 0.25, doubled)):
         reports = [Report(update, 0, 0.0, seed, evaluation_solve_rate=rate) for seed in experiment.training.seeds]
-        save_standing(folder, experiment, Standing(saved, update, reports), Report)
+        save_run_state(folder, experiment, RunState(saved, update, reports), Report)
     return folder.path, state.learner.policy
 
 

@@ -19,7 +19,7 @@ from jaxarc.cli.settings import experiment_of
 from jaxarc.config import ConfigValidationError
 from jaxarc.render import ARC_COLORS, SAFE_COLORS
 from jaxarc.training import Report, RunFolder, load_pairs
-from jaxarc.training.standing import Standing, save_standing
+from jaxarc.training.run_state import RunState, save_run_state
 from jaxarc.training.updates import make_params, start_training
 
 FLIP = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1, 2]], "output": [[2, 1]]}]}
@@ -183,11 +183,11 @@ def run_folder(tmp_path_factory, data):
     )
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
     keys = jax.vmap(jax.random.key)(np.array(experiment.training.seeds))
-    params = make_params(pairs.learned, experiment.environment)
-    state = start_training(keys, params, experiment.recipe, experiment.curriculum)
+    params = make_params(pairs.train, experiment.environment)
+    state = start_training(keys, params, experiment.train_config, experiment.curriculum)
     folder = RunFolder(tmp_path_factory.mktemp("run"))
     folder.metrics.touch()
-    save_standing(folder, experiment, Standing(state, 1, [Report(1, 0, 0.0, 4, evaluation_solve_rate=0.5)]), Report)
+    save_run_state(folder, experiment, RunState(state, 1, [Report(1, 0, 0.0, 4, evaluation_solve_rate=0.5)]), Report)
     return folder.path
 
 

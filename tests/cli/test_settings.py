@@ -5,7 +5,7 @@ import pytest
 from hydra.errors import HydraException
 
 from jaxarc.cli.config_folder import config_folder
-from jaxarc.cli.settings import EXPERIMENT, SURROGATES, TOPICS, choices_of, experiment_of, read_experiment, topics_of
+from jaxarc.cli.settings import EXPERIMENT, SURROGATE_RUN, TOPICS, choices_of, experiment_of, read_experiment, topics_of
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
 from jaxarc.training import create_run_folder
 
@@ -16,7 +16,7 @@ def test_every_topic_has_a_folder_of_files_and_no_other_folder_is_there():
     assert {path.name for path in config_folder().iterdir() if path.is_dir()} == {
         *TOPICS,
         EXPERIMENT,
-        *SURROGATES.topics,
+        *SURROGATE_RUN.topics,
     }
 
 

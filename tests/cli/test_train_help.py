@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from jaxarc.cli.main import main
-from jaxarc.cli.settings import EXPERIMENT, SURROGATES, TOPICS, choices_of
+from jaxarc.cli.settings import EXPERIMENT, SURROGATE_RUN, TOPICS, choices_of
 from jaxarc.cli.train_help import comments_of
 from jaxarc.config.build import CheckedConfig
 
@@ -38,13 +38,13 @@ def test_the_comment_beside_a_field_is_what_it_means():
 
 
 def test_every_group_is_there_with_its_choices_and_every_field_with_its_value(text):
-    for group in (EXPERIMENT, *TOPICS, *SURROGATES.topics):
+    for group in (EXPERIMENT, *TOPICS, *SURROGATE_RUN.topics):
         line = next(line for line in text.splitlines() if line.startswith(f"{group} "))
-        if group not in (EXPERIMENT, SURROGATES.presets):
+        if group not in (EXPERIMENT, SURROGATE_RUN.presets):
             assert all(choice in line for choice in choices_of(group)[:3])
-    for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATES.presets)):
+    for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATE_RUN.presets)):
         assert re.search(rf"^  {name} +\w", text, re.MULTILINE)
-    for kind in (*TOPICS.values(), *SURROGATES.topics.values()):
+    for kind in (*TOPICS.values(), *SURROGATE_RUN.topics.values()):
         for field in dataclasses.fields(kind):
             assert re.search(rf"^  {field.name} +\S", text, re.MULTILINE), field.name
 

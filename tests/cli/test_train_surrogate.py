@@ -13,7 +13,7 @@ from killable_training import arrays_of
 
 from jaxarc.cli.config_folder import config_folder
 from jaxarc.cli.main import main
-from jaxarc.cli.settings import SURROGATES, choices_of, read_any_experiment
+from jaxarc.cli.settings import SURROGATE_RUN, choices_of, read_any_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.training import RunFolder
 from jaxarc.training.metrics import read_reports
@@ -176,7 +176,7 @@ def test_every_surrogate_is_a_valid_experiment_and_says_what_it_is(name):
 
 
 def test_every_topic_of_a_surrogate_has_files():
-    assert all(choices_of(topic) for topic in SURROGATES.topics)
+    assert all(choices_of(topic) for topic in SURROGATE_RUN.topics)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from scripted_policies import repairing_policy
 from small_exam import SIDE, rules, task, task_set
 
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, answer_shown_config, with_answer
 from jaxarc.agents.answers import AnswerPredictor
 from jaxarc.agents.answers.predictor import NUM_CANDIDATES
-from jaxarc.agents.imagining_policy import ImaginingPolicy, practice_config, with_answer
 from jaxarc.config import ConfigValidationError, NetworkConfig
-from jaxarc.evaluation import AgentMismatchError, EditAgent, ImaginingAgent, Place, evaluate
+from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, Place, evaluate
 
 HIDDEN = rules(include_demonstrations=True, include_input=True, include_step_count=True, max_episode_steps=12)
-SHOWN = practice_config(HIDDEN)
+SHOWN = answer_shown_config(HIDDEN)
 MIRROR_LEFT_RIGHT = 1  # among the copies that a predictor weighs
 OBSERVATION = {
     "working_grid": jnp.array([[1, 2, -1], [3, 4, -1], [-1, -1, -1]], jnp.int8),
@@ -54,7 +54,7 @@ def mirroring(repairing):
     sure = jnp.where(jnp.arange(NUM_CANDIDATES) == MIRROR_LEFT_RIGHT, 60.0, 0.0)
     last = lambda p: (p.choice_last.weight, p.choice_last.bias)
     predictor = eqx.tree_at(last, predictor, (jnp.zeros_like(predictor.choice_last.weight), sure))
-    return ImaginingPolicy(predictor, repairing)
+    return AnswerPredictingPolicy(predictor, repairing)
 
 
 @eqx.filter_jit
@@ -97,21 +97,21 @@ def test_an_imagining_agent_edits_towards_what_it_imagines_in_every_attempt(poli
         "working_grid": grid, "input_grid": grid, "step_count": OBSERVATION["step_count"], "demonstrations": shown,
     }  # fmt: skip
     imagined = jnp.array([[2, 1, -1], [4, 3, -1], [-1, -1, -1]], jnp.int8)
-    agent = ImaginingAgent(ImaginingPolicy(mirroring.predictor, policy))
+    agent = AnswerPredictingAgent(AnswerPredictingPolicy(mirroring.predictor, policy))
     check_attempts(agent, observation, policy, with_answer(observation, imagined))
 
 
 def test_an_imagining_agent_plays_tests_whose_answers_it_never_sees(mirroring):
-    result = evaluate(ImaginingAgent(mirroring), MIRRORS, HIDDEN)
+    result = evaluate(AnswerPredictingAgent(mirroring), MIRRORS, HIDDEN)
     assert result.score.solved == {"first": (True, True), "second": (True,), "no mirror": (False,)}
     wrong_cells = {"first": [4, 2], "second": [4], "no mirror": [2]}
     for row in result.rows:
         assert row.mean_steps == np.mean(wrong_cells[row.task_id]) + 1
         assert row.submitted == row.attempts
     with pytest.raises(ConfigValidationError, match="would show the hidden target"):
-        evaluate(ImaginingAgent(mirroring), MIRRORS, HIDDEN.with_fields(reveal_target=True))
+        evaluate(AnswerPredictingAgent(mirroring), MIRRORS, HIDDEN.with_fields(reveal_target=True))
     with pytest.raises(AgentMismatchError, match="cannot act on what this environment shows"):
-        evaluate(ImaginingAgent(mirroring), MIRRORS, HIDDEN.with_fields(include_input=False))
+        evaluate(AnswerPredictingAgent(mirroring), MIRRORS, HIDDEN.with_fields(include_input=False))
 
 
 def test_a_policy_that_is_shown_the_answer_repairs_any_grid(repairing):

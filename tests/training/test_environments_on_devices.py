@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxarc.agents import Edit
-from jaxarc.agents.ppo import Samples, _minibatches
+from jaxarc.agents.ppo import UpdateBatch, _minibatches
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
 from jaxarc.parallel.share import Share
 from jaxarc.training import Experiment, IncompatibleRunError
@@ -101,7 +101,7 @@ def minibatches(count, key):
     ints = jnp.zeros(numbers.shape, jnp.int32)
 
     def cut(numbers, ints):
-        samples = Samples({}, Edit(ints, ints, ints, ints), numbers, numbers, numbers, None)
+        samples = UpdateBatch({}, Edit(ints, ints, ints, ints), numbers, numbers, numbers, None)
         return _minibatches(key, samples, AGENT, Share("data", count)).advantage
 
     held = jax.vmap(cut, axis_name="data")(numbers, ints)  # [device, minibatch, S, B]

@@ -20,14 +20,14 @@ def content(task):
 
 def test_every_pair_of_the_small_tasks_is_measured_once_and_no_unseen_one_is_learned():
     pairs = load_pairs(CONFIG, (5, 5))
-    assert isinstance(pairs.learned, TaskSet)
+    assert isinstance(pairs.train, TaskSet)
     assert (pairs.num_train, pairs.num_evaluation) == (136, 27)
-    learned = {content(task) for task in pairs.learned}
-    measured = [content(task) for task in pairs.measured]
+    learned = {content(task) for task in pairs.train}
+    measured = [content(task) for task in pairs.eval]
     assert set(measured[: pairs.num_train]) == learned
     assert not set(measured[pairs.num_train :]) & learned
-    assert pairs.learned_ids == tuple(task_id.removeprefix("train/") for task_id in pairs.measured.task_ids[:136])
-    assert all(task_id.startswith("evaluation/") for task_id in pairs.measured.task_ids[136:])
+    assert pairs.train_ids == tuple(task_id.removeprefix("train/") for task_id in pairs.eval.task_ids[:136])
+    assert all(task_id.startswith("evaluation/") for task_id in pairs.eval.task_ids[136:])
 
 
 def test_a_task_taken_apart_keeps_its_pairs_in_order():
@@ -46,15 +46,15 @@ def made():
 
 
 def test_rules_are_learned_as_they_come_and_measured_on_as_many_tasks_of_each(made):
-    assert isinstance(made.learned, ProceduralTasks)
-    assert made.learned_ids == ("procedural/transpose", "procedural/gravity")
+    assert isinstance(made.train, ProceduralTasks)
+    assert made.train_ids == ("procedural/transpose", "procedural/gravity")
     assert (made.num_train, made.num_evaluation) == (0, 8)
     places = pairs_by_rule(made)
     assert {rule: len(of_rule) for rule, of_rule in places.items()} == {
         "procedural/gravity": 4,
         "procedural/transpose": 4,
     }
-    measured = list(made.measured)
+    measured = list(made.eval)
     for place in places["procedural/transpose"]:
         assert all(np.array_equal(output, source.T) for source, output in measured[place].pairs)
     sides = [side for task in measured for pair in task.pairs for grid in pair for side in grid.shape]
@@ -63,8 +63,8 @@ def test_rules_are_learned_as_they_come_and_measured_on_as_many_tasks_of_each(ma
 
 def test_every_run_is_measured_on_the_same_made_tasks(made):
     again = load_pairs(RULES, (3, 4))
-    assert list(map(content, again.measured)) == list(map(content, made.measured))
-    assert len(set(map(content, made.measured))) == len(made.measured)
+    assert list(map(content, again.eval)) == list(map(content, made.eval))
+    assert len(set(map(content, made.eval))) == len(made.eval)
 
 
 def test_a_rule_that_does_not_exist_is_refused():
@@ -75,7 +75,7 @@ def test_a_rule_that_does_not_exist_is_refused():
 def test_with_hidden_answers_each_test_comes_first_and_only_demonstrations_follow():
     pairs = load_pairs(CONFIG, (5, 5), hides_answers=True)
     tasks = {task.task_id: task for task in load_tasks("arc-agi-1/evaluation")}
-    unseen = pairs.measured.tasks[pairs.num_train :]
+    unseen = pairs.eval.tasks[pairs.num_train :]
     expected = [(name, i) for name, task in tasks.items() for i in range(len(task.test))]
     assert len(unseen) > 3
     for found in unseen:

@@ -9,14 +9,14 @@ SCRIPT = """
 import hashlib, json
 import jax, jax.numpy as jnp, numpy as np
 from jaxarc.config import *
-from jaxarc.agents.recipe import Recipe
+from jaxarc.agents.train_config import TrainConfig
 from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
 from jaxarc.tasks import RawTask, TaskSet
 from jaxarc.training import updates
 rules = JaxArcConfig().with_fields(
     selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,
     include_step_count=True, invalid_action_policy="noop", history_enabled=False, allowed_operations=(1, 2, 33, 34))
-recipe = Recipe(AgentConfig(num_envs=4, rollout_steps=4, num_minibatches=2), NetworkConfig(hidden_size=4),
+train_config = TrainConfig(AgentConfig(num_envs=4, rollout_steps=4, num_minibatches=2), NetworkConfig(hidden_size=4),
                 ScheduleConfig(), AnswerConfig(), CloningConfig(num_updates=0), num_updates=2)
 pairs = [(((0, 0),), ((1, 2),)), (((1,),), ((2,), (2,)))]
 tasks = TaskSet("pairs", tuple(RawTask(f"pair-{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
@@ -25,10 +25,10 @@ keys = jax.vmap(jax.random.key)(jnp.arange(4))
 found = {}
 for count in (None, 2, 4):
     mesh = None if count is None else data_mesh(count)
-    state, shared = updates.start_training(keys, params, recipe, CurriculumConfig()), params
+    state, shared = updates.start_training(keys, params, train_config, CurriculumConfig()), params
     if mesh is not None:
         state, shared = place(state, mesh, SPLIT), replicate(params, mesh)
-    state, progress = updates.run_updates(state, shared, recipe, 2, mesh)
+    state, progress = updates.run_updates(state, shared, train_config, 2, mesh)
     played = updates.measure(state.policy, shared, mesh)
     leaves = jax.tree.leaves((state, progress, played))
     used = len(leaves[0].sharding.device_set)

@@ -85,7 +85,7 @@ def run_of_agent(task, root, name="agent"):
 
 
 def fresh_policies(experiment):
-    policy = EditPolicy.create(jax.random.key(0), experiment.environment, experiment.recipe.network)
+    policy = EditPolicy.create(jax.random.key(0), experiment.environment, experiment.train_config.network)
     return jax.tree.map(lambda leaf: leaf[None], policy)
 
 

@@ -71,11 +71,11 @@ PAIRS = TrainingPairs(tasks([[1, 1]], [[2], [2]]), tasks([[1, 1]], [[2], [2]], [
 def compiled():
     """The first state, and the loop's functions compiled once for all tests of this file."""
     with jax.numpy_dtype_promotion("standard"):
-        params = updates.make_params(PAIRS.learned, RULES)
+        params = updates.make_params(PAIRS.train, RULES)
         keys = keys_of_seeds(SEEDS)
-        state = updates.start_training(keys, params, EXPERIMENT.recipe, EXPERIMENT.curriculum)
-        run_updates = updates.run_updates.lower(state, params, EXPERIMENT.recipe, 2).compile()
-        measured = updates.make_params(PAIRS.measured, RULES)
+        state = updates.start_training(keys, params, EXPERIMENT.train_config, EXPERIMENT.curriculum)
+        run_updates = updates.run_updates.lower(state, params, EXPERIMENT.train_config, 2).compile()
+        measured = updates.make_params(PAIRS.eval, RULES)
         measure = updates.measure.lower(state.policy, measured).compile()
     return state, params, run_updates, measure
 
@@ -150,13 +150,13 @@ def check_tasks(folder, outcome):
 @pytest.mark.usefixtures("quick")
 def test_the_table_of_measured_pairs_is_there_before_the_last_checkpoint(tmp_path, monkeypatch):
     folder, tables = folder_in(tmp_path, "killed"), []
-    save = loop.save_standing
+    save = loop.save_run_state
 
-    def note_and_save(folder, experiment, standing, kind):
-        tables.append((standing.updates, folder.measured.exists()))
-        save(folder, experiment, standing, kind)
+    def note_and_save(folder, experiment, run_state, kind):
+        tables.append((run_state.updates, folder.measured.exists()))
+        save(folder, experiment, run_state, kind)
 
-    monkeypatch.setattr(loop, "save_standing", note_and_save)
+    monkeypatch.setattr(loop, "save_run_state", note_and_save)
     loop.train(EXPERIMENT, PAIRS, folder)
     assert tables[-1] == (EXPERIMENT.num_updates, True)
 
@@ -306,7 +306,7 @@ def test_a_loss_or_gradient_that_is_not_finite_stops_the_run_and_keeps_the_last_
 
 def test_a_call_returns_what_it_takes_so_that_nothing_compiles_twice(compiled):
     state, params, _, _ = compiled
-    after, _ = jax.eval_shape(lambda s: updates.run_updates(s, params, EXPERIMENT.recipe, 2), state)
+    after, _ = jax.eval_shape(lambda s: updates.run_updates(s, params, EXPERIMENT.train_config, 2), state)
     describe = lambda x: (x.shape, x.dtype, x.weak_type)
     assert jax.tree.map(describe, after) == jax.tree.map(describe, state)
 
@@ -337,7 +337,7 @@ def test_a_rollout_values_the_final_observation_where_an_episode_is_cut_off(comp
 
 
 def test_the_symmetries_that_episodes_draw_from_are_packed():
-    packed = updates.make_params(PAIRS.learned, RULES.with_fields(symmetries="all")).tasks
+    packed = updates.make_params(PAIRS.train, RULES.with_fields(symmetries="all")).tasks
     assert isinstance(packed, TaskBuffer)
     assert packed.num_symmetries == 8
 

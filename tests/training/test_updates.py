@@ -11,10 +11,10 @@ from scripted_policies import repairing_policy
 
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy
 from jaxarc.agents.answers import AnswerPredictor
 from jaxarc.agents.answers.predictor import NUM_CANDIDATES
-from jaxarc.agents.imagining_policy import ImaginingPolicy
-from jaxarc.agents.recipe import Recipe
+from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -46,9 +46,9 @@ CURRICULUM = CurriculumConfig()
 SEEDS = (3, 4)
 
 
-def recipe():
+def train_config():
     """Of a policy that imagines answers: then all that can learn does."""
-    return Recipe(
+    return TrainConfig(
         AgentConfig(num_envs=4, rollout_steps=6, num_minibatches=2),
         NetworkConfig(hidden_size=4, submit_bias=-1.0),
         ScheduleConfig(),
@@ -58,7 +58,7 @@ def recipe():
     )
 
 
-RECIPE = recipe()
+TRAIN_CONFIG = train_config()
 
 
 def pairs(*inputs_and_outputs):
@@ -75,12 +75,12 @@ MIRRORS = updates.make_params(
 def start(*seeds):
     keys = keys_of_seeds(seeds)
     with jax.numpy_dtype_promotion("standard"):
-        return updates.start_training(keys, MIRRORS, RECIPE, CURRICULUM)
+        return updates.start_training(keys, MIRRORS, TRAIN_CONFIG, CURRICULUM)
 
 
-def run(state, params=MIRRORS, recipe=RECIPE):
+def run(state, params=MIRRORS, train_config=TRAIN_CONFIG):
     with jax.numpy_dtype_promotion("standard"):
-        return updates.run_updates(state, params, recipe, 2)
+        return updates.run_updates(state, params, train_config, 2)
 
 
 def seed_of(tree, place):
@@ -126,7 +126,7 @@ def test_seeds_begin_and_go_different_ways(both):
 def test_calls_that_follow_each_other_compile_nothing_anew(both):
     _, after, _ = both
     compiled = updates.run_updates._cache_size()
-    state, _ = run(after, recipe=recipe())
+    state, _ = run(after, train_config=train_config())
     run(state, dataclasses.replace(MIRRORS, weights=jnp.flip(MIRRORS.weights)))
     assert updates.run_updates._cache_size() == compiled
 
@@ -141,7 +141,7 @@ def test_a_compiled_call_moves_nothing_between_host_and_devices(both):
 
 def test_accelerators_learn_the_seeds_side_by_side(both):
     """Only shapes are computed: the batched program exists and returns what it takes."""
-    batched = jax.vmap(lambda state: updates.run_seed(state, MIRRORS, RECIPE, 2))
+    batched = jax.vmap(lambda state: updates.run_seed(state, MIRRORS, TRAIN_CONFIG, 2))
     # JAX's check for reused keys takes those that a batched scan goes through for used.
     with jax.numpy_dtype_promotion("standard"), jax.debug_key_reuse(False):
         after = jax.eval_shape(batched, both[0])
@@ -151,11 +151,11 @@ def test_accelerators_learn_the_seeds_side_by_side(both):
 
 def test_policy_and_predictor_learn_side_by_side_where_the_answer_is_imagined(both):
     before, after, progress = both
-    assert not same(before.imagination.predictor, after.imagination.predictor)
+    assert not same(before.predictor_state.predictor, after.predictor_state.predictor)
     assert not same(before.learner.policy, after.learner.policy)
     assert np.isfinite(progress.answer_loss).all()
-    assert isinstance(after.policy, ImaginingPolicy)
-    assert same(after.policy.predictor, after.imagination.predictor)
+    assert isinstance(after.policy, AnswerPredictingPolicy)
+    assert same(after.policy.predictor, after.predictor_state.predictor)
     assert same(after.policy.editor, after.learner.policy)
 
 
@@ -224,7 +224,7 @@ def test_measuring_an_imagining_policy_plays_towards_what_it_imagines_without_se
     mirror = jnp.where(jnp.arange(NUM_CANDIDATES) == 1, 60.0, 0.0)
     last = lambda p: (p.choice_last.weight, p.choice_last.bias)
     predictor = eqx.tree_at(last, predictor, (jnp.zeros_like(predictor.choice_last.weight), mirror))
-    policies = jax.tree.map(lambda x: x[None], ImaginingPolicy(predictor, repairing))
+    policies = jax.tree.map(lambda x: x[None], AnswerPredictingPolicy(predictor, repairing))
     played = updates.measure(policies, MIRRORS)
     assert played.solved.tolist() == [[True, False, True, True]]
     assert played.steps.tolist() == [[3, 3, 3, 1]]

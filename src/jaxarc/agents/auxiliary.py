@@ -32,7 +32,7 @@ class AuxiliaryLosses(NamedTuple):
 
 
 class AuxiliaryHeads(eqx.Module):
-    """Predict r(t-1) from what is seen, r(t) and s(t+1) from that and the edit."""
+    """Predict r(t-1) from what is features, r(t) and s(t+1) from that and the edit."""
 
     last_reward_layers: MLP
     reward_layers: MLP

@@ -10,13 +10,13 @@ from jaxtyping import Array, Float32
 
 from jaxarc.agents.edits import Edit
 from jaxarc.agents.policy import EditPolicy
-from jaxarc.agents.ppo import Learner
+from jaxarc.agents.ppo import LearnerState
 from jaxarc.config import AgentConfig
 from jaxarc.config.cloning import CloningConfig
 from jaxarc.types import Observation, PRNGKey
 
 
-class Examples(NamedTuple):
+class CloningExamples(NamedTuple):
     """What an expert does in N situations."""
 
     observation: Observation  # leaves [N, ...]
@@ -37,14 +37,18 @@ def make_cloning_optimizer(config: CloningConfig, agent: AgentConfig) -> optax.G
     return optax.chain(optax.clip_by_global_norm(agent.max_grad_norm), adam)
 
 
-def start_cloning(policy: EditPolicy, optimizer: optax.GradientTransformation) -> Learner:
+def start_cloning(policy: EditPolicy, optimizer: optax.GradientTransformation) -> LearnerState:
     """Make a learner that starts from a policy and whose optimizer knows nothing yet."""
-    return Learner(policy, optimizer.init(eqx.filter(policy, eqx.is_array)), jnp.int32(0))
+    return LearnerState(policy, optimizer.init(eqx.filter(policy, eqx.is_array)), jnp.int32(0))
 
 
 def clone(
-    learner: Learner, key: PRNGKey, examples: Examples, agent: AgentConfig, optimizer: optax.GradientTransformation
-) -> tuple[Learner, CloningLosses]:
+    learner: LearnerState,
+    key: PRNGKey,
+    examples: CloningExamples,
+    agent: AgentConfig,
+    optimizer: optax.GradientTransformation,
+) -> tuple[LearnerState, CloningLosses]:
     """Learn from each example once, in shuffled minibatches; returns the losses averaged over them.
 
     Args:
@@ -55,11 +59,11 @@ def clone(
         optimizer: as :func:`make_cloning_optimizer` makes it.
     """
 
-    def learn_minibatch(learner: Learner, batch: Examples) -> tuple[Learner, CloningLosses]:
+    def learn_minibatch(learner: LearnerState, batch: CloningExamples) -> tuple[LearnerState, CloningLosses]:
         gradient, losses = jax.grad(cloning_loss, has_aux=True)(learner.policy, batch, agent)
         losses = losses._replace(gradient_norm=optax.tree.norm(gradient))
         change, optimizer_state = optimizer.update(gradient, learner.optimizer_state)
-        return Learner(eqx.apply_updates(learner.policy, change), optimizer_state, learner.num_updates), losses
+        return LearnerState(eqx.apply_updates(learner.policy, change), optimizer_state, learner.num_updates), losses
 
     order = jax.random.permutation(key, examples.value_target.shape[0])
     cut = lambda x: x[order].reshape(agent.num_minibatches, -1, *x.shape[1:])
@@ -69,13 +73,13 @@ def clone(
 
 
 def cloning_loss(
-    policy: EditPolicy, examples: Examples, agent: AgentConfig
+    policy: EditPolicy, examples: CloningExamples, agent: AgentConfig
 ) -> tuple[Float32[Array, ""], CloningLosses]:
     """Weigh how unlikely the expert's edits are and the value's squared error."""
-    decision = policy.evaluate(examples.observation, examples.edit)
+    output = policy.evaluate(examples.observation, examples.edit)
     losses = CloningLosses(
-        cloning_loss=-decision.log_prob.mean(),
-        value_loss=jnp.square(decision.value - examples.value_target).mean(),
+        cloning_loss=-output.log_prob.mean(),
+        value_loss=jnp.square(output.value - examples.value_target).mean(),
         gradient_norm=jnp.float32(0),  # not known yet
     )
     return losses.cloning_loss + agent.value_weight * losses.value_loss, losses

@@ -9,11 +9,11 @@ from jaxtyping import Array, Float32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.auxiliary import AuxiliaryHeads, AuxiliaryLosses, Outcome
-from jaxarc.agents.choices import Choice, Chooser, draw, likeliest
+from jaxarc.agents.categorical import CategoricalSample, Sampler, draw, likeliest
 from jaxarc.agents.edits import Edit, from_action, to_action
 from jaxarc.agents.kinds import Kind, allowed_colors, kinds_of
-from jaxarc.agents.networks import Network, View, make_network
-from jaxarc.agents.networks.cells import SeenCells
+from jaxarc.agents.networks import Network, PolicyInput, make_network
+from jaxarc.agents.networks.cells import CellFeatures
 from jaxarc.config import JaxArcConfig, NetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.parallel.share import WHOLE, Share
@@ -23,7 +23,7 @@ _NUM_CHOICES: Final = 6
 _KIND, _FIRST, _SECOND, _COLOR, _ROW, _COLUMN = range(_NUM_CHOICES)
 
 
-class Decision(NamedTuple):
+class PolicyOutput(NamedTuple):
     """An edit, and what learning needs to know about it."""
 
     edit: Edit
@@ -69,7 +69,7 @@ class EditPolicy(eqx.Module):
             max_episode_steps=config.environment.max_episode_steps,
         )
 
-    def sample(self, key: PRNGKey, observation: Observation, share: Share = WHOLE) -> Decision:
+    def sample(self, key: PRNGKey, observation: Observation, share: Share = WHOLE) -> PolicyOutput:
         """Draw an edit for each observation.
 
         The chance of an environment depends on the key and its number in the whole batch, of which the observations
@@ -87,7 +87,7 @@ class EditPolicy(eqx.Module):
         """Return the action of the greedy edit."""
         return self.to_action(self.greedy(observation))
 
-    def evaluate(self, observation: Observation, edit: Edit) -> Decision:
+    def evaluate(self, observation: Observation, edit: Edit) -> PolicyOutput:
         """Return log-probability, entropy and value of given edits."""
         width = self.grid_shape[1]
         given = (edit.kind, edit.first, edit.second, edit.color, edit.second // width, edit.second % width)
@@ -95,7 +95,7 @@ class EditPolicy(eqx.Module):
 
     def value(self, observation: Observation) -> Float32[Array, " B"]:
         """Return the expected discounted reward from each observation on."""
-        return self.network.value(self.network.look(self._view(observation)))
+        return self.network.value(self.network.encode(self._view(observation)))
 
     def auxiliary_losses(self, observation: Observation, edit: Edit, outcome: Outcome) -> AuxiliaryLosses:
         """Return how far off the auxiliary heads are, for given edits and what came of them.
@@ -103,10 +103,10 @@ class EditPolicy(eqx.Module):
         Raises:
             ValueError: the policy has no such heads, or its network no cells for them to read.
         """
-        seen = self.network.look(self._view(observation))
-        if self.auxiliary is None or not isinstance(seen, SeenCells):
+        features = self.network.encode(self._view(observation))
+        if self.auxiliary is None or not isinstance(features, CellFeatures):
             raise ValueError("auxiliary losses need auxiliary heads and a network of kind cells or residual_cnn")
-        return self.auxiliary.losses(seen.cells, seen.whole, edit, outcome)
+        return self.auxiliary.losses(features.cells, features.whole, edit, outcome)
 
     def to_action(self, edit: Edit) -> BboxAction:
         """Turn edits into actions of the environment."""
@@ -116,38 +116,38 @@ class EditPolicy(eqx.Module):
         """Turn actions into edits; each operation must belong to one of the policy's kinds."""
         return from_action(action, self.kinds, self.grid_shape[1])
 
-    def _view(self, observation: Observation) -> View:
+    def _view(self, observation: Observation) -> PolicyInput:
         time = observation["step_count"].astype(jnp.float32) / self.max_episode_steps
-        return View(observation["working_grid"], observation["target_grid"], time)
+        return PolicyInput(observation["working_grid"], observation["target_grid"], time)
 
-    def _decide(self, observation: Observation, choose: Chooser) -> Decision:
-        view, network = self._view(observation), self.network
-        seen = network.look(view)
+    def _decide(self, observation: Observation, choose: Sampler) -> PolicyOutput:
+        inputs, network = self._view(observation), self.network
+        features = network.encode(inputs)
         everything = lambda logits: jnp.ones(logits.shape, jnp.bool_)
-        make = lambda number, logits, allowed: Choice.make(number, choose, logits, allowed)
+        make = lambda number, logits, allowed: CategoricalSample.make(number, choose, logits, allowed)
 
-        logits = network.kind_logits(seen)
+        logits = network.kind_logits(features)
         kind = make(_KIND, logits, everything(logits))
-        first = make(_FIRST, network.first_logits(seen, kind.place), view.active)
-        second = make(_SECOND, network.second_logits(seen, first.place), view.active)
-        has = lambda *parts: jnp.array([each.selects in parts for each in self.kinds], jnp.bool_)[kind.place]
+        first = make(_FIRST, network.first_logits(features, kind.chosen), inputs.active)
+        second = make(_SECOND, network.second_logits(features, first.chosen), inputs.active)
+        has = lambda *parts: jnp.array([each.selects in parts for each in self.kinds], jnp.bool_)[kind.chosen]
         # Painting one cell: the other corner is the first one, also for the colors.
-        corner = jnp.where(has("box"), second.place, first.place)
-        color_logits = network.color_logits(seen, first.place, corner)
-        color = make(_COLOR, color_logits, jnp.asarray(self.colors)[kind.place])
-        rows, columns = network.size_logits(seen)
+        corner = jnp.where(has("box"), second.chosen, first.chosen)
+        color_logits = network.color_logits(features, first.chosen, corner)
+        color = make(_COLOR, color_logits, jnp.asarray(self.colors)[kind.chosen])
+        rows, columns = network.size_logits(features)
         row, column = make(_ROW, rows, everything(rows)), make(_COLUMN, columns, everything(columns))
 
-        colored = jnp.array([each.colored for each in self.kinds], jnp.bool_)[kind.place]
+        colored = jnp.array([each.colored for each in self.kinds], jnp.bool_)[kind.chosen]
         needed = [(first, has("box", "cell")), (second, has("box")), (color, colored)]
         needed += [(row, has("size")), (column, has("size"))]
         total = lambda part: (
             kind[part]
             + sum((jnp.where(needs, choice[part], jnp.float32(0)) for choice, needs in needed), jnp.float32(0))
         )
-        size = row.place * self.grid_shape[1] + column.place
-        edit = Edit(kind.place, first.place, jnp.where(has("size"), size, second.place), color.place)
-        return Decision(edit, total(1), total(2), network.value(seen))
+        size = row.chosen * self.grid_shape[1] + column.chosen
+        edit = Edit(kind.chosen, first.chosen, jnp.where(has("size"), size, second.chosen), color.chosen)
+        return PolicyOutput(edit, total(1), total(2), network.value(features))
 
 
 def missing_for_editing(config: JaxArcConfig) -> list[str]:

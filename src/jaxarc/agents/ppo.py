@@ -12,7 +12,7 @@ from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
 from jaxarc.agents.auxiliary import AuxiliaryLosses, Outcome, weigh
 from jaxarc.agents.edits import Edit
 from jaxarc.agents.policy import EditPolicy
-from jaxarc.agents.recipe import Recipe
+from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import AgentConfig
 from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
 from jaxarc.parallel.share import WHOLE, Share
@@ -34,7 +34,7 @@ class Trajectories(NamedTuple):
     next_grid: Int8[Array, "S B H W"] | None  # the working grid after each step; None where nothing predicts it
 
 
-class Samples(NamedTuple):
+class UpdateBatch(NamedTuple):
     """What the loss reads of a step."""
 
     observation: Observation
@@ -49,13 +49,13 @@ class Losses(NamedTuple):
     policy_loss: Float32[Array, ""]
     value_loss: Float32[Array, ""]
     entropy: Float32[Array, ""]
-    divergence: Float32[Array, ""]  # of the old policy from the new, estimated from the samples
-    clipped: Float32[Array, ""]  # share of samples whose ratio left the range
+    approx_kl: Float32[Array, ""]  # of the old policy from the new, estimated from the samples
+    clip_fraction: Float32[Array, ""]  # share of samples whose ratio left the range
     gradient_norm: Float32[Array, ""]  # before it is clipped
     auxiliary: AuxiliaryLosses | None  # None without auxiliary heads
 
 
-class Learner(eqx.Module):
+class LearnerState(eqx.Module):
     """The part of training that an update changes."""
 
     policy: EditPolicy
@@ -63,46 +63,48 @@ class Learner(eqx.Module):
     num_updates: Int32[Array, ""]  # so far
 
 
-def make_optimizer(recipe: Recipe) -> optax.GradientTransformation:
-    """Adam with clipped gradients and the learning rate of the recipe's schedule."""
-    config = recipe.agent
-    schedule = learning_rate_schedule(recipe.schedule, recipe.num_updates * config.num_epochs * config.num_minibatches)
+def make_optimizer(train_config: TrainConfig) -> optax.GradientTransformation:
+    """Adam with clipped gradients and the learning rate of the train_config's schedule."""
+    config = train_config.agent
+    schedule = learning_rate_schedule(
+        train_config.schedule, train_config.num_updates * config.num_epochs * config.num_minibatches
+    )
     adam = optax.adam(schedule, b2=config.adam_b2, eps=1e-6)
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), adam)
 
 
 def update(
-    learner: Learner,
+    learner: LearnerState,
     key: PRNGKey,
     trajectories: Trajectories,
-    recipe: Recipe,
+    train_config: TrainConfig,
     optimizer: optax.GradientTransformation,
     share: Share = WHOLE,
-) -> tuple[Learner, Losses]:
+) -> tuple[LearnerState, Losses]:
     """Improve the policy on what it just went through; returns the losses averaged over all minibatches.
 
     Args:
         learner: the same on all devices.
         key: for the minibatches; the same on all devices.
         trajectories: of this device's environments.
-        recipe: how to learn.
+        train_config: how to learn.
         optimizer: as :func:`make_optimizer` makes it.
         share: which environments these are. The devices learn from the mean of their gradients, so all of them come
             to the same learner, which is that of one device with all environments, but for rounding.
     """
-    config = recipe.agent
+    config = train_config.agent
     samples = make_samples(trajectories, config, share)
-    entropy_weight = entropy_weight_schedule(recipe.schedule, recipe.num_updates)(learner.num_updates)
+    entropy_weight = entropy_weight_schedule(train_config.schedule, train_config.num_updates)(learner.num_updates)
 
-    def learn_minibatch(learner: Learner, batch: Samples) -> tuple[Learner, Losses]:
+    def learn_minibatch(learner: LearnerState, batch: UpdateBatch) -> tuple[LearnerState, Losses]:
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
         gradient, losses = share.mean(jax.grad(loss, has_aux=True)(learner.policy, flat, config, entropy_weight))
         losses = losses._replace(gradient_norm=optax.tree.norm(gradient))
         change, optimizer_state = optimizer.update(gradient, learner.optimizer_state)
         policy = eqx.apply_updates(learner.policy, change)
-        return Learner(policy, optimizer_state, learner.num_updates), losses
+        return LearnerState(policy, optimizer_state, learner.num_updates), losses
 
-    def learn_epoch(learner: Learner, key_epoch: PRNGKey) -> tuple[Learner, Losses]:
+    def learn_epoch(learner: LearnerState, key_epoch: PRNGKey) -> tuple[LearnerState, Losses]:
         return jax.lax.scan(learn_minibatch, learner, _minibatches(key_epoch, samples, config, share))
 
     learner, losses = jax.lax.scan(learn_epoch, learner, jax.random.split(key, config.num_epochs))
@@ -110,7 +112,7 @@ def update(
     return learner, jax.tree.map(jnp.mean, losses)
 
 
-def make_samples(trajectories: Trajectories, config: AgentConfig, share: Share = WHOLE) -> Samples:
+def make_samples(trajectories: Trajectories, config: AgentConfig, share: Share = WHOLE) -> UpdateBatch:
     """Attach to each step how much better it went than expected, leaves [S, B, ...].
 
     Advantages are normalized over all devices' environments, of which ``share`` says that the trajectories are a part.
@@ -121,7 +123,7 @@ def make_samples(trajectories: Trajectories, config: AgentConfig, share: Share =
     advantage = estimate_advantages(
         trajectories.reward, trajectories.value, following, done, config.gamma, config.gae_lambda
     )
-    return Samples(
+    return UpdateBatch(
         observation=trajectories.observation,
         edit=trajectories.edit,
         log_prob=trajectories.log_prob,
@@ -132,19 +134,19 @@ def make_samples(trajectories: Trajectories, config: AgentConfig, share: Share =
 
 
 def loss(
-    policy: EditPolicy, samples: Samples, config: AgentConfig, entropy_weight: Float32[Array, ""]
+    policy: EditPolicy, samples: UpdateBatch, config: AgentConfig, entropy_weight: Float32[Array, ""]
 ) -> tuple[Float32[Array, ""], Losses]:
     """Weigh the clipped policy loss, the value's squared error and the entropy."""
-    decision = policy.evaluate(samples.observation, samples.edit)
-    log_ratio = decision.log_prob - samples.log_prob
+    output = policy.evaluate(samples.observation, samples.edit)
+    log_ratio = output.log_prob - samples.log_prob
     ratio = jnp.exp(log_ratio)
     bounded = jnp.clip(ratio, 1 - config.clip_range, 1 + config.clip_range)
     losses = Losses(
         policy_loss=-jnp.minimum(ratio * samples.advantage, bounded * samples.advantage).mean(),
-        value_loss=jnp.square(decision.value - samples.value_target).mean(),
-        entropy=decision.entropy.mean(),
-        divergence=(ratio - 1 - log_ratio).mean(),
-        clipped=(ratio != bounded).astype(jnp.float32).mean(),
+        value_loss=jnp.square(output.value - samples.value_target).mean(),
+        entropy=output.entropy.mean(),
+        approx_kl=(ratio - 1 - log_ratio).mean(),
+        clip_fraction=(ratio != bounded).astype(jnp.float32).mean(),
         gradient_norm=jnp.float32(0),  # not known yet
         auxiliary=None
         if samples.outcome is None
@@ -171,7 +173,7 @@ def _normalized(x: Float32[Array, "S B"], share: Share) -> Float32[Array, "S B"]
     return centered / (deviation + 1e-6)
 
 
-def _minibatches(key: PRNGKey, samples: Samples, config: AgentConfig, share: Share = WHOLE) -> Samples:
+def _minibatches(key: PRNGKey, samples: UpdateBatch, config: AgentConfig, share: Share = WHOLE) -> UpdateBatch:
     """Shuffle the environments and cut them into minibatches of whole trajectories, leaves [minibatch, S, B, ...]."""
     order = jax.random.permutation(key, config.num_envs) if share == WHOLE else _order_within(share, key, config)
 

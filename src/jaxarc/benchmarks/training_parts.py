@@ -16,7 +16,7 @@ from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.pairs import load_pairs
 from jaxarc.training.rollout import collect
-from jaxarc.training.updates import TrainingState, make_params, practice_params, run_seed, start_seed
+from jaxarc.training.updates import TrainingState, answer_shown_params, make_params, run_seed, start_seed
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
@@ -69,11 +69,11 @@ class TrainingParts:
         Raises:
             TaskFormatError, UnknownDatasetError, ValueError: see :func:`jaxarc.training.load_pairs`.
         """
-        recipe, agent = experiment.recipe, experiment.agent
+        train_config, agent = experiment.train_config, experiment.agent
         config = experiment.environment
-        params = make_params(load_pairs(experiment.task, config.grid_shape).learned, config)
-        state = jax.jit(lambda key: start_seed(key, params, recipe, experiment.curriculum))(jax.random.key(0))
-        policy, key, practice = state.learner.policy, jax.random.key(1), practice_params(params, recipe)
+        params = make_params(load_pairs(experiment.task, config.grid_shape).train, config)
+        state = jax.jit(lambda key: start_seed(key, params, train_config, experiment.curriculum))(jax.random.key(0))
+        policy, key, practice = state.learner.policy, jax.random.key(1), answer_shown_params(params, train_config)
 
         play = jax.jit(lambda states: collect(policy, _ENV, practice, states, key, agent.rollout_steps))
         for _ in range(math.ceil(config.environment.max_episode_steps / agent.rollout_steps)):
@@ -88,7 +88,7 @@ class TrainingParts:
         replayed = dataclasses.replace(state, env_states=restart(jax.random.split(key, agent.num_envs), params)[0])
 
         def learn(env: EpisodeStatistics) -> Callable[[TrainingState], Any]:
-            return jax.jit(lambda state: run_seed(state, params, recipe, _UPDATES_A_CALL, env))
+            return jax.jit(lambda state: run_seed(state, params, train_config, _UPDATES_A_CALL, env))
 
         learn_really, learn_replayed = learn(_ENV), learn(replay)
         steps = agent.samples_per_update

@@ -11,8 +11,8 @@ from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
     AgentMismatchError,
+    AnswerPredictingAgent,
     EditAgent,
-    ImaginingAgent,
     RecordedAgent,
     SearchAgent,
     SubmitPolicy,
@@ -146,7 +146,7 @@ def _trained_player(folder: RunFolder, wished: RulesWished, of_run: AgentWished)
     if wished.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=wished.max_steps)
     policy = load_agent(folder, of_run.checkpoint, of_run.seed, rules)
-    return Player(EditAgent(policy) if isinstance(policy, EditPolicy) else ImaginingAgent(policy), rules)
+    return Player(EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy), rules)
 
 
 def _require_same_rules(folder: RunFolder, rules: JaxArcConfig, wished: RulesWished) -> None:

@@ -12,7 +12,7 @@ from jaxarc.agents import EditPolicy
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.envs import EnvParams
-from jaxarc.evaluation import Agent, EditAgent, ImaginingAgent, Place, RecordedAgent
+from jaxarc.evaluation import Agent, AnswerPredictingAgent, EditAgent, Place, RecordedAgent
 from jaxarc.evaluation.filming import Film
 from jaxarc.evaluation.solve_rate import played_as_it_is
 from jaxarc.experts import Action, ActionFormat
@@ -151,11 +151,11 @@ def show_run(
     except ConfigValidationError as error:  # of a surrogate, or of another version
         raise typer.BadParameter(f"{folder.path} holds no agent that plays: {error}", param_hint="SOURCE") from error
     policy = load_agent(folder, which, seed)
-    agent = EditAgent(policy) if isinstance(policy, EditPolicy) else ImaginingAgent(policy)
+    agent = EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
     hides = experiment.answer.source == "imagined"
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
     player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
-    scenes = list(_scenes_of(pairs.measured, experiment.task, hides, player))
+    scenes = list(_scenes_of(pairs.eval, experiment.task, hides, player))
     first = 0 if with_learned else pairs.num_train
     chosen = [i for i in range(first, len(scenes)) if not task_ids or scenes[i].task_id in task_ids]
     if not chosen:
@@ -164,7 +164,7 @@ def show_run(
             f"no measured pair is of {', '.join(task_ids)}; the run was measured on {known}, ...", param_hint="--task"
         )
     chosen = chosen[:most]
-    params = played_as_it_is(_params(pairs.measured, experiment.environment))
+    params = played_as_it_is(_params(pairs.eval, experiment.environment))
     return EpisodeBatch(agent, params, _first_pairs(chosen), [scenes[i] for i in chosen])
 
 

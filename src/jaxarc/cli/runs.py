@@ -7,13 +7,13 @@ from rich.console import Console
 from jaxarc.cli.settings import AnyExperiment
 from jaxarc.cli.surrogate_run import learn_surrogate
 from jaxarc.cli.training_run import learn
-from jaxarc.training import Outcome, RunFolder
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateOutcome
+from jaxarc.training import RunFolder, TrainResult
+from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult
 
-AnyOutcome: TypeAlias = Outcome | SurrogateOutcome
+AnyResult: TypeAlias = TrainResult | SurrogateResult
 
 
-def learn_any(experiment: AnyExperiment, console: Console, resume: RunFolder | None = None) -> AnyOutcome:
+def learn_any(experiment: AnyExperiment, console: Console, resume: RunFolder | None = None) -> AnyResult:
     """Train what the experiment is of, in a new run folder or an old one, and tell of it.
 
     Raises:

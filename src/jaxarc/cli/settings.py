@@ -28,7 +28,7 @@ _RULES: Final[dict[str, type[CheckedConfig]]] = typing.get_type_hints(JaxArcConf
 
 
 @dataclass(frozen=True)
-class Course:
+class RunKind:
     """A kind of run: of which topics its config is made, and where it begins."""
 
     experiment: type[CheckedConfig]
@@ -54,10 +54,10 @@ class Course:
         return build(self.experiment, {"environment": rules, **others})
 
 
-AGENTS: Final = Course(Experiment, "train", "experiment")
-SURROGATES: Final = Course(SurrogateExperiment, "train_surrogate", "surrogate")
-TOPICS: Final = AGENTS.topics
-EXPERIMENT: Final = AGENTS.presets
+AGENT_RUN: Final = RunKind(Experiment, "train", "experiment")
+SURROGATE_RUN: Final = RunKind(SurrogateExperiment, "train_surrogate", "surrogate")
+TOPICS: Final = AGENT_RUN.topics
+EXPERIMENT: Final = AGENT_RUN.presets
 _ABOUT_A_RUN: Final = ("versions", "git_revision")  # what a run folder's config.json tells besides the config
 _MAX_FILE_BYTES: Final = 2**20  # a complete config has 5 kB
 _MAX_DEPTH: Final = 10  # a complete config has 4
@@ -65,27 +65,27 @@ _OVERRIDE: Final = re.compile(r"[\w/]+(\.\w+)*(@[\w.]+)?=")
 
 
 def read_any_experiment(overrides: Sequence[str], file: Path | None = None) -> AnyExperiment:
-    """Read an experiment of the course that the overrides or the file speak of: ``surrogate=NAME`` is no agent's.
+    """Read an experiment of the run_kind that the overrides or the file speak of: ``surrogate=NAME`` is no agent's.
 
     Arguments and errors are those of :func:`read_experiment`.
     """
     mapping = None if file is None else _read_mapping(file)
     if mapping is None:
-        speaks_of_it = any(override.partition("=")[0] == SURROGATES.presets for override in overrides)
+        speaks_of_it = any(override.partition("=")[0] == SURROGATE_RUN.presets for override in overrides)
         if not speaks_of_it:
             _refuse_surrogate_topics(overrides)
     else:
-        speaks_of_it = SURROGATES.presets in mapping
-    return _read(SURROGATES if speaks_of_it else AGENTS, overrides, mapping)
+        speaks_of_it = SURROGATE_RUN.presets in mapping
+    return _read(SURROGATE_RUN if speaks_of_it else AGENT_RUN, overrides, mapping)
 
 
 def _refuse_surrogate_topics(overrides: Sequence[str]) -> None:
     for override in overrides:
         topic = override.lstrip("+~").partition("=")[0].partition(".")[0]
-        if topic in SURROGATES.topics and topic not in AGENTS.topics:
+        if topic in SURROGATE_RUN.topics and topic not in AGENT_RUN.topics:
             raise ConfigValidationError(
                 f"jaxarc train: {override!r} is a choice of surrogates; say which one is trained, such as "
-                f"{SURROGATES.presets}={choices_of(SURROGATES.presets)[0]}"
+                f"{SURROGATE_RUN.presets}={choices_of(SURROGATE_RUN.presets)[0]}"
             )
 
 
@@ -101,7 +101,7 @@ def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Exper
         hydra.errors.HydraException: an override cannot be read.
         OSError: the file cannot be read.
     """
-    return _read(AGENTS, overrides, None if file is None else _read_mapping(file))
+    return _read(AGENT_RUN, overrides, None if file is None else _read_mapping(file))
 
 
 def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
@@ -110,7 +110,7 @@ def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
     Raises:
         ConfigValidationError: an unknown topic or field, a wrong type, or a broken rule.
     """
-    return AGENTS.build(mapping)
+    return AGENT_RUN.build(mapping)
 
 
 def topics_of(experiment: AnyExperiment) -> dict[str, dict[str, Any]]:
@@ -123,13 +123,13 @@ def choices_of(group: str) -> list[str]:
     return sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
 
 
-def _read(course: Course, overrides: Sequence[str], mapping: dict[str, Any] | None) -> Any:
-    """Compose the file of a course with the overrides, or change a complete mapping by them."""
+def _read(run_kind: RunKind, overrides: Sequence[str], mapping: dict[str, Any] | None) -> Any:
+    """Compose the file of a run_kind with the overrides, or change a complete mapping by them."""
     if mapping is not None:
-        return course.build(_changed(course, mapping, overrides))
+        return run_kind.build(_changed(run_kind, mapping, overrides))
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
-        composed = compose(course.file, [_settable(course, override) for override in overrides])
-    return course.build(_plain(composed))
+        composed = compose(run_kind.file, [_settable(run_kind, override) for override in overrides])
+    return run_kind.build(_plain(composed))
 
 
 def _by_topic(saved: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -191,10 +191,10 @@ def _require_plain(file: Path) -> None:
             )
 
 
-def _changed(course: Course, mapping: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+def _changed(run_kind: RunKind, mapping: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     """Set fields of a mapping that is complete already."""
     config = OmegaConf.create(mapping)
-    settable = [_settable(course, override) for override in overrides]
+    settable = [_settable(run_kind, override) for override in overrides]
     for override in OverridesParser.create().parse_overrides(settable):
         name = override.key_or_group
         if "." not in name or override.is_delete() or override.is_sweep_override():
@@ -206,7 +206,7 @@ def _changed(course: Course, mapping: dict[str, Any], overrides: Sequence[str]) 
     return _plain(config)
 
 
-def _settable(course: Course, override: str) -> str:
+def _settable(run_kind: RunKind, override: str) -> str:
     """Let an override name any field: the YAML files hold few of them, and our own check knows them all."""
     if not _OVERRIDE.match(override):
         if "=" in override or override.startswith(("~", "+")):
@@ -215,17 +215,17 @@ def _settable(course: Course, override: str) -> str:
     name, _, value = override.partition("=")
     topic, dot, _ = name.partition(".")
     if not dot:
-        _check_group(course, topic.partition("@")[0], value, override)
-    known = dict.fromkeys(course.topics if dot else [*course.topics, course.presets])
+        _check_group(run_kind, topic.partition("@")[0], value, override)
+    known = dict.fromkeys(run_kind.topics if dot else [*run_kind.topics, run_kind.presets])
     check_known("jaxarc train", topic.partition("@")[0], list(known))
     return f"++{override}" if dot else override
 
 
-def _check_group(course: Course, group: str, value: str, override: str) -> None:
+def _check_group(run_kind: RunKind, group: str, value: str, override: str) -> None:
     """Refuse a field without its topic, and a choice that a group does not have."""
-    topics = course.topics
+    topics = run_kind.topics
     homes = [home for home, kind in topics.items() if group in {field.name for field in dataclasses.fields(kind)}]
-    is_group = group in topics or group == course.presets
+    is_group = group in topics or group == run_kind.presets
     if not is_group and homes:
         wanted = " or ".join(f"{home}.{override}" for home in homes)
         raise ConfigValidationError(f"jaxarc train: {group!r} is a field, not a topic; write {wanted}")

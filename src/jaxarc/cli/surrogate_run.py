@@ -23,8 +23,8 @@ from jaxarc.training.run_folder import kept_if_used
 from jaxarc.training.sinks import Sink, Sinks, check_extras, open_sinks
 from jaxarc.training.surrogates import (
     SurrogateExperiment,
-    SurrogateOutcome,
     SurrogateReport,
+    SurrogateResult,
     make_lessons,
     train_surrogate,
 )
@@ -45,7 +45,7 @@ _MODELS: Final = {
 
 def learn_surrogate(
     experiment: SurrogateExperiment, console: Console, resume: RunFolder | None = None
-) -> SurrogateOutcome:
+) -> SurrogateResult:
     """Train in a new run folder, or go on in an old one, and tell of it.
 
     Raises:
@@ -111,7 +111,7 @@ def _announcement(experiment: SurrogateExperiment, folder: RunFolder) -> str:
     return "\n".join([*lines, f"Run folder: {escape(str(folder.path))}"])
 
 
-def _closing(outcome: SurrogateOutcome, folder: RunFolder, seconds: float) -> str:
+def _closing(outcome: SurrogateResult, folder: RunFolder, seconds: float) -> str:
     last = outcome.reports[-1]
     files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
     ending = "Stopped early, and kept what was learned, after" if outcome.interrupted else "Done in"

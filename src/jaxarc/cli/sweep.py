@@ -12,14 +12,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.cli.progress import measured_parts
-from jaxarc.cli.runs import AnyOutcome, learn_any
+from jaxarc.cli.runs import AnyResult, learn_any
 from jaxarc.cli.settings import AnyExperiment
 from jaxarc.cli.spread import mean_share
 from jaxarc.cli.training_run import last_reports
 from jaxarc.config import ConfigValidationError
 from jaxarc.training import Experiment, TrainingDivergedError
 from jaxarc.training.run_folder import make_new_folder
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateOutcome
+from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class _Ending:
     """How one combination went."""
 
     words: str
-    outcome: AnyOutcome | None  # None where it diverged
+    outcome: AnyResult | None  # None where it diverged
 
 
 def expand(overrides: Sequence[str]) -> list[list[str]]:
@@ -114,7 +114,7 @@ def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tupl
     return table
 
 
-def _measured(outcome: AnyOutcome) -> str:
-    if isinstance(outcome, SurrogateOutcome):
+def _measured(outcome: AnyResult) -> str:
+    if isinstance(outcome, SurrogateResult):
         return "\n".join(measured_parts(outcome.reports[-1]))
     return mean_share(report.evaluation_solve_rate for report in last_reports(outcome.reports))

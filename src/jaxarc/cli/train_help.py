@@ -13,7 +13,7 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from jaxarc.cli.config_folder import config_folder
-from jaxarc.cli.settings import AGENTS, SURROGATES, Course, choices_of, read_any_experiment, topics_of
+from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, RunKind, choices_of, read_any_experiment, topics_of
 from jaxarc.config.build import CheckedConfig
 
 _WIDEST: Final = 120  # columns; wider is hard to read
@@ -47,19 +47,21 @@ def _tables() -> Table:
     table.add_column(no_wrap=True)
     table.add_column(max_width=24)
     table.add_column(style="dim")
-    _add_presets(table, AGENTS, "a preset that chooses in all groups below")
-    _add_topics(table, AGENTS.topics, topics_of(read_any_experiment([])))
-    _add_presets(table, SURROGATES, "a surrogate in place of an agent: of the groups above those it shares, and these")
-    values = topics_of(read_any_experiment([f"{SURROGATES.presets}={choices_of(SURROGATES.presets)[0]}"]))
-    own = {topic: kind for topic, kind in SURROGATES.topics.items() if topic not in AGENTS.topics}
+    _add_presets(table, AGENT_RUN, "a preset that chooses in all groups below")
+    _add_topics(table, AGENT_RUN.topics, topics_of(read_any_experiment([])))
+    _add_presets(
+        table, SURROGATE_RUN, "a surrogate in place of an agent: of the groups above those it shares, and these"
+    )
+    values = topics_of(read_any_experiment([f"{SURROGATE_RUN.presets}={choices_of(SURROGATE_RUN.presets)[0]}"]))
+    own = {topic: kind for topic, kind in SURROGATE_RUN.topics.items() if topic not in AGENT_RUN.topics}
     _add_topics(table, own, values)
     return table
 
 
-def _add_presets(table: Table, course: Course, about: str) -> None:
-    _add_group(table, course.presets, about)
-    for name in choices_of(course.presets):
-        table.add_row(f"  {name}", "", escape(_purpose(course.presets, name)))
+def _add_presets(table: Table, run_kind: RunKind, about: str) -> None:
+    _add_group(table, run_kind.presets, about)
+    for name in choices_of(run_kind.presets):
+        table.add_row(f"  {name}", "", escape(_purpose(run_kind.presets, name)))
 
 
 def _add_topics(

@@ -18,7 +18,7 @@ from jaxarc.config import ConfigValidationError, ParallelConfig
 from jaxarc.parallel import is_first, joined, use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import Experiment, Outcome, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
+from jaxarc.training import Experiment, Report, RunFolder, TrainingPairs, TrainResult, create_run_folder, load_pairs
 from jaxarc.training import train as run_training
 from jaxarc.training.loop import TrainingDivergedError, training_mesh
 from jaxarc.training.pairs import pairs_by_rule
@@ -26,7 +26,7 @@ from jaxarc.training.run_folder import kept_if_used
 from jaxarc.training.sinks import Sink, Sinks, check_extras, open_sinks
 
 
-def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> Outcome:
+def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> TrainResult:
     """Train in a new run folder, or go on in an old one, and tell of it.
 
     Raises:
@@ -40,7 +40,7 @@ def learn(experiment: Experiment, console: Console, resume: RunFolder | None = N
         return _learn(without_place(experiment), console if is_first() else Console(quiet=True), resume)
 
 
-def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -> Outcome:
+def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -> TrainResult:
     start = time.perf_counter()
     _check_devices(experiment)
     if experiment.training.compilation_cache:
@@ -58,7 +58,7 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
     console.print(_results(experiment, outcome, pairs))
     console.print(_actions(outcome, pairs), highlight=False)
     if experiment.curriculum.kind != "uniform":
-        line = _drawn(experiment.curriculum.kind, outcome.reports, len(pairs.learned_ids))
+        line = _drawn(experiment.curriculum.kind, outcome.reports, len(pairs.train_ids))
         console.print(line, highlight=False, soft_wrap=True)
     console.print(_closing(outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
     return outcome
@@ -129,7 +129,7 @@ def _material(experiment: Experiment, pairs: TrainingPairs) -> str:
     return f"{pairs.num_train} pairs of {task.train_dataset}, sides up to {task.max_side}"
 
 
-def _results(experiment: Experiment, outcome: Outcome, pairs: TrainingPairs) -> Table:
+def _results(experiment: Experiment, outcome: TrainResult, pairs: TrainingPairs) -> Table:
     reports = outcome.reports
     first, last = last_reports(list(reversed(reports))), last_reports(reports)
     table = Table(f"solved, {_answer(experiment)}", "pairs", "before", "after", title_justify="left")
@@ -147,7 +147,7 @@ def _results(experiment: Experiment, outcome: Outcome, pairs: TrainingPairs) -> 
     return table
 
 
-def _actions(outcome: Outcome, pairs: TrainingPairs) -> str:
+def _actions(outcome: TrainResult, pairs: TrainingPairs) -> str:
     """Say how many actions the unseen pairs took that were solved."""
     if outcome.played is None:
         return "The run was measured when it ended; nothing was played again."
@@ -169,7 +169,7 @@ def _drawn(kind: str, reports: Sequence[Report], num_learned: int) -> str:
     )
 
 
-def _closing(outcome: Outcome, folder: RunFolder, seconds: float) -> str:
+def _closing(outcome: TrainResult, folder: RunFolder, seconds: float) -> str:
     last = outcome.reports[-1]
     files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
     each = " of each seed" if len(last_reports(outcome.reports)) > 1 else ""

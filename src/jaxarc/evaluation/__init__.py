@@ -3,24 +3,24 @@
 from jaxarc.config.evaluation import EvaluationConfig
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, Place
 from jaxarc.evaluation.evaluate import Evaluation, evaluate
-from jaxarc.evaluation.players import EditAgent, ImaginingAgent, SubmitPolicy
+from jaxarc.evaluation.players import AnswerPredictingAgent, EditAgent, SubmitPolicy
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
 from jaxarc.evaluation.score import Score, score_submission
 from jaxarc.evaluation.searching import SearchAgent
 from jaxarc.evaluation.single_pairs import one_task_per_pair, one_task_per_test
-from jaxarc.evaluation.solve_rate import Actor, Played, play_every_task
+from jaxarc.evaluation.solve_rate import BatchPolicy, Played, play_every_task
 from jaxarc.evaluation.submission import Submission, SubmissionError, read_submission, write_submission
 from jaxarc.evaluation.task_rows import TaskRow, best_first, write_task_rows
 from jaxarc.evaluation.votes import elect
 
 __all__ = [
-    "Actor",
     "Agent",
     "AgentMismatchError",
+    "AnswerPredictingAgent",
+    "BatchPolicy",
     "EditAgent",
     "Evaluation",
     "EvaluationConfig",
-    "ImaginingAgent",
     "Place",
     "Played",
     "RecordedAgent",

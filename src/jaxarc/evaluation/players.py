@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int32
 
 from jaxarc import constants as c
-from jaxarc.agents.imagining_policy import ImaginingPolicy, with_answer
+from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, with_answer
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
@@ -41,13 +41,13 @@ class EditAgent(Agent):
         return _edit(self.policy, key, observation, memory), memory
 
 
-class ImaginingAgent(Agent):
-    """A trained :class:`ImaginingPolicy`: it imagines the answer once, then edits like an :class:`EditAgent`."""
+class AnswerPredictingAgent(Agent):
+    """A trained :class:`AnswerPredictingPolicy`: it imagines the answer once, then edits like an :class:`EditAgent`."""
 
-    policy: ImaginingPolicy
+    policy: AnswerPredictingPolicy
 
     def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
-        answer = self.policy.imagine(jax.tree.map(lambda x: x[None], observation))[0]
+        answer = self.policy.predict_answer(jax.tree.map(lambda x: x[None], observation))[0]
         return place.attempt_index, answer
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int8
 
+from jaxarc.agents.answer_predicting_policy import with_answer
 from jaxarc.agents.answers.learning import puzzle_of
 from jaxarc.agents.answers.programs import search_answers
-from jaxarc.agents.imagining_policy import with_answer
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation.agent import Agent, Memory, Place
 from jaxarc.experts import GreedyPainter

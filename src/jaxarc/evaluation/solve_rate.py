@@ -17,7 +17,7 @@ from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.parallel.share import WHOLE, Share
 from jaxarc.types import Observation
 
-Actor: TypeAlias = Callable[[Observation, Int32[Array, " B"]], StructuredAction]
+BatchPolicy: TypeAlias = Callable[[Observation, Int32[Array, " B"]], StructuredAction]
 """From a batch of observations and the tasks that they are of to a batch of actions."""
 
 _NUM_SLOTS: Final = 256  # episodes side by side: enough to be fast, few enough to stay in a CPU's cache
@@ -40,14 +40,16 @@ class _Slots(eqx.Module):
     played: Played
 
 
-def play_every_task(actor: Actor, params: EnvParams, num_slots: int = _NUM_SLOTS, share: Share = WHOLE) -> Played:
+def play_every_task(
+    policy: BatchPolicy, params: EnvParams, num_slots: int = _NUM_SLOTS, share: Share = WHOLE
+) -> Played:
     """Play one episode of each task of the buffer, on its first pair, and tell which ones were solved.
 
     Nothing is sampled: each task is played exactly once, as it is and from the input of its pair. With
     :func:`jaxarc.evaluation.one_task_per_pair` the tasks are the pairs of a data set.
 
     Args:
-        actor: decides; under ``eqx.filter_jit`` its arrays may change from call to call.
+        policy: decides; under ``eqx.filter_jit`` its arrays may change from call to call.
         params: tasks and rules. The weights are not used, and whatever the config says, episodes start from the input
             and nothing is augmented.
         num_slots: episodes side by side; the results do not depend on it.
@@ -61,7 +63,7 @@ def play_every_task(actor: Actor, params: EnvParams, num_slots: int = _NUM_SLOTS
 
     def play_on(slots: _Slots) -> _Slots:
         tasks = slots.task_index
-        actions = actor(_ENV.observe(slots.states, params), jnp.minimum(tasks, num_tasks - 1))
+        actions = policy(_ENV.observe(slots.states, params), jnp.minimum(tasks, num_tasks - 1))
         states = take_steps(slots.states, actions, params)[0]
         ended = states.done & (tasks < end)
         place = jnp.where(ended, tasks, num_tasks)  # one past the end is dropped

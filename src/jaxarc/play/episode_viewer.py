@@ -14,7 +14,7 @@ from jaxarc.agents import EditPolicy
 from jaxarc.config import ConfigValidationError
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import AgentMismatchError, EditAgent, ImaginingAgent, Place
+from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, Place
 from jaxarc.evaluation.filming import Film, film_episodes
 from jaxarc.evaluation.solve_rate import played_as_it_is
 from jaxarc.tasks import TaskSet, uniform_weights
@@ -93,7 +93,7 @@ class EpisodeViewer:
     def _films(self) -> list[Film]:
         experiment = saved_experiment(self._folder, "last")
         policy = load_agent(self._folder, "last", self._seed)
-        agent = EditAgent(policy) if isinstance(policy, EditPolicy) else ImaginingAgent(policy)
+        agent = EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
         if self._pairs is None:
             self._pairs = _some_pairs(experiment, self._num_pairs)
         buffer = self._pairs.buffer(experiment.environment.grid_shape)
@@ -107,7 +107,7 @@ def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
     """Choose among the unseen pairs, evenly."""
     hides = experiment.answer.source == "imagined"
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
-    unseen = pairs.measured.tasks[pairs.num_train :] or pairs.measured.tasks
+    unseen = pairs.eval.tasks[pairs.num_train :] or pairs.eval.tasks
     places = np.unique(np.linspace(0, len(unseen) - 1, count).round().astype(int)).tolist()
     return TaskSet("shown pairs", tuple(unseen[place] for place in places))
 

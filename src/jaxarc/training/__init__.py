@@ -3,7 +3,7 @@
 from jaxarc.training.checkpoint import CheckpointError, load_checkpoint
 from jaxarc.training.checkpoints import Checkpoints, DamagedCheckpointWarning
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.loop import Outcome, TrainingDivergedError, train
+from jaxarc.training.loop import TrainingDivergedError, TrainResult, train
 from jaxarc.training.metrics import Report, read_metrics
 from jaxarc.training.pairs import TrainingPairs, load_pairs
 from jaxarc.training.resuming import IncompatibleRunError, OtherVersionsWarning
@@ -17,10 +17,10 @@ __all__ = [
     "Experiment",
     "IncompatibleRunError",
     "OtherVersionsWarning",
-    "Outcome",
     "Report",
     "RunFolder",
     "RunFolderError",
+    "TrainResult",
     "TrainingDivergedError",
     "TrainingPairs",
     "TrainingState",

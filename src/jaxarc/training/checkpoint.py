@@ -20,6 +20,7 @@ Tree = TypeVar("Tree")
 _FORMAT: Final = 4  # changes with the files below
 _ARRAYS: Final = "arrays.npz"
 _RECORD: Final = "record.json"
+_RENAMED: Final = {"imagination.": "predictor_state."}  # begin of an array's name, as earlier versions wrote it
 
 
 class CheckpointError(ValueError):
@@ -103,7 +104,8 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
     check_checkpoint(path)
     wanted = _named_arrays(like, within)
     with np.load(path / _ARRAYS, allow_pickle=False) as file:
-        saved = {name: file[name] for name in file.files if name.startswith(within)}
+        names = {_current_name(name): name for name in file.files}
+        saved = {current: file[name] for current, name in names.items() if current.startswith(within)}
     _require_same(path, saved, wanted)
     return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in wanted])
 
@@ -128,6 +130,14 @@ def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
     named, _ = jax.tree.flatten_with_path(tree)
     places = ((jax.tree_util.keystr(place, simple=True, separator="."), leaf) for place, leaf in named)
     return {".".join(filter(None, (within, place))): leaf for place, leaf in places}
+
+
+def _current_name(saved: str) -> str:
+    """Return the name that an array of an earlier version has now."""
+    for old, new in _RENAMED.items():
+        if saved.startswith(old):
+            return new + saved.removeprefix(old)
+    return saved
 
 
 def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:

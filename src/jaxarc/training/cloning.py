@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float32
 
-from jaxarc.agents import EditPolicy, Learner
+from jaxarc.agents import EditPolicy, LearnerState
 from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
-from jaxarc.agents.cloning import CloningLosses, Examples, clone, make_cloning_optimizer, start_cloning
+from jaxarc.agents.cloning import CloningExamples, CloningLosses, clone, make_cloning_optimizer, start_cloning
 from jaxarc.config import AgentConfig
 from jaxarc.config.cloning import CloningConfig
 from jaxarc.envs.params import EnvParams
@@ -53,8 +53,8 @@ def clone_expert(
     optimizer = make_cloning_optimizer(cloning, agent)
 
     def once(
-        carry: tuple[Learner, StatisticsState], key_update: PRNGKey
-    ) -> tuple[tuple[Learner, StatisticsState], CloningLosses]:
+        carry: tuple[LearnerState, StatisticsState], key_update: PRNGKey
+    ) -> tuple[tuple[LearnerState, StatisticsState], CloningLosses]:
         learner, states = carry
         key_play, key_learn = jax.random.split(key_update)
         states, examples = collect_examples(
@@ -69,7 +69,7 @@ def clone_expert(
 
 
 def clone_examples(
-    policy: EditPolicy, examples: Examples, key: PRNGKey, cloning: CloningConfig, agent: AgentConfig
+    policy: EditPolicy, examples: CloningExamples, key: PRNGKey, cloning: CloningConfig, agent: AgentConfig
 ) -> EditPolicy:
     """Imitate examples that are there already, ``cloning.num_updates`` times as many as make an update.
 
@@ -82,7 +82,7 @@ def clone_examples(
     """
     optimizer = make_cloning_optimizer(cloning, agent)
 
-    def once(learner: Learner, key_update: PRNGKey) -> tuple[Learner, None]:
+    def once(learner: LearnerState, key_update: PRNGKey) -> tuple[LearnerState, None]:
         key_draw, key_learn = jax.random.split(key_update)
         drawn = jax.random.randint(key_draw, (agent.samples_per_update,), 0, examples.value_target.shape[0], jnp.int32)
         batch = jax.tree.map(lambda x: x[drawn], examples)
@@ -101,7 +101,7 @@ def collect_examples(
     key: PRNGKey,
     learner_share: float,
     agent: AgentConfig,
-) -> tuple[StatisticsState, Examples]:
+) -> tuple[StatisticsState, CloningExamples]:
     """Take ``agent.rollout_steps`` steps in each environment, and ask the expert before each of them.
 
     The first environments, as many as ``learner_share`` says, are played by the policy, the others by the expert.
@@ -121,7 +121,7 @@ def collect_examples(
         step, states, jax.random.split(key, agent.rollout_steps)
     )
     last_value = policy.value(env.observe(states, params))
-    examples = Examples(observation, told, _value_targets(reward, value, last_value, done, agent))
+    examples = CloningExamples(observation, told, _value_targets(reward, value, last_value, done, agent))
     return states, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), examples)
 
 

@@ -5,9 +5,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxarc.agents.imagining_policy import missing_for_imagining, practice_config
+from jaxarc.agents.answer_predicting_policy import answer_shown_config, missing_for_answer_prediction
 from jaxarc.agents.policy import missing_for_editing
-from jaxarc.agents.recipe import Recipe
+from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -55,9 +55,9 @@ class Experiment(CheckedConfig):
         return each * math.ceil(self.training.total_steps / (self.agent.samples_per_update * each))
 
     @property
-    def recipe(self) -> Recipe:
+    def train_config(self) -> TrainConfig:
         """What the compiled part of learning depends on."""
-        return Recipe(self.agent, self.network, self.schedule, self.answer, self.cloning, self.num_updates)
+        return TrainConfig(self.agent, self.network, self.schedule, self.answer, self.cloning, self.num_updates)
 
     def uneven_over(self, num_devices: int) -> list[str]:
         """List what cannot be split evenly over so many devices, each as one sentence."""
@@ -82,11 +82,13 @@ class Experiment(CheckedConfig):
 
     def validate(self) -> list[str]:
         if self.answer.source == "imagined":
-            problems = missing_for_imagining(self.environment) or missing_for_editing(practice_config(self.environment))
+            problems = missing_for_answer_prediction(self.environment) or missing_for_editing(
+                answer_shown_config(self.environment)
+            )
         else:
             problems = missing_for_editing(self.environment)
         if self.cloning.num_updates and not self.cloning.traces:
-            problems += missing_for_painting(practice_config(self.environment))
+            problems += missing_for_painting(answer_shown_config(self.environment))
         if self.agent.has_auxiliary_heads and self.network.kind == "relational":
             problems.append(
                 "agent.last_reward_weight, reward_weight and next_grid_weight need network.kind 'cells' or "

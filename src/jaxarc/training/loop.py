@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxarc.agents.cloning import Examples
+from jaxarc.agents.cloning import CloningExamples
 from jaxarc.config import ConfigValidationError
 from jaxarc.evaluation import Played
 from jaxarc.parallel import any_of, data_mesh, is_first, of_first, replicate, to_host
@@ -24,17 +24,17 @@ from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile, Report
 from jaxarc.training.pairs import TrainingPairs
 from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.run_state import RunState, load_run_state, require_unused, save_run_state
 from jaxarc.training.same_run import require_same_run, require_same_start
-from jaxarc.training.standing import Standing, load_standing, require_unused, save_standing
 from jaxarc.training.task_table import write_task_table
 from jaxarc.training.trace_examples import TraceExampleError, load_examples
 from jaxarc.training.updates import (
     Progress,
     TrainingState,
+    answer_shown_params,
     make_params,
     measure,
     place_state,
-    practice_params,
     run_updates,
     start_training,
 )
@@ -45,7 +45,7 @@ class TrainingDivergedError(ArithmeticError):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainResult:
     """How a run ended."""
 
     state: TrainingState  # of all seeds, leaves [K, ...]
@@ -63,7 +63,7 @@ def train(
     should_stop: Callable[[], bool] = lambda: False,
     *,
     resume: bool = False,
-) -> Outcome:
+) -> TrainResult:
     """Train an agent of each seed, measuring it on every training pair and every unseen pair.
 
     Args:
@@ -91,7 +91,7 @@ def train(
             require_unused(folder)
         run = _Run(experiment, pairs, folder, on_report, resume)
         if run.is_finished:
-            return Outcome(run.standing.state, run.standing.reports, 0.0, interrupted=False)
+            return TrainResult(run.run_state.state, run.run_state.reports, 0.0, interrupted=False)
         return _learn(run, should_stop)
 
 
@@ -111,11 +111,11 @@ def training_mesh(experiment: Experiment) -> Mesh | None:
     return mesh
 
 
-def _learn(run: "_Run", should_stop: Callable[[], bool]) -> Outcome:
+def _learn(run: "_Run", should_stop: Callable[[], bool]) -> TrainResult:
     run.compile()
     interrupted, is_agreed = False, jax.process_count() == 1
     try:
-        if not run.standing.reports:
+        if not run.run_state.reports:
             run.report_start()
         while not run.is_finished and not any_of(run.is_out_of_time):
             if interrupted := any_of(should_stop()):
@@ -134,7 +134,7 @@ def _learn(run: "_Run", should_stop: Callable[[], bool]) -> Outcome:
         if is_agreed:  # saving needs all processes, and the others do not hear of what went wrong here alone
             run.save_end()
     run.measure_end()
-    return Outcome(run.standing.state, run.standing.reports, run.compile_seconds, interrupted, run.played)
+    return TrainResult(run.run_state.state, run.run_state.reports, run.compile_seconds, interrupted, run.played)
 
 
 class _Run:
@@ -150,20 +150,20 @@ class _Run:
     ):
         self.experiment, self.folder, self.on_report = experiment, folder, on_report
         self.writes = folder if is_first() else None  # of several processes one keeps the log; all save
-        self.pairs, self.num_train, self.task_ids = pairs, pairs.num_train, pairs.learned_ids
+        self.pairs, self.num_train, self.task_ids = pairs, pairs.num_train, pairs.train_ids
         self.played: Played | None = None
         self.created = time.perf_counter()
         self.mesh, self.over = training_mesh(experiment), experiment.parallel.over
-        self.learned = make_params(pairs.learned, experiment.environment)
-        self.measured = make_params(pairs.measured, experiment.environment)
-        self.standing = (self._load(folder) if folder is not None and resume else None) or Standing(self._start())
-        require_same_start(self.learned, self.measured, self.standing.state)
+        self.learned = make_params(pairs.train, experiment.environment)
+        self.measured = make_params(pairs.eval, experiment.environment)
+        self.run_state = (self._load(folder) if folder is not None and resume else None) or RunState(self._start())
+        require_same_start(self.learned, self.measured, self.run_state.state)
         self._spread()
-        self.seconds_saved = self.standing.seconds  # when the newest checkpoint was written
+        self.seconds_saved = self.run_state.seconds  # when the newest checkpoint was written
 
     @property
     def is_finished(self) -> bool:
-        return self.standing.updates >= self.experiment.num_updates
+        return self.run_state.updates >= self.experiment.num_updates
 
     @property
     def is_out_of_time(self) -> bool:
@@ -177,44 +177,44 @@ class _Run:
 
     def compile(self) -> None:
         """Compile what the loop calls, and start the clock."""
-        state, length = self.standing.state, self.experiment.training.updates_per_report
+        state, length = self.run_state.state, self.experiment.training.updates_per_report
         lowered = (
-            run_updates.lower(state, self.learned, self.experiment.recipe, length, self.mesh, self.over),
+            run_updates.lower(state, self.learned, self.experiment.train_config, length, self.mesh, self.over),
             measure.lower(state.policy, self.measured, self.mesh, self.over),
         )
         with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
             self.run_updates, self.measure = pool.map(lambda function: function.compile(), lowered)
         now = time.perf_counter()
-        self.started, self.compile_seconds = now - self.standing.seconds, now - self.created
+        self.started, self.compile_seconds = now - self.run_state.seconds, now - self.created
 
     def report_start(self) -> None:
-        self._step_to(self.standing.state, 0, [{} for _ in self.experiment.training.seeds], is_measured=True)
+        self._step_to(self.run_state.state, 0, [{} for _ in self.experiment.training.seeds], is_measured=True)
 
     def advance(self) -> None:
         """Make one compiled call, keep its result if it is sound, and report it."""
         start = time.perf_counter()
-        state, progress = self.run_updates(self.standing.state, self.learned)
+        state, progress = self.run_updates(self.run_state.state, self.learned)
         progress = to_host(progress)
         duration = time.perf_counter() - start
         self._require_finite(progress)
         each = self.experiment.training.updates_per_report
-        updates = self.standing.updates + each
+        updates = self.run_state.updates + each
         speed = each * self.experiment.agent.samples_per_update / duration
         facts = [_describe(progress, k, speed) for k in range(self.experiment.training.num_seeds)]
-        number = len(self.standing.reports) // len(facts)
+        number = len(self.run_state.reports) // len(facts)
         is_measured = number % self.experiment.training.reports_per_evaluation == 0
         self._step_to(state, updates, facts, is_measured or updates >= self.experiment.num_updates)
 
     def save_if_due(self) -> None:
         """Save now and then, better after a measured report; the end has a call of its own."""
         waited, enough = self.seconds - self.seconds_saved, self.experiment.checkpoint.min_seconds
-        is_due = waited >= (enough if self.standing.score is not None else 2 * enough)
+        is_due = waited >= (enough if self.run_state.score is not None else 2 * enough)
         if not self.is_finished and of_first(is_due):
             self._save()
 
     def save_end(self) -> None:
         """Write how each task and each measured pair went, and then the checkpoint: where that is, the run is whole."""
-        curricula = to_host(self.standing.state.curriculum)
+        curricula = to_host(self.run_state.state.curriculum)
         if self.writes is not None:
             write_task_table(self.writes.tasks, self.experiment.training.seeds, self.task_ids, curricula)
         self._write_measured()
@@ -222,46 +222,49 @@ class _Run:
 
     def measure_end(self) -> None:
         """Measure the last state if that did not happen; a run that goes on later takes this report back."""
-        if self.standing.score is None:
+        if self.run_state.score is None:
             facts = [{} for _ in self.experiment.training.seeds]
-            self._step_to(self.standing.state, self.standing.updates, facts, is_measured=True)
+            self._step_to(self.run_state.state, self.run_state.updates, facts, is_measured=True)
         elif self.played is None:  # it was measured by a process that was killed before it wrote the table, perhaps
-            self.played = to_host(self.measure(self.standing.state.policy, self.measured))
+            self.played = to_host(self.measure(self.run_state.state.policy, self.measured))
         self._write_measured()
 
     def _write_measured(self) -> None:
         """Write how each measured pair went, if it is the last state that played them."""
-        if self.writes is not None and self.played is not None and self.standing.score is not None:
+        if self.writes is not None and self.played is not None and self.run_state.score is not None:
             seeds = self.experiment.training.seeds
-            write_measured_table(self.writes.measured, seeds, self.pairs.measured.task_ids, self.played)
+            write_measured_table(self.writes.measured, seeds, self.pairs.eval.task_ids, self.played)
 
     def _spread(self) -> None:
         """Put every agent, or its part, on its device, and the tasks on all."""
         if self.mesh is not None:
             self.learned, self.measured = replicate((self.learned, self.measured), self.mesh)
-            state = place_state(self.standing.state, self.mesh, self.over)
-            self.standing = dataclasses.replace(self.standing, state=state)
+            state = place_state(self.run_state.state, self.mesh, self.over)
+            self.run_state = dataclasses.replace(self.run_state, state=state)
 
     def _start(self) -> TrainingState:
-        recipe = self.experiment.recipe
-        examples = self._examples() if recipe.cloning.traces else None
-        return start_training(self._keys(), self.learned, recipe, self.experiment.curriculum, examples)
+        train_config = self.experiment.train_config
+        examples = self._examples() if train_config.cloning.traces else None
+        return start_training(self._keys(), self.learned, train_config, self.experiment.curriculum, examples)
 
-    def _examples(self) -> Examples:
+    def _examples(self) -> CloningExamples:
         """Replay the traces that the policies shall imitate."""
-        learned, recipe = self.pairs.learned, self.experiment.recipe
+        learned, train_config = self.pairs.train, self.experiment.train_config
         if not isinstance(learned, TaskSet):
             raise TraceExampleError(
-                f"cloning.traces={recipe.cloning.traces!r} are of tasks that stand in files, but "
+                f"cloning.traces={train_config.cloning.traces!r} are of tasks that stand in files, but "
                 f"task.train_dataset={self.experiment.task.train_dataset!r} makes new ones; leave cloning.traces out"
             )
-        tasks, practice = load_tasks(self.experiment.task.train_dataset), practice_params(self.learned, recipe)
-        return load_examples(recipe.cloning.traces, tasks, learned, practice, recipe.agent.gamma)
+        tasks, practice = (
+            load_tasks(self.experiment.task.train_dataset),
+            answer_shown_params(self.learned, train_config),
+        )
+        return load_examples(train_config.cloning.traces, tasks, learned, practice, train_config.agent.gamma)
 
-    def _load(self, folder: RunFolder) -> Standing[TrainingState, Report] | None:
-        recipe, curriculum = self.experiment.recipe, self.experiment.curriculum
-        start = lambda keys, params: start_training(keys, params, recipe, curriculum)
-        return load_standing(folder, self.experiment, jax.eval_shape(start, self._keys(), self.learned), Report)
+    def _load(self, folder: RunFolder) -> RunState[TrainingState, Report] | None:
+        train_config, curriculum = self.experiment.train_config, self.experiment.curriculum
+        start = lambda keys, params: start_training(keys, params, train_config, curriculum)
+        return load_run_state(folder, self.experiment, jax.eval_shape(start, self._keys(), self.learned), Report)
 
     def _keys(self) -> jax.Array:
         return keys_of_seeds(self.experiment.training.seeds)
@@ -275,7 +278,7 @@ class _Run:
         reports = [Report(updates, steps, seconds, seed, **told) for seed, told in zip(seeds, facts, strict=True)]
         if self.writes is not None:
             MetricsFile(self.writes.metrics, Report).append(reports)
-        self.standing = Standing(state, updates, [*self.standing.reports, *reports])
+        self.run_state = RunState(state, updates, [*self.run_state.reports, *reports])
         for report in reports:
             self.on_report(report)
 
@@ -290,8 +293,8 @@ class _Run:
         """Save what there is, without moving the clock."""
         if self.folder is not None:
             self.seconds_saved, begun = self.seconds, time.perf_counter()
-            standing = dataclasses.replace(self.standing, seconds=self.seconds_saved)
-            save_standing(self.folder, self.experiment, standing, Report)
+            run_state = dataclasses.replace(self.run_state, seconds=self.seconds_saved)
+            save_run_state(self.folder, self.experiment, run_state, Report)
             self.started += time.perf_counter() - begun
 
     def _require_finite(self, progress: Progress) -> None:
@@ -301,7 +304,7 @@ class _Run:
                 raise TrainingDivergedError(self._say_diverged(seed, losses))
 
     def _say_diverged(self, seed: int, losses: dict[str, float]) -> str:
-        first = self.standing.updates
+        first = self.run_state.updates
         files = (
             ""
             if self.folder is None

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from jaxarc.io.atomic import names_file, write_whole
 from jaxarc.io.seal import sealed, unsealed
@@ -45,6 +45,8 @@ class RunReport(Protocol):
 
 Kind = TypeVar("Kind", bound=RunReport)
 
+_RENAMED: Final = {"divergence": "approx_kl", "clipped": "clip_fraction"}  # fields of files that earlier versions wrote
+
 
 @dataclass(frozen=True)
 class Report:
@@ -64,8 +66,8 @@ class Report:
     policy_loss: float | None = None
     value_loss: float | None = None
     entropy: float | None = None
-    divergence: float | None = None
-    clipped: float | None = None
+    approx_kl: float | None = None
+    clip_fraction: float | None = None
     gradient_norm: float | None = None  # before it is clipped
     last_reward_loss: float | None = None  # of the auxiliary head that predicts r(t-1): squared error
     reward_loss: float | None = None  # of the one that predicts r(t): squared error
@@ -163,7 +165,7 @@ def _report(line: bytes, kind: type[Kind]) -> Kind:
     row, known = json.loads(line), [field.name for field in dataclasses.fields(kind)]
     if not isinstance(row, dict):
         raise ValueError("it is no JSON object")
-    row = unsealed(row)
+    row = {_RENAMED.get(name, name): value for name, value in unsealed(row).items()}
     for name, value in row.items():
         if name not in known:
             raise ValueError(f"there is no number {name!r:.60}")

@@ -1,4 +1,4 @@
-"""The pairs of a run: which are learned from, and which are played to measure."""
+"""The pairs of a run: training pairs, and the pairs that evaluations play."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,20 +23,20 @@ _UNSEEN: Final = 2**31 + 1  # number of the key of the tasks that are measured, 
 class TrainingPairs:
     """What training episodes are drawn from, and task sets in which each task is one pair."""
 
-    learned: TaskSet | ProceduralTasks
-    measured: TaskSet  # what is played to measure: the training pairs, then the evaluation pairs
-    num_train: int  # how many of the measured ones are training pairs; 0 if those are made as they are needed
+    train: TaskSet | ProceduralTasks
+    eval: TaskSet  # what is played to measure: the training pairs, then the evaluation pairs
+    num_train: int  # how many of ``eval`` are training pairs; 0 if those are made as they are needed
 
     @property
     def num_evaluation(self) -> int:
-        return len(self.measured) - self.num_train
+        return len(self.eval) - self.num_train
 
     @property
-    def learned_ids(self) -> tuple[str, ...]:
+    def train_ids(self) -> tuple[str, ...]:
         """The ids of what is learned from: tasks, or rules."""
-        if isinstance(self.learned, TaskSet):
-            return tuple(self.learned.task_ids)
-        return tuple(task_id_of(index) for index in self.learned.registry_index.tolist())
+        if isinstance(self.train, TaskSet):
+            return tuple(self.train.task_ids)
+        return tuple(task_id_of(index) for index in self.train.registry_index.tolist())
 
 
 def load_pairs(config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers: bool = False) -> TrainingPairs:
@@ -53,21 +53,21 @@ def load_pairs(config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers
         ValueError: no task is small enough.
     """
     take_apart = one_task_per_test if hides_answers else one_task_per_pair
-    learned = _learned(config, grid_shape, take_apart)
-    train = learned if isinstance(learned, TaskSet) else ()
-    evaluation = _evaluated(config, grid_shape, take_apart)
-    named = [replace(task, task_id=f"train/{task.task_id}") for task in train]
+    train = _train_tasks(config, grid_shape, take_apart)
+    train_pairs = train if isinstance(train, TaskSet) else ()
+    evaluation = _evaluation_tasks(config, grid_shape, take_apart)
+    named = [replace(task, task_id=f"train/{task.task_id}") for task in train_pairs]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in evaluation]
-    return TrainingPairs(learned, TaskSet("measured pairs", tuple(named)), len(train))
+    return TrainingPairs(train, TaskSet("measured pairs", tuple(named)), len(train_pairs))
 
 
-def _learned(config: TaskConfig, grid_shape: tuple[int, int], take_apart: TakeApart) -> TaskSet | ProceduralTasks:
+def _train_tasks(config: TaskConfig, grid_shape: tuple[int, int], take_apart: TakeApart) -> TaskSet | ProceduralTasks:
     if config.train_dataset.startswith(PREFIX):
         return _generator(config.train_dataset, config, grid_shape)
     return take_apart(load_tasks(config.train_dataset).select(max_side=config.max_side))
 
 
-def _evaluated(config: TaskConfig, grid_shape: tuple[int, int], take_apart: TakeApart) -> TaskSet:
+def _evaluation_tasks(config: TaskConfig, grid_shape: tuple[int, int], take_apart: TakeApart) -> TaskSet:
     if config.evaluation_dataset.startswith(PREFIX):
         generator = _generator(config.evaluation_dataset, config, grid_shape)
         return sample_task_set(
@@ -85,11 +85,11 @@ def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> Pr
 
 def shared_ids(pairs: TrainingPairs) -> set[str]:
     """Return the ids of the unseen pairs that are learned from all the same, because both data sets hold them."""
-    named = [(task.task_id.partition("/")[2], contents_of(task)) for task in pairs.measured]
+    named = [(task.task_id.partition("/")[2], contents_of(task)) for task in pairs.eval]
     return {name for name, _ in {*named[: pairs.num_train]} & {*named[pairs.num_train :]}}
 
 
-def learned_pairs(config: TaskConfig) -> frozenset[bytes]:
+def train_pair_contents(config: TaskConfig) -> frozenset[bytes]:
     """Return the content of each pair that a run learns from; nothing where rules make them as they are needed.
 
     Raises:
@@ -114,7 +114,7 @@ def rule_of(task_id: str) -> str:
 def pairs_by_rule(pairs: TrainingPairs) -> dict[str, np.ndarray]:
     """Return the places of the unseen pairs of each rule; empty if they were not made by rules."""
     places: dict[str, list[int]] = {}
-    for place, task_id in enumerate(pairs.measured.task_ids):
+    for place, task_id in enumerate(pairs.eval.task_ids):
         rule = rule_of(task_id)
         if place >= pairs.num_train and rule.startswith(PREFIX):
             places.setdefault(rule, []).append(place)

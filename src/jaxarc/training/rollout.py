@@ -55,8 +55,8 @@ def collect(
 
     def step(states: StatisticsState, key_edit: PRNGKey) -> tuple[StatisticsState, tuple]:
         observation = env.observe(states, params)
-        decision = policy.sample(key_edit, observation, share)
-        states, _, reward, done, info = take_steps(states, policy.to_action(decision.edit), params)
+        output = policy.sample(key_edit, observation, share)
+        states, _, reward, done, info = take_steps(states, policy.to_action(output.edit), params)
         final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
         counts = EpisodeCounts(
             ended=done.sum(dtype=jnp.int32),
@@ -65,16 +65,16 @@ def collect(
             length_sum=jnp.where(done, info["episode_length"], jnp.int32(0)).sum(dtype=jnp.int32),
         )
         next_grid = None if policy.auxiliary is None else info["final_observation"]["working_grid"]
-        happened = (observation, decision, reward, info["terminated"], info["truncated"], final_value, next_grid)
+        happened = (observation, output, reward, info["terminated"], info["truncated"], final_value, next_grid)
         return states, (happened, PlayedSteps(info["task_index"], done, info["success"]), counts)
 
     states, (happened, played, counts) = jax.lax.scan(step, states, jax.random.split(key, num_steps))
-    observation, decision, reward, terminated, truncated, final_value, next_grid = happened
+    observation, output, reward, terminated, truncated, final_value, next_grid = happened
     trajectories = Trajectories(
         observation=observation,
-        edit=decision.edit,
-        log_prob=decision.log_prob,
-        value=decision.value,
+        edit=output.edit,
+        log_prob=output.log_prob,
+        value=output.value,
         reward=reward,
         terminated=terminated,
         truncated=truncated,

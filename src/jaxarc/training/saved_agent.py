@@ -6,8 +6,8 @@ import jax
 from jaxtyping import Array, Key
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.learning import Imagination
-from jaxarc.agents.imagining_policy import ImaginingPolicy, practice_config
+from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, answer_shown_config
+from jaxarc.agents.answers.learning import PredictorState
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.prng import keys_of_seeds
 from jaxarc.training.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint
@@ -16,7 +16,7 @@ from jaxarc.training.run_folder import RunFolder
 
 WhichCheckpoint = Literal["best", "last"]
 
-_EDITOR, _PREDICTOR = "learner.policy", "imagination.predictor"  # where they are in a training state
+_EDITOR, _PREDICTOR = "learner.policy", "predictor_state.predictor"  # where they are in a training state
 
 
 def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
@@ -38,7 +38,7 @@ def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
 
 def load_agent(
     folder: RunFolder, which: WhichCheckpoint, seed: int | None = None, rules: JaxArcConfig | None = None
-) -> EditPolicy | ImaginingPolicy:
+) -> EditPolicy | AnswerPredictingPolicy:
     """Load the policy of one seed.
 
     Args:
@@ -62,7 +62,7 @@ def load_agent(
     parts = {place: load_checkpoint(path, part, within=place) for place, part in like.items()}
     mine = jax.tree.map(lambda leaf: leaf[0 if seed is None else seeds.index(seed)], parts)
     editor = mine[_EDITOR]
-    return ImaginingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
+    return AnswerPredictingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
 
 
 def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
@@ -87,12 +87,14 @@ def _require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[s
 
 def _parts_of_policy(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]:
     """Describe what the policies of all seeds are made of, by its place in a training state."""
-    recipe = experiment.recipe
-    imagines = recipe.answer.source == "imagined"
+    train_config = experiment.train_config
+    imagines = train_config.answer.source == "imagined"
 
     def make(key: Key[Array, ""]) -> dict[str, Any]:
-        editor = {_EDITOR: EditPolicy.create(key, practice_config(rules) if imagines else rules, recipe.network)}
-        return editor | ({_PREDICTOR: Imagination.create(key, recipe).predictor} if imagines else {})
+        editor = {
+            _EDITOR: EditPolicy.create(key, answer_shown_config(rules) if imagines else rules, train_config.network)
+        }
+        return editor | ({_PREDICTOR: PredictorState.create(key, train_config).predictor} if imagines else {})
 
     keys = keys_of_seeds(experiment.training.seeds)
     return jax.eval_shape(jax.vmap(make), keys)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc import constants as c
-from jaxarc.agents.cloning import Examples
+from jaxarc.agents.cloning import CloningExamples
 from jaxarc.agents.edits import from_action
 from jaxarc.agents.kinds import kinds_of
 from jaxarc.envs.environment import ArcEnvironment
@@ -37,7 +37,9 @@ class _Replayed(NamedTuple):
     solved: Bool[Array, " B"]  # at the end
 
 
-def load_examples(path: str | Path, tasks: TaskSet, learned: TaskSet, params: EnvParams, gamma: float) -> Examples:
+def load_examples(
+    path: str | Path, tasks: TaskSet, learned: TaskSet, params: EnvParams, gamma: float
+) -> CloningExamples:
     """Read a file of traces and replay those of the learned pairs by the rules of a run.
 
     Args:
@@ -109,7 +111,7 @@ def _check(line: TraceLine, params: EnvParams) -> None:
             )
 
 
-def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamma: float) -> Examples:
+def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamma: float) -> CloningExamples:
     """Replay some traces side by side; returns an example for each action, on the host."""
     lengths = np.array([len(line.actions) for _, line in found])
     actions = np.zeros((lengths.max(), len(found), 5), np.int32)
@@ -129,7 +131,7 @@ def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamm
     returns = np.stack(list(_returns(np.asarray(replayed.reward), gamma))[::-1])
     is_played = np.arange(len(actions))[:, None] < lengths[None]
     take = lambda leaf: np.asarray(leaf)[is_played]
-    return jax.tree.map(take, Examples(replayed.observation, edit, jnp.asarray(returns)))
+    return jax.tree.map(take, CloningExamples(replayed.observation, edit, jnp.asarray(returns)))
 
 
 def _returns(reward: np.ndarray, gamma: float) -> Iterator[np.ndarray]:

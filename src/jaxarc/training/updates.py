@@ -11,16 +11,16 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float32, Int32, Key, UInt32
 
-from jaxarc.agents import EditPolicy, Learner, Trajectories, make_optimizer, update
-from jaxarc.agents.answers.learning import Imagination, learn_answers
-from jaxarc.agents.cloning import Examples
-from jaxarc.agents.imagining_policy import ImaginingPolicy, practice_config, with_answer
+from jaxarc.agents import EditPolicy, LearnerState, Trajectories, make_optimizer, update
+from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, answer_shown_config, with_answer
+from jaxarc.agents.answers.learning import PredictorState, learn_answers
+from jaxarc.agents.cloning import CloningExamples
 from jaxarc.agents.ppo import Losses, make_samples
-from jaxarc.agents.recipe import Recipe
+from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import Actor, Played, play_every_task
+from jaxarc.evaluation import BatchPolicy, Played, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, played_as_it_is
 from jaxarc.experts import GreedyPainter
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
@@ -51,18 +51,18 @@ _ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
 class TrainingState(eqx.Module):
     """Everything that training changes; in a run of K seeds every leaf has a leading axis K."""
 
-    learner: Learner
-    imagination: Imagination | None  # None where the answer is shown
+    learner: LearnerState
+    predictor_state: PredictorState | None  # None where the answer is shown
     env_states: StatisticsState  # of B environments
     curriculum: Curriculum  # of the learned tasks
     key: UInt32[Array, "words"]  # for the next update; never used before
 
     @property
-    def policy(self) -> EditPolicy | ImaginingPolicy:
+    def policy(self) -> EditPolicy | AnswerPredictingPolicy:
         """What plays when it counts."""
-        if self.imagination is None:
+        if self.predictor_state is None:
             return self.learner.policy
-        return ImaginingPolicy(self.imagination.predictor, self.learner.policy)
+        return AnswerPredictingPolicy(self.predictor_state.predictor, self.learner.policy)
 
 
 class Progress(NamedTuple):
@@ -75,53 +75,66 @@ class Progress(NamedTuple):
     effective_tasks: Float32[Array, ""]  # that the next episodes are drawn from; see effective_task_count
 
 
-@functools.partial(jax.jit, static_argnames=("recipe", "curriculum"))
+@functools.partial(jax.jit, static_argnames=("train_config", "curriculum"))
 def start_training(
     keys: Key[Array, " K"],
     params: EnvParams,
-    recipe: Recipe,
+    train_config: TrainConfig,
     curriculum: CurriculumConfig,
-    examples: Examples | None = None,
+    examples: CloningExamples | None = None,
 ) -> TrainingState:
     """Make a fresh state for each seed; its policy starts with what there is to imitate, from the examples if given."""
-    return _each_seed(lambda key, params: start_seed(key, params, recipe, curriculum, examples), keys, params, None)
+    return _each_seed(
+        lambda key, params: start_seed(key, params, train_config, curriculum, examples), keys, params, None
+    )
 
 
 def start_seed(
-    key: Array, params: EnvParams, recipe: Recipe, curriculum: CurriculumConfig, examples: Examples | None = None
+    key: Array,
+    params: EnvParams,
+    train_config: TrainConfig,
+    curriculum: CurriculumConfig,
+    examples: CloningExamples | None = None,
 ) -> TrainingState:
     """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
     key_policy, key_envs, key_state, key_predictor, key_clone = jax.random.split(key, 5)
-    practice = practice_params(params, recipe)
-    policy = EditPolicy.create(key_policy, practice.config, recipe.network, recipe.agent.has_auxiliary_heads)
-    optimizer_state = make_optimizer(recipe).init(eqx.filter(policy, eqx.is_array))
-    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, recipe.agent.num_envs), practice)
+    practice = answer_shown_params(params, train_config)
+    policy = EditPolicy.create(
+        key_policy, practice.config, train_config.network, train_config.agent.has_auxiliary_heads
+    )
+    optimizer_state = make_optimizer(train_config).init(eqx.filter(policy, eqx.is_array))
+    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), practice)
     if examples is not None:
-        policy = clone_examples(policy, examples, key_clone, recipe.cloning, recipe.agent)
-    elif recipe.cloning.num_updates:
+        policy = clone_examples(policy, examples, key_clone, train_config.cloning, train_config.agent)
+    elif train_config.cloning.num_updates:
         policy, env_states, _ = clone_expert(
-            policy, GreedyPainter().act, _ENV, practice, env_states, key_clone, recipe.cloning, recipe.agent
+            policy, GreedyPainter().act, _ENV, practice, env_states, key_clone, train_config.cloning, train_config.agent
         )
-    imagines = recipe.answer.source == "imagined"
+    imagines = train_config.answer.source == "imagined"
     return TrainingState(
-        learner=Learner(policy, optimizer_state, jnp.int32(0)),
-        imagination=Imagination.create(key_predictor, recipe) if imagines else None,
+        learner=LearnerState(policy, optimizer_state, jnp.int32(0)),
+        predictor_state=PredictorState.create(key_predictor, train_config) if imagines else None,
         env_states=env_states,
         curriculum=start_curriculum(params.weights, curriculum),
         key=jax.random.key_data(key_state),
     )
 
 
-@functools.partial(jax.jit, static_argnames=("recipe", "length", "mesh", "over"))
+@functools.partial(jax.jit, static_argnames=("train_config", "length", "mesh", "over"))
 def run_updates(
-    state: TrainingState, params: EnvParams, recipe: Recipe, length: int, mesh: Mesh | None = None, over: str = "seeds"
+    state: TrainingState,
+    params: EnvParams,
+    train_config: TrainConfig,
+    length: int,
+    mesh: Mesh | None = None,
+    over: str = "seeds",
 ) -> tuple[TrainingState, Progress]:
     """Collect and learn ``length`` times with every seed; all leaves of the progress have a leading axis K.
 
     Args:
         state: see :func:`place_state`.
         params: on all devices of the mesh.
-        recipe: how to learn.
+        train_config: how to learn.
         length: number of updates.
         mesh: whose devices along the axis ``"data"`` share the work; one device when left out.
         over: what is split over them. ``"seeds"``: each device has agents of its own, and in one process the results
@@ -129,24 +142,24 @@ def run_updates(
             environments, the gradients are averaged, and the results are the same but for rounding.
     """
     share, specs = _share(mesh, over), state_specs(over)
-    each = lambda state, params: run_seed(state, params, recipe, length, share=share)
+    each = lambda state, params: run_seed(state, params, train_config, length, share=share)
     return _each_seed(each, state, params, mesh, specs, (specs, _split_of(over)))
 
 
 def run_seed(
     state: TrainingState,
     params: EnvParams,
-    recipe: Recipe,
+    train_config: TrainConfig,
     length: int,
     env: EpisodeStatistics = _ENV,
     share: Share = WHOLE,
 ) -> tuple[TrainingState, Progress]:
-    """Collect and learn ``length`` times with one seed, of the updates of the recipe.
+    """Collect and learn ``length`` times with one seed, of the updates of the train_config.
 
     Episodes are drawn by the weights of the state's curriculum, not those of the params. The environments of the state
     are this device's share of all.
     """
-    optimizer, practice = make_optimizer(recipe), practice_params(params, recipe)
+    optimizer, practice = make_optimizer(train_config), answer_shown_params(params, train_config)
 
     def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple]:
         keys = jax.random.split(jax.random.wrap_key_data(state.key), 4)
@@ -154,17 +167,17 @@ def run_seed(
         weights = curriculum_weights(state.curriculum)
         drawn = dataclasses.replace(practice, weights=weights)
         env_states, trajectories, played, counts = collect(
-            state.learner.policy, env, drawn, state.env_states, key_rollout, recipe.agent.rollout_steps, share
+            state.learner.policy, env, drawn, state.env_states, key_rollout, train_config.agent.rollout_steps, share
         )
-        learner, losses = update(state.learner, key_update, trajectories, recipe, optimizer, share)
-        score = _value_errors(trajectories, recipe.agent) if state.curriculum.config.kind == "replay" else None
+        learner, losses = update(state.learner, key_update, trajectories, train_config, optimizer, share)
+        score = _value_errors(trajectories, train_config.agent) if state.curriculum.config.kind == "replay" else None
         tally = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
         curriculum = apply_tally(state.curriculum, share.sum(tally))
-        imagination, answer_loss = state.imagination, None
-        if imagination is not None:
+        predictor_state, answer_loss = state.predictor_state, None
+        if predictor_state is not None:
             puzzles = dataclasses.replace(params, weights=weights)
-            imagination, answer_loss = learn_answers(imagination, key_answers, puzzles, recipe, share)
-        state = TrainingState(learner, imagination, env_states, curriculum, jax.random.key_data(key_state))
+            predictor_state, answer_loss = learn_answers(predictor_state, key_answers, puzzles, train_config, share)
+        state = TrainingState(learner, predictor_state, env_states, curriculum, jax.random.key_data(key_state))
         return state, (counts, losses, answer_loss)
 
     state, (counts, losses, answer_losses) = jax.lax.scan(once, state, None, length)
@@ -179,14 +192,14 @@ def run_seed(
 
 @functools.partial(jax.jit, static_argnames=("mesh", "over"))
 def measure(
-    policies: EditPolicy | ImaginingPolicy, params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
+    policies: EditPolicy | AnswerPredictingPolicy, params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
 ) -> Played:
     """How the greedy policy of each seed plays every task, leaves [K, T].
 
     With a mesh the seeds are split over it, or, where training splits the environments, the tasks.
     """
     share, spec = _share(mesh, over), _split_of(over)
-    play = lambda policy, params: play_every_task(_actor_of(policy, params), params, share=share)
+    play = lambda policy, params: play_every_task(_batch_policy_of(policy, params), params, share=share)
     return _each_seed(play, policies, params, mesh, spec, spec)
 
 
@@ -203,11 +216,11 @@ def state_specs(over: str) -> TrainingState:
     return _state_of(REPLICATED, REPLICATED, environments, REPLICATED, REPLICATED)
 
 
-def practice_params(params: EnvParams, recipe: Recipe) -> EnvParams:
+def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvParams:
     """Return the params that the editor learns in: where the answer is imagined in earnest, practice shows it."""
-    if recipe.answer.source == "shown":
+    if train_config.answer.source == "shown":
         return params
-    return dataclasses.replace(params, config=practice_config(params.config))
+    return dataclasses.replace(params, config=answer_shown_config(params.config))
 
 
 def make_params(task_set: TaskSet | ProceduralTasks, config: JaxArcConfig) -> EnvParams:
@@ -222,13 +235,15 @@ def make_params(task_set: TaskSet | ProceduralTasks, config: JaxArcConfig) -> En
     return EnvParams(buffer, uniform_weights(len(task_set)), config)
 
 
-def _actor_of(policy: EditPolicy | ImaginingPolicy, params: EnvParams) -> Actor:
+def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvParams) -> BatchPolicy:
     if isinstance(policy, EditPolicy):
         return lambda observation, task_index: policy.act(observation)
     rules, env = played_as_it_is(params), ArcEnvironment()
 
     def imagine(task_index: Array) -> Array:
-        return policy.imagine(jax.tree.map(lambda x: x[None], env.observe(first_state(rules, task_index), rules)))[0]
+        return policy.predict_answer(
+            jax.tree.map(lambda x: x[None], env.observe(first_state(rules, task_index), rules))
+        )[0]
 
     tasks = jnp.arange(params.tasks.num_tasks, dtype=jnp.int32)
     answers = jax.lax.map(imagine, tasks, batch_size=_PUZZLES)

@@ -8,16 +8,16 @@ from typing import Final
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.cli import settings
 from jaxarc.cli.main import CONFIG_ERRORS
-from jaxarc.cli.settings import AGENTS, SURROGATES, read_any_experiment, topics_of
+from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, topics_of
 from jaxarc.cli.sweep import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.resuming import require_same_choices
 from jaxarc.training.surrogates import SurrogateExperiment
 
-_KINDS: Final = {kind.__name__: kind for course in (AGENTS, SURROGATES) for kind in course.topics.values()} | {
-    kind.__name__: kind for kind in (JaxArcConfig, Experiment, SurrogateExperiment)
-}
+_KINDS: Final = {
+    kind.__name__: kind for run_kind in (AGENT_RUN, SURROGATE_RUN) for kind in run_kind.topics.values()
+} | {kind.__name__: kind for kind in (JaxArcConfig, Experiment, SurrogateExperiment)}
 _FIELDS: Final = tuple(dict.fromkeys(field.name for kind in _KINDS.values() for field in dataclasses.fields(kind)))
 _AGENT, _SURROGATE = read_any_experiment([]), read_any_experiment(["surrogate=lookahead"])
 _WORDS: Final = ("bbox", "mask", "point", "train", "test", "raise", "noop", "_target_", "os.system", "${", "}", "null")
@@ -62,8 +62,8 @@ def experiment(folder: Path) -> Target:
     def read(content: bytes) -> None:
         data = parsed_json(content)
         mapping = data if isinstance(data, dict) else {"agent": data}
-        course = SURROGATES if "surrogate" in mapping else AGENTS
-        made = course.build(mapping)
+        run_kind = SURROGATE_RUN if "surrogate" in mapping else AGENT_RUN
+        made = run_kind.build(mapping)
         require_same_choices(_AGENT.as_dict(), made.as_dict())
 
     seeds = (
@@ -71,7 +71,7 @@ def experiment(folder: Path) -> Target:
         json_bytes(topics_of(_SURROGATE)),
         b'{"action": {"selection_format": "bbox"}}',
     )
-    return Target(read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, *AGENTS.topics))
+    return Target(read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, *AGENT_RUN.topics))
 
 
 def config_file(folder: Path) -> Target:
@@ -90,7 +90,7 @@ def config_file(folder: Path) -> Target:
         json_bytes(topics_of(_AGENT)),
     )
     words = ("${", "}", "${oc.env:PATH}", "&a", "*a", "!!python/object/apply:os.system", "<<: ", "- ", "_target_: ")
-    return Target(read, (*CONFIG_ERRORS, OSError), texts, (*AGENTS.topics, *words), is_typed=True)
+    return Target(read, (*CONFIG_ERRORS, OSError), texts, (*AGENT_RUN.topics, *words), is_typed=True)
 
 
 def override(folder: Path) -> Target:
@@ -99,7 +99,7 @@ def override(folder: Path) -> Target:
 
     def read(content: bytes) -> None:
         text = content.decode("utf-8", "surrogateescape")
-        AGENTS.build(settings._changed(AGENTS, topics, text.split("\n")))
+        AGENT_RUN.build(settings._changed(AGENT_RUN, topics, text.split("\n")))
 
     seeds = (b"training.seed=1", b"action.allowed_operations=[0,1,34]\ntraining.num_seeds=2", b"~agent.kind", b"a=b")
     return Target(read, CONFIG_ERRORS, seeds, (*_FIELDS, *_WORDS, "range(0,3)", "choice(1,2)", ".", "="), is_typed=True)
@@ -117,7 +117,9 @@ def composed_overrides(folder: Path) -> Target:
         b"hydra/launcher=joblib",
         b"~agent",
     )
-    return Target(read, (*CONFIG_ERRORS, OSError), seeds, (*AGENTS.topics, *_WORDS, "@", "/", "+", "~"), is_typed=True)
+    return Target(
+        read, (*CONFIG_ERRORS, OSError), seeds, (*AGENT_RUN.topics, *_WORDS, "@", "/", "+", "~"), is_typed=True
+    )
 
 
 def sweep(folder: Path) -> Target:

@@ -8,7 +8,7 @@ import optax
 from jaxtyping import Array, Float32, Int8, Key, PyTree
 
 from jaxarc.agents.answers.predictor import AnswerPredictor, Puzzle
-from jaxarc.agents.recipe import Recipe
+from jaxarc.agents.train_config import TrainConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.parallel.share import WHOLE, Share
@@ -17,17 +17,17 @@ from jaxarc.types import Observation, PRNGKey
 _ENV = ArcEnvironment()
 
 
-class Imagination(eqx.Module):
+class PredictorState(eqx.Module):
     """A predictor, and how it learns."""
 
     predictor: AnswerPredictor
     optimizer_state: PyTree[Array]
 
     @classmethod
-    def create(cls, key: Key[Array, ""], recipe: Recipe) -> Self:
+    def create(cls, key: Key[Array, ""], train_config: TrainConfig) -> Self:
         """Start with a predictor that knows nothing."""
-        predictor = AnswerPredictor(key, recipe.answer.hidden_size)
-        return cls(predictor, _optimizer(recipe).init(eqx.filter(predictor, eqx.is_array)))
+        predictor = AnswerPredictor(key, train_config.answer.hidden_size)
+        return cls(predictor, _optimizer(train_config).init(eqx.filter(predictor, eqx.is_array)))
 
 
 def puzzle_of(observation: Observation) -> Puzzle:
@@ -37,23 +37,25 @@ def puzzle_of(observation: Observation) -> Puzzle:
 
 
 def learn_answers(
-    imagination: Imagination, key: PRNGKey, params: EnvParams, recipe: Recipe, share: Share = WHOLE
-) -> tuple[Imagination, Float32[Array, ""]]:
+    predictor_state: PredictorState, key: PRNGKey, params: EnvParams, train_config: TrainConfig, share: Share = WHOLE
+) -> tuple[PredictorState, Float32[Array, ""]]:
     """Improve the predictor on fresh puzzles, drawn as episodes are; returns the mean loss, in nats a cell.
 
     Each device draws its share of the puzzles, and all learn from the mean of their gradients.
     """
-    optimizer = _optimizer(recipe)
+    optimizer = _optimizer(train_config)
 
-    def learn(imagination: Imagination, key: PRNGKey) -> tuple[Imagination, Float32[Array, ""]]:
-        puzzle, answer = _draw_puzzles(share.part(jax.random.split(key, recipe.answer.batch_size)), params)
+    def learn(predictor_state: PredictorState, key: PRNGKey) -> tuple[PredictorState, Float32[Array, ""]]:
+        puzzle, answer = _draw_puzzles(share.part(jax.random.split(key, train_config.answer.batch_size)), params)
         mean_loss = lambda predictor: predictor.loss(puzzle, answer).mean()
-        loss, gradient = share.mean(jax.value_and_grad(mean_loss)(imagination.predictor))
-        change, optimizer_state = optimizer.update(gradient, imagination.optimizer_state)
-        return Imagination(eqx.apply_updates(imagination.predictor, change), optimizer_state), loss
+        loss, gradient = share.mean(jax.value_and_grad(mean_loss)(predictor_state.predictor))
+        change, optimizer_state = optimizer.update(gradient, predictor_state.optimizer_state)
+        return PredictorState(eqx.apply_updates(predictor_state.predictor, change), optimizer_state), loss
 
-    imagination, losses = jax.lax.scan(learn, imagination, jax.random.split(key, recipe.answer.batches_per_update))
-    return imagination, losses.mean()
+    predictor_state, losses = jax.lax.scan(
+        learn, predictor_state, jax.random.split(key, train_config.answer.batches_per_update)
+    )
+    return predictor_state, losses.mean()
 
 
 def _draw_puzzles(keys: Key[Array, " B"], params: EnvParams) -> tuple[Puzzle, Int8[Array, "B H W"]]:
@@ -61,7 +63,7 @@ def _draw_puzzles(keys: Key[Array, " B"], params: EnvParams) -> tuple[Puzzle, In
     return puzzle_of(observation), states.target_grid
 
 
-def _optimizer(recipe: Recipe) -> optax.GradientTransformation:
-    steps = recipe.num_updates * recipe.answer.batches_per_update
-    schedule = optax.cosine_decay_schedule(recipe.answer.learning_rate, max(steps, 1))
+def _optimizer(train_config: TrainConfig) -> optax.GradientTransformation:
+    steps = train_config.num_updates * train_config.answer.batches_per_update
+    schedule = optax.cosine_decay_schedule(train_config.answer.learning_rate, max(steps, 1))
     return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))

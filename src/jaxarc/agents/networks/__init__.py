@@ -4,11 +4,11 @@ from jaxtyping import Array, Key
 
 from jaxarc.agents.kinds import Kind
 from jaxarc.agents.networks.cells import CellNetwork
-from jaxarc.agents.networks.network import Network, View
+from jaxarc.agents.networks.network import Network, PolicyInput
 from jaxarc.agents.networks.relational import RelationalNetwork
 from jaxarc.config import NetworkConfig
 
-__all__ = ["CellNetwork", "Network", "RelationalNetwork", "View", "make_network"]
+__all__ = ["CellNetwork", "Network", "PolicyInput", "RelationalNetwork", "make_network"]
 
 
 def make_network(

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float32, Int32, Key
 from jaxarc import constants as c
 from jaxarc.agents.kinds import Kind
 from jaxarc.agents.networks.features import NUM_EDGES, cell_features, num_cell_features
-from jaxarc.agents.networks.network import Network, View, first_kind_logits
+from jaxarc.agents.networks.network import Network, PolicyInput, first_kind_logits
 from jaxarc.config import NetworkConfig
 from jaxarc.nn.layers import MLP, Dense
 
@@ -25,7 +25,7 @@ _SMALL: Final = 0.01  # scale of last layers: a fresh policy is nearly uniform
 _WINDOW: Final = 3  # rows and columns of a convolution
 
 
-class SeenCells(NamedTuple):
+class CellFeatures(NamedTuple):
     cells: Float32[Array, "B HW C"]
     whole: Float32[Array, "B 2C+1"]  # mean and largest value of each channel, and the time
 
@@ -81,39 +81,41 @@ class CellNetwork(Network):
         self.color_layers = MLP(next(keys), (2 * size, _COLOR, c.NUM_COLORS), size**-0.5)
         self.size_layer = Dense(next(keys), size, 2, _SMALL)
 
-    def look(self, view: View) -> SeenCells:
-        features = cell_features(view, self.equality_map)
+    def encode(self, inputs: PolicyInput) -> CellFeatures:
+        features = cell_features(inputs, self.equality_map)
         height, width = self.grid_shape
         positions = self.positions.reshape(1, height, width, -1)
         cells = jax.nn.relu(self.first_layer(features) + positions)
         for layer in self.layers:
             cells = cells + jax.nn.relu(layer(_windows(cells, self.window)))
         cells = cells.reshape(cells.shape[0], height * width, -1)
-        return SeenCells(cells, jnp.concatenate([cells.mean(axis=1), cells.max(axis=1), view.time[:, None]], axis=-1))
+        return CellFeatures(
+            cells, jnp.concatenate([cells.mean(axis=1), cells.max(axis=1), inputs.time[:, None]], axis=-1)
+        )
 
-    def kind_logits(self, seen: SeenCells) -> Float32[Array, "B K"]:
-        return self.kind_layers(seen.whole)
+    def kind_logits(self, features: CellFeatures) -> Float32[Array, "B K"]:
+        return self.kind_layers(features.whole)
 
-    def value(self, seen: SeenCells) -> Float32[Array, " B"]:
-        return self.value_layers(seen.whole)[..., 0]
+    def value(self, features: CellFeatures) -> Float32[Array, " B"]:
+        return self.value_layers(features.whole)[..., 0]
 
-    def first_logits(self, seen: SeenCells, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def first_logits(self, features: CellFeatures, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
         paints = jnp.asarray(self.paints)[kind]
-        logits = self.corner(seen.cells)
+        logits = self.corner(features.cells)
         return jnp.where(paints[:, None], logits[..., 0], logits[..., 1])
 
-    def second_logits(self, seen: SeenCells, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
-        query = self.corner_query(_at(seen.cells, first))
-        logits = jax.nn.relu(self.corner_key(seen.cells) + query[:, None]) @ self.corner_weight
+    def second_logits(self, features: CellFeatures, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        query = self.corner_query(_at(features.cells, first))
+        logits = jax.nn.relu(self.corner_key(features.cells) + query[:, None]) @ self.corner_weight
         return logits + self.corner_offsets[jnp.asarray(_offset_indices(self.grid_shape))[first]]
 
     def color_logits(
-        self, seen: SeenCells, first: Int32[Array, " B"], second: Int32[Array, " B"]
+        self, features: CellFeatures, first: Int32[Array, " B"], second: Int32[Array, " B"]
     ) -> Float32[Array, "B 10"]:
-        return self.color_layers(jnp.concatenate([_at(seen.cells, first), _at(seen.cells, second)], axis=-1))
+        return self.color_layers(jnp.concatenate([_at(features.cells, first), _at(features.cells, second)], axis=-1))
 
-    def size_logits(self, seen: SeenCells) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
-        grid = seen.cells.reshape(-1, *self.grid_shape, seen.cells.shape[-1])
+    def size_logits(self, features: CellFeatures) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+        grid = features.cells.reshape(-1, *self.grid_shape, features.cells.shape[-1])
         rows, columns = self.size_layer(grid.mean(axis=2)), self.size_layer(grid.mean(axis=1))
         return rows[..., 0], columns[..., 1]
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float32, Int8
 
-from jaxarc.agents.networks.network import View
+from jaxarc.agents.networks.network import PolicyInput
 from jaxarc.constants import NUM_COLORS, PADDING
 
 NUM_EDGES: Final = 6
@@ -16,13 +16,13 @@ def num_cell_features(equality_map: bool) -> int:
     return 2 * NUM_COLORS + NUM_EDGES + int(equality_map)
 
 
-def cell_features(view: View, equality_map: bool) -> Float32[Array, "B H W F"]:
+def cell_features(inputs: PolicyInput, equality_map: bool) -> Float32[Array, "B H W F"]:
     """Describe each cell: its color and that of the target, where the grids end, and perhaps whether it is right."""
-    grids = view.working, view.target
+    grids = inputs.working, inputs.target
     colors = [jax.nn.one_hot(grid, NUM_COLORS, dtype=jnp.float32) for grid in grids]
     parts = [*colors, *(_edges(grid) for grid in grids)]
     if equality_map:
-        parts.append((view.working == view.target).astype(jnp.float32)[..., None])
+        parts.append((inputs.working == inputs.target).astype(jnp.float32)[..., None])
     return jnp.concatenate(parts, axis=-1)
 
 

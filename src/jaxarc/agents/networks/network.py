@@ -14,7 +14,7 @@ from jaxarc.agents.kinds import Kind
 from jaxarc.config import NetworkConfig
 
 
-class View(NamedTuple):
+class PolicyInput(NamedTuple):
     """What a network looks at: a batch of grids beside what they should become."""
 
     working: Int8[Array, "B H W"]
@@ -30,34 +30,36 @@ class View(NamedTuple):
 class Network(eqx.Module):
     """Logits for every part of an edit, and the value; abstract.
 
-    The parts are asked for one after the other, with those before them. ``seen`` is what :meth:`look` returned.
+    The parts are asked for one after the other, with those before them. ``features`` is what :meth:`encode` returned.
     """
 
     @abc.abstractmethod
-    def look(self, view: View) -> Any:
+    def encode(self, inputs: PolicyInput) -> Any:
         """Compute what the answers share."""
 
     @abc.abstractmethod
-    def kind_logits(self, seen: Any) -> Float32[Array, "B K"]: ...
+    def kind_logits(self, features: Any) -> Float32[Array, "B K"]: ...
 
     @abc.abstractmethod
-    def first_logits(self, seen: Any, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def first_logits(self, features: Any, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
         """Score each cell as the first corner of a box, or as the one cell."""
 
     @abc.abstractmethod
-    def second_logits(self, seen: Any, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def second_logits(self, features: Any, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
         """Score each cell as the corner opposite to the first."""
 
     @abc.abstractmethod
-    def color_logits(self, seen: Any, first: Int32[Array, " B"], second: Int32[Array, " B"]) -> Float32[Array, "B 10"]:
+    def color_logits(
+        self, features: Any, first: Int32[Array, " B"], second: Int32[Array, " B"]
+    ) -> Float32[Array, "B 10"]:
         """Score each color for the box between two corners."""
 
     @abc.abstractmethod
-    def size_logits(self, seen: Any) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+    def size_logits(self, features: Any) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
         """Score each row as the last row of the resized grid, and each column as its last column."""
 
     @abc.abstractmethod
-    def value(self, seen: Any) -> Float32[Array, " B"]:
+    def value(self, features: Any) -> Float32[Array, " B"]:
         """Expect the discounted rewards from here on."""
 
 

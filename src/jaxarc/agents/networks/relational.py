@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float32, Int8, Int16, Int32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.kinds import Kind
-from jaxarc.agents.networks.network import Network, View, first_kind_logits, one_hot, pick
+from jaxarc.agents.networks.network import Network, PolicyInput, first_kind_logits, one_hot, pick
 from jaxarc.config import NetworkConfig
 from jaxarc.nn.layers import MLP
 
@@ -26,7 +26,7 @@ _WIDE: Final = 32  # hidden units of the heads that see the whole grid
 _LARGE: Final = float(np.log1p(c.MAX_GRID_SIZE**2))
 
 
-class Seen(NamedTuple):
+class RelationalFeatures(NamedTuple):
     target: Int8[Array, "B HW"]
     working: Int8[Array, "B HW"]
     wrong: Bool[Array, "B HW"]
@@ -64,8 +64,8 @@ class RelationalNetwork(Network):
         self.grid_shape = grid_shape
         self.paints = tuple(kind.operation == c.FILL for kind in kinds)
 
-    def look(self, view: View) -> Seen:
-        target, working = view.target, view.working
+    def encode(self, inputs: PolicyInput) -> RelationalFeatures:
+        target, working = inputs.target, inputs.working
         wrong, inside = target != working, target > c.PADDING
         alike = [inside & (neighbor == target) for neighbor in _neighbors(target, c.PADDING)]
         bits = [inside, wrong, *alike, *_neighbors(wrong, False)]
@@ -75,39 +75,41 @@ class RelationalNetwork(Network):
             wrong & inside & ~(alike[0] & bits[6]) & ~(alike[2] & bits[8])
         )  # nothing to repair above or to the left
         flat = lambda grid: grid.reshape(grid.shape[0], -1)
-        return Seen(
+        return RelationalFeatures(
             target=flat(target),
             working=flat(working),
             wrong=flat(wrong),
             cell_kind=flat(cell_kind),
             scores=self.cell_layers(jnp.asarray(_every_kind_of_cell())),
-            whole=_describe_whole(flat(wrong), flat(starts), lasts, view.time),
+            whole=_describe_whole(flat(wrong), flat(starts), lasts, inputs.time),
             lasts=lasts,
         )
 
-    def kind_logits(self, seen: Seen) -> Float32[Array, "B K"]:
-        return self.kind_layers(seen.whole)
+    def kind_logits(self, features: RelationalFeatures) -> Float32[Array, "B K"]:
+        return self.kind_layers(features.whole)
 
-    def value(self, seen: Seen) -> Float32[Array, " B"]:
-        return self.value_layers(seen.whole)[..., 0]
+    def value(self, features: RelationalFeatures) -> Float32[Array, " B"]:
+        return self.value_layers(features.whole)[..., 0]
 
-    def first_logits(self, seen: Seen, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def first_logits(self, features: RelationalFeatures, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
         column = jnp.where(jnp.asarray(self.paints)[kind], 0, 1)
-        return seen.scores.reshape(-1)[2 * seen.cell_kind.astype(jnp.int32) + column[:, None]]
+        return features.scores.reshape(-1)[2 * features.cell_kind.astype(jnp.int32) + column[:, None]]
 
-    def second_logits(self, seen: Seen, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def second_logits(self, features: RelationalFeatures, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
         """Score a corner by what painting the box in the color that the target has at the first one would do."""
-        return _score_features(self.box_layers, _describe_boxes(seen, first, self.grid_shape))
+        return _score_features(self.box_layers, _describe_boxes(features, first, self.grid_shape))
 
-    def color_logits(self, seen: Seen, first: Int32[Array, " B"], second: Int32[Array, " B"]) -> Float32[Array, "B 10"]:
+    def color_logits(
+        self, features: RelationalFeatures, first: Int32[Array, " B"], second: Int32[Array, " B"]
+    ) -> Float32[Array, "B 10"]:
         """Score a color by whether the grids have it at the corners."""
-        at_corners = [pick(grid, corner) for grid in (seen.target, seen.working) for corner in (first, second)]
+        at_corners = [pick(grid, corner) for grid in (features.target, features.working) for corner in (first, second)]
         relations = one_hot(jnp.stack(at_corners, axis=-1).astype(jnp.int32), c.NUM_COLORS)
         return self.color_layers(jnp.swapaxes(relations, -1, -2))[..., 0]
 
-    def size_logits(self, seen: Seen) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+    def size_logits(self, features: RelationalFeatures) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
         def score(axis: int) -> Float32[Array, "B N"]:
-            marks = [one_hot(last[:, axis], self.grid_shape[axis]) for last in seen.lasts]
+            marks = [one_hot(last[:, axis], self.grid_shape[axis]) for last in features.lasts]
             return marks[0] * self.size_weights[0] + marks[1] * self.size_weights[1]
 
         return score(0), score(1)
@@ -157,13 +159,15 @@ def _score_features(layers: MLP, features: Float32[Array, "F B HW"]) -> Float32[
     return (layers.last.weight.T @ hidden + layers.last.bias[:, None]).reshape(features.shape[1:])
 
 
-def _describe_boxes(seen: Seen, first: Int32[Array, " B"], grid_shape: tuple[int, int]) -> Float32[Array, "9 B HW"]:
+def _describe_boxes(
+    features: RelationalFeatures, first: Int32[Array, " B"], grid_shape: tuple[int, int]
+) -> Float32[Array, "9 B HW"]:
     """For each cell, what painting the box from ``first`` to it would do, in the target's color at ``first``."""
     height, width = grid_shape
     row, column = first // width, first % width
-    same = seen.target == pick(seen.target, first)[:, None]
-    repaired = same & seen.wrong
-    broken = ~same & ~seen.wrong & (seen.target > c.PADDING)
+    same = features.target == pick(features.target, first)[:, None]
+    repaired = same & features.wrong
+    broken = ~same & ~features.wrong & (features.target > c.PADDING)
     counts = jnp.stack([repaired, broken], axis=1).astype(jnp.float32)
     sums = _box_sums(counts.reshape(-1, 2, height, width), row, column)
     rows, columns = jnp.arange(height, dtype=jnp.int32), jnp.arange(width, dtype=jnp.int32)
@@ -180,7 +184,7 @@ def _describe_boxes(seen: Seen, first: Int32[Array, " B"], grid_shape: tuple[int
         (gained > lost).astype(jnp.float32),
         (area == 1).astype(jnp.float32),
     ]
-    cells = [same.astype(jnp.float32), seen.wrong.astype(jnp.float32)]
+    cells = [same.astype(jnp.float32), features.wrong.astype(jnp.float32)]
     return jnp.stack([*map(flat, numbers), *cells])
 
 

@@ -2,13 +2,13 @@
 
 from jaxarc.training.surrogates.experiment import SurrogateExperiment
 from jaxarc.training.surrogates.lessons import make_lessons, make_problem
-from jaxarc.training.surrogates.loop import SurrogateOutcome, SurrogateState, train_surrogate
+from jaxarc.training.surrogates.loop import SurrogateResult, SurrogateState, train_surrogate
 from jaxarc.training.surrogates.report import SurrogateReport
 
 __all__ = [
     "SurrogateExperiment",
-    "SurrogateOutcome",
     "SurrogateReport",
+    "SurrogateResult",
     "SurrogateState",
     "make_lessons",
     "make_problem",

@@ -14,17 +14,17 @@ import numpy as np
 from jaxtyping import Array, Int32
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.imagining_policy import ImaginingPolicy
+from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.evaluation import Actor, Played, play_every_task
+from jaxarc.evaluation import BatchPolicy, Played, play_every_task
 from jaxarc.parallel.policy import Policy
 from jaxarc.tasks import TaskSet
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import read_metrics
-from jaxarc.training.pairs import TrainingPairs, contents_of, learned_pairs, load_pairs
+from jaxarc.training.pairs import TrainingPairs, contents_of, load_pairs, train_pair_contents
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.saved_agent import load_agent, saved_experiment
 from jaxarc.training.updates import make_params, measure
@@ -115,7 +115,7 @@ class _Rival(NamedTuple):
     """A trained agent that is ready to play."""
 
     path: Path  # of its run folder
-    agent: EditPolicy | ImaginingPolicy
+    agent: EditPolicy | AnswerPredictingPolicy
     params: EnvParams  # the held-out pairs, and its own rules
     learning_seconds: float
 
@@ -156,10 +156,10 @@ def _unseen_by_all(
     task: TaskConfig, rules: JaxArcConfig, agents: Mapping[RunFolder, Experiment]
 ) -> tuple[TaskSet, int]:
     """Return the held-out pairs that nobody learned from, and how many there are beside them."""
-    pairs, learned = load_pairs(task, rules.grid_shape), set(learned_pairs(task))
+    pairs, learned = load_pairs(task, rules.grid_shape), set(train_pair_contents(task))
     held_out = tuple(pairs.measured)[pairs.num_train :]
     for folder, experiment in agents.items():
-        mine = learned_pairs(experiment.task)
+        mine = train_pair_contents(experiment.task)
         if all(contents_of(pair) <= mine for pair in held_out):
             raise ConfigValidationError(
                 f"the agent of {folder.path} learned from {experiment.task.train_dataset}, which holds every pair of "
@@ -182,10 +182,10 @@ def _let_play(rival: _Rival) -> Standings:
 
 @eqx.filter_jit
 def _play(policy: Policy, params: EnvParams) -> Played:
-    return play_every_task(_actor_of(policy), params)
+    return play_every_task(_batch_policy_of(policy), params)
 
 
-def _actor_of(policy: Policy) -> Actor:
+def _batch_policy_of(policy: Policy) -> BatchPolicy:
     def choose(observation: Observation, task_index: Int32[Array, ""]) -> StructuredAction:
         key = jax.random.fold_in(jax.random.key(0), task_index)
         return policy(jax.random.fold_in(key, observation["step_count"]), observation)

@@ -19,7 +19,7 @@ from jaxarc.surrogate.train_step import Model
 from jaxarc.training.loop import TrainingDivergedError
 from jaxarc.training.metrics import MetricsFile
 from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.standing import Standing, load_standing, require_unused, save_standing
+from jaxarc.training.run_state import RunState, load_run_state, require_unused, save_run_state
 from jaxarc.training.surrogates.devices import Devices
 from jaxarc.training.surrogates.experiment import SurrogateExperiment
 from jaxarc.training.surrogates.lesson import Lesson, Step
@@ -35,7 +35,7 @@ class SurrogateState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SurrogateOutcome:
+class SurrogateResult:
     """How a run ended."""
 
     state: SurrogateState
@@ -52,7 +52,7 @@ def train_surrogate(
     should_stop: Callable[[], bool] = lambda: False,
     *,
     resume: bool = False,
-) -> SurrogateOutcome:
+) -> SurrogateResult:
     """Train the models of a surrogate, each on its lesson, a step of every one in turn.
 
     Args:
@@ -80,15 +80,15 @@ def train_surrogate(
             require_unused(folder)
         run = _Run(experiment, lessons, folder, on_report, resume)
         if run.is_finished:
-            return SurrogateOutcome(run.result, run.standing.reports, 0.0, interrupted=False)
+            return SurrogateResult(run.result, run.run_state.reports, 0.0, interrupted=False)
         return _learn(run, should_stop)
 
 
-def _learn(run: "_Run", should_stop: Callable[[], bool]) -> SurrogateOutcome:
+def _learn(run: "_Run", should_stop: Callable[[], bool]) -> SurrogateResult:
     run.compile()
     interrupted = False
     try:
-        if not run.standing.reports:
+        if not run.run_state.reports:
             run.report_start()
         ahead = run.experiment.surrogate.buffer_size
         with DataPrefetcher(run.batches(), ahead, run.devices.of_batches) as batches:
@@ -97,12 +97,12 @@ def _learn(run: "_Run", should_stop: Callable[[], bool]) -> SurrogateOutcome:
                     break
                 run.advance(next(batches))
     except KeyboardInterrupt:
-        if _is_gone(run.standing.state) or run.is_reporting:  # half of a report cannot be resumed
+        if _is_gone(run.run_state.state) or run.is_reporting:  # half of a report cannot be resumed
             raise
         interrupted = True
     run.save_end()
     run.measure_end()
-    return SurrogateOutcome(run.result, run.standing.reports, run.compile_seconds, interrupted)
+    return SurrogateResult(run.result, run.run_state.reports, run.compile_seconds, interrupted)
 
 
 class _Run:
@@ -123,20 +123,20 @@ class _Run:
         self.batch_size = max(len(jax.tree.leaves(batch)[0]) for batch in self.first_batches.values())
         self.steps, fresh = self._start()
         loaded = self._load(folder, fresh) if folder is not None and resume else None
-        standing = loaded or Standing[SurrogateState, SurrogateReport](fresh)
-        self.standing = dataclasses.replace(standing, state=self.devices.put_weights(standing.state))
-        self.seconds_saved = self.standing.seconds  # when the newest checkpoint was written
-        self.reported_at = self.standing.updates, self.standing.seconds
+        run_state = loaded or RunState[SurrogateState, SurrogateReport](fresh)
+        self.run_state = dataclasses.replace(run_state, state=self.devices.put_weights(run_state.state))
+        self.seconds_saved = self.run_state.seconds  # when the newest checkpoint was written
+        self.reported_at = self.run_state.updates, self.run_state.seconds
 
     @property
     def result(self) -> SurrogateState:
         """What was learned, its models on one device."""
-        state = self.standing.state
+        state = self.run_state.state
         return state._replace(models=self.devices.gather(state.models))
 
     @property
     def is_finished(self) -> bool:
-        return self.standing.updates >= self.experiment.num_updates
+        return self.run_state.updates >= self.experiment.num_updates
 
     @property
     def is_out_of_time(self) -> bool:
@@ -150,32 +150,32 @@ class _Run:
 
     def compile(self) -> None:
         """Take a step that is thrown away, so that none of those that count waits for the compiler."""
-        state = self.standing.state
+        state = self.run_state.state
         for name, step in self.steps.items():
             learner = state.models[name], state.optimizers[name]
             copies = eqx.combine(jax.tree.map(jnp.copy, eqx.filter(learner, eqx.is_array)), learner)
             told = step(copies[0], copies[1], self.first_batches[name])[2]
             jax.block_until_ready(_add(told, told))
         now = time.perf_counter()
-        self.started, self.compile_seconds = now - self.standing.seconds, now - self.created
+        self.started, self.compile_seconds = now - self.run_state.seconds, now - self.created
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """Make the batches of the steps to come, each when it is asked for."""
-        return map(self._batches_at, range(self.standing.updates, self.experiment.num_updates))
+        return map(self._batches_at, range(self.run_state.updates, self.experiment.num_updates))
 
     def report_start(self) -> None:
         self._report({}, is_measured=True)
 
     def advance(self, batches: Mapping[str, Any]) -> None:
         """Take one step of every lesson; report and save where it is time to."""
-        state, learned = self.standing.state, {}
+        state, learned = self.run_state.state, {}
         for name, step in self.steps.items():
             learned[name] = step(state.models[name], state.optimizers[name], batches[name])
         models, optimizers, told = ({name: each[place] for name, each in learned.items()} for place in range(3))
         state = SurrogateState(models, optimizers, {name: _add(state.sums[name], told[name]) for name in told})
         jax.block_until_ready(state.sums)  # or steps would pile up, and a wish to stop would wait for all of them
-        self.standing = dataclasses.replace(self.standing, state=state, updates=self.standing.updates + 1)
-        if self.standing.updates % self.experiment.surrogate.steps_per_report == 0 or self.is_finished:
+        self.run_state = dataclasses.replace(self.run_state, state=state, updates=self.run_state.updates + 1)
+        if self.run_state.updates % self.experiment.surrogate.steps_per_report == 0 or self.is_finished:
             self._report_means()
             self._save_if_due()
 
@@ -185,7 +185,7 @@ class _Run:
 
     def measure_end(self) -> None:
         """Measure the last state if that did not happen; a run that goes on later takes this report back."""
-        if self.standing.score is None:
+        if self.run_state.score is None:
             self._report({}, is_measured=True)
 
     def _batches_at(self, step: int) -> dict[str, Any]:
@@ -205,18 +205,18 @@ class _Run:
             state.models[name], state.optimizers[name], state.sums[name] = model, opt_state, _zeros_like(told)
         return steps, state
 
-    def _load(self, folder: RunFolder, fresh: SurrogateState) -> Standing[SurrogateState, SurrogateReport] | None:
+    def _load(self, folder: RunFolder, fresh: SurrogateState) -> RunState[SurrogateState, SurrogateReport] | None:
         arrays, rest = eqx.partition(fresh, eqx.is_array)
-        standing = load_standing(folder, self.experiment, arrays, SurrogateReport)
-        if standing is None:
+        run_state = load_run_state(folder, self.experiment, arrays, SurrogateReport)
+        if run_state is None:
             return None
-        return dataclasses.replace(standing, state=eqx.combine(standing.state, rest))
+        return dataclasses.replace(run_state, state=eqx.combine(run_state.state, rest))
 
     def _report_means(self) -> None:
         """Report the means over the steps since the last report, and begin new sums."""
         self._require_finite()
         self.is_reporting = True
-        state, updates, seconds = self.standing.state, self.standing.updates, self.seconds
+        state, updates, seconds = self.run_state.state, self.run_state.updates, self.seconds
         count = (updates - 1) % self.experiment.surrogate.steps_per_report + 1
         means = {
             self.lessons[name].fields[metric]: total.item() / count
@@ -225,43 +225,43 @@ class _Run:
         }
         since, then = self.reported_at
         speed = self.batch_size * (updates - since) / (seconds - then)
-        self.standing = dataclasses.replace(self.standing, state=state._replace(sums=_zeros_like(state.sums)))
-        number = len(self.standing.reports)
+        self.run_state = dataclasses.replace(self.run_state, state=state._replace(sums=_zeros_like(state.sums)))
+        number = len(self.run_state.reports)
         is_measured = number % self.experiment.surrogate.reports_per_measurement == 0 or self.is_finished
         self._report({**means, "examples_per_second": speed}, is_measured)
         self.reported_at, self.is_reporting = (updates, self.seconds), False
 
     def _report(self, facts: dict[str, float], is_measured: bool) -> None:
-        seconds, updates, begun = self.seconds, self.standing.updates, time.perf_counter()
+        seconds, updates, begun = self.seconds, self.run_state.updates, time.perf_counter()
         if is_measured:
-            models = self.devices.gather(self.standing.state.models)
+            models = self.devices.gather(self.run_state.state.models)
             for name, lesson in self.lessons.items():
                 facts = {**facts, **lesson.measure(models[name]).numbers()}
         examples = updates * self.batch_size
         report = SurrogateReport(updates, examples, seconds, self.experiment.surrogate.seed, **facts)
         if self.folder is not None:
             MetricsFile(self.folder.metrics, SurrogateReport).append([report])
-        self.standing = dataclasses.replace(self.standing, reports=[*self.standing.reports, report])
+        self.run_state = dataclasses.replace(self.run_state, reports=[*self.run_state.reports, report])
         self.on_report(report)
         self.started += time.perf_counter() - begun
 
     def _save_if_due(self) -> None:
         """Save now and then, better after a measured report; the end has a call of its own."""
         waited, enough = self.seconds - self.seconds_saved, self.experiment.checkpoint.min_seconds
-        if waited >= (enough if self.standing.score is not None else 2 * enough) and not self.is_finished:
+        if waited >= (enough if self.run_state.score is not None else 2 * enough) and not self.is_finished:
             self._save()
 
     def _save(self) -> None:
         """Save what there is, without moving the clock."""
         if self.folder is not None:
             self.seconds_saved, begun = self.seconds, time.perf_counter()
-            arrays = eqx.filter(self.standing.state, eqx.is_array)
-            standing = dataclasses.replace(self.standing, state=arrays, seconds=self.seconds_saved)
-            save_standing(self.folder, self.experiment, standing, SurrogateReport)
+            arrays = eqx.filter(self.run_state.state, eqx.is_array)
+            run_state = dataclasses.replace(self.run_state, state=arrays, seconds=self.seconds_saved)
+            save_run_state(self.folder, self.experiment, run_state, SurrogateReport)
             self.started += time.perf_counter() - begun
 
     def _require_finite(self) -> None:
-        told = jax.device_get(self.standing.state.sums)
+        told = jax.device_get(self.run_state.state.sums)
         wrong = {
             self.lessons[name].fields[metric]: total.item()
             for name, sums in told.items()
@@ -279,7 +279,7 @@ class _Run:
         )
         return (
             f"a loss or gradient is not finite in the {config.surrogate.steps_per_report} steps up to "
-            f"{self.standing.updates}, seed {config.surrogate.seed}: {wrong}; {files}lower "
+            f"{self.run_state.updates}, seed {config.surrogate.seed}: {wrong}; {files}lower "
             "surrogate_training.learning_rate or surrogate_training.max_grad_norm and train again"
         )
 

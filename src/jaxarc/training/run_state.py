@@ -16,7 +16,7 @@ State = TypeVar("State")
 
 
 @dataclass(frozen=True)
-class Standing(Generic[State, Kind]):
+class RunState(Generic[State, Kind]):
     """What was learned so far, and what was told about it."""
 
     state: State
@@ -42,25 +42,27 @@ def require_unused(folder: RunFolder) -> None:
         raise RunFolderError(f"{folder.path} holds a run already; resume it, or name another folder")
 
 
-def save_standing(folder: RunFolder, experiment: RunChoices, standing: Standing[State, Kind], kind: type[Kind]) -> None:
+def save_run_state(
+    folder: RunFolder, experiment: RunChoices, run_state: RunState[State, Kind], kind: type[Kind]
+) -> None:
     """Write a checkpoint, if there is none of this update, and remove those that need not be kept."""
     if is_first():
         MetricsFile(folder.metrics, kind).flush()
     record = CheckpointRecord(
-        update=standing.updates,
-        num_lines=len(standing.reports),
-        seconds=standing.seconds,
-        score=standing.score,
+        update=run_state.updates,
+        num_lines=len(run_state.reports),
+        seconds=run_state.seconds,
+        score=run_state.score,
         config=experiment.as_dict(),
         versions=library_versions(),
     )
-    folder.checkpoints.save(standing.state, record)
+    folder.checkpoints.save(run_state.state, record)
     folder.checkpoints.keep(experiment.checkpoint.keep_last, experiment.checkpoint.keep_best)
 
 
-def load_standing(
+def load_run_state(
     folder: RunFolder, experiment: RunChoices, like: State, kind: type[Kind]
-) -> Standing[State, Kind] | None:
+) -> RunState[State, Kind] | None:
     """Go back to the newest checkpoint: what the folder tells of later updates is removed.
 
     Each process reads all of it, however many wrote it.
@@ -93,7 +95,7 @@ def load_standing(
     state = load_checkpoint(folder.checkpoints.at(record.update), like)
     folder.checkpoints.remove_after(record.update)
     reports = metrics.cut(record.num_lines) if is_first() else metrics.head(record.num_lines)
-    return Standing(state, record.update, reports, record.seconds)
+    return RunState(state, record.update, reports, record.seconds)
 
 
 def _newest(folder: RunFolder) -> CheckpointRecord | None:

@@ -8,32 +8,32 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Int32
 
-Chooser = Callable[[int, Float32[Array, "B N"], Bool[Array, "B N"]], Int32[Array, " B"]]
+Sampler = Callable[[int, Float32[Array, "B N"], Bool[Array, "B N"]], Int32[Array, " B"]]
 """From the number of the choice, masked logits and what is allowed to the chosen places."""
 
 _NEVER: Final = -1e9  # logit of what must not be chosen; finite, so that no gradient is NaN
 _LONG: Final = 64  # places from which on drawing in two steps pays
 
 
-class Choice(NamedTuple):
+class CategoricalSample(NamedTuple):
     """One part of an edit."""
 
-    place: Int32[Array, " B"]
+    chosen: Int32[Array, " B"]  # index
     log_prob: Float32[Array, " B"]
     entropy: Float32[Array, " B"]
 
     @classmethod
-    def make(cls, number: int, choose: Chooser, logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]) -> Self:
+    def make(cls, number: int, choose: Sampler, logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]) -> Self:
         masked = jnp.where(allowed, logits, jnp.float32(_NEVER))
-        place = choose(number, masked, allowed)
+        index = choose(number, masked, allowed)
         shifted = masked - jax.lax.stop_gradient(masked.max(axis=-1, keepdims=True))
         weights = jnp.exp(shifted)
         total = weights.sum(axis=-1)
         log_total = jnp.log(total)
-        chosen = jnp.take_along_axis(shifted, place[:, None], axis=-1)[:, 0]
+        chosen = jnp.take_along_axis(shifted, index[:, None], axis=-1)[:, 0]
         # The entropy of p = w / sum(w) is log sum(w) - sum(w log w) / sum(w): one exponential for both.
         entropy = log_total - (weights * jnp.where(allowed, shifted, jnp.float32(0))).sum(axis=-1) / total
-        return cls(place, chosen - log_total, entropy)
+        return cls(index, chosen - log_total, entropy)
 
 
 def likeliest(number: int, logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]) -> Int32[Array, " B"]:

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.choices import Choice, draw, likeliest
+from jaxarc.agents.categorical import CategoricalSample, draw, likeliest
 
 ROWS = 8192
 COUNTS = (1, 7, 63, 64, 67, 900)  # one by one, long rows that cut evenly, and a prime that does not
@@ -65,7 +65,7 @@ def test_a_place_that_is_the_only_allowed_one_is_drawn_whatever_it_weighs():
 
 
 def choice_of(logits, allowed, place):
-    return Choice.make(0, lambda number, x, mask: place, logits, allowed)
+    return CategoricalSample.make(0, lambda number, x, mask: place, logits, allowed)
 
 
 def batch(count, seeds, scale=2.0):
@@ -91,8 +91,8 @@ def test_the_likeliest_place_is_the_first_of_the_largest_logits():
 
 def test_a_masked_choice_never_takes_a_forbidden_place_with_the_largest_logit():
     allowed = jnp.array([[False, True, True]])
-    choice = Choice.make(0, likeliest, jnp.array([[1e6, -5.0, -4.0]], jnp.float32), allowed)
-    assert choice.place.tolist() == [2]
+    choice = CategoricalSample.make(0, likeliest, jnp.array([[1e6, -5.0, -4.0]], jnp.float32), allowed)
+    assert choice.chosen.tolist() == [2]
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])

@@ -6,8 +6,8 @@ from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfi
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """Equal recipes share one compiled program."""
+class TrainConfig:
+    """Equal configs share one compiled program."""
 
     agent: AgentConfig
     network: NetworkConfig

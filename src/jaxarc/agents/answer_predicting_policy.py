@@ -10,7 +10,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.types import Observation
 
 
-class ImaginingPolicy(eqx.Module):
+class AnswerPredictingPolicy(eqx.Module):
     """A predictor of answers and an editor that practiced on shown ones.
 
     It takes a batch of observations with the keys ``working_grid``, ``input_grid``, ``demonstrations``, ``step_count``.
@@ -19,7 +19,7 @@ class ImaginingPolicy(eqx.Module):
     predictor: AnswerPredictor
     editor: EditPolicy
 
-    def imagine(self, observation: Observation) -> Int8[Array, "B H W"]:
+    def predict_answer(self, observation: Observation) -> Int8[Array, "B H W"]:
         """Predict the answers; the same at every step of an episode."""
         return self.predictor.predict(puzzle_of(observation))
 
@@ -33,13 +33,13 @@ def with_answer(observation: Observation, answer: Int8[Array, "B H W"]) -> Obser
     }
 
 
-def practice_config(config: JaxArcConfig) -> JaxArcConfig:
+def answer_shown_config(config: JaxArcConfig) -> JaxArcConfig:
     """Return the rules by which the editor of an imagining policy practices: as they are, but the answer is shown."""
     return config.with_fields(reveal_target=True, include_demonstrations=False, include_input=False)
 
 
-def missing_for_imagining(config: JaxArcConfig) -> list[str]:
-    """List what a config lacks for an :class:`ImaginingPolicy`, each as one sentence; empty when nothing is missing."""
+def missing_for_answer_prediction(config: JaxArcConfig) -> list[str]:
+    """List what a config lacks for an :class:`AnswerPredictingPolicy`, each as one sentence; else empty."""
     wanted = {
         "observation.reveal_target": (config.observation.reveal_target, False),
         "observation.include_demonstrations": (config.observation.include_demonstrations, True),
