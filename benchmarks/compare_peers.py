@@ -21,7 +21,7 @@ from rich.table import Table
 from turns import Contest, Worker, WorkerError, alternate, report
 
 from jaxarc.benchmarks import describe_machine, pinned_to_cores
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / ".venv-peers"

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 
 INK, LINES = "#767e89", "#767e8940"  # mid-tones on no background, which read on white and on black
 BLUE, ORANGE, PURPLE = "#2f81f7", "#e8702a", "#a05ee6"

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from jaxarc.benchmarks.playing import DATASET, MINI_SIDE
-from jaxarc.tasks import TaskSet, load_tasks
+from jaxarc.datasets import TaskSet, load_tasks
 
 
 def write_tasks(folder: Path) -> None:

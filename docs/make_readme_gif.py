@@ -14,7 +14,7 @@ import numpy as np
 from jaxarc.cli.replay_sources import show_run, to_episode
 from jaxarc.constants import PADDING
 from jaxarc.evaluation.filming import film_episodes
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.render.episode_pictures import episodes_gif
 from jaxarc.training import RunFolder
 

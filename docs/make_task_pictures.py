@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.datasets import load_tasks, sample_task_set
+from jaxarc.datasets.installed import NotInstalledError
+from jaxarc.files import write_whole
 from jaxarc.render.svg import Drawing, captioned, draw_arrow, draw_grid, draw_text, hstack, vstack
-from jaxarc.tasks import RawTask, load_tasks
+from jaxarc.tasks import RawTask
 from jaxarc.tasks.augmentation import Augmentation, augment_grid
-from jaxarc.tasks.downloads.installed import NotInstalledError
-from jaxarc.tasks.procedural import procedural_names, procedural_tasks, sample_task_set
+from jaxarc.tasks.procedural import procedural_names, procedural_tasks
 
 FOLDER: Final = Path(__file__).parent / "images" / "tasks"
 DATASETS: Final = {  # name of the picture: data set and task

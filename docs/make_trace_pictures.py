@@ -14,6 +14,7 @@ import numpy as np
 
 import jaxarc
 from jaxarc import constants as c
+from jaxarc.datasets import load_tasks
 from jaxarc.envs.operations.names import get_operation_name
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts import Pair
@@ -21,9 +22,8 @@ from jaxarc.experts.expert import Action, ActionFormat
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.experts.lookahead import look_ahead, soft_choice
 from jaxarc.experts.painter import Painter
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.render.svg import Drawing, captioned, draw_arrow, draw_grid, hstack, vstack
-from jaxarc.tasks import load_tasks
 
 FOLDER: Final = Path(__file__).parent / "images" / "experts"
 DATASET: Final = "arc-agi-1/training"

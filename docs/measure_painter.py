@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import one_task_per_pair, play_every_task
 from jaxarc.experts import ActionFormat, GreedyPainter, NotSolvedError, Pair
 from jaxarc.experts.painter import Painter
-from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.training.updates import make_params
 
 SETS = (

@@ -18,13 +18,13 @@ from playwright.sync_api import Browser, Playwright, sync_playwright
 
 import jaxarc
 from jaxarc.constants import SUBMIT
+from jaxarc.datasets import load_tasks
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import Place
 from jaxarc.evaluation.agent import as_agent
 from jaxarc.evaluation.filming import film_episodes
 from jaxarc.parallel import RandomPolicy
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
-from jaxarc.tasks import load_tasks
 
 NUM_EPISODES: Final = 1000
 NUM_STEPS: Final = 100

@@ -15,12 +15,12 @@ from rich.console import Console
 
 from jaxarc.agents import EditPolicy
 from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfig, TaskConfig
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import record_traces
 from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace_file import write_trace_file
-from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.training import load_pairs
 from jaxarc.training.cloning import clone_examples
 from jaxarc.training.trace_examples import load_examples

@@ -14,10 +14,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from jaxarc.datasets import load_tasks
 from jaxarc.experts import Action, ActionFormat, CannotSolveError, Pair
 from jaxarc.experts.traces import record_traces
 from jaxarc.experts.traces.replay import replay
-from jaxarc.tasks import load_tasks
 
 SUBMIT = 34
 

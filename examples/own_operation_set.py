@@ -15,7 +15,8 @@ from rich.table import Table
 
 import jaxarc
 from jaxarc import constants as c
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset
 
 SETS = {

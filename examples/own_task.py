@@ -13,8 +13,9 @@ import numpy as np
 from rich.console import Console
 
 import jaxarc
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.render import render_task
-from jaxarc.tasks import RawTask, TaskSet, load_tasks
+from jaxarc.tasks import RawTask
 
 
 def growing(cells: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:

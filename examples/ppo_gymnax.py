@@ -20,7 +20,8 @@ from gymnax.wrappers import LegacyStepAPIWrapper, LogWrapper
 from rich.console import Console
 
 from jaxarc.adapters import GymnaxEnvironment
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import RawTask
 
 NUM_ENVS, NUM_STEPS, NUM_EPOCHS, NUM_MINIBATCHES = 64, 32, 4, 4
 GAMMA, LAMBDA, CLIP, ENTROPY, LEARNING_RATE = 0.99, 0.95, 0.2, 0.01, 3e-3

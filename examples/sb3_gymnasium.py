@@ -22,8 +22,9 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 import jaxarc
 from jaxarc.adapters import GymnasiumVectorEnv
+from jaxarc.datasets import TaskSet
 from jaxarc.render import render_grid
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.wrappers import FlatActions
 
 NUM_ENVS, NUM_STEPS = 32, 32

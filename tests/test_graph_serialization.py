@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from trace_experts import tiny_pairs
 
+from jaxarc.datasets import TaskSet
 from jaxarc.experts import Pair
 from jaxarc.experts.traces import ExpertSpec, Graph, GraphError, PairId, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.work_unit import hash_of
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 
 PAIRS = tiny_pairs()
 GRAPH = Graph({"all": None, "a": PAIRS[0], "b": PAIRS[1]}, frozenset({("all", "a"), ("all", "b")}))

@@ -13,8 +13,8 @@ import pytest
 from jaxarc.cli.main import CONFIG_ERRORS
 from jaxarc.cli.settings import read_any_experiment, read_experiment, topics_of
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
+from jaxarc.datasets.archive_reader import MAX_FILE_BYTES, read_zip
 from jaxarc.tasks import TaskFormatError
-from jaxarc.tasks.published.archive_reader import MAX_FILE_BYTES, read_zip
 
 ROOT = Path(__file__).parents[1]
 PLACES = ("src", "examples", "docs")

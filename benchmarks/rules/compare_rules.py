@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results" / "rules.json"

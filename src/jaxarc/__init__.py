@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jaxarc.notebooks import draw_with
 
 if TYPE_CHECKING:
-    from jaxarc import tasks, wrappers
+    from jaxarc import datasets, tasks, wrappers
     from jaxarc.config import JaxArcConfig
     from jaxarc.envs import (
         ArcEnvironment,
@@ -46,7 +46,7 @@ _HOMES = {
         "jaxarc.envs",
     ),
 }
-_ROOMS = ("adapters", "tasks", "wrappers")
+_ROOMS = ("adapters", "datasets", "tasks", "wrappers")
 
 __all__ = [
     "ArcEnvironment",
@@ -59,6 +59,7 @@ __all__ = [
     "arc_step",
     "batch_reset",
     "batch_step",
+    "datasets",
     "make",
     "tasks",
     "wrappers",

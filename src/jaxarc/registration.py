@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets.catalogue import load_tasks
+from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.tasks.buffer import TaskGenerator
-from jaxarc.tasks.catalogue import load_tasks
 from jaxarc.tasks.procedural import procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX
-from jaxarc.tasks.sampling import task_weights, uniform_weights
-from jaxarc.tasks.task_set import TaskSet
+from jaxarc.tasks.sampling import uniform_weights
 
 
 def make(
@@ -28,8 +28,8 @@ def make(
     ``make("procedural/gravity", max_grid_height=10, max_grid_width=10)`` a new task in every episode.
 
     Args:
-        dataset: a name (see :func:`jaxarc.tasks.load_tasks`), a file or folder of ARC JSON, a task set, or a generator
-            (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
+        dataset: a name (see :func:`jaxarc.datasets.load_tasks`), a file or folder of ARC JSON, a task set, or a
+            generator (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
         config: where to start from; the defaults otherwise.
         tasks: ids to play, or a weight for each; only these are loaded. Every task alike when left out.
         **fields: config fields by their own name, whichever topic they belong to.

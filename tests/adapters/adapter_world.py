@@ -8,7 +8,8 @@ import numpy as np
 
 import jaxarc
 from jaxarc.constants import SUBMIT
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import FlatActions
 

@@ -15,7 +15,8 @@ from jaxarc.agents.answers.candidates import (
     recolored,
     symmetric_copies,
 )
-from jaxarc.tasks.procedural import procedural_tasks, sample_task_set
+from jaxarc.datasets import sample_task_set
+from jaxarc.tasks.procedural import procedural_tasks
 
 
 def on_canvas(grid, height, width):

@@ -11,11 +11,12 @@ import numpy as np
 from jaxarc import make
 from jaxarc.adapters import GymnasiumEnv
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, PointAction, arc_reset, batch_reset
 from jaxarc.experts import Pair
 from jaxarc.experts.traces import Graph
 from jaxarc.parallel import RandomPolicy
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
 
 ROOMS: Final = (

@@ -7,7 +7,7 @@ from jaxarc.benchmarks import adapter_rows, core_rows, operation_rows, task_rows
 from jaxarc.benchmarks.fresh_start import TASKS
 from jaxarc.benchmarks.playing import play_params
 from jaxarc.benchmarks.vector_loop import VectorLoop
-from jaxarc.tasks import load_tasks
+from jaxarc.datasets import load_tasks
 from jaxarc.tasks.procedural import procedural_names
 
 

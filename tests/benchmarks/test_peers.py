@@ -10,7 +10,7 @@ from draw_speed import draw_speed, points
 from peer_tasks import write_tasks
 from turns import Contest, Entrant, Worker, WorkerError, alternate, report
 
-from jaxarc.tasks import load_tasks
+from jaxarc.datasets import load_tasks
 
 FAKE = Path(__file__).with_name("fake_worker.py")
 SCRIPTS = Path(compare_peers.__file__).parent

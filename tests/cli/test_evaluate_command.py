@@ -11,8 +11,8 @@ from jaxarc import constants as c
 from jaxarc.cli.evaluation_agents import AgentWished, RulesWished, find_player
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import experiment_of
+from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import AgentMismatchError
-from jaxarc.tasks import load_tasks
 from jaxarc.training import CheckpointError, Report, RunFolder, load_pairs
 from jaxarc.training.run_state import RunState, save_run_state
 from jaxarc.training.updates import make_params, start_training

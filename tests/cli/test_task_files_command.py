@@ -9,9 +9,9 @@ from archive_server import Answer, ArchiveServer
 from typer.testing import CliRunner
 
 from jaxarc.cli import task_files
-from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.downloads.installed import installed_names, installed_path, read_installed
-from jaxarc.tasks.published.archives import ARCHIVES, Archive, any_json
+from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
+from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.installed import installed_names, installed_path, read_installed
 from jaxarc.tasks.raw_task import RawTask
 
 app = typer.Typer()

@@ -6,8 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxarc.cli.tasks import app
-from jaxarc.tasks import RawTask, TaskSet
-from jaxarc.tasks.downloads.installed import install, installed_path
+from jaxarc.datasets import TaskSet
+from jaxarc.datasets.installed import install, installed_path
+from jaxarc.tasks import RawTask
 
 PAIR = {"input": [[1, 2]], "output": [[2, 1]]}
 

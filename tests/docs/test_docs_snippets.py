@@ -9,7 +9,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from jaxarc.tasks import catalogue
+from jaxarc.datasets import catalogue
 from jaxarc.tasks.procedural import names
 from jaxarc.utils.error_handling import JAXErrorHandler
 

@@ -11,10 +11,11 @@ import pytest
 
 import jaxarc
 from jaxarc import constants as c
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, PointAction
 from jaxarc.envs.action_masks import factor_masks, flat_action_mask, legal_operation_mask
 from jaxarc.envs.action_numbers import ActionNumbers
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 
 H, W = CANVAS = (3, 4)

@@ -12,9 +12,10 @@ from reference.cases import random_boxes, random_operations
 
 import jaxarc
 from jaxarc.constants import COPY_INPUT, NEXT_DEMO_PAIR, RESET_PAIR, SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams, arc_reset, arc_step
 from jaxarc.io.serialization import load_state_efficiently, save_state_efficiently
-from jaxarc.tasks import RawTask, TaskSet, create_task, register_task
+from jaxarc.tasks import RawTask, create_task, register_task
 from jaxarc.tasks.augmentation import augment_grid, restore_grid
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset

@@ -27,9 +27,10 @@ from jaxarc.config import (
     build,
 )
 from jaxarc.constants import SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams, MaskAction, PointAction, arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.envs.operations import get_operation_name
-from jaxarc.tasks import RawTask, TaskSet, create_mock_task
+from jaxarc.tasks import RawTask, create_mock_task
 from jaxarc.testing import create_test_config
 from jaxarc.utils.error_handling import JAXErrorHandler
 

@@ -16,10 +16,11 @@ from jax.sharding import AxisType, PartitionSpec
 from reference.cases import random_boxes, random_masks, random_operations, random_points
 
 import jaxarc
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams, MaskAction, PointAction, arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.envs import functional as guide
 from jaxarc.envs.operations import execute as executor
-from jaxarc.tasks import RawTask, TaskSet, buffer_of_task, create_mock_task
+from jaxarc.tasks import RawTask, buffer_of_task, create_mock_task
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 

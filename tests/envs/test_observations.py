@@ -11,9 +11,10 @@ import pytest
 
 import jaxarc
 from jaxarc.constants import COPY, NEXT_DEMO_PAIR, PASTE, SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams, arc_reset, arc_step
 from jaxarc.envs.action_masks import legal_operation_mask
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics

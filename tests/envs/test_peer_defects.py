@@ -21,10 +21,11 @@ from jaxarc.constants import (
     ROTATE_CLOCKWISE,
     SUBMIT,
 )
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, MaskAction, PointAction, arc_reset, arc_step
 from jaxarc.envs.observations import observation_space
 from jaxarc.envs.spaces import action_space
-from jaxarc.tasks import RawTask, TaskSet, create_mock_task, create_task
+from jaxarc.tasks import RawTask, create_mock_task, create_task
 from jaxarc.testing import create_test_config
 
 CANVAS = (4, 5)

@@ -32,8 +32,9 @@ from jaxarc.constants import (
     ROTATE_COUNTERCLOCKWISE,
     SUBMIT,
 )
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import ArcEnvironment, BboxAction, EnvParams, MaskAction, PointAction, arc_reset, arc_step
-from jaxarc.tasks import RawTask, TaskSet, create_task
+from jaxarc.tasks import RawTask, create_task
 from jaxarc.testing import create_test_config
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import AutoReset

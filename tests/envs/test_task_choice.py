@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import jaxarc
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.tasks.sampling import task_after
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics

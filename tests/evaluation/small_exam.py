@@ -3,8 +3,9 @@
 import numpy as np
 
 from jaxarc import constants as c
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import JaxArcConfig
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 
 SIDE = 3
 OPERATIONS = (*range(c.NUM_COLORS), c.RESIZE, c.SUBMIT)  # few, for they compile fast

@@ -11,6 +11,7 @@ from small_exam import EXAM, SIDE, painting, rules, task, task_set
 
 from jaxarc import constants as c
 from jaxarc.config import AugmentationConfig, ConfigValidationError, ObservationConfig
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs import ArcEnvironment, BboxAction, EnvParams, PointAction
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
@@ -24,7 +25,7 @@ from jaxarc.evaluation import (
     write_submission,
 )
 from jaxarc.parallel import RandomPolicy
-from jaxarc.tasks import RawTask, TaskSet, load_tasks, uniform_weights
+from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.augmentation import restore_grid
 
 RULES = rules()

@@ -3,8 +3,9 @@
 import numpy as np
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import EvaluationConfig, SearchAgent, evaluate
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 
 RULES = JaxArcConfig().with_fields(
     selection_format="bbox",

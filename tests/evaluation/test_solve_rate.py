@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from jaxarc import constants as c
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams, JaxArcConfig
 from jaxarc.evaluation import play_every_task
-from jaxarc.tasks import RawTask, TaskSet, uniform_weights
+from jaxarc.tasks import RawTask, uniform_weights
 
 SAME = ([[1, 2]], [[1, 2]])
 ONE_CELL = ([[1, 2]], [[3, 2]])

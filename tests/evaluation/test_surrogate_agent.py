@@ -7,13 +7,14 @@ import pytest
 from exact_scorer import EXACT, exact_scorer
 
 import jaxarc
+from jaxarc.datasets import TaskSet
 from jaxarc.evaluation.surrogate_agent import SurrogateAgent
 from jaxarc.experts.candidates import candidates_of_canvas
 from jaxarc.experts.canvas_state import canvas_of_observation
 from jaxarc.parallel import rollout
 from jaxarc.surrogate import CandidateScorer, SurrogateNetworkConfig
 from jaxarc.surrogate.boxes import NUM_ACTION_FEATURES
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 SIDE, COUNT = 5, 32

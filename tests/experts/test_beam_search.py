@@ -7,8 +7,9 @@ import pytest
 
 import jaxarc
 from jaxarc import constants as c
+from jaxarc.datasets import TaskSet
 from jaxarc.experts.beam import beam_search
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 
 SHAPE = (5, 6)
 DEPTH = 12

@@ -9,9 +9,10 @@ import pytest
 
 import jaxarc
 from jaxarc import constants as c
+from jaxarc.datasets import TaskSet
 from jaxarc.experts import GreedyPainter, greedy_painter, missing_for_painting
 from jaxarc.parallel import rollout
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 SHAPE = (5, 7)

@@ -12,12 +12,13 @@ import pytest
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.benchmarks.host_lookahead import look_ahead_on_host
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
 from jaxarc.experts.candidates import candidate_actions
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.experts.lookahead import LookaheadAgent, look_ahead, missing_for_lookahead, soft_choice
 from jaxarc.parallel import rollout
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 SHAPE = (6, 7)

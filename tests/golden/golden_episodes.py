@@ -13,8 +13,9 @@ import numpy as np
 
 import jaxarc
 from jaxarc.constants import FILL, NUM_OPERATIONS, PREVIOUS_DEMO_PAIR, PREVIOUS_TEST_PAIR, SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, MaskAction, PointAction
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 
 FOLDER = Path(__file__).parent

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.envs.spaces import action_space
 from jaxarc.io.serialization import (
@@ -20,7 +21,7 @@ from jaxarc.io.serialization import (
     load_state_efficiently,
     save_state_efficiently,
 )
-from jaxarc.tasks import TaskSet, create_task, register_task
+from jaxarc.tasks import create_task, register_task
 from jaxarc.tasks.task import create_mock_task, mock_raw_task
 from jaxarc.types import JaxArcTask
 
@@ -104,7 +105,8 @@ import jax
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.functional import arc_reset
 from jaxarc.io.serialization import extract_task_id_from_index, load_state_efficiently
-from jaxarc.tasks import TaskSet, register_task
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import register_task
 from jaxarc.tasks.task import mock_raw_task
 register_task("other one"); register_task("other two"); register_task("other three")
 config = JaxArcConfig().with_fields(selection_format="point", allowed_operations=tuple(range(34)))

@@ -7,8 +7,9 @@ import numpy as np
 from small_world import CANVAS, filling, make_world
 
 from jaxarc.constants import COPY_INPUT, FILL, NEXT_DEMO_PAIR, SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.parallel import RandomPolicy, data_mesh, rollout, shard_tasks
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
 
 NUM_STEPS = 13  # two episodes and more, and no whole number of chunks

@@ -8,8 +8,9 @@ from jaxtyping import Array, Int32
 
 import jaxarc
 from jaxarc.constants import SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import PointAction
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 

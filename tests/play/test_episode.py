@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from jaxarc.datasets import TaskSet
 from jaxarc.experts import InvalidActionError
 from jaxarc.experts.traces import PairId
 from jaxarc.experts.traces.trace_file import TraceFileError
@@ -13,7 +14,7 @@ from jaxarc.play.episode import Episode, WrongMoveError, say_action
 from jaxarc.play.game import Game, StaleEpisodeError
 from jaxarc.play.human_episode_file import HELPED, new_episode_file, read_human_episode
 from jaxarc.play.session import Session
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 
 TASKS = TaskSet(
     "two",

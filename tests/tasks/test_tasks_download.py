@@ -17,13 +17,13 @@ import pytest
 import requests
 from archive_server import Answer, ArchiveServer
 
-from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.downloads import transfer
-from jaxarc.tasks.downloads.download import DownloadError, download
-from jaxarc.tasks.downloads.installed import has_published_set, install, read_installed
-from jaxarc.tasks.published.archives import ARCHIVES, Archive, any_json
+from jaxarc.datasets import transfer
+from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
+from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.download import DownloadError, download
+from jaxarc.datasets.installed import has_published_set, install, read_installed
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.task_set import TaskSet
 
 PAIR = {"input": [[1, 2]], "output": [[3]]}
 TASKS = [RawTask("easy", (([[1, 2]], [[3]]),), (([[1, 2]], [[3]]),))]
@@ -340,7 +340,7 @@ def test_a_disk_that_is_full_only_when_installing_keeps_the_archive(server, tiny
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("jaxarc.tasks.downloads.installed.write_whole", full)
+        patch.setattr("jaxarc.datasets.installed.write_whole", full)
         with pytest.raises(DownloadError, match="free some space"):
             download("tiny", folder=tmp_path)
     download("tiny", folder=tmp_path)
@@ -372,8 +372,8 @@ def test_an_imported_copy_of_other_tasks_does_not_count_as_downloaded(tiny, tmp_
 SCRIPT = """
 import sys
 from pathlib import Path
-from jaxarc.tasks.published.archives import ARCHIVES, Archive, any_json
-from jaxarc.tasks.downloads.download import download
+from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
+from jaxarc.datasets.download import download
 url, digest, folder = sys.argv[1:]
 ARCHIVES["tiny"] = Archive(url, url, "MIT", 1, digest, any_json, "easy.json")
 print("ready", flush=True)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxarc.tasks import known_issues, load_tasks
-from jaxarc.tasks.published.errata import ERRATA
+from jaxarc.datasets import known_issues, load_tasks
+from jaxarc.datasets.errata import ERRATA
 
 NAMES = sorted({name for erratum in ERRATA for name in erratum.present_in})
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from jaxarc.tasks.downloads.installed import (
+from jaxarc.datasets.installed import (
     NotInstalledError,
     check_set_name,
     data_folder,
@@ -16,8 +16,8 @@ from jaxarc.tasks.downloads.installed import (
     installed_path,
     read_installed,
 )
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.tasks.validation import TaskFormatError
 
 

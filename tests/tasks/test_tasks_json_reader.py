@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from jaxarc.tasks import TaskFormatError, load_tasks
-from jaxarc.tasks.readers.json_reader import read_json
-from jaxarc.tasks.readers.json_text import MAX_FILE_BYTES
+from jaxarc.datasets import load_tasks
+from jaxarc.datasets.json_reader import read_json
+from jaxarc.datasets.json_text import MAX_FILE_BYTES
+from jaxarc.tasks import TaskFormatError
 
 GRID = [[1, 2, 3], [4, 5, 6]]
 TASK = {"train": [{"input": GRID, "output": [[7]]}], "test": [{"input": [[0]], "output": GRID}]}

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from jaxarc.datasets.json_reader import read_json
+from jaxarc.datasets.problems import find_problems
 from jaxarc.tasks import TaskFormatError
-from jaxarc.tasks.readers.json_reader import read_json
-from jaxarc.tasks.readers.problems import find_problems
 
 CHALLENGES = {
     "one": {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[3]]}]},

@@ -8,9 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from jaxarc.tasks import TaskFormatError, load_tasks
-from jaxarc.tasks.readers.json_reader import read_json
-from jaxarc.tasks.readers.problems import find_problems
+from jaxarc.datasets import load_tasks
+from jaxarc.datasets.json_reader import read_json
+from jaxarc.datasets.problems import find_problems
+from jaxarc.tasks import TaskFormatError
 
 VALUES = [None, True, -1, 10, 3.0, 1e308, "5", "", [], {}, [[]], [1, [2]], {"a": 1}, 10**30, "\ud800", [[0] * 31]]
 TEXTS = ["NaN", "Infinity", "-", "[", "]" * 3, '"\\u0000"', "9" * 6000, "1e9999", "//", "'", "\\", "\x00", "{" * 50]

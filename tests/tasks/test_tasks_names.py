@@ -2,8 +2,8 @@
 
 import pytest
 
-from jaxarc.tasks.names import parse_clauses, split_clauses, split_version
-from jaxarc.tasks.subset import SubsetError
+from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
+from jaxarc.datasets.subset import SubsetError
 
 
 def test_name_is_cut_at_its_first_colon_and_its_last_at():

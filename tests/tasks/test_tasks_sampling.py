@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.tasks import RawTask, TaskSet, sample_task, task_weights, uniform_weights
+from jaxarc.datasets import TaskSet, task_weights
+from jaxarc.tasks import RawTask, sample_task, uniform_weights
 from jaxarc.tasks.sampling import cumulative_weights
 
 DRAWS = 20_000

@@ -11,7 +11,8 @@ from faulty_environments import Toy, ToyAutoReset
 
 import jaxarc
 from jaxarc.constants import CLEAR, FILL, SUBMIT
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
 from jaxarc.testing import EnvironmentCheckError, check_environment, create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions

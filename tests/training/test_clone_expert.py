@@ -10,8 +10,9 @@ from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
 from jaxarc.config import AgentConfig, NetworkConfig
 from jaxarc.config.cloning import CloningConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.experts import GreedyPainter
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.training.cloning import clone_expert, collect_examples
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 

@@ -22,7 +22,8 @@ import json, sys, tempfile
 from pathlib import Path
 import jax, numpy as np
 from jaxarc.config import *
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.training import Experiment, RunFolder, TrainingPairs, train
 
 rules = JaxArcConfig().with_fields(

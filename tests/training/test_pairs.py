@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from jaxarc.config import TaskConfig
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import one_task_per_pair
-from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.tasks.procedural import ProceduralTasks, UnknownRuleError
 from jaxarc.training import load_pairs
 from jaxarc.training.pairs import pairs_by_rule

@@ -11,7 +11,8 @@ import jax, jax.numpy as jnp, numpy as np
 from jaxarc.config import *
 from jaxarc.agents.train_config import TrainConfig
 from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.training import updates
 rules = JaxArcConfig().with_fields(
     selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,

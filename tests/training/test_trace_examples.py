@@ -10,12 +10,13 @@ import pytest
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
 from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import one_task_per_pair, play_every_task
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import Graph, pairs_by_id, record_traces
 from jaxarc.experts.traces.trace_file import write_trace_file
 from jaxarc.io.seal import SEAL
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.training.cloning import clone_examples
 from jaxarc.training.trace_examples import TraceExampleError, load_examples
 from jaxarc.training.updates import make_params

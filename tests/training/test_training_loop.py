@@ -18,8 +18,9 @@ from jaxarc.config import (
     TaskConfig,
     TrainingConfig,
 )
+from jaxarc.datasets import TaskSet
 from jaxarc.prng import keys_of_seeds
-from jaxarc.tasks import RawTask, TaskBuffer, TaskSet
+from jaxarc.tasks import RawTask, TaskBuffer
 from jaxarc.tasks.curriculum import effective_task_count
 from jaxarc.training import (
     CheckpointError,

@@ -24,8 +24,9 @@ from jaxarc.config import (
     NetworkConfig,
     ScheduleConfig,
 )
+from jaxarc.datasets import TaskSet
 from jaxarc.prng import keys_of_seeds
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.training import updates
 from jaxarc.training.rollout import collect
 

@@ -11,9 +11,10 @@ import pytest
 import jaxarc
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import FILL, FLIP_LEFT_RIGHT, RESIZE, SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, MaskAction, PointAction
 from jaxarc.envs.action_numbers import MAX_FLAT_ACTIONS, ActionNumbers
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions
 

@@ -12,8 +12,9 @@ from reference.cases import random_boxes, random_operations
 
 import jaxarc
 from jaxarc.constants import COPY_INPUT, RESET_PAIR, SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, Trials

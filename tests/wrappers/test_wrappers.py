@@ -12,8 +12,9 @@ from reference.cases import random_boxes, random_operations
 
 import jaxarc
 from jaxarc.constants import SUBMIT
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 

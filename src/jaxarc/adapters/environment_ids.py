@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from jaxarc.datasets import dataset_names
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.versions import ENVIRONMENT_VERSION
 from jaxarc.registration import make
-from jaxarc.tasks import dataset_names
 from jaxarc.tasks.buffer import TaskGenerator
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.wrappers.flat_actions import FlatActions
 
 

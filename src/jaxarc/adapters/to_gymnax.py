@@ -20,13 +20,13 @@ except ImportError as error:
 from jaxarc.adapters.action_fields import action_of_fields, field_sizes
 from jaxarc.adapters.environment_ids import environment_ids, make_chosen
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.action_numbers import ActionNumbers
 from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space, action_space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.tasks.buffer import TaskGenerator
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.flat_actions import FlatActions
 

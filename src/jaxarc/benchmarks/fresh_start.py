@@ -74,7 +74,7 @@ def _make_and_compile(compiles: bool) -> dict[str, float]:
 
 
 def _fill_cache() -> None:
-    from jaxarc.tasks import load_tasks
+    from jaxarc.datasets import load_tasks
 
     for name in (name for names in TASKS.values() for name in names):
         load_tasks(name)
@@ -83,7 +83,7 @@ def _fill_cache() -> None:
 def _load_tasks() -> dict[str, float]:
     import jax
 
-    from jaxarc.tasks import load_tasks
+    from jaxarc.datasets import load_tasks
 
     seconds = {}
     for how, cache in (("cached", True), ("read", False)):

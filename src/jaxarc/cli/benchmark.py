@@ -38,7 +38,7 @@ from jaxarc.benchmarks import (
     versions,
 )
 from jaxarc.cli.settings import read_experiment
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 
 app = typer.Typer(help="Measure how fast the environment is, and how fast agents learn in it.", no_args_is_help=True)
 

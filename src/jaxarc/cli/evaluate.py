@@ -26,6 +26,7 @@ from jaxarc.cli.evaluation_agents import (
 )
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.action import SELECTION_FORMATS
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import (
     Evaluation,
     EvaluationConfig,
@@ -41,8 +42,7 @@ from jaxarc.evaluation import (
 )
 from jaxarc.evaluation import evaluate as run_evaluation
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST
-from jaxarc.io.atomic import write_whole
-from jaxarc.tasks import TaskSet, load_tasks
+from jaxarc.files import write_whole
 from jaxarc.training.saved_agent import WhichCheckpoint
 
 _SHOWN_TASKS: Final = 5  # of the best and of the worst each

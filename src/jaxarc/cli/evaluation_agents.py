@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jaxarc.agents import EditPolicy
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
@@ -20,7 +21,6 @@ from jaxarc.evaluation import (
 )
 from jaxarc.experts import GreedyPainter
 from jaxarc.parallel import Policy, RandomPolicy
-from jaxarc.tasks import TaskSet
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint, load_agent, saved_experiment
 

@@ -16,12 +16,13 @@ from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.cli.traces import app as traces_app
 from jaxarc.cli.train_help import TrainCommand
 from jaxarc.config import ConfigValidationError
+from jaxarc.datasets import SubsetError, UnknownDatasetError
 from jaxarc.evaluation import AgentMismatchError, RecordingError
 from jaxarc.experts import ExpertError
 from jaxarc.experts.traces import GraphError
 from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.parallel import NotEnoughMemoryError, ProcessError
-from jaxarc.tasks import SubsetError, TaskFormatError, UnknownDatasetError, UnknownTaskError
+from jaxarc.tasks import TaskFormatError, UnknownTaskError
 from jaxarc.tasks.procedural import UnknownRuleError
 from jaxarc.training import CheckpointError, TrainingDivergedError
 from jaxarc.training.comparison import ComparisonError

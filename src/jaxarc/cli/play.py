@@ -10,9 +10,10 @@ from rich.status import Status
 from jaxarc.cli.local_pages import OpenOption, PortOption, require_play_extra, serve
 from jaxarc.cli.trace_options import FormatOption, action_format_of, lasting_name
 from jaxarc.cli.trace_replay import place_of_pair
+from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
 from jaxarc.experts import ActionFormat
 from jaxarc.experts.traces.trace_file import TraceFileError
-from jaxarc.tasks import TaskSet, UnknownDatasetError, UnknownTaskError, load_tasks
+from jaxarc.tasks import UnknownTaskError
 
 if TYPE_CHECKING:
     from jaxarc.play.game import Game

@@ -17,7 +17,7 @@ from rich.table import Table
 from jaxarc.config.action import SELECTION_FORMATS
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.profiling import OperationCost, OperationCosts, costliest_operations, profile_fn, trace
 from jaxarc.registration import make
 from jaxarc.types import Observation

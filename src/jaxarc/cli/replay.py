@@ -20,13 +20,13 @@ from jaxarc.cli.replay_sources import (
     traces_of_file,
 )
 from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, find_expert_spec
+from jaxarc.datasets import load_tasks
 from jaxarc.evaluation.filming import film_episodes
 from jaxarc.experts.traces.expert_names import EXPERTS
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.render.episode_pictures import draw_episodes, episodes_gif
 from jaxarc.render.palette import PALETTES, Palette
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
-from jaxarc.tasks import load_tasks
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
 

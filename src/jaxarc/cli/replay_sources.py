@@ -11,6 +11,7 @@ import typer
 from jaxarc.agents import EditPolicy
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.constants import MAX_GRID_SIZE
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs import EnvParams
 from jaxarc.evaluation import Agent, AnswerPredictingAgent, EditAgent, Place, RecordedAgent
 from jaxarc.evaluation.filming import Film
@@ -20,7 +21,7 @@ from jaxarc.experts.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pair
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
 from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.render.packed_episode import ReplayEpisode, ReplayTask
-from jaxarc.tasks import RawTask, TaskSet, load_tasks, uniform_weights
+from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.training import RunFolder, load_pairs
 from jaxarc.training.saved_agent import WhichCheckpoint, load_agent, saved_experiment

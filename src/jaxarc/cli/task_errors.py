@@ -7,9 +7,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jaxarc.tasks.catalogue import UnknownDatasetError
+from jaxarc.datasets.catalogue import UnknownDatasetError
+from jaxarc.datasets.subset import SubsetError
 from jaxarc.tasks.registry import UnknownTaskError
-from jaxarc.tasks.subset import SubsetError
 from jaxarc.tasks.validation import TaskFormatError
 
 

@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from jaxarc.cli.task_errors import one_line_errors
-from jaxarc.tasks.catalogue import dataset_names
-from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.downloads.installed import (
+from jaxarc.datasets.archive_reader import read_archive, read_zip
+from jaxarc.datasets.archives import ARCHIVES
+from jaxarc.datasets.catalogue import dataset_names
+from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.installed import (
     check_set_name,
     has_published_set,
     install,
@@ -21,10 +23,8 @@ from jaxarc.tasks.downloads.installed import (
     installed_path,
     read_installed,
 )
-from jaxarc.tasks.published.archive_reader import read_archive, read_zip
-from jaxarc.tasks.published.archives import ARCHIVES
-from jaxarc.tasks.readers.json_reader import read_json
-from jaxarc.tasks.task_set import TaskSet
+from jaxarc.datasets.json_reader import read_json
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.validation import TaskFormatError
 
 
@@ -83,7 +83,7 @@ def import_tasks(
 
 
 def _download_one(name: str, again: bool) -> None:
-    from jaxarc.tasks.downloads.download import (
+    from jaxarc.datasets.download import (
         download as download_set,  # requests takes a while to import, and few need it
     )
 

@@ -9,13 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.cli.task_errors import one_line_errors
-from jaxarc.tasks.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
-from jaxarc.tasks.names import split_version
+from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
+from jaxarc.datasets.dataset import contradictions
+from jaxarc.datasets.json_reader import read_json
+from jaxarc.datasets.problems import TaskProblem, find_problems
+from jaxarc.datasets.published import is_concept
+from jaxarc.datasets.selectors import split_version
 from jaxarc.tasks.procedural import procedural_names
-from jaxarc.tasks.published.dataset import contradictions
-from jaxarc.tasks.published.datasets import is_concept
-from jaxarc.tasks.readers.json_reader import read_json
-from jaxarc.tasks.readers.problems import TaskProblem, find_problems
 from jaxarc.tasks.validation import TaskFormatError
 
 

@@ -17,17 +17,17 @@ from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_
 from jaxarc.cli.task_errors import one_line_errors
 from jaxarc.cli.task_statistics import counts_table, pairs_table, sides_table
 from jaxarc.cli.task_verification import verify
-from jaxarc.io.atomic import write_whole
+from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
+from jaxarc.datasets.dataset import Dataset, Edition
+from jaxarc.datasets.errata import Erratum, known_issues
+from jaxarc.datasets.published import is_concept
+from jaxarc.datasets.task_set import TaskSet
+from jaxarc.files import write_whole
 from jaxarc.render.palette import PALETTES
 from jaxarc.render.pictures import draw_task
 from jaxarc.render.terminal import render_task
-from jaxarc.tasks.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.tasks.procedural import procedural_names
-from jaxarc.tasks.published.dataset import Dataset, Edition
-from jaxarc.tasks.published.datasets import is_concept
-from jaxarc.tasks.published.errata import Erratum, known_issues
 from jaxarc.tasks.registry import UnknownTaskError
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.tasks.validation import TaskFormatError
 
 app = typer.Typer(help="Find, look at and check ARC tasks.", no_args_is_help=True)

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from jaxarc.datasets import UnknownDatasetError, load_tasks
 from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.experts.traces import pairs_by_id
 from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_lines
-from jaxarc.tasks import UnknownDatasetError, UnknownTaskError, load_tasks
+from jaxarc.tasks import UnknownTaskError
 
 
 class _Sound(NamedTuple):

@@ -24,11 +24,11 @@ from jaxarc.cli.trace_options import (
     load_expert,
     pairs_of,
 )
+from jaxarc.datasets import load_tasks
 from jaxarc.experts.traces import BatchExpert, Graph, Recording, TraceCache, record_traces
 from jaxarc.experts.traces.recording import CHUNK_SIZE
 from jaxarc.experts.traces.strategy import STRATEGIES, Strategy, choose_strategy
 from jaxarc.parallel import host_cores, use_host_cores
-from jaxarc.tasks import load_tasks
 
 
 def record(

@@ -17,13 +17,13 @@ from jaxarc.cli.trace_options import (
     FormatOption,
     find_expert_spec,
 )
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.experts import Action
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.experts.traces import PairId, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.render.terminal import render_grid
-from jaxarc.tasks import TaskSet, load_tasks
 
 _PLACE = re.compile(r"(train|test)/([0-9]+)")
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxarc.config import AugmentationConfig, JaxArcConfig
 from jaxarc.config.evaluation import EvaluationConfig
 from jaxarc.constants import PADDING
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, Place, as_agent, require_agent_fits
 from jaxarc.evaluation.episodes import Episodes, play_episodes
@@ -19,7 +20,7 @@ from jaxarc.evaluation.submission import Submission
 from jaxarc.evaluation.task_rows import ActionCounts, Played, TaskRow, make_row
 from jaxarc.evaluation.votes import elect
 from jaxarc.parallel import Policy
-from jaxarc.tasks import RawTask, TaskSet, uniform_weights
+from jaxarc.tasks import RawTask, uniform_weights
 
 _ONE_INPUT: Final = {  # whatever the config says: one pair, from its input, one submit, no word on its worth
     "start_grid": "input",

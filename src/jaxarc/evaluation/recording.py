@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Array, Int32
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, Memory, Place
 from jaxarc.evaluation.players import submission
 from jaxarc.experts.traces.trace_file import warn_of_missing_lines
 from jaxarc.io.seal import SealError, unsealed
-from jaxarc.tasks import TaskSet
 from jaxarc.tasks.registry import UnknownTaskError
 from jaxarc.types import Observation, PRNGKey
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jaxarc.datasets import TaskSet
 from jaxarc.evaluation.submission import Submission, SubmissionError
-from jaxarc.tasks import TaskSet
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Every pair, or every test, of a task set as a task of its own, so that each is played once and none by chance."""
 
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks import RawTask
 
 
 def one_task_per_pair(task_set: TaskSet) -> TaskSet:

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from jaxarc.io.atomic import write_whole
-from jaxarc.tasks.readers.json_text import MAX_FILE_BYTES, read_json_text
+from jaxarc.datasets.json_text import MAX_FILE_BYTES, read_json_text
+from jaxarc.files import write_whole
 from jaxarc.tasks.validation import TaskFormatError, check_grid
 
 Submission: TypeAlias = Mapping[str, Sequence[Sequence[np.ndarray]]]

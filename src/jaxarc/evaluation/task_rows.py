@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 
 ActionCounts: TypeAlias = Mapping[tuple[str, int], int]
 """By task id and index of the test input: how many actions an expert took."""

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.constants import MAX_GRID_SIZE, PADDING
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.tasks.registry import NO_TASK, task_id_of
 from jaxarc.types import JaxArcTask
 
@@ -48,7 +48,7 @@ class TaskState(Protocol):
 
 
 class Parser(Protocol):
-    """Where tasks come from, such as a :class:`jaxarc.tasks.TaskSet`."""
+    """Where tasks come from, such as a :class:`jaxarc.datasets.TaskSet`."""
 
     def get_task_by_id(self, task_id: str) -> JaxArcTask: ...
 

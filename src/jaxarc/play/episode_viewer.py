@@ -12,12 +12,13 @@ import numpy as np
 
 from jaxarc.agents import EditPolicy
 from jaxarc.config import ConfigValidationError
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, Place
 from jaxarc.evaluation.filming import Film, film_episodes
 from jaxarc.evaluation.solve_rate import played_as_it_is
-from jaxarc.tasks import TaskSet, uniform_weights
+from jaxarc.tasks import uniform_weights
 from jaxarc.training import CheckpointError, RunFolder, load_pairs
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.saved_agent import load_agent, saved_experiment

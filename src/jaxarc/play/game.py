@@ -4,12 +4,12 @@ import random
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from jaxarc.datasets import TaskSet
 from jaxarc.experts import ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
 from jaxarc.experts.traces import PairId
 from jaxarc.play.episode import Episode
 from jaxarc.play.session import Session
-from jaxarc.tasks import TaskSet
 
 Direction = Literal["next", "previous", "random"]
 DIRECTIONS: Final = get_args(Direction)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int8, Int32
 
 from jaxarc import constants as c
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -17,7 +18,6 @@ from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
 from jaxarc.experts.traces import PairId
 from jaxarc.registration import make
-from jaxarc.tasks import TaskSet
 from jaxarc.types import Info
 
 MOST_STEPS: Final = 1000  # of an episode: nobody is stopped in the middle of a thought

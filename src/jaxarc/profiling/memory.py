@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.stages import Compiled
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 
 
 class DeviceMemory(NamedTuple):

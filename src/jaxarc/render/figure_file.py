@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 
 
 def write_png(figure: Figure, path: Path) -> None:

@@ -54,7 +54,7 @@ def start_curriculum(base_weights: Float[Array, " T"], config: CurriculumConfig)
     """Start with tasks that were never played.
 
     Args:
-        base_weights: such as those of :func:`jaxarc.tasks.uniform_weights` or :func:`jaxarc.tasks.task_weights`.
+        base_weights: such as those of :func:`jaxarc.tasks.uniform_weights` or :func:`jaxarc.datasets.task_weights`.
         config: the rule.
 
     Raises:

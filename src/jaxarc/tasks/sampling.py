@@ -1,15 +1,10 @@
 """Which task an episode plays: weights on the device, one draw per key."""
 
-import math
-from collections.abc import Iterable, Mapping
-
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Float32, Int32
 
 from jaxarc.prng import as_typed_key
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.types import PRNGKey
 
 
@@ -17,8 +12,8 @@ def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
     """Draw a task with probability proportional to its weight.
 
     A task whose weight is not positive is never drawn. Weights need not sum to one; one below about 1e-7 of the sum
-    (float32) may be lost to rounding. If no weight is positive the draw is task 0: :func:`task_weights` refuses such
-    weights.
+    (float32) may be lost to rounding. If no weight is positive the draw is task 0:
+    :func:`jaxarc.datasets.task_weights` refuses such weights.
     """
     return task_at(jax.random.uniform(as_typed_key(key), (), weights.dtype), weights)
 
@@ -64,31 +59,3 @@ def uniform_weights(num_tasks: int) -> Float32[Array, " T"]:
     if num_tasks < 1:
         raise ValueError(f"num_tasks must be at least 1, got {num_tasks}; load a dataset that has tasks")
     return jnp.full(num_tasks, 1.0 / num_tasks, jnp.float32)
-
-
-def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float]) -> Float32[Array, " T"]:
-    """Weigh the tasks of a set by id, normalized to sum to one; a task that is not named gets 0.
-
-    Args:
-        task_set: the tasks, in the order of its buffer.
-        chosen: ids that share the weight equally, or a weight for each id.
-
-    Raises:
-        UnknownTaskError: a ``KeyError``; the set has no task of that id.
-        ValueError: an id is named twice, a weight is negative or not finite, or no weight is positive.
-    """
-    if isinstance(chosen, str):
-        raise ValueError(f"chosen must be a list of ids or a mapping from id to weight, got the string {chosen!r}")
-    named = list(chosen.items()) if isinstance(chosen, Mapping) else [(task_id, 1.0) for task_id in chosen]
-    weights = np.zeros(len(task_set), np.float64)
-    seen: set[str] = set()
-    for task_id, weight in named:
-        if task_id in seen:
-            raise ValueError(f"task {task_id!r} is named twice; name it once or pass a mapping from id to weight")
-        seen.add(task_id)
-        if not math.isfinite(weight) or weight < 0:
-            raise ValueError(f"the weight of task {task_id!r} must be finite and at least 0, got {weight}")
-        weights[task_set.index_of(task_id)] = weight
-    if not weights.sum() > 0:
-        raise ValueError(f"at least one task needs a positive weight, got {len(named)} weights that sum to 0")
-    return jnp.asarray(weights / weights.sum(), jnp.float32)

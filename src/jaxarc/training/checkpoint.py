@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import jax
 import numpy as np
 
-from jaxarc.io.atomic import names_file, write_whole
+from jaxarc.files import names_file, write_whole
 from jaxarc.parallel import is_first, meet, to_host
 
 Tree = TypeVar("Tree")

@@ -15,10 +15,10 @@ from jax.sharding import Mesh
 
 from jaxarc.agents.cloning import CloningExamples
 from jaxarc.config import ConfigValidationError
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import Played
 from jaxarc.parallel import any_of, data_mesh, is_first, of_first, replicate, to_host
 from jaxarc.prng import keys_of_seeds
-from jaxarc.tasks import TaskSet, load_tasks
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile, Report

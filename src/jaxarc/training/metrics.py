@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
-from jaxarc.io.atomic import names_file, write_whole
+from jaxarc.files import names_file, write_whole
 from jaxarc.io.seal import sealed, unsealed
 from jaxarc.training.run_folder import RunFolderError
 

@@ -8,9 +8,10 @@ import jax
 import numpy as np
 
 from jaxarc.config import TaskConfig
+from jaxarc.datasets import TaskSet, load_tasks, sample_task_set
 from jaxarc.evaluation import one_task_per_pair, one_task_per_test
-from jaxarc.tasks import RawTask, TaskSet, load_tasks
-from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks, sample_task_set
+from jaxarc.tasks import RawTask
+from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.registry import task_id_of
 
@@ -48,7 +49,7 @@ def load_pairs(config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers
         hides_answers: only test pairs count, each with the demonstrations of its task.
 
     Raises:
-        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.tasks.load_tasks`.
+        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
         UnknownRuleError: a procedural dataset names a rule that does not exist.
         ValueError: no task is small enough.
     """
@@ -93,7 +94,7 @@ def train_pair_contents(config: TaskConfig) -> frozenset[bytes]:
     """Return the content of each pair that a run learns from; nothing where rules make them as they are needed.
 
     Raises:
-        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.tasks.load_tasks`.
+        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
     """
     if config.train_dataset.startswith(PREFIX):
         return frozenset()

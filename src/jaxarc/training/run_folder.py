@@ -13,7 +13,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.io.seal import sealed
 from jaxarc.parallel import is_first
 from jaxarc.training.checkpoints import Checkpoints

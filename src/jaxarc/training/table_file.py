@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.io.seal import SEAL, sealed, unsealed
 
 

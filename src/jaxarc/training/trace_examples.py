@@ -13,13 +13,14 @@ from jaxarc import constants as c
 from jaxarc.agents.cloning import CloningExamples
 from jaxarc.agents.edits import from_action
 from jaxarc.agents.kinds import kinds_of
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation.solve_rate import first_state, played_as_it_is
 from jaxarc.experts.traces.trace_file import TraceLine, read_trace_file
-from jaxarc.tasks import TaskSet, UnknownTaskError
+from jaxarc.tasks import UnknownTaskError
 from jaxarc.types import Observation
 
 _ENV: Final = ArcEnvironment()

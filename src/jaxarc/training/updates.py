@@ -18,6 +18,7 @@ from jaxarc.agents.cloning import CloningExamples
 from jaxarc.agents.ppo import Losses, make_samples
 from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import BatchPolicy, Played, play_every_task
@@ -25,7 +26,7 @@ from jaxarc.evaluation.solve_rate import first_state, played_as_it_is
 from jaxarc.experts import GreedyPainter
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
 from jaxarc.parallel.share import WHOLE, Share
-from jaxarc.tasks import TaskSet, uniform_weights
+from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.curriculum import (
     Curriculum,
     apply_tally,

@@ -28,8 +28,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import jaxarc
 from campaign.arcle.arcle_rules import CLASSES, Moment
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import MaskAction
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 
 ROOT = Path(__file__).parents[3]
 ARCLE_PYTHON = ROOT / "benchmarks" / ".venv-peers" / "bin" / "python"

@@ -12,9 +12,10 @@ import jaxarc
 from campaign.episodes.drawn_actions import Actions
 from campaign.episodes.drawn_tasks import GENERATED_COUNTS, DrawnTasks
 from campaign.episodes.episode_options import SCAN_STEPS, Setting
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import ArcEnvironment, BboxAction, JaxArcConfig, MaskAction, PointAction
 from jaxarc.envs.functional import batch_reset, batch_step
-from jaxarc.tasks import RawTask, TaskSet, create_task
+from jaxarc.tasks import RawTask, create_task
 from jaxarc.tasks.procedural import procedural_tasks
 from jaxarc.wrappers import AutoReset
 

@@ -16,9 +16,10 @@ from campaign.episodes.pairwise import Schedule
 from campaign.episodes.referee import DisagreementError
 from campaign.episodes.tally import Tally
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction
 from jaxarc.envs.ending import decide_ending
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 
 SMALL_OPTIONS = {  # compiled quickly, on small canvases: what is compiled quickly runs slowly
     **OPTIONS,

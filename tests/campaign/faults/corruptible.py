@@ -14,6 +14,9 @@ import numpy as np
 from campaign.faults.killed_files import write_tasks
 from jaxarc.cli.settings import read_any_experiment
 from jaxarc.config import ConfigValidationError, CurriculumConfig
+from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.datasets.installed import install, read_installed
+from jaxarc.datasets.packed_cache import DamagedCacheWarning
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig, UnifiedDatasetConfig
 from jaxarc.envs.functional import arc_reset
 from jaxarc.evaluation import Played, RecordingError, read_recordings, read_submission, write_submission
@@ -28,10 +31,8 @@ from jaxarc.experts.traces.trace_file import (
     write_trace_file,
 )
 from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
-from jaxarc.tasks import TaskFormatError, TaskSet, load_tasks
+from jaxarc.tasks import TaskFormatError
 from jaxarc.tasks.curriculum import start_curriculum
-from jaxarc.tasks.downloads.installed import install, read_installed
-from jaxarc.tasks.readers.packed_cache import DamagedCacheWarning
 from jaxarc.training import CheckpointError, Report, RunFolder, create_run_folder, load_checkpoint
 from jaxarc.training.checkpoint import CheckpointRecord, read_record, save_checkpoint
 from jaxarc.training.measured_table import write_measured_table

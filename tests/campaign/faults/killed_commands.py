@@ -14,12 +14,12 @@ from campaign.faults.killed_files import contents
 from campaign.faults.victim import Teller
 from jaxarc.cli import replay_sources
 from jaxarc.cli.main import main
+from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import read_submission
 from jaxarc.experts.traces import PairId
 from jaxarc.experts.traces.trace_file import read_trace_file
 from jaxarc.play.game import Game
 from jaxarc.profiling import enable_compilation_cache
-from jaxarc.tasks import load_tasks
 from jaxarc.training import RunFolder, read_metrics
 from jaxarc.training.checkpoint import check_checkpoint
 

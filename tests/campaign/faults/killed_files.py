@@ -12,12 +12,11 @@ import numpy as np
 
 from campaign.faults.victim import Teller
 from jaxarc.cli.main import main
+from jaxarc.datasets import load_tasks, transfer
+from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
+from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.installed import has_published_set, read_installed
 from jaxarc.experts.traces import Graph, TraceCache, get_trace_hierarchical
-from jaxarc.tasks import load_tasks
-from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.downloads import transfer
-from jaxarc.tasks.downloads.installed import has_published_set, read_installed
-from jaxarc.tasks.published.archives import ARCHIVES, Archive, any_json
 from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, load_checkpoint
 from jaxarc.training.checkpoints import Checkpoints
 

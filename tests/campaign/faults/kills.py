@@ -39,8 +39,8 @@ from campaign.faults.killed_files import (
 )
 from campaign.faults.killing import Killing, Tally
 from campaign.faults.victim import Work
-from jaxarc.tasks import load_tasks
-from jaxarc.tasks.digest import digest_of
+from jaxarc.datasets import load_tasks
+from jaxarc.datasets.digest import digest_of
 
 SHARES: Final = {  # of 200 kills
     "download": 24,

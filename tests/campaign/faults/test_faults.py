@@ -16,10 +16,10 @@ from campaign.faults.killed_files import Download, HierarchicalCache, TaskCache,
 from campaign.faults.kills import traces_of, zip_of
 from campaign.faults.victim import live
 from jaxarc.cli.main import main
+from jaxarc.datasets import load_tasks
+from jaxarc.datasets.digest import digest_of
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import TraceCache, record_traces
-from jaxarc.tasks import load_tasks
-from jaxarc.tasks.digest import digest_of
 from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, save_checkpoint
 from jaxarc.training.checkpoints import Checkpoints
 

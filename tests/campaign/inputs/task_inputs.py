@@ -9,15 +9,15 @@ from unittest import mock
 import numpy as np
 
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
-from jaxarc.tasks import RawTask, SubsetError, TaskFormatError, TaskSet, UnknownTaskError
-from jaxarc.tasks.downloads.installed import NotInstalledError, install, installed_path, read_installed
-from jaxarc.tasks.names import parse_clauses, split_clauses, split_version
-from jaxarc.tasks.published.archive_reader import read_archive, read_zip
-from jaxarc.tasks.published.archives import Archive, any_json
-from jaxarc.tasks.readers import arckit_reader
-from jaxarc.tasks.readers.json_reader import read_json
-from jaxarc.tasks.readers.packed_cache import read_through_cache
-from jaxarc.tasks.readers.problems import find_problems
+from jaxarc.datasets import SubsetError, TaskSet, arckit_reader
+from jaxarc.datasets.archive_reader import read_archive, read_zip
+from jaxarc.datasets.archives import Archive, any_json
+from jaxarc.datasets.installed import NotInstalledError, install, installed_path, read_installed
+from jaxarc.datasets.json_reader import read_json
+from jaxarc.datasets.packed_cache import read_through_cache
+from jaxarc.datasets.problems import find_problems
+from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
+from jaxarc.tasks import RawTask, TaskFormatError, UnknownTaskError
 from jaxarc.tasks.validation import check_task, find_problems_of_task
 
 TASK: Final[dict[str, Any]] = {

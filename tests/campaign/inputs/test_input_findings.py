@@ -13,11 +13,11 @@ from campaign.inputs.input_target import feed
 from campaign.inputs.input_targets import MAKERS
 from campaign.inputs.run_inputs import sealed_record, sealed_state
 from jaxarc.config import ConfigValidationError, JaxArcConfig
+from jaxarc.datasets.packed_cache import DamagedCacheWarning
 from jaxarc.evaluation.recording import RecordingError, read_recordings
 from jaxarc.experts.traces.cache import DamagedTraceWarning
 from jaxarc.io.serialization import StateFileError
 from jaxarc.tasks import TaskFormatError
-from jaxarc.tasks.readers.packed_cache import DamagedCacheWarning
 from jaxarc.training import CheckpointError, DamagedCheckpointWarning
 from jaxarc.training.comparison import ComparisonError
 from jaxarc.training.resuming import IncompatibleRunError, require_same_choices

@@ -15,8 +15,9 @@ import numpy as np
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.parallel import RandomPolicy
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 _GRID = np.array([[1, 2, 0], [0, 4, 4]])

@@ -8,15 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxarc.datasets import sample_task_set
 from jaxarc.tasks import task_id_of
-from jaxarc.tasks.procedural import (
-    UnknownRuleError,
-    names,
-    procedural_names,
-    procedural_tasks,
-    register_rule,
-    sample_task_set,
-)
+from jaxarc.tasks.procedural import UnknownRuleError, names, procedural_names, procedural_tasks, register_rule
 from jaxarc.tasks.procedural.colors import MapColors
 
 FIRST = jnp.int32(0)

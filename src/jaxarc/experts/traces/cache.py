@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import platformdirs
 
 from jaxarc.experts.traces.trace import Trace
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 
 FORMAT: Final = b"jaxarc-trace-1"
 MAX_BYTES: Final = 2**30

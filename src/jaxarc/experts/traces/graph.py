@@ -12,7 +12,7 @@ from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
 from jaxarc.experts.expert import Pair
 
 if TYPE_CHECKING:  # tasks import JAX, which a graph does not need
-    from jaxarc.tasks import TaskSet
+    from jaxarc.datasets import TaskSet
 
 PairChoice: TypeAlias = Literal["all", "train", "test"]
 PAIR_CHOICES: Final = ("all", "train", "test")

@@ -16,7 +16,7 @@ from jaxarc.experts.traces.trace import Trace, checked_trace
 from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit, hash_of
 
 if TYPE_CHECKING:
-    from jaxarc.tasks import TaskSet
+    from jaxarc.datasets import TaskSet
 
 HUMAN: Final = ExpertSpec("human", 1, "", "mask")
 

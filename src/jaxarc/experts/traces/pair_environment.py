@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
 from jaxarc.experts.expert import ActionFormat, Pair
-from jaxarc.tasks import RawTask, TaskSet
+from jaxarc.tasks import RawTask
 from jaxarc.tasks.sampling import uniform_weights
 
 MOST_STEPS: Final = 10**6  # no trace is as long; episodes end with their submit

@@ -27,7 +27,7 @@ from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit, hash_of
 from jaxarc.experts.traces.workers import Workers
 
 if TYPE_CHECKING:
-    from jaxarc.tasks import TaskSet
+    from jaxarc.datasets import TaskSet
 
 FORMATS: Final = ("point", "bbox", "mask")
 CHUNK_SIZE: Final = 64  # units between two looks at whether to stop

@@ -15,7 +15,7 @@ from jaxarc.experts.expert import Action
 from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace import Trace
 from jaxarc.experts.traces.work_unit import ExpertSpec
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.io.seal import SealError, sealed, unsealed
 
 

@@ -3,7 +3,6 @@
 from jaxarc.tasks.procedural.generator import ProceduralTasks
 from jaxarc.tasks.procedural.names import UnknownRuleError, procedural_names, procedural_tasks, register_rule
 from jaxarc.tasks.procedural.rule import Rule
-from jaxarc.tasks.procedural.samples import sample_task_set
 
 __all__ = [
     "ProceduralTasks",
@@ -12,5 +11,4 @@ __all__ = [
     "procedural_names",
     "procedural_tasks",
     "register_rule",
-    "sample_task_set",
 ]

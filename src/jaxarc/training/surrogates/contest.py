@@ -16,12 +16,12 @@ from jaxtyping import Array, Int32
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation import BatchPolicy, Played, play_every_task
 from jaxarc.parallel.policy import Policy
-from jaxarc.tasks import TaskSet
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import read_metrics
 from jaxarc.training.pairs import TrainingPairs, contents_of, load_pairs, train_pair_contents

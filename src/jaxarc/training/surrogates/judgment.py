@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxarc.evaluation.surrogate_agent import SurrogateAgent
 from jaxarc.experts.lookahead import LookaheadAgent
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.surrogate.train_step import Model
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.agreement import Agreement

@@ -14,7 +14,7 @@ def make_lessons(experiment: SurrogateExperiment) -> dict[str, Lesson]:
     """Make the lessons that ``surrogate.model`` names, with what they are measured on.
 
     Raises:
-        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.tasks.load_tasks`.
+        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
         ValueError: no task is small enough.
     """
     wanted, lessons = experiment.surrogate.model, dict[str, Lesson]()

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.tasks.readers.json_text import read_json_text
+from jaxarc.datasets.json_text import read_json_text
 from jaxarc.tasks.validation import TaskFormatError
 
 _CHALLENGES: Final = "challenges.json"

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from jaxarc.constants import NUM_COLORS
-from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.readers.json_text import read_json_text
-from jaxarc.tasks.readers.kaggle_reader import (
+from jaxarc.datasets.json_text import read_json_text
+from jaxarc.datasets.kaggle_reader import (
     challenges_of,
     is_challenges,
     is_solutions,
@@ -17,7 +16,8 @@ from jaxarc.tasks.readers.kaggle_reader import (
     solutions_of,
     with_solutions,
 )
-from jaxarc.tasks.task_set import TaskSet
+from jaxarc.datasets.task_set import TaskSet
+from jaxarc.tasks.raw_task import RawTask
 from jaxarc.tasks.validation import TaskFormatError, check_task
 
 _MAX_ID_LENGTH: Final = 200

@@ -12,10 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.published.archives import Archive, Label, any_json, printable
+from jaxarc.datasets.archives import Archive, Label, any_json, printable
+from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.tasks.validation import TaskFormatError, check_task
 
 MAX_FILE_BYTES: Final = 4 * 2**20  # 600 times the largest task file of the published sets

@@ -7,16 +7,17 @@ from typing import Any, Final
 
 import jax
 
-from jaxarc.tasks.downloads.installed import check_set_name, installed_names
-from jaxarc.tasks.names import parse_clauses, split_clauses, split_version
-from jaxarc.tasks.procedural import procedural_names, procedural_tasks, sample_task_set
-from jaxarc.tasks.published.dataset import Dataset, Edition
-from jaxarc.tasks.published.datasets import concept_named, is_concept, published_datasets, read_installed_set
-from jaxarc.tasks.published.errata import known_issues
-from jaxarc.tasks.readers.json_reader import json_files, read_json
-from jaxarc.tasks.readers.packed_cache import read_through_cache
-from jaxarc.tasks.subset import SubsetError
-from jaxarc.tasks.task_set import TaskSet
+from jaxarc.datasets.dataset import Dataset, Edition
+from jaxarc.datasets.errata import known_issues
+from jaxarc.datasets.installed import check_set_name, installed_names
+from jaxarc.datasets.json_reader import json_files, read_json
+from jaxarc.datasets.packed_cache import read_through_cache
+from jaxarc.datasets.published import concept_named, is_concept, published_datasets, read_installed_set
+from jaxarc.datasets.samples import sample_task_set
+from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
+from jaxarc.datasets.subset import SubsetError
+from jaxarc.datasets.task_set import TaskSet
+from jaxarc.tasks.procedural import procedural_names, procedural_tasks
 
 _NUM_SAMPLES: Final = 16  # tasks of a generator that load_tasks makes to look at
 _PUBLISHED: Final = {dataset.name: dataset for dataset in published_datasets()}

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.constants import PADDING
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.procedural.generator import ProceduralTasks
 from jaxarc.tasks.raw_task import Pair, RawTask
 from jaxarc.tasks.registry import task_id_of
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.types import PRNGKey
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import platformdirs
 
-from jaxarc.io.atomic import write_whole
+from jaxarc.files import write_whole
 from jaxarc.tasks.raw_task import RawTask
 
 FORMAT: Final = 1  # part of the key: another format never meets the files of this one

@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from jaxarc.constants import MAX_GRID_SIZE
-from jaxarc.tasks.subset import SubsetError
+from jaxarc.datasets.subset import SubsetError
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")  # of a path on Windows, whose colon is no separator
 _MAX_SUBSET_BYTES: Final = 2**20
@@ -29,7 +29,7 @@ def split_version(name: str) -> tuple[str, str | None]:
 
 
 def parse_clauses(text: str) -> dict[str, Any]:
-    """Turn ``first 10,max_side=8`` into keywords of :meth:`jaxarc.tasks.TaskSet.select`.
+    """Turn ``first 10,max_side=8`` into keywords of :meth:`jaxarc.datasets.TaskSet.select`.
 
     ``without_errata`` stays a keyword of its own: only the catalogue knows the errata of a dataset.
 

@@ -2,21 +2,23 @@
 
 import dataclasses
 import difflib
+import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float32
 
 from jaxarc.config.dataset import TOO_LARGE
+from jaxarc.datasets.subset import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
 from jaxarc.tasks.buffer import TaskBuffer, pack_tasks
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
-from jaxarc.tasks.subset import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
 from jaxarc.tasks.task import pad_task
 from jaxarc.types import JaxArcTask, PRNGKey
-
-__all__ = ["RawTask", "TaskSet"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -203,3 +205,31 @@ class TaskSet:
     @cached_property
     def _places(self) -> dict[str, int]:
         return {task.task_id: place for place, task in enumerate(self.tasks)}
+
+
+def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float]) -> Float32[Array, " T"]:
+    """Weigh the tasks of a set by id, normalized to sum to one; a task that is not named gets 0.
+
+    Args:
+        task_set: the tasks, in the order of its buffer.
+        chosen: ids that share the weight equally, or a weight for each id.
+
+    Raises:
+        UnknownTaskError: a ``KeyError``; the set has no task of that id.
+        ValueError: an id is named twice, a weight is negative or not finite, or no weight is positive.
+    """
+    if isinstance(chosen, str):
+        raise ValueError(f"chosen must be a list of ids or a mapping from id to weight, got the string {chosen!r}")
+    named = list(chosen.items()) if isinstance(chosen, Mapping) else [(task_id, 1.0) for task_id in chosen]
+    weights = np.zeros(len(task_set), np.float64)
+    seen: set[str] = set()
+    for task_id, weight in named:
+        if task_id in seen:
+            raise ValueError(f"task {task_id!r} is named twice; name it once or pass a mapping from id to weight")
+        seen.add(task_id)
+        if not math.isfinite(weight) or weight < 0:
+            raise ValueError(f"the weight of task {task_id!r} must be finite and at least 0, got {weight}")
+        weights[task_set.index_of(task_id)] = weight
+    if not weights.sum() > 0:
+        raise ValueError(f"at least one task needs a positive weight, got {len(named)} weights that sum to 0")
+    return jnp.asarray(weights / weights.sum(), jnp.float32)

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import platformdirs
 
-from jaxarc.io.atomic import write_whole
-from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.published.archives import ARCHIVES
+from jaxarc.datasets.archives import ARCHIVES
+from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.task_set import TaskSet
+from jaxarc.files import write_whole
 from jaxarc.tasks.raw_task import Pair, RawTask
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.tasks.validation import TaskFormatError, check_task
 
 FORMAT: Final = "jaxarc-tasks/1"
@@ -104,7 +104,7 @@ def read_installed(name: str, folder: Path | None = None) -> TaskSet:
 
 
 def has_published_set(name: str, folder: Path | None = None) -> bool:
-    """Tell whether the data folder has a whole copy of one of :data:`jaxarc.tasks.published.archives.ARCHIVES`."""
+    """Tell whether the data folder has a whole copy of one of :data:`jaxarc.datasets.archives.ARCHIVES`."""
     try:
         return digest_of(read_installed(name, folder)) == ARCHIVES[name].digest
     except (NotInstalledError, TaskFormatError):

@@ -14,11 +14,11 @@ from typing import Any, Final, cast
 import pooch
 from filelock import FileLock
 
-from jaxarc.tasks.downloads.installed import data_folder, has_published_set, how_to_import, install, installed_path
-from jaxarc.tasks.downloads.transfer import DownloadError, Progress, Transfer
-from jaxarc.tasks.published.archive_reader import read_archive
-from jaxarc.tasks.published.archives import ARCHIVES, Archive
-from jaxarc.tasks.task_set import TaskSet
+from jaxarc.datasets.archive_reader import read_archive
+from jaxarc.datasets.archives import ARCHIVES, Archive
+from jaxarc.datasets.installed import data_folder, has_published_set, how_to_import, install, installed_path
+from jaxarc.datasets.task_set import TaskSet
+from jaxarc.datasets.transfer import DownloadError, Progress, Transfer
 
 __all__ = ["DownloadError", "Progress", "download"]
 
@@ -32,9 +32,9 @@ def download(name: str, on_progress: Progress | None = None, folder: Path | None
     that was cut goes on where it stopped, in this call and in a later one.
 
     Args:
-        name: one of :data:`jaxarc.tasks.published.archives.ARCHIVES`.
+        name: one of :data:`jaxarc.datasets.archives.ARCHIVES`.
         on_progress: called with the bytes done and the bytes in all, None where unknown.
-        folder: instead of :func:`jaxarc.tasks.downloads.installed.data_folder`.
+        folder: instead of :func:`jaxarc.datasets.installed.data_folder`.
         again: fetch it even if it is there.
 
     Raises:

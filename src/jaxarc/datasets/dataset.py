@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Callable
 
-from jaxarc.tasks.digest import digest_of
-from jaxarc.tasks.task_set import TaskSet
+from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.task_set import TaskSet
 
 
 @dataclasses.dataclass(frozen=True)

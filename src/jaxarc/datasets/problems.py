@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from jaxarc.tasks.readers.json_reader import find_tasks, unique_tasks
+from jaxarc.datasets.json_reader import find_tasks, unique_tasks
 from jaxarc.tasks.validation import TaskFormatError, find_problems_of_task
 
 MOST_PROBLEMS_OF_A_FILE: Final = 100

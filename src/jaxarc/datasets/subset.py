@@ -24,7 +24,7 @@ def choose_tasks(
     max_side: int | None = None,
     first: int | None = None,
 ) -> tuple[RawTask, ...]:
-    """Keep the tasks that meet every condition, in their order; see :meth:`jaxarc.tasks.TaskSet.select`.
+    """Keep the tasks that meet every condition, in their order; see :meth:`jaxarc.datasets.TaskSet.select`.
 
     Raises:
         SubsetError: no task is left; the message names the condition and what would leave one.

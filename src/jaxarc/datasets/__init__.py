@@ -1,0 +1,32 @@
+"""Datasets of ARC tasks: find them by name, read them from files, choose some of their tasks."""
+
+from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks, register_dataset
+from jaxarc.datasets.dataset import Dataset, Edition
+from jaxarc.datasets.errata import Erratum, known_issues
+from jaxarc.datasets.installed import NotInstalledError
+from jaxarc.datasets.json_reader import read_json
+from jaxarc.datasets.problems import TaskProblem, find_problems
+from jaxarc.datasets.samples import sample_task_set
+from jaxarc.datasets.subset import SubsetError, TooLargeWarning
+from jaxarc.datasets.task_set import TaskSet, task_weights
+
+__all__ = [
+    "Dataset",
+    "Edition",
+    "Erratum",
+    "NotInstalledError",
+    "SubsetError",
+    "TaskProblem",
+    "TaskSet",
+    "TooLargeWarning",
+    "UnknownDatasetError",
+    "dataset_names",
+    "find_dataset",
+    "find_problems",
+    "known_issues",
+    "load_tasks",
+    "read_json",
+    "register_dataset",
+    "sample_task_set",
+    "task_weights",
+]

@@ -1,1 +1,0 @@
-"""Data sets that are brought to this machine: fetched, checked, and kept in the data folder."""

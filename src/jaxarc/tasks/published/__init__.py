@@ -1,1 +1,0 @@
-"""The data sets that everybody knows: what they hold, what is wrong with them, where they come from."""
