@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxarc.cli.replay_sources import show_run, to_episode
 from jaxarc.constants import PADDING
-from jaxarc.evaluation.filming import film_episodes
+from jaxarc.evaluation.filming import record_episodes
 from jaxarc.files import write_whole
 from jaxarc.render.episode_pictures import episodes_gif
 from jaxarc.training import RunFolder
@@ -26,7 +26,7 @@ LENGTHS: Final = range(6, 13)  # actions
 def make_gif(run: Path) -> bytes:
     """Play the unseen pairs of a run and draw some."""
     batch = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
-    films = film_episodes(batch.agent, batch.params, batch.places, jax.random.key(0))
+    films = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0))
     solved = {}
     for scene, film in zip(batch.scenes, films, strict=True):
         is_even = ((film.grids == PADDING) == (film.target == PADDING)).all()  # no resize, so nothing jumps about

@@ -20,9 +20,9 @@ import jaxarc
 from jaxarc.constants import SUBMIT
 from jaxarc.datasets import load_tasks
 from jaxarc.envs.spaces import action_space
-from jaxarc.evaluation import Place
+from jaxarc.evaluation import EpisodeSpec
 from jaxarc.evaluation.agent import as_agent
-from jaxarc.evaluation.filming import film_episodes
+from jaxarc.evaluation.filming import record_episodes
 from jaxarc.parallel import RandomPolicy
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 
@@ -39,10 +39,10 @@ def make_page(selection_format: str) -> str:
     _, params = jaxarc.make(DATASET, max_episode_steps=NUM_STEPS, **rules)
     tasks = load_tasks(DATASET)
     indices = np.arange(NUM_EPISODES, dtype=np.int32) % len(tasks)
-    places = Place(indices, np.zeros_like(indices), np.arange(NUM_EPISODES, dtype=np.int32))
+    places = EpisodeSpec(indices, np.zeros_like(indices), np.arange(NUM_EPISODES, dtype=np.int32))
     page = ReplayPage("random")
     agent = as_agent(RandomPolicy(action_space(params.config)))
-    for film in film_episodes(agent, params, places, jax.random.key(0)):
+    for film in record_episodes(agent, params, places, jax.random.key(0)):
         task = tasks.tasks[film.task_index]
         page.add(
             ReplayTask(task.task_id, task.train),

@@ -8,10 +8,10 @@ from small_exam import rules, task, task_set
 
 from jaxarc import constants as c
 from jaxarc.envs import ArcEnvironment, BboxAction, EnvParams
-from jaxarc.evaluation import Place, RecordedAgent
+from jaxarc.evaluation import EpisodeSpec, RecordedAgent
 from jaxarc.evaluation.agent import as_agent
 from jaxarc.evaluation.episodes import play_episodes
-from jaxarc.evaluation.filming import film_episodes
+from jaxarc.evaluation.filming import record_episodes
 from jaxarc.parallel import RandomPolicy
 from jaxarc.tasks import uniform_weights
 
@@ -30,7 +30,7 @@ def params_of(selection_format, **fields):
 
 def places(*task_indices):
     indices = np.array(task_indices, np.int32)
-    return Place(indices, np.zeros_like(indices), np.arange(len(indices), dtype=np.int32))
+    return EpisodeSpec(indices, np.zeros_like(indices), np.arange(len(indices), dtype=np.int32))
 
 
 @pytest.mark.parametrize("selection_format", PAINT)
@@ -38,7 +38,7 @@ def test_a_film_tells_actions_and_what_came_of_them(selection_format):
     params = params_of(selection_format, allowed_operations=(1, c.COPY, c.SUBMIT))
     actions = PAINT[selection_format]
     agent = RecordedAgent.create({("one", 0): actions}, TASKS, params.config)
-    film, other = film_episodes(agent, params, places(0, 1), jax.random.key(0))
+    film, other = record_episodes(agent, params, places(0, 1), jax.random.key(0))
     assert film.actions == [tuple(action) for action in actions]
     assert film.is_solved
     assert len(film.grids) == len(actions) + 1
@@ -55,7 +55,7 @@ def test_a_film_tells_actions_and_what_came_of_them(selection_format):
 def test_a_film_is_what_single_steps_of_the_environment_give():
     params = params_of("bbox", max_episode_steps=40)
     agent = as_agent(RandomPolicy(ArcEnvironment().action_space(params)))
-    (film,) = film_episodes(agent, params, places(0), jax.random.key(3))
+    (film,) = record_episodes(agent, params, places(0), jax.random.key(3))
     env = ArcEnvironment()
     state, _ = env.reset(jax.random.key(0), params, 0, 0)
     for step, action in enumerate(film.actions):
@@ -74,7 +74,7 @@ def test_films_are_the_episodes_that_are_evaluated_whatever_the_batch():
     chosen, key = places(0, 1, 0), jax.random.key(5)
     played = play_episodes(agent, params, chosen, key, 3)
     seen = []
-    films = list(film_episodes(agent, params, chosen, key, 2, lambda *counts: seen.append(counts)))
+    films = list(record_episodes(agent, params, chosen, key, 2, lambda *counts: seen.append(counts)))
     assert seen == [(2, 3), (3, 3)]
     for row, film in enumerate(films):
         assert len(film.actions) == played.steps[row]
@@ -84,10 +84,10 @@ def test_films_are_the_episodes_that_are_evaluated_whatever_the_batch():
 def test_a_film_is_cut_where_its_recording_ends():
     params = params_of("bbox", allowed_operations=(1, c.COPY, c.SUBMIT))
     agent = RecordedAgent.create({("one", 0): PAINT["bbox"][:2], ("two", 0): [PAINT["bbox"][-1]]}, TASKS, params.config)
-    film, other, none = film_episodes(agent, params, places(0, 1, 1), jax.random.key(0), lengths=[2, 5, 0])
+    film, other, none = record_episodes(agent, params, places(0, 1, 1), jax.random.key(0), lengths=[2, 5, 0])
     assert [action[0] for action in film.actions] == [1, c.COPY], "the submit that follows is not of the recording"
     assert (film.similarities[-1], film.is_solved) == (1, False)
     assert (len(other.actions), other.is_solved) == (1, True)
     assert (len(none.actions), len(none.grids), none.is_solved) == (0, 1, False)
     with pytest.raises(ValueError, match="2 episodes have a length each, got 1 lengths"):
-        list(film_episodes(agent, params, places(0, 1), jax.random.key(0), lengths=[2]))
+        list(record_episodes(agent, params, places(0, 1), jax.random.key(0), lengths=[2]))

@@ -13,7 +13,7 @@ from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, answe
 from jaxarc.agents.answers import AnswerPredictor
 from jaxarc.agents.answers.predictor import NUM_CANDIDATES
 from jaxarc.config import ConfigValidationError, NetworkConfig
-from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, Place, evaluate
+from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, EpisodeSpec, evaluate
 
 HIDDEN = rules(include_demonstrations=True, include_input=True, include_step_count=True, max_episode_steps=12)
 SHOWN = answer_shown_config(HIDDEN)
@@ -59,7 +59,7 @@ def mirroring(repairing):
 
 @eqx.filter_jit
 def act(agent, attempt, key, observation):
-    return agent.act(key, observation, agent.start(key, Place(attempt, attempt, attempt), observation))[0]
+    return agent.act(key, observation, agent.start(key, EpisodeSpec(attempt, attempt, attempt), observation))[0]
 
 
 @eqx.filter_jit

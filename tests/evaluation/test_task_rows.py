@@ -3,11 +3,11 @@ import json
 import pytest
 
 from jaxarc.evaluation import best_first, write_task_rows
-from jaxarc.evaluation.task_rows import Played, make_row
+from jaxarc.evaluation.task_rows import EpisodeResult, make_row
 
 AT_TWO_INPUTS = [
-    [Played(True, True, 8, 1.0), Played(True, False, 6, 1.0)],
-    [Played(False, True, 3, 0.5), Played(False, True, 5, 0.25)],
+    [EpisodeResult(True, True, 8, 1.0), EpisodeResult(True, False, 6, 1.0)],
+    [EpisodeResult(False, True, 3, 0.5), EpisodeResult(False, True, 5, 0.25)],
 ]
 
 
@@ -37,7 +37,9 @@ def row(task_id, solved, *episodes):
 
 
 def test_tasks_are_sorted_by_outputs_then_episodes_then_similarity_then_id():
-    right, wrong, close = Played(True, True, 5, 1.0), Played(False, True, 5, 0.2), Played(False, True, 5, 0.9)
+    right = EpisodeResult(True, True, 5, 1.0)
+    wrong = EpisodeResult(False, True, 5, 0.2)
+    close = EpisodeResult(False, True, 5, 0.9)
     rows = [
         row("far-b", (False,), wrong, wrong),
         row("far-a", (False,), wrong, wrong),

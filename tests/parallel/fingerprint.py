@@ -27,7 +27,7 @@ def fingerprints_by_environment(result):
     """One for each environment of a recorded rollout: its last state, its counts, all its actions and rewards."""
     whole = result.gather()
     column = lambda i: jax.tree.map(lambda x: x[:, i], whole.trajectory)
-    row = lambda i: jax.tree.map(lambda x: x[i], (whole.played.states, whole.played.tally))
+    row = lambda i: jax.tree.map(lambda x: x[i], (whole.carry.states, whole.carry.metrics))
     return [fingerprint((row(i), column(i))) for i in range(result.num_envs)]
 
 
@@ -50,10 +50,10 @@ def play(
     totals = result.totals
     return {
         "environments": fingerprints_by_environment(result),
-        "tally": [counts.tolist() for counts in result.gather().played.tally],
+        "tally": [counts.tolist() for counts in result.gather().carry.metrics],
         "totals": [totals.episodes, totals.solved, totals.reward_sum, totals.return_sum, totals.steps],
         "tasks": [counts.tolist() for counts in result.task_counts],
-        "used": max(leaf.sharding.num_devices for leaf in jax.tree.leaves(result.played.states)),
+        "used": max(leaf.sharding.num_devices for leaf in jax.tree.leaves(result.carry.states)),
     }
 
 

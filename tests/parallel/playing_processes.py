@@ -5,7 +5,17 @@ import json
 import jax
 
 from jaxarc.config import ParallelConfig
-from jaxarc.parallel import ProcessError, any_of, digest, exchange, is_first, joined, of_first, require_same, rollout
+from jaxarc.parallel import (
+    ProcessError,
+    allgather_text,
+    any_process,
+    broadcast_flag,
+    digest,
+    distributed_session,
+    is_primary,
+    require_same,
+    rollout,
+)
 
 BATCH = 6  # which four devices do not divide
 
@@ -17,13 +27,13 @@ def fingerprint():
     env, params = make_world()
     result = rollout(env, params, filling(), KEY, BATCH, 12, record=True)
     whole = result.gather()
-    return digest((whole.states, whole.tally, whole.trajectory)), vars(result.totals)
+    return digest((whole.states, whole.metrics, whole.trajectory)), vars(result.totals)
 
 
 def main(address: str, count: str, number: str) -> None:
     place = {"coordinator_address": address, "num_processes": int(count), "process_id": int(number)}
     config = ParallelConfig(num_devices=0, multihost=True, connect_seconds=120, **place)
-    with joined(config):
+    with distributed_session(config):
         mine = jax.process_index()
         refused = ""
         try:
@@ -32,10 +42,10 @@ def main(address: str, count: str, number: str) -> None:
             refused = str(error)
         told = {
             "devices": jax.device_count(),
-            "is_first": is_first(),
-            "texts": exchange("grid" * (mine + 1)),
-            "any": [any_of(mine == 1), any_of(False)],
-            "first": [of_first(mine == 0), of_first(mine == 1)],
+            "is_primary": is_primary(),
+            "texts": allgather_text("grid" * (mine + 1)),
+            "any": [any_process(mine == 1), any_process(False)],
+            "first": [broadcast_flag(mine == 0), broadcast_flag(mine == 1)],
             "refused": refused,
             "played": fingerprint(),
         }

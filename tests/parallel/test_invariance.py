@@ -43,8 +43,8 @@ def test_batch_devices_chunks_and_executor_change_nothing(
     assert played.pop("used") == num_devices
     assert played["environments"] == whole["environments"][:num_envs]
     assert len(set(whole["environments"])) == MOST
-    tally = [np.array(counts[:num_envs], np.float64) for counts in whole["tally"]]
-    assert played["totals"] == [*(counts.sum() for counts in tally), num_envs * NUM_STEPS]
+    metrics = [np.array(counts[:num_envs], np.float64) for counts in whole["tally"]]
+    assert played["totals"] == [*(counts.sum() for counts in metrics), num_envs * NUM_STEPS]
     assert [sum(counts) for counts in played["tasks"]] == played["totals"][:2]
     if num_envs == MOST:
         assert played == {name: whole[name] for name in played}

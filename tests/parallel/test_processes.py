@@ -8,7 +8,7 @@ from playing_processes import fingerprint
 from process_group import TRAIN, ProcessGroup, free_address, places
 
 from jaxarc.config import ConfigValidationError, ParallelConfig
-from jaxarc.parallel import any_of, exchange, of_first, require_same
+from jaxarc.parallel import allgather_text, any_process, broadcast_flag, require_same
 
 HERE = Path(__file__).parent
 SLOW_TO_LEAVE = f"""
@@ -40,7 +40,7 @@ def test_processes_agree_and_play_the_same_bits_as_one(tmp_path, alone, count):
         told = [json.loads(log.read_text().splitlines()[-1]) for log in group.logs]
     for number, one in enumerate(told):
         assert one["devices"] == count
-        assert one["is_first"] == (number == 0)
+        assert one["is_primary"] == (number == 0)
         assert one["texts"] == ["grid" * (k + 1) for k in range(count)]
         assert one["any"] == [True, False]
         assert one["first"] == [True, False]
@@ -84,8 +84,9 @@ def test_a_process_with_other_choices_is_refused_by_all_however_slow_one_is_to_l
 
 
 def test_one_process_agrees_with_itself():
-    assert exchange("grid") == ["grid"]
-    assert (any_of(True), any_of(False), of_first(True), of_first(False)) == (True, False, True, False)
+    assert allgather_text("grid") == ["grid"]
+    assert (any_process(True), any_process(False)) == (True, False)
+    assert (broadcast_flag(True), broadcast_flag(False)) == (True, False)
     require_same({"size": 3})
 
 

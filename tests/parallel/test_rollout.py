@@ -170,7 +170,7 @@ def test_chunks_that_are_played_one_after_the_other_change_nothing(monkeypatch):
     program.compile_play.cache_clear()
     chunked = rollout(env, params, filling(), KEY, B, S, record=True, count_tasks=True)
     program.compile_play.cache_clear()
-    assert fingerprint((whole.played, whole.trajectory)) == fingerprint((chunked.played, chunked.trajectory))
+    assert fingerprint((whole.carry, whole.trajectory)) == fingerprint((chunked.carry, chunked.trajectory))
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_a_recorded_trajectory_agrees_with_the_tallies():
     result = compiled(params, filling(), KEY)
     trajectory = result.trajectory
     assert trajectory.dones.shape == trajectory.actions.operation.shape == (S, B)
-    np.testing.assert_array_equal(trajectory.dones.sum(axis=0), result.tally.episodes)
-    np.testing.assert_allclose(trajectory.rewards.sum(axis=0), result.tally.reward_sum, atol=1e-5)
+    np.testing.assert_array_equal(trajectory.dones.sum(axis=0), result.metrics.episodes)
+    np.testing.assert_allclose(trajectory.rewards.sum(axis=0), result.metrics.reward_sum, atol=1e-5)
     np.testing.assert_array_equal(trajectory.terminated, trajectory.actions.operation == SUBMIT)
     pieces = [piece.trajectory.dones for piece in compiled.chunks(params, filling(), KEY)]
     assert [piece.shape[0] for piece in pieces] == [4, 4, 4]
@@ -226,6 +226,6 @@ def test_results_come_to_the_host_where_that_is_asked_for():
     result = rollout(env, params, filling(), KEY, B, S)
     gathered = result.gather()
     assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(gathered))
-    assert fingerprint(gathered.played) == fingerprint(result.played)
+    assert fingerprint(gathered.carry) == fingerprint(result.carry)
     more = [rollout(env, params, filling(), KEY, B, S, states=each.states).totals for each in (result, gathered)]
     assert more[0] == more[1]

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.parallel.share import WHOLE, Share
+from jaxarc.parallel.share import UNSHARDED, DataShard
 
 COUNT = 4
-FOUR = Share("data", COUNT)
+FOUR = DataShard("data", COUNT)
 
 
 def on_devices(function, *arguments):
@@ -42,7 +42,7 @@ def test_a_tree_keeps_its_shapes_and_dtypes():
 
 def test_each_device_gets_its_part():
     whole = jnp.arange(24, dtype=jnp.int32).reshape(2, 12)
-    parts = on_devices(lambda _: FOUR.part(whole, axis=1), jnp.zeros(COUNT))
+    parts = on_devices(lambda _: FOUR.local_slice(whole, axis=1), jnp.zeros(COUNT))
     np.testing.assert_array_equal(np.concatenate(list(parts), axis=1), whole)
     assert parts.shape == (COUNT, 2, 3)
 
@@ -56,5 +56,5 @@ def test_bounds_give_everything_to_somebody_once(total):
 
 def test_the_whole_is_left_as_it_is():
     x = jnp.arange(3.0)
-    assert WHOLE.part(x) is WHOLE.sum(x) is WHOLE.mean(x) is x
-    assert tuple(map(int, WHOLE.bounds(7))) == (0, 7)
+    assert UNSHARDED.local_slice(x) is UNSHARDED.sum(x) is UNSHARDED.mean(x) is x
+    assert tuple(map(int, UNSHARDED.bounds(7))) == (0, 7)

@@ -2,15 +2,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.parallel.tally import (
-    Tally,
-    TaskTally,
-    Totals,
-    count_step,
-    count_tasks,
-    empty_tally,
-    empty_task_tally,
-    sum_tally,
-    sum_tasks,
+    EpisodeMetrics,
+    MetricTotals,
+    TaskMetrics,
+    sum_metrics,
+    sum_task_metrics,
+    update_metrics,
+    update_task_metrics,
+    zero_metrics,
+    zero_task_metrics,
 )
 
 
@@ -27,21 +27,21 @@ def test_a_step_counts_where_an_episode_ends_in_it():
     running, done, success = flags(1, 1, 1, 0, 1), flags(1, 1, 0, 1, 1), flags(1, 0, 1, 1, 1)
     info = {"success": success, "episode_return": numbers(1.0, 2.0, 4.0, 8.0, 16.0)}
     rewards = numbers(0.5, 0.5, 0.5, 0.0, 0.5)
-    tally = empty_tally(jnp.arange(5, dtype=jnp.int32), has_returns=True)
+    metrics = zero_metrics(jnp.arange(5, dtype=jnp.int32), has_returns=True)
     for _ in range(2):
-        tally = count_step(tally, counts, running, rewards, done, info)
-    np.testing.assert_array_equal(tally.episodes, [2, 2, 0, 0, 0])
-    np.testing.assert_array_equal(tally.solved, [2, 0, 0, 0, 0])
-    np.testing.assert_array_equal(tally.reward_sum, [1.0, 1.0, 1.0, 0.0, 0.0])
-    np.testing.assert_array_equal(tally.return_sum, [2.0, 4.0, 0.0, 0.0, 0.0])
-    assert sum_tally(tally, num_steps=2) == Totals(4, 2, 3.0, 6.0, 10)
+        metrics = update_metrics(metrics, counts, running, rewards, done, info)
+    np.testing.assert_array_equal(metrics.episodes, [2, 2, 0, 0, 0])
+    np.testing.assert_array_equal(metrics.solved, [2, 0, 0, 0, 0])
+    np.testing.assert_array_equal(metrics.reward_sum, [1.0, 1.0, 1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(metrics.return_sum, [2.0, 4.0, 0.0, 0.0, 0.0])
+    assert sum_metrics(metrics, num_steps=2) == MetricTotals(4, 2, 3.0, 6.0, 10)
 
 
 def test_episodes_of_all_devices_are_counted_by_task():
     ended, info = flags(1, 0, 1, 1), {"task_index": jnp.array([2, 1, 0, 2]), "success": flags(1, 1, 0, 0)}
-    here = count_tasks(empty_task_tally(jnp.arange(4, dtype=jnp.int32), num_tasks=3), ended, info)
-    there = TaskTally(jnp.full((1, 3), 2**31 - 1, jnp.int32), jnp.zeros((1, 3), jnp.int32))
-    counts = sum_tasks(TaskTally(*(np.concatenate(pair) for pair in zip(here, there, strict=True))))
+    here = update_task_metrics(zero_task_metrics(jnp.arange(4, dtype=jnp.int32), num_tasks=3), ended, info)
+    there = TaskMetrics(jnp.full((1, 3), 2**31 - 1, jnp.int32), jnp.zeros((1, 3), jnp.int32))
+    counts = sum_task_metrics(TaskMetrics(*(np.concatenate(pair) for pair in zip(here, there, strict=True))))
     np.testing.assert_array_equal(counts.episodes, np.array([1, 0, 2]) + 2**31 - 1)
     np.testing.assert_array_equal(counts.solved, [0, 0, 1])
 
@@ -49,11 +49,11 @@ def test_episodes_of_all_devices_are_counted_by_task():
 def test_sums_are_exact_beyond_32_bits():
     most = jnp.full(4, 2**31 - 1, jnp.int32)
     rewards = numbers(2.0**24, 1.0, 1.0, -(2.0**24))
-    totals = sum_tally(Tally(most, most, rewards, None), num_steps=2**30)
-    assert totals == Totals(4 * (2**31 - 1), 4 * (2**31 - 1), 2.0, None, 2**32)
+    totals = sum_metrics(EpisodeMetrics(most, most, rewards, None), num_steps=2**30)
+    assert totals == MetricTotals(4 * (2**31 - 1), 4 * (2**31 - 1), 2.0, None, 2**32)
 
 
 def test_totals_add_up():
-    one, two = Totals(3, 1, -0.5, 0.25, 96), Totals(4, 0, 1.5, -1.0, 100)
-    assert one + two == Totals(7, 1, 1.0, -0.75, 196)
-    assert one + Totals(0, 0, 0.0, None, 4) == Totals(3, 1, -0.5, None, 100)
+    one, two = MetricTotals(3, 1, -0.5, 0.25, 96), MetricTotals(4, 0, 1.5, -1.0, 100)
+    assert one + two == MetricTotals(7, 1, 1.0, -0.75, 196)
+    assert one + MetricTotals(0, 0, 0.0, None, 4) == MetricTotals(3, 1, -0.5, None, 100)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from jaxarc import constants as c
-from jaxarc.evaluation.filming import Film
+from jaxarc.evaluation.filming import EpisodeTrajectory
 from jaxarc.play.episode_viewer import _episode
 
 
@@ -15,7 +15,7 @@ def film_of(rewards):
     no_color = -np.ones((num_steps + 1, 2, 2), np.int8)
     grids = no_color.copy()
     grids[:, 0, 0] = 4
-    return Film(
+    return EpisodeTrajectory(
         task_index=0,
         pair_index=0,
         actions=[(c.SUBMIT, 0, 0, 0, 0)] * num_steps,

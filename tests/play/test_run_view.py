@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from jaxarc.evaluation import Played
+from jaxarc.evaluation import TaskResults
 from jaxarc.play import run_view
 from jaxarc.play.run_view import MetricsReader, RunView
 from jaxarc.training import Report, RunFolder
@@ -89,7 +89,7 @@ def test_tables_are_means_over_seeds(tmp_path):
 def test_a_changed_digit_is_counted_and_not_shown(tmp_path, path):
     (tmp_path / "config.json").write_text('{"agent": {}}')
     view = RunView(RunFolder(tmp_path))
-    played = Played(np.array([[True, False]]), np.array([[3, 4]]))
+    played = TaskResults(np.array([[True, False]]), np.array([[3, 4]]))
     write_measured_table(view.folder.measured, [5], ["a", "b"], played)
     assert view.tables()["measured"] == {"rows": [["a", 1.0], ["b", 0.0]], "num_unreadable": 0}
     text = view.folder.measured.read_text()

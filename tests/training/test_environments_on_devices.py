@@ -13,7 +13,7 @@ import pytest
 from jaxarc.agents import Edit
 from jaxarc.agents.ppo import UpdateBatch, _minibatches
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
-from jaxarc.parallel.share import Share
+from jaxarc.parallel.share import DataShard
 from jaxarc.training import Experiment, IncompatibleRunError
 from jaxarc.training.resuming import require_same_choices
 
@@ -103,7 +103,7 @@ def minibatches(count, key):
 
     def cut(numbers, ints):
         samples = UpdateBatch({}, Edit(ints, ints, ints, ints), numbers, numbers, numbers, None)
-        return _minibatches(key, samples, AGENT, Share("data", count)).advantage
+        return _minibatches(key, samples, AGENT, DataShard("data", count)).advantage
 
     held = jax.vmap(cut, axis_name="data")(numbers, ints)  # [device, minibatch, S, B]
     return [np.sort(held[:, place, 0].ravel()).tolist() for place in range(3)]

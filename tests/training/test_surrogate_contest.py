@@ -14,7 +14,7 @@ from jaxarc.agents import EditPolicy
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, NetworkConfig, TaskConfig
 from jaxarc.config.surrogate import SurrogateNetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.evaluation import Played, SubmitPolicy
+from jaxarc.evaluation import SubmitPolicy, TaskResults
 from jaxarc.training import Experiment, Report, RunFolder
 from jaxarc.training.checkpoint import CheckpointRecord
 from jaxarc.training.metrics import MetricsFile
@@ -69,7 +69,7 @@ def test_each_held_out_pair_is_played_once_from_its_input_and_decisions_are_time
 
 
 def test_who_solves_nothing_has_no_mean_of_steps():
-    played = Played(np.zeros(3, bool), np.full(3, 7))
+    played = TaskResults(np.zeros(3, bool), np.full(3, 7))
     assert dataclasses.astuple(standings(played, 12.0)) == (0.0, None, None, 12.0)
 
 

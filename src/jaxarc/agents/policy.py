@@ -16,7 +16,7 @@ from jaxarc.agents.networks import Network, PolicyInput, make_network
 from jaxarc.agents.networks.cells import CellFeatures
 from jaxarc.config import JaxArcConfig, NetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.parallel.share import WHOLE, Share
+from jaxarc.parallel.share import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 
 _NUM_CHOICES: Final = 6
@@ -69,14 +69,14 @@ class EditPolicy(eqx.Module):
             max_episode_steps=config.environment.max_episode_steps,
         )
 
-    def sample(self, key: PRNGKey, observation: Observation, share: Share = WHOLE) -> PolicyOutput:
+    def sample(self, key: PRNGKey, observation: Observation, shard: DataShard = UNSHARDED) -> PolicyOutput:
         """Draw an edit for each observation.
 
         The chance of an environment depends on the key and its number in the whole batch, of which the observations
         are a share: the draws of all are cheap beside the network.
         """
-        batch = observation["step_count"].shape[0] * share.count
-        chance = share.part(jax.random.uniform(key, (_NUM_CHOICES, batch), jnp.float32), axis=1)
+        batch = observation["step_count"].shape[0] * shard.count
+        chance = shard.local_slice(jax.random.uniform(key, (_NUM_CHOICES, batch), jnp.float32), axis=1)
         return self._decide(observation, lambda number, logits, allowed: draw(chance[number], logits, allowed))
 
     def greedy(self, observation: Observation) -> Edit:

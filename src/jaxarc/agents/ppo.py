@@ -15,7 +15,7 @@ from jaxarc.agents.policy import EditPolicy
 from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import AgentConfig
 from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
-from jaxarc.parallel.share import WHOLE, Share
+from jaxarc.parallel.share import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 
 
@@ -79,7 +79,7 @@ def update(
     trajectories: Trajectories,
     train_config: TrainConfig,
     optimizer: optax.GradientTransformation,
-    share: Share = WHOLE,
+    shard: DataShard = UNSHARDED,
 ) -> tuple[LearnerState, Losses]:
     """Improve the policy on what it just went through; returns the losses averaged over all minibatches.
 
@@ -89,33 +89,33 @@ def update(
         trajectories: of this device's environments.
         train_config: how to learn.
         optimizer: as :func:`make_optimizer` makes it.
-        share: which environments these are. The devices learn from the mean of their gradients, so all of them come
+        shard: which environments these are. The devices learn from the mean of their gradients, so all of them come
             to the same learner, which is that of one device with all environments, but for rounding.
     """
     config = train_config.agent
-    samples = make_samples(trajectories, config, share)
+    samples = make_samples(trajectories, config, shard)
     entropy_weight = entropy_weight_schedule(train_config.schedule, train_config.num_updates)(learner.num_updates)
 
     def learn_minibatch(learner: LearnerState, batch: UpdateBatch) -> tuple[LearnerState, Losses]:
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
-        gradient, losses = share.mean(jax.grad(loss, has_aux=True)(learner.policy, flat, config, entropy_weight))
+        gradient, losses = shard.mean(jax.grad(loss, has_aux=True)(learner.policy, flat, config, entropy_weight))
         losses = losses._replace(gradient_norm=optax.tree.norm(gradient))
         change, optimizer_state = optimizer.update(gradient, learner.optimizer_state)
         policy = eqx.apply_updates(learner.policy, change)
         return LearnerState(policy, optimizer_state, learner.num_updates), losses
 
     def learn_epoch(learner: LearnerState, key_epoch: PRNGKey) -> tuple[LearnerState, Losses]:
-        return jax.lax.scan(learn_minibatch, learner, _minibatches(key_epoch, samples, config, share))
+        return jax.lax.scan(learn_minibatch, learner, _minibatches(key_epoch, samples, config, shard))
 
     learner, losses = jax.lax.scan(learn_epoch, learner, jax.random.split(key, config.num_epochs))
     learner = eqx.tree_at(lambda x: x.num_updates, learner, learner.num_updates + 1)
     return learner, jax.tree.map(jnp.mean, losses)
 
 
-def make_samples(trajectories: Trajectories, config: AgentConfig, share: Share = WHOLE) -> UpdateBatch:
+def make_samples(trajectories: Trajectories, config: AgentConfig, shard: DataShard = UNSHARDED) -> UpdateBatch:
     """Attach to each step how much better it went than expected, leaves [S, B, ...].
 
-    Advantages are normalized over all devices' environments, of which ``share`` says that the trajectories are a part.
+    Advantages are normalized over all devices' environments, of which ``shard`` says that the trajectories are a part.
     """
     ends = trajectories.terminated, trajectories.truncated
     following = bootstrap_values(trajectories.value, trajectories.last_value, trajectories.final_value, *ends)
@@ -127,7 +127,7 @@ def make_samples(trajectories: Trajectories, config: AgentConfig, share: Share =
         observation=trajectories.observation,
         edit=trajectories.edit,
         log_prob=trajectories.log_prob,
-        advantage=_normalized(advantage, share) if config.normalize_advantages else advantage,
+        advantage=_normalized(advantage, shard) if config.normalize_advantages else advantage,
         value_target=advantage + trajectories.value,
         outcome=_outcome_of(trajectories, done),
     )
@@ -167,15 +167,15 @@ def _outcome_of(trajectories: Trajectories, done: Bool[Array, "S B"]) -> Outcome
     return Outcome(before(reward, 0), ~before(done, True), reward, trajectories.next_grid)
 
 
-def _normalized(x: Float32[Array, "S B"], share: Share) -> Float32[Array, "S B"]:
-    centered = x - share.mean(x.mean())
-    deviation = jnp.sqrt(share.mean(jnp.square(centered).mean()))
+def _normalized(x: Float32[Array, "S B"], shard: DataShard) -> Float32[Array, "S B"]:
+    centered = x - shard.mean(x.mean())
+    deviation = jnp.sqrt(shard.mean(jnp.square(centered).mean()))
     return centered / (deviation + 1e-6)
 
 
-def _minibatches(key: PRNGKey, samples: UpdateBatch, config: AgentConfig, share: Share = WHOLE) -> UpdateBatch:
+def _minibatches(key: PRNGKey, samples: UpdateBatch, config: AgentConfig, shard: DataShard = UNSHARDED) -> UpdateBatch:
     """Shuffle the environments and cut them into minibatches of whole trajectories, leaves [minibatch, S, B, ...]."""
-    order = jax.random.permutation(key, config.num_envs) if share == WHOLE else _order_within(share, key, config)
+    order = jax.random.permutation(key, config.num_envs) if shard == UNSHARDED else _order_within(shard, key, config)
 
     def cut(x: Array) -> Array:
         parts = x[:, order].reshape(x.shape[0], config.num_minibatches, -1, *x.shape[2:])
@@ -184,7 +184,7 @@ def _minibatches(key: PRNGKey, samples: UpdateBatch, config: AgentConfig, share:
     return jax.tree.map(cut, samples)
 
 
-def _order_within(share: Share, key: PRNGKey, config: AgentConfig) -> Int32[Array, " B"]:
+def _order_within(shard: DataShard, key: PRNGKey, config: AgentConfig) -> Int32[Array, " B"]:
     """Deal the environments of this device out to the minibatches.
 
     Of any ``num_minibatches`` neighbors each minibatch gets one, by lot. So each device has its equal part of each
@@ -192,6 +192,6 @@ def _order_within(share: Share, key: PRNGKey, config: AgentConfig) -> Int32[Arra
     """
     count = config.num_minibatches
     neighbors = jnp.broadcast_to(jnp.arange(count, dtype=jnp.int32), (config.num_envs // count, count))
-    lots = share.part(jax.random.permutation(key, neighbors, axis=1, independent=True))
+    lots = shard.local_slice(jax.random.permutation(key, neighbors, axis=1, independent=True))
     first = count * jnp.arange(lots.shape[0], dtype=jnp.int32)
     return (first[:, None] + lots).T.ravel()

@@ -83,7 +83,7 @@ def _look_at_programs(devices: Devices) -> Facts:
     from jaxarc.benchmarks.playing import play_params
     from jaxarc.envs import ArcEnvironment
     from jaxarc.parallel import RandomPolicy, data_mesh, replicate, shard_tasks
-    from jaxarc.parallel.program import compile_play, make_plan
+    from jaxarc.parallel.program import compile_play, make_statics
     from jaxarc.profiling.collectives import count_collectives
     from jaxarc.wrappers import AutoReset
 
@@ -96,7 +96,7 @@ def _look_at_programs(devices: Devices) -> Facts:
         "sharded": shard_tasks(given, mesh),
     }
     for name, params in ways.items():
-        plan, _ = make_plan(env, params, RandomPolicy(env.action_space(params)), devices.num_envs, mesh)
+        plan, _ = make_statics(env, params, RandomPolicy(env.action_space(params)), devices.num_envs, mesh)
         program = compile_play(plan, 1)
         sent, costs = count_collectives(program.call).values(), program.call.cost_analysis()
         parts = [part for leaf in jax.tree.leaves(params.tasks) for part in leaf.addressable_shards]

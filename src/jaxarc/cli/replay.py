@@ -21,7 +21,7 @@ from jaxarc.cli.replay_sources import (
 )
 from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, find_expert_spec
 from jaxarc.datasets import load_tasks
-from jaxarc.evaluation.filming import film_episodes
+from jaxarc.evaluation.filming import record_episodes
 from jaxarc.experts.traces.expert_names import EXPERTS
 from jaxarc.files import write_whole
 from jaxarc.render.episode_pictures import draw_episodes, episodes_gif
@@ -154,7 +154,7 @@ def _play(batches: Sequence[EpisodeBatch]) -> Iterator[ReplayedEpisode]:
         bar = progress.add_task("episodes", total=sum(len(batch.scenes) for batch in batches))
         for batch in batches:
             selection_format = batch.params.config.action.selection_format
-            films = film_episodes(batch.agent, batch.params, batch.places, jax.random.key(0), lengths=batch.lengths)
+            films = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0), lengths=batch.lengths)
             for scene, film in zip(batch.scenes, films, strict=True):
                 yield to_episode(scene, film, selection_format)
                 progress.advance(bar)

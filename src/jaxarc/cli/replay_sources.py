@@ -13,9 +13,9 @@ from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs import EnvParams
-from jaxarc.evaluation import Agent, AnswerPredictingAgent, EditAgent, Place, RecordedAgent
-from jaxarc.evaluation.filming import Film
-from jaxarc.evaluation.solve_rate import played_as_it_is
+from jaxarc.evaluation import Agent, AnswerPredictingAgent, EditAgent, EpisodeSpec, RecordedAgent
+from jaxarc.evaluation.filming import EpisodeTrajectory
+from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
@@ -46,7 +46,7 @@ class EpisodeBatch:
 
     agent: Agent
     params: EnvParams
-    places: Place  # arrays [E]
+    places: EpisodeSpec  # arrays [E]
     scenes: Sequence[Scene]  # E of them
     lengths: Sequence[int] | None = None  # actions of each, where an episode is not played to its end
 
@@ -165,11 +165,11 @@ def show_run(
             f"no measured pair is of {', '.join(task_ids)}; the run was measured on {known}, ...", param_hint="--task"
         )
     chosen = chosen[:most]
-    params = played_as_it_is(_params(pairs.eval, experiment.environment))
+    params = without_augmentation(_params(pairs.eval, experiment.environment))
     return EpisodeBatch(agent, params, _first_pairs(chosen), [scenes[i] for i in chosen])
 
 
-def to_episode(scene: Scene, film: Film, selection_format: str) -> tuple[ReplayTask, ReplayEpisode]:
+def to_episode(scene: Scene, film: EpisodeTrajectory, selection_format: str) -> tuple[ReplayTask, ReplayEpisode]:
     """Return a film as what is replayed and drawn."""
     task = ReplayTask(scene.task_id, scene.demonstrations, scene.title)
     episode = ReplayEpisode(
@@ -231,7 +231,7 @@ def _params(tasks: TaskSet, rules: JaxArcConfig) -> EnvParams:
     return EnvParams(buffer, uniform_weights(len(tasks)), rules)
 
 
-def _first_pairs(task_indices: Iterable[int]) -> Place:
+def _first_pairs(task_indices: Iterable[int]) -> EpisodeSpec:
     """The first attempt at the first pair of each task."""
     indices = np.array(list(task_indices), np.int32)
-    return Place(*np.stack([indices, np.zeros_like(indices), np.zeros_like(indices)]))
+    return EpisodeSpec(*np.stack([indices, np.zeros_like(indices), np.zeros_like(indices)]))

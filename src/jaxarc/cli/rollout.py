@@ -18,13 +18,13 @@ from jaxarc.config.action import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
 from jaxarc.parallel import (
     CompiledRollout,
+    MetricTotals,
     RandomPolicy,
-    Totals,
     compile_rollout,
     data_mesh,
     digest,
-    is_first,
-    joined,
+    distributed_session,
+    is_primary,
     replicate,
     require_same,
     shard_tasks,
@@ -78,7 +78,7 @@ def rollout(
         "--per-task": per_task,
         **config,
     }
-    with joined(place):
+    with distributed_session(place):
         if multihost:
             require_same({**asked, **library_versions(), "the code of jaxarc": code_digest()})
         inner, params = make(dataset, **config, invalid_action_policy="noop")
@@ -97,7 +97,7 @@ def rollout(
         with _progress(steps * repeats) as progress:
             show = lambda done: progress.update(progress.task_ids[0], completed=done)
             played = _play(compiled, params, policy, jax.random.key(seed), repeats, show)
-        if is_first():
+        if is_primary():
             Console().print(_table(dataset, num_envs, mesh.size, compiled.compile_seconds, played))
 
 
@@ -109,7 +109,7 @@ def _numbers_of(params: EnvParams) -> list[jax.Array]:
 class _Played(NamedTuple):
     """What all repeats brought."""
 
-    totals: Totals
+    totals: MetricTotals
     seconds: list[float]  # of each repeat
     counts: np.ndarray | None  # of each task: episodes and solved ones, [2, T]; None where they are not counted
 
@@ -134,12 +134,12 @@ def _play(
     """Play all repeats; each goes on where the one before ended."""
     key_first, *keys = jax.random.split(key, 1 + repeats)
     # Unmeasured: it resets, and touches its memory for the first time.
-    states = jax.block_until_ready(next(compiled.chunks(params, policy, key_first)).played.states)
+    states = jax.block_until_ready(next(compiled.chunks(params, policy, key_first)).carry.states)
     totals, seconds, counts, before = None, [], None, 0
     for key_repeat in keys:
         start = time.perf_counter()
         result = compiled(params, policy, key_repeat, states, lambda done, _, before=before: advance(before + done))
-        states, more = result.played.states, result.totals
+        states, more = result.carry.states, result.totals
         seconds.append(time.perf_counter() - start)
         totals, before = more if totals is None else totals + more, before + result.num_steps
         if (found := result.task_counts) is not None:
@@ -151,7 +151,7 @@ def _play(
 def _progress(num_steps: int) -> Progress:
     columns = (TextColumn("playing"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TimeRemainingColumn())
     console = Console(stderr=True)
-    progress = Progress(*columns, console=console, transient=True, disable=not (console.is_terminal and is_first()))
+    progress = Progress(*columns, console=console, transient=True, disable=not (console.is_terminal and is_primary()))
     progress.add_task("playing", total=num_steps)
     return progress
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import jax
 
-from jaxarc.parallel import ProcessError, are_joined, exchange, is_first
+from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
 from jaxarc.training import Experiment, RunFolder
 
 
@@ -27,7 +27,7 @@ def shared_folder(make: Callable[[], RunFolder]) -> RunFolder:
     """
     if jax.process_count() == 1:
         return make()
-    path = Path(exchange(str(make().path.resolve()) if is_first() else "")[0])
+    path = Path(allgather_text(str(make().path.resolve()) if is_primary() else "")[0])
     folder = RunFolder(path)
     if not folder.config.is_file():
         raise ProcessError(
@@ -46,7 +46,7 @@ class left_at_once:  # noqa: N801  a context manager, as those of contextlib
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None or not are_joined():
+        if error is None or not is_distributed():
             return
         if isinstance(error, SystemExit):
             leave(error.code if isinstance(error.code, int) else int(error.code is not None))
@@ -56,7 +56,7 @@ class left_at_once:  # noqa: N801  a context manager, as those of contextlib
 
 def leave(code: int) -> NoReturn:
     """End this process with an exit code, at once where others might wait for it, or never answer any more."""
-    if are_joined():
+    if is_distributed():
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

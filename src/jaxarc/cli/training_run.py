@@ -15,7 +15,7 @@ from jaxarc.cli.progress import TrainingProgress
 from jaxarc.cli.several_processes import shared_folder, without_place
 from jaxarc.cli.spread import mean_share
 from jaxarc.config import ConfigValidationError, ParallelConfig
-from jaxarc.parallel import is_first, joined, use_host_cores
+from jaxarc.parallel import distributed_session, is_primary, use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import Experiment, Report, RunFolder, TrainingPairs, TrainResult, create_run_folder, load_pairs
@@ -36,8 +36,8 @@ def learn(experiment: Experiment, console: Console, resume: RunFolder | None = N
     """
     check_extras(experiment.logging)
     _make_cores(experiment.parallel)
-    with joined(experiment.parallel, agreed=(TrainingDivergedError,)):
-        return _learn(without_place(experiment), console if is_first() else Console(quiet=True), resume)
+    with distributed_session(experiment.parallel, agreed=(TrainingDivergedError,)):
+        return _learn(without_place(experiment), console if is_primary() else Console(quiet=True), resume)
 
 
 def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -> TrainResult:
@@ -49,11 +49,11 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
     folder = shared_folder(lambda: resume or create_run_folder(experiment))
     with kept_if_used(folder) if resume is None else nullcontext():
         console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
-        sinks: list[Sink] = open_sinks(experiment, folder) if is_first() else []
+        sinks: list[Sink] = open_sinks(experiment, folder) if is_primary() else []
         sinks.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
         with StopWish() as wish, Sinks(sinks, warn) as all_sinks:
             outcome = run_training(experiment, pairs, folder, all_sinks.write, lambda: wish.is_set, resume=bool(resume))
-    if is_first():
+    if is_primary():
         _draw(outcome.reports, folder, _title(experiment, pairs))
     console.print(_results(experiment, outcome, pairs))
     console.print(_actions(outcome, pairs), highlight=False)

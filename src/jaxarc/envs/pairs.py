@@ -151,16 +151,16 @@ def choose_pair(
     """
     is_next = (operation == c.NEXT_DEMO_PAIR) | (operation == c.NEXT_TEST_PAIR)
     is_previous = (operation == c.PREVIOUS_DEMO_PAIR) | (operation == c.PREVIOUS_TEST_PAIR)
-    is_first = (operation == c.FIRST_UNSOLVED_DEMO_PAIR) | (operation == c.FIRST_UNSOLVED_TEST_PAIR)
+    is_primary = (operation == c.FIRST_UNSOLVED_DEMO_PAIR) | (operation == c.FIRST_UNSOLVED_TEST_PAIR)
     unsolved = all_pairs(count) & ~solved
     lowest = unsolved & -unsolved
     first_unsolved = lax.population_count(lowest - 1)
     step = is_next.astype(jnp.int32) - is_previous.astype(jnp.int32)
-    exists = ~is_first | (unsolved != 0)
+    exists = ~is_primary | (unsolved != 0)
     beside = pair_index + step
     beside = jnp.where(beside < 0, count - 1, jnp.where(beside >= count, 0, beside))
-    chosen = jnp.where(is_first & exists, first_unsolved, beside)
-    return jnp.where(is_next | is_previous | is_first, chosen, pair_index), exists
+    chosen = jnp.where(is_primary & exists, first_unsolved, beside)
+    return jnp.where(is_next | is_previous | is_primary, chosen, pair_index), exists
 
 
 def all_pairs(count: Int32[Array, ""]) -> Int32[Array, ""]:

@@ -23,7 +23,7 @@ class AgentMismatchError(ValueError):
     """An agent needs other observations than it gets, or takes other actions than it may."""
 
 
-class Place(NamedTuple):
+class EpisodeSpec(NamedTuple):
     """Which episode of an evaluation this is."""
 
     task_index: Int32[Array, "*B"]  # place in the task set
@@ -38,7 +38,7 @@ class Agent(eqx.Module):
     """
 
     @abc.abstractmethod
-    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
         """Return the memory that an episode starts with, any pytree of arrays, after a look at what is shown first."""
 
     @abc.abstractmethod
@@ -51,7 +51,7 @@ class Memoryless(Agent):
 
     policy: Policy
 
-    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
         return ()
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
@@ -97,7 +97,7 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
 
 def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[StructuredAction, Memory, Memory]:
     here = jnp.int32(0)
-    memory = agent.start(key, Place(here, here, here), observation)
+    memory = agent.start(key, EpisodeSpec(here, here, here), observation)
     action, after = agent.act(key, observation, memory)
     return action, *(jax.tree.map(jnp.asarray, tree) for tree in (memory, after))
 

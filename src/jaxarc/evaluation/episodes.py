@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32, Key, UInt32
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.evaluation.agent import Agent, Memory, Place
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.tasks.augmentation import restore_grid
 
 _ENV = ArcEnvironment()
@@ -38,7 +38,7 @@ class _Running(eqx.Module):
 def play_episodes(
     agent: Agent,
     params: EnvParams,
-    places: Place,
+    places: EpisodeSpec,
     key: Key[Array, ""],
     batch_size: int,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
@@ -61,14 +61,14 @@ def play_episodes(
     words, batches = jax.random.key_data(key), []
     for first in range(0, total, size):
         chosen = np.minimum(np.arange(first, first + size), total - 1)  # the last batch repeats the last episode
-        here = Place(*(jnp.asarray(part[chosen], jnp.int32) for part in places))
+        here = EpisodeSpec(*(jnp.asarray(part[chosen], jnp.int32) for part in places))
         batches.append(jax.device_get(_play_batch(agent, params, words, here)))
         on_progress(min(first + size, total), total)
     return Episodes(*(np.concatenate(parts)[:total] for parts in zip(*batches, strict=True)))
 
 
 @eqx.filter_jit
-def _play_batch(agent: Agent, params: EnvParams, words: UInt32[Array, " words"], places: Place) -> Episodes:
+def _play_batch(agent: Agent, params: EnvParams, words: UInt32[Array, " words"], places: EpisodeSpec) -> Episodes:
     keys = jax.vmap(episode_keys, (None, 0))(jax.random.wrap_key_data(words), places)
 
     def act(state: ArcEnvState, memory: Memory, key: Key[Array, ""]) -> tuple[ArcEnvState, Memory]:
@@ -91,7 +91,7 @@ def _play_batch(agent: Agent, params: EnvParams, words: UInt32[Array, " words"],
     return Episodes(grids, states.terminated, states.step_count, ended.best_similarity)
 
 
-def episode_keys(key: Key[Array, ""], place: Place) -> Key[Array, " 3"]:
+def episode_keys(key: Key[Array, ""], place: EpisodeSpec) -> Key[Array, " 3"]:
     """Derive the keys of one episode, for its reset, its memory and its steps, from that of the whole evaluation."""
     for index in place:
         key = jax.random.fold_in(key, index)

@@ -13,12 +13,12 @@ from jaxarc.config.evaluation import EvaluationConfig
 from jaxarc.constants import PADDING
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation.agent import Agent, Place, as_agent, require_agent_fits
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent, require_agent_fits
 from jaxarc.evaluation.episodes import Episodes, play_episodes
 from jaxarc.evaluation.score import Score, is_right, score_submission
 from jaxarc.evaluation.submission import Submission
-from jaxarc.evaluation.task_rows import ActionCounts, Played, TaskRow, make_row
-from jaxarc.evaluation.votes import elect
+from jaxarc.evaluation.task_rows import ActionCounts, EpisodeResult, TaskRow, make_row
+from jaxarc.evaluation.votes import majority_vote
 from jaxarc.parallel import Policy
 from jaxarc.tasks import RawTask, uniform_weights
 
@@ -99,7 +99,7 @@ def _params(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answe
     return EnvParams(buffer, uniform_weights(len(tasks)), rules)
 
 
-def _places(tasks: TaskSet, per_input: int) -> Place:
+def _places(tasks: TaskSet, per_input: int) -> EpisodeSpec:
     """Every attempt at every test input of every task, in this order."""
     places = [
         (task_index, pair_index, attempt)
@@ -107,19 +107,19 @@ def _places(tasks: TaskSet, per_input: int) -> Place:
         for pair_index in range(len(task.test))
         for attempt in range(per_input)
     ]
-    return Place(*np.array(places, np.int32).T)
+    return EpisodeSpec(*np.array(places, np.int32).T)
 
 
 def _judge(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts: ActionCounts) -> Evaluation:
     submission: dict[str, list[list[np.ndarray]]] = {}
-    rows: dict[str, list[list[Played]]] = {}
+    rows: dict[str, list[list[EpisodeResult]]] = {}
     first, per_input = 0, _episodes_per_input(config)
     for task in tasks:
         submission[task.task_id], rows[task.task_id] = [], []
         for _, answer in task.test:
             here = range(first, first + per_input)
             grids = [_active_area(np.asarray(episodes.grids[i])) for i in here]
-            submission[task.task_id].append(elect(grids, config.attempts) if config.votes else grids)
+            submission[task.task_id].append(majority_vote(grids, config.attempts) if config.votes else grids)
             rows[task.task_id].append([_played(episodes, i, is_right(grids[i - first], answer)) for i in here])
             first += per_input
     score = score_submission(submission, tasks)
@@ -132,8 +132,8 @@ def _active_area(padded: np.ndarray) -> np.ndarray:
     return padded[: active[:, 0].sum(), : active[0].sum()]
 
 
-def _played(episodes: Episodes, place: int, right: bool) -> Played:
-    return Played(
+def _played(episodes: Episodes, place: int, right: bool) -> EpisodeResult:
+    return EpisodeResult(
         is_right=right,
         submitted=bool(episodes.submitted[place]),
         steps=int(episodes.steps[place]),

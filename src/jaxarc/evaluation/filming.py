@@ -13,14 +13,14 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction
-from jaxarc.evaluation.agent import Agent, Memory, Place, require_agent_fits
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, require_agent_fits
 from jaxarc.evaluation.episodes import episode_keys
 
 _ENV: Final = ArcEnvironment()
 _STEPS: Final = 32  # that one call plays; episodes of any length need only this one program
 
 
-class Film(NamedTuple):
+class EpisodeTrajectory(NamedTuple):
     """One episode on the host. Grids have the canvas of the environment; whatever came after the end is left out."""
 
     task_index: int
@@ -62,15 +62,15 @@ class _Step(NamedTuple):
     after: _Look
 
 
-def film_episodes(
+def record_episodes(
     agent: Agent,
     params: EnvParams,
-    places: Place,
+    places: EpisodeSpec,
     key: Key[Array, ""],
     batch_size: int = 64,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     lengths: Sequence[int] | None = None,
-) -> Iterator[Film]:
+) -> Iterator[EpisodeTrajectory]:
     """Play one episode at each place and yield them in this order; they are those of :func:`play_episodes`.
 
     Args:
@@ -96,14 +96,16 @@ def film_episodes(
     for first in range(0, total, size):
         chosen = np.minimum(np.arange(first, first + size), total - 1)  # the last batch repeats the last episode
         here = jax.tree.map(lambda part, chosen=chosen: np.asarray(part)[chosen], places)
-        for row, film in enumerate(_film_batch(agent, params, words, here, longest[chosen])):
+        for row, film in enumerate(_record_batch(agent, params, words, here, longest[chosen])):
             if first + row < total:
                 yield film
         on_progress(min(first + size, total), total)
 
 
-def _film_batch(agent: Agent, params: EnvParams, words: Array, places: Place, longest: np.ndarray) -> Iterator[Film]:
-    playing, start = _start(agent, params, words, Place(*(jnp.asarray(part, jnp.int32) for part in places)))
+def _record_batch(
+    agent: Agent, params: EnvParams, words: Array, places: EpisodeSpec, longest: np.ndarray
+) -> Iterator[EpisodeTrajectory]:
+    playing, start = _start(agent, params, words, EpisodeSpec(*(jnp.asarray(part, jnp.int32) for part in places)))
     parts = []
     while not bool(playing.states.done.all()):
         playing, steps = _play(agent, params, playing)
@@ -113,7 +115,7 @@ def _film_batch(agent: Agent, params: EnvParams, words: Array, places: Place, lo
     for row in range(len(targets)):
         count = int(min(steps.is_played[:, row].sum(), longest[row]))
         own: _Step = jax.tree.map(lambda leaf, row=row, count=count: leaf[:count, row], steps)
-        yield Film(
+        yield EpisodeTrajectory(
             task_index=int(places.task_index[row]),
             pair_index=int(places.pair_index[row]),
             actions=_numbers(own.action),
@@ -128,7 +130,7 @@ def _film_batch(agent: Agent, params: EnvParams, words: Array, places: Place, lo
 
 
 @eqx.filter_jit
-def _start(agent: Agent, params: EnvParams, words: Array, places: Place) -> tuple[_Playing, _Look]:
+def _start(agent: Agent, params: EnvParams, words: Array, places: EpisodeSpec) -> tuple[_Playing, _Look]:
     keys = jax.vmap(episode_keys, (None, 0))(jax.random.wrap_key_data(words), places)
     reset = lambda key, place: _ENV.reset(key, params, place.task_index, place.pair_index)
     states, observations = jax.vmap(reset)(keys[:, 0], places)

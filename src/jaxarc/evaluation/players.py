@@ -10,7 +10,7 @@ from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, with_
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.evaluation.agent import Agent, Memory, Place
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.types import Observation, PRNGKey
 
 
@@ -34,7 +34,7 @@ class EditAgent(Agent):
 
     policy: EditPolicy
 
-    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
         return place.attempt_index
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
@@ -46,7 +46,7 @@ class AnswerPredictingAgent(Agent):
 
     policy: AnswerPredictingPolicy
 
-    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
         answer = self.policy.predict_answer(jax.tree.map(lambda x: x[None], observation))[0]
         return place.attempt_index, answer
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Int32
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.evaluation.agent import Agent, Memory, Place
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.evaluation.players import submission
 from jaxarc.experts.traces.trace_file import warn_of_missing_lines
 from jaxarc.io.seal import SealError, unsealed
@@ -72,7 +72,7 @@ class RecordedAgent(Agent):
         kind, shape = config.action.selection_format, config.grid_shape
         return cls(_stack(numbers, kind, shape), jnp.asarray(span[0]), jnp.asarray(span[1]), submission(kind, shape))
 
-    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
         """Remember where the next action stands, and where the recording has ended."""
         here = place.task_index, place.pair_index
         return self.first[here], self.after[here]

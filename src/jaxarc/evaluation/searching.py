@@ -8,7 +8,7 @@ from jaxarc.agents.answer_predicting_policy import with_answer
 from jaxarc.agents.answers.learning import puzzle_of
 from jaxarc.agents.answers.programs import search_answers
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.evaluation.agent import Agent, Memory, Place
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.experts import GreedyPainter
 from jaxarc.types import Observation, PRNGKey
 
@@ -18,7 +18,7 @@ class SearchAgent(Agent):
 
     painter: GreedyPainter = GreedyPainter()
 
-    def start(self, key: PRNGKey, place: Place, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
         answers = search_answers(puzzle_of(jax.tree.map(lambda x: x[None], observation)))[0]
         return _nth_distinct(answers, place.attempt_index)
 

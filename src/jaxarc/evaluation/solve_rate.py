@@ -14,7 +14,7 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.parallel.share import WHOLE, Share
+from jaxarc.parallel.share import UNSHARDED, DataShard
 from jaxarc.types import Observation
 
 BatchPolicy: TypeAlias = Callable[[Observation, Int32[Array, " B"]], StructuredAction]
@@ -24,7 +24,7 @@ _NUM_SLOTS: Final = 256  # episodes side by side: enough to be fast, few enough 
 _ENV: Final = ArcEnvironment()
 
 
-class Played(NamedTuple):
+class TaskResults(NamedTuple):
     """How one episode of each task went."""
 
     solved: Bool[Array, " T"]
@@ -37,12 +37,12 @@ class _Slots(eqx.Module):
     states: ArcEnvState  # [B]
     task_index: Int32[Array, " B"]  # the end or more: nothing is left to play here
     next_task: Int32[Array, ""]
-    played: Played
+    played: TaskResults
 
 
 def play_every_task(
-    policy: BatchPolicy, params: EnvParams, num_slots: int = _NUM_SLOTS, share: Share = WHOLE
-) -> Played:
+    policy: BatchPolicy, params: EnvParams, num_slots: int = _NUM_SLOTS, shard: DataShard = UNSHARDED
+) -> TaskResults:
     """Play one episode of each task of the buffer, on its first pair, and tell which ones were solved.
 
     Nothing is sampled: each task is played exactly once, as it is and from the input of its pair. With
@@ -53,11 +53,11 @@ def play_every_task(
         params: tasks and rules. The weights are not used, and whatever the config says, episodes start from the input
             and nothing is augmented.
         num_slots: episodes side by side; the results do not depend on it.
-        share: of the tasks that this device plays; all get all results.
+        shard: of the tasks that this device plays; all get all results.
     """
-    params = played_as_it_is(params)
+    params = without_augmentation(params)
     num_tasks = params.tasks.num_tasks
-    begin, end = share.bounds(num_tasks)
+    begin, end = shard.bounds(num_tasks)
     start = jax.vmap(lambda task: first_state(params, task))
     take_steps = jax.vmap(_ENV.step, (0, 0, None))
 
@@ -67,7 +67,7 @@ def play_every_task(
         states = take_steps(slots.states, actions, params)[0]
         ended = states.done & (tasks < end)
         place = jnp.where(ended, tasks, num_tasks)  # one past the end is dropped
-        played = Played(
+        played = TaskResults(
             slots.played.solved.at[place].set(states.is_solved, mode="drop"),
             slots.played.steps.at[place].set(states.step_count, mode="drop"),
         )
@@ -78,15 +78,15 @@ def play_every_task(
         states = jax.tree.map(renew, fresh, states)
         return _Slots(states, tasks, slots.next_task + ended.sum(dtype=jnp.int32), played)
 
-    count = min(num_slots, -(-num_tasks // share.count))
+    count = min(num_slots, -(-num_tasks // shard.count))
     first = begin + jnp.arange(count, dtype=jnp.int32)
-    nothing = Played(jnp.zeros(num_tasks, jnp.bool_), jnp.zeros(num_tasks, jnp.int32))
+    nothing = TaskResults(jnp.zeros(num_tasks, jnp.bool_), jnp.zeros(num_tasks, jnp.int32))
     slots = _Slots(start(jnp.minimum(first, num_tasks - 1)), first, begin + count, nothing)
     played = jax.lax.while_loop(lambda slots: jnp.any(slots.task_index < end), play_on, slots).played
-    return Played(share.sum(played.solved.astype(jnp.int32)) > 0, share.sum(played.steps))
+    return TaskResults(shard.sum(played.solved.astype(jnp.int32)) > 0, shard.sum(played.steps))
 
 
-def played_as_it_is(params: EnvParams) -> EnvParams:
+def without_augmentation(params: EnvParams) -> EnvParams:
     """Return params whose episodes start from the input of an unchanged task."""
     rules = params.config.with_fields(start_grid="input", augmentation=AugmentationConfig())
     return dataclasses.replace(params, config=rules)

@@ -15,7 +15,7 @@ ActionCounts: TypeAlias = Mapping[tuple[str, int], int]
 
 
 @dataclass(frozen=True)
-class Played:
+class EpisodeResult:
     """One episode as the table counts it."""
 
     is_right: bool  # its grid is the answer
@@ -40,7 +40,9 @@ class TaskRow:
     efficiency: float | None  # expert's actions over fewest steps, mean of the solved outputs whose count is known
 
 
-def make_row(task_id: str, solved: Sequence[bool], played: Sequence[Sequence[Played]], counts: ActionCounts) -> TaskRow:
+def make_row(
+    task_id: str, solved: Sequence[bool], played: Sequence[Sequence[EpisodeResult]], counts: ActionCounts
+) -> TaskRow:
     """Sum up the episodes of one task.
 
     Args:

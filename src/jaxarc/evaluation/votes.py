@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def elect(grids: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
+def majority_vote(grids: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
     """Return the most frequent distinct grids, the more frequent first, and of equally frequent ones the first seen.
 
     Where there are fewer distinct grids than asked for, the first one fills the rest.

@@ -12,12 +12,12 @@ import jax
 import numpy as np
 from jax.experimental.multihost_utils import process_allgather, sync_global_devices
 
-from jaxarc.parallel.processes import UnlikeProcessesError
+from jaxarc.parallel.processes import ProcessMismatchError
 
 _MOST_NAMED: Final = 5  # differences in one message
 
 
-def exchange(text: str) -> list[str]:
+def allgather_text(text: str) -> list[str]:
     """Tell a text to all processes, and return what each of them told, in their order."""
     if jax.process_count() == 1:
         return [text]
@@ -28,17 +28,17 @@ def exchange(text: str) -> list[str]:
     return [row[:size].tobytes().decode() for row, size in zip(rows, sizes, strict=True)]
 
 
-def any_of(flag: bool) -> bool:
+def any_process(flag: bool) -> bool:
     """Whether the flag is set in any process."""
     return flag if jax.process_count() == 1 else bool(process_allgather(np.bool_(flag)).any())
 
 
-def of_first(flag: bool) -> bool:
+def broadcast_flag(flag: bool) -> bool:
     """Return the flag of process 0, for what depends on its clock."""
     return flag if jax.process_count() == 1 else bool(process_allgather(np.bool_(flag))[0])
 
 
-def meet(place: str) -> None:
+def barrier(place: str) -> None:
     """Wait until all processes are here."""
     sync_global_devices(place)
 
@@ -47,9 +47,9 @@ def require_same(facts: Mapping[str, Any]) -> None:
     """Compare facts, which JSON can write, between the processes.
 
     Raises:
-        UnlikeProcessesError: they differ; all processes raise it, and it names each fact with the value of two of them.
+        ProcessMismatchError: they differ; all processes raise it, and it names each fact with the value of two of them.
     """
-    mine, *_ = everyone = [json.loads(text) for text in exchange(json.dumps(dict(facts)))]
+    mine, *_ = everyone = [json.loads(text) for text in allgather_text(json.dumps(dict(facts)))]
     missing = "nothing"
     differ = [
         f"{name} is {mine.get(name, missing)!r} in process 0 and {other.get(name, missing)!r} in process {number}"
@@ -59,7 +59,7 @@ def require_same(facts: Mapping[str, Any]) -> None:
     ]
     if differ:
         more = f"; and {len(differ) - _MOST_NAMED} more" * (len(differ) > _MOST_NAMED)
-        raise UnlikeProcessesError(
+        raise ProcessMismatchError(
             f"all processes of a run must be alike, but {'; '.join(differ[:_MOST_NAMED])}{more}. Start all of them "
             "with the same command, code and data"
         )

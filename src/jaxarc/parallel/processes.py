@@ -19,20 +19,20 @@ class ProcessError(RuntimeError):
     """The processes of a run do not come together, are not alike, or have lost one another."""
 
 
-class UnlikeProcessesError(ProcessError):
+class ProcessMismatchError(ProcessError):
     """The processes of a run differ where they must agree. All of them raise it, so they can part in order."""
 
 
 @contextmanager
-def joined(config: ParallelConfig, agreed: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+def distributed_session(config: ParallelConfig, agreed: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
     """Be one of the processes of a run inside this context, where ``parallel.multihost`` asks for that.
 
     Whoever leaves in any other way than all the others should end at once, with ``os._exit``: on its way out JAX waits
-    for processes that may wait for this one. :func:`are_joined` tells.
+    for processes that may wait for this one. :func:`is_distributed` tells.
 
     Args:
         config: how many processes there are, which one this is, and where they meet.
-        agreed: errors that all processes raise at the same point, as an UnlikeProcessesError is, so that they can still
+        agreed: errors that all processes raise at the same point, as an ProcessMismatchError is, so that they can still
             part in order.
 
     Raises:
@@ -44,7 +44,7 @@ def joined(config: ParallelConfig, agreed: tuple[type[BaseException], ...] = ())
     start_processes(config)
     try:
         yield
-    except (UnlikeProcessesError, *agreed):
+    except (ProcessMismatchError, *agreed):
         jax.distributed.shutdown()
         raise
     except (jax.errors.JaxRuntimeError, ValueError) as error:
@@ -90,12 +90,12 @@ def start_processes(config: ParallelConfig) -> None:
     _require_like_devices()
 
 
-def are_joined() -> bool:
+def is_distributed() -> bool:
     """Whether this process is one of several that wait for each other, or waits for them to come."""
     return jax.distributed.is_initialized()
 
 
-def is_first() -> bool:
+def is_primary() -> bool:
     """Whether this is process 0, the one that writes and prints; true where there is only one process."""
     return jax.process_index() == 0
 

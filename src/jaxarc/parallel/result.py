@@ -7,8 +7,8 @@ from jax.sharding import Mesh
 from jaxtyping import Array, PyTree
 
 from jaxarc.parallel.batch import drop_padding, to_host
-from jaxarc.parallel.program import Played
-from jaxarc.parallel.tally import Tally, TaskCounts, Totals, sum_tally, sum_tasks
+from jaxarc.parallel.program import RolloutCarry
+from jaxarc.parallel.tally import EpisodeMetrics, MetricTotals, TaskCounts, sum_metrics, sum_task_metrics
 from jaxarc.parallel.trajectory import Trajectory
 
 
@@ -19,7 +19,7 @@ class Rollout(eqx.Module):
     padding at the end; ``states`` and ``tally`` leave them out.
     """
 
-    played: Played
+    carry: RolloutCarry
     trajectory: Trajectory | None  # of the recorded steps; None where none is recorded
     num_envs: int = eqx.field(static=True)  # B
     num_steps: int = eqx.field(static=True)  # S
@@ -28,26 +28,26 @@ class Rollout(eqx.Module):
     @property
     def states(self) -> PyTree[Array]:
         """The states of B environments, to go on with; where the devices do not divide B, a copy on each device."""
-        return drop_padding(self.played.states, self.num_envs, self.mesh)
+        return drop_padding(self.carry.states, self.num_envs, self.mesh)
 
     @property
-    def tally(self) -> Tally:
+    def metrics(self) -> EpisodeMetrics:
         """What happened in each environment."""
-        return drop_padding(self.played.tally, self.num_envs, self.mesh)
+        return drop_padding(self.carry.metrics, self.num_envs, self.mesh)
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> MetricTotals:
         """Sums over the environments; waits for the rollout to end."""
-        return sum_tally(drop_padding(to_host(self.played.tally), self.num_envs, self.mesh), self.num_steps)
+        return sum_metrics(drop_padding(to_host(self.carry.metrics), self.num_envs, self.mesh), self.num_steps)
 
     @property
     def task_counts(self) -> TaskCounts | None:
         """How often each task was played and solved, over all environments; None where that is not counted."""
-        return None if self.played.tasks is None else sum_tasks(to_host(self.played.tasks))
+        return None if self.carry.tasks is None else sum_task_metrics(to_host(self.carry.tasks))
 
     def gather(self) -> Self:
         """Return the same with all arrays on the host, as NumPy, without padding; waits for the rollout to end."""
-        held = to_host((self.played.states, self.played.tally))
-        states, tally = drop_padding(held, self.num_envs, self.mesh)
-        played = Played(states, tally, to_host(self.played.tasks))
-        return type(self)(played, to_host(self.trajectory), self.num_envs, self.num_steps, self.mesh)
+        held = to_host((self.carry.states, self.carry.metrics))
+        states, metrics = drop_padding(held, self.num_envs, self.mesh)
+        carry = RolloutCarry(states, metrics, to_host(self.carry.tasks))
+        return type(self)(carry, to_host(self.trajectory), self.num_envs, self.num_steps, self.mesh)

@@ -18,16 +18,24 @@ from jaxarc.parallel.batch import drop_padding, pad_rows, padded_size, to_host
 from jaxarc.parallel.memory import available_memory, require_memory
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, place
 from jaxarc.parallel.policy import Policy
-from jaxarc.parallel.program import KEY, Plan, Played, compile_play, compile_start, make_plan, played_shapes
+from jaxarc.parallel.program import (
+    KEY,
+    RolloutCarry,
+    RolloutStatics,
+    carry_shapes,
+    compile_play,
+    compile_start,
+    make_statics,
+)
 from jaxarc.parallel.result import Rollout
-from jaxarc.parallel.tally import Totals
+from jaxarc.parallel.tally import MetricTotals
 from jaxarc.parallel.trajectory import Trajectory
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
 
 _GROWTH = 4.0  # memory of a rollout over that of its states: those before, those after, and what a step computes
 
-OnChunk = Callable[[int, Totals], None]
+OnChunk = Callable[[int, MetricTotals], None]
 """Called after each chunk with the steps of each environment that are done, and what they brought."""
 
 
@@ -39,9 +47,9 @@ class CompiledRollout:
         bytes_per_device: memory in use while it runs, arguments and results included; None where XLA does not say.
     """
 
-    def __init__(self, env: Environment[Any], plan: Plan, lengths: list[int]):
-        self._env, self._plan, self._lengths = env, plan, lengths
-        programs = [compile_start(plan), *(compile_play(plan, length) for length in sorted(set(lengths)))]
+    def __init__(self, env: Environment[Any], statics: RolloutStatics, lengths: list[int]):
+        self._env, self._statics, self._lengths = env, statics, lengths
+        programs = [compile_start(statics), *(compile_play(statics, length) for length in sorted(set(lengths)))]
         self._start = programs[0].call
         self.compile_seconds = sum(program.compile_seconds for program in programs)
         self.bytes_per_device = programs[-1].bytes_per_device
@@ -81,24 +89,24 @@ class CompiledRollout:
         Raises:
             ValueError: an argument has another structure, shape or config than what was compiled.
         """
-        plan, arrays = make_plan(self._env, params, policy, *self._plan[3:])
-        if plan != self._plan:
+        statics, arrays = make_statics(self._env, params, policy, *self._statics[3:])
+        if statics != self._statics:
             raise ValueError(
                 "params and policy must have the structure, shapes and config of those that were compiled; "
                 "call compile_rollout with the new ones"
             )
-        placed = tuple(place(leaf, plan.mesh, spec) for leaf, spec in zip(arrays, plan.specs, strict=True))
-        shared = placed, place(_words(key), plan.mesh, REPLICATED)
-        played = self._start(*shared) if states is None else _go_on(states, plan)
+        placed = tuple(place(leaf, statics.mesh, spec) for leaf, spec in zip(arrays, statics.specs, strict=True))
+        shared = placed, place(_words(key), statics.mesh, REPLICATED)
+        carry = self._start(*shared) if states is None else _go_on(states, statics)
         raises = params.config.action.invalid_action_policy == "raise"
         done = 0
         for length in self._lengths:
-            play = compile_play(plan, length).call
-            arguments = (*shared, place(np.int32(done), plan.mesh, REPLICATED), played)
-            played, recorded = _raise_readably(play, *arguments) if raises else play(*arguments)
+            play = compile_play(statics, length).call
+            arguments = (*shared, place(np.int32(done), statics.mesh, REPLICATED), carry)
+            carry, recorded = _raise_readably(play, *arguments) if raises else play(*arguments)
             done += length
-            trajectory = drop_padding(recorded, plan.num_envs, plan.mesh, axis=1)
-            yield Rollout(played, trajectory, plan.num_envs, done, plan.mesh)
+            trajectory = drop_padding(recorded, statics.num_envs, statics.mesh, axis=1)
+            yield Rollout(carry, trajectory, statics.num_envs, done, statics.mesh)
 
 
 def rollout(
@@ -183,17 +191,17 @@ def compile_rollout(
     Arguments and errors are those of :func:`rollout`. States that are given count as memory already in use.
     """
     mesh = data_mesh() if mesh is None else mesh
-    plan, _ = make_plan(env, params, policy, num_envs, mesh, record, count_tasks)
+    statics, _ = make_statics(env, params, policy, num_envs, mesh, record, count_tasks)
     lengths = _chunk_lengths(num_steps, chunk_steps)
-    shapes = played_shapes(plan).states
+    shapes = carry_shapes(statics).states
     free = available_memory(mesh) if available_bytes is None else available_bytes
     here = len(mesh.local_devices)
     if states is None:  # a lower bound, before anything is allocated or compiled
         least = sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(shapes))
         require_memory(num_envs, least * here // mesh.size, free, num_devices=mesh.shape[DATA], growth=_GROWTH)
     else:
-        _require_states(states, plan)
-    compiled = CompiledRollout(env, plan, lengths)
+        _require_states(states, statics)
+    compiled = CompiledRollout(env, statics, lengths)
     if compiled.bytes_per_device is not None:
         needed = here * compiled.bytes_per_device - _bytes_on(mesh, (env, params, policy, states))
         require_memory(num_envs, needed, free, num_devices=mesh.shape[DATA])
@@ -211,26 +219,26 @@ def _chunk_lengths(num_steps: int, chunk_steps: int | None) -> list[int]:
     return [length] * whole + [rest] * (rest > 0)
 
 
-def _go_on(states: PyTree[Array], plan: Plan) -> Played:
+def _go_on(states: PyTree[Array], statics: RolloutStatics) -> RolloutCarry:
     """Put the states of B environments, or of B' rows, on the devices, with tallies that start at zero."""
-    _require_states(states, plan)
-    shapes = played_shapes(plan)
-    nothing = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (shapes.tally, shapes.tasks))
-    return place(Played(pad_rows(states, plan.num_envs, plan.mesh), *nothing), plan.mesh, SPLIT)
+    _require_states(states, statics)
+    shapes = carry_shapes(statics)
+    nothing = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (shapes.metrics, shapes.tasks))
+    return place(RolloutCarry(pad_rows(states, statics.num_envs, statics.mesh), *nothing), statics.mesh, SPLIT)
 
 
-def _require_states(states: PyTree[Array], plan: Plan) -> None:
+def _require_states(states: PyTree[Array], statics: RolloutStatics) -> None:
     """Raise when states are not those of a batch of the plan."""
-    wanted = played_shapes(plan).states
+    wanted = carry_shapes(statics).states
     if jax.tree.structure(states) != jax.tree.structure(wanted):
         raise ValueError("the states come from another environment or config; start with states=None")
-    rows = (plan.num_envs, padded_size(plan.num_envs, plan.mesh))
+    rows = (statics.num_envs, padded_size(statics.num_envs, statics.mesh))
     for given, shape in zip(jax.tree.leaves(states), jax.tree.leaves(wanted), strict=True):
         fits = given.ndim > 0 and given.shape[0] in rows
         if not fits or (given.shape[1:], given.dtype) != (shape.shape[1:], shape.dtype):
             raise ValueError(
-                f"the states must be those of {plan.num_envs} environments of this kind: an array has "
-                f"{given.dtype}{given.shape} where {shape.dtype}{(plan.num_envs, *shape.shape[1:])} is expected; "
+                f"the states must be those of {statics.num_envs} environments of this kind: an array has "
+                f"{given.dtype}{given.shape} where {shape.dtype}{(statics.num_envs, *shape.shape[1:])} is expected; "
                 "start with states=None"
             )
 

@@ -15,7 +15,7 @@ _SHORT: Final = 4096  # numbers up to which one message with all of them is chea
 
 
 @dataclass(frozen=True)
-class Share:
+class DataShard:
     """One of ``count`` equal parts of a batch, inside a ``jax.shard_map`` over the mesh axis ``axis``.
 
     Sums add the devices' numbers in the order of the devices, whoever carries the messages: a ``jax.lax.psum`` leaves
@@ -26,7 +26,7 @@ class Share:
     axis: str | None  # None: there is only one part, and nothing to put together
     count: int
 
-    def part(self, whole: Shaped[Array, "..."], axis: int = 0) -> Shaped[Array, "..."]:
+    def local_slice(self, whole: Shaped[Array, "..."], axis: int = 0) -> Shaped[Array, "..."]:
         """Cut this device's part out of what was made for the whole batch; ``count`` divides that axis."""
         if self.axis is None:
             return whole
@@ -76,5 +76,5 @@ class Share:
         return lax.all_gather(mine, self.axis, tiled=True)[: numbers.size]
 
 
-WHOLE: Final = Share(None, 1)
+UNSHARDED: Final = DataShard(None, 1)
 """All of a batch, on one device."""

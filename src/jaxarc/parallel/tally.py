@@ -11,7 +11,7 @@ from jaxarc.tasks.curriculum import count_episodes
 from jaxarc.types import Info
 
 
-class Tally(NamedTuple):
+class EpisodeMetrics(NamedTuple):
     """Counts of each environment; they stay on its device, so devices never wait for one another."""
 
     episodes: Int32[Array, " B"]  # episodes that ended
@@ -20,7 +20,7 @@ class Tally(NamedTuple):
     return_sum: Float32[Array, " B"] | None  # over the ended episodes; None without EpisodeStatistics
 
 
-class TaskTally(NamedTuple):
+class TaskMetrics(NamedTuple):
     """Counts of each task, those of each device by themselves; below 2**31."""
 
     episodes: Int32[Array, "D T"]  # episodes that ended
@@ -35,7 +35,7 @@ class TaskCounts(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Totals:
+class MetricTotals:
     """Sums over all environments, as Python numbers; totals of several calls can be added."""
 
     episodes: int  # that ended
@@ -46,7 +46,7 @@ class Totals:
 
     def __add__(self, other: "Totals") -> "Totals":
         returns = [total.return_sum for total in (self, other) if total.return_sum is not None]
-        return Totals(
+        return MetricTotals(
             episodes=self.episodes + other.episodes,
             solved=self.solved + other.solved,
             reward_sum=self.reward_sum + other.reward_sum,
@@ -55,27 +55,27 @@ class Totals:
         )
 
 
-def empty_tally(index: Int32[Array, " B"], has_returns: bool) -> Tally:
+def zero_metrics(index: Int32[Array, " B"], has_returns: bool) -> EpisodeMetrics:
     """Return zeros for as many environments, varying over the devices as ``index`` does."""
     count = index * 0
     amount = count.astype(jnp.float32)
-    return Tally(count, count, amount, amount if has_returns else None)
+    return EpisodeMetrics(count, count, amount, amount if has_returns else None)
 
 
-def empty_task_tally(index: Int32[Array, " B"], num_tasks: int) -> TaskTally:
+def zero_task_metrics(index: Int32[Array, " B"], num_tasks: int) -> TaskMetrics:
     """Return zeros for this device, varying over the devices as ``index`` does."""
     count = jnp.zeros((1, num_tasks), jnp.int32) + index[0] * 0
-    return TaskTally(count, count)
+    return TaskMetrics(count, count)
 
 
-def count_step(
-    tally: Tally,
+def update_metrics(
+    metrics: EpisodeMetrics,
     counts: Bool[Array, " B"],
     running: Bool[Array, " B"],
     reward: Float32[Array, " B"],
     done: Bool[Array, " B"],
     info: Info,
-) -> Tally:
+) -> EpisodeMetrics:
     """Add one step; an episode counts in the step that ends it, and not again in an environment that stays done.
 
     Args:
@@ -88,33 +88,33 @@ def count_step(
     """
     ended = counts & running & done
     nothing = jnp.float32(0)
-    return_sum = tally.return_sum
+    return_sum = metrics.return_sum
     if return_sum is not None:
         return_sum = return_sum + jnp.where(ended, info["episode_return"], nothing)
-    return Tally(
-        episodes=tally.episodes + ended.astype(jnp.int32),
-        solved=tally.solved + (ended & info["success"]).astype(jnp.int32),
-        reward_sum=tally.reward_sum + jnp.where(counts, reward, nothing),
+    return EpisodeMetrics(
+        episodes=metrics.episodes + ended.astype(jnp.int32),
+        solved=metrics.solved + (ended & info["success"]).astype(jnp.int32),
+        reward_sum=metrics.reward_sum + jnp.where(counts, reward, nothing),
         return_sum=return_sum,
     )
 
 
-def count_tasks(tally: TaskTally, ended: Bool[Array, " B"], info: Info) -> TaskTally:
+def update_task_metrics(metrics: TaskMetrics, ended: Bool[Array, " B"], info: Info) -> TaskMetrics:
     """Add the episodes that ended in one step of this device, each to its task."""
-    more = count_episodes(tally.episodes.shape[-1], info["task_index"], ended, info["success"])
-    return TaskTally(tally.episodes + more.attempts[None], tally.solved + more.solves[None])
+    more = count_episodes(metrics.episodes.shape[-1], info["task_index"], ended, info["success"])
+    return TaskMetrics(metrics.episodes + more.attempts[None], metrics.solved + more.solves[None])
 
 
-def sum_tally(tally: Tally, num_steps: int) -> Totals:
+def sum_metrics(metrics: EpisodeMetrics, num_steps: int) -> MetricTotals:
     """Sum over the environments: exact for counts, in float64 and in one order on any number of devices for rewards.
 
     Args:
         tally: of B environments, on the host.
         num_steps: of each environment.
     """
-    episodes, solved, reward_sum = (np.asarray(x) for x in tally[:3])
-    return_sum = None if tally.return_sum is None else float(np.asarray(tally.return_sum).sum(dtype=np.float64))
-    return Totals(
+    episodes, solved, reward_sum = (np.asarray(x) for x in metrics[:3])
+    return_sum = None if metrics.return_sum is None else float(np.asarray(metrics.return_sum).sum(dtype=np.float64))
+    return MetricTotals(
         episodes=int(episodes.sum(dtype=np.int64)),
         solved=int(solved.sum(dtype=np.int64)),
         reward_sum=float(reward_sum.sum(dtype=np.float64)),
@@ -123,6 +123,6 @@ def sum_tally(tally: Tally, num_steps: int) -> Totals:
     )
 
 
-def sum_tasks(tally: TaskTally) -> TaskCounts:
+def sum_task_metrics(metrics: TaskMetrics) -> TaskCounts:
     """Sum the counts of all devices, on the host."""
-    return TaskCounts(*(np.asarray(each).sum(axis=0, dtype=np.int64) for each in tally))
+    return TaskCounts(*(np.asarray(each).sum(axis=0, dtype=np.int64) for each in metrics))

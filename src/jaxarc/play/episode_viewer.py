@@ -15,9 +15,9 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, Place
-from jaxarc.evaluation.filming import Film, film_episodes
-from jaxarc.evaluation.solve_rate import played_as_it_is
+from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, EpisodeSpec
+from jaxarc.evaluation.filming import EpisodeTrajectory, record_episodes
+from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.tasks import uniform_weights
 from jaxarc.training import CheckpointError, RunFolder, load_pairs
 from jaxarc.training.experiment import Experiment
@@ -91,7 +91,7 @@ class EpisodeViewer:
         newest = {"update": update, "solved": [film.is_solved for film in films]}
         self._shown = _Shown(before.number + 1, note, episodes, [*before.history, newest][-_MOST_KEPT:])
 
-    def _films(self) -> list[Film]:
+    def _films(self) -> list[EpisodeTrajectory]:
         experiment = saved_experiment(self._folder, "last")
         policy = load_agent(self._folder, "last", self._seed)
         agent = EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
@@ -100,8 +100,8 @@ class EpisodeViewer:
         buffer = self._pairs.buffer(experiment.environment.grid_shape)
         params = EnvParams(buffer, uniform_weights(len(self._pairs)), experiment.environment)
         first = jnp.zeros(len(self._pairs), jnp.int32)
-        places = Place(jnp.arange(len(self._pairs), dtype=jnp.int32), first, first)
-        return list(film_episodes(agent, played_as_it_is(params), places, jax.random.key(0)))
+        places = EpisodeSpec(jnp.arange(len(self._pairs), dtype=jnp.int32), first, first)
+        return list(record_episodes(agent, without_augmentation(params), places, jax.random.key(0)))
 
 
 def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
@@ -113,7 +113,7 @@ def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
     return TaskSet("shown pairs", tuple(unseen[place] for place in places))
 
 
-def _episode(film: Film, task_id: str) -> dict[str, Any]:
+def _episode(film: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
     names = [get_operation_name(action[0]) for action in film.actions]
     return {
         "task": task_id,

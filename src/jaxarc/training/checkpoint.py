@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jaxarc.files import names_file, write_whole
-from jaxarc.parallel import is_first, meet, to_host
+from jaxarc.parallel import barrier, is_primary, to_host
 
 Tree = TypeVar("Tree")
 
@@ -54,12 +54,12 @@ def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
     arrays = to_host(_named_arrays(tree))
     part = path.with_name(f".{path.name}.part")
     try:
-        if is_first():
+        if is_primary():
             _write(part, arrays, record, path)
     finally:
-        if is_first():
+        if is_primary():
             shutil.rmtree(part, ignore_errors=True)  # gone already when the rename succeeded
-    meet(f"saved {path}")
+    barrier(f"saved {path}")
 
 
 def read_record(path: Path) -> CheckpointRecord:

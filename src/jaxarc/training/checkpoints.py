@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxarc.parallel import is_first, of_first
+from jaxarc.parallel import broadcast_flag, is_primary
 from jaxarc.training.checkpoint import (
     CheckpointError,
     CheckpointRecord,
@@ -41,7 +41,7 @@ class Checkpoints:
 
     def save(self, tree: Any, record: CheckpointRecord) -> None:
         """Write the state after ``record.update`` updates; nothing happens where it is saved already."""
-        if not of_first(self.at(record.update).exists()):
+        if not broadcast_flag(self.at(record.update).exists()):
             save_checkpoint(self.at(record.update), tree, record)
 
     def newest(self) -> CheckpointRecord | None:
@@ -66,7 +66,7 @@ class Checkpoints:
 
     def keep(self, last: int, best: int) -> None:
         """Remove all but the newest and the best ones."""
-        if not is_first():
+        if not is_primary():
             return
         updates, ranked = self.updates(), self._measured()
         kept = {*updates[-last:], *ranked[len(ranked) - min(best, len(ranked)) :]}
@@ -74,7 +74,7 @@ class Checkpoints:
 
     def remove_after(self, update: int) -> None:
         """Remove what is newer, because it is to be learned again, and what a killed process left unfinished."""
-        if not is_first():
+        if not is_primary():
             return
         self._remove(later for later in self.updates() if later > update)
         for entry in (*self.path.glob(".*.part"), *self.path.glob(".*.removed")):

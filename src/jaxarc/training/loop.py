@@ -16,8 +16,8 @@ from jax.sharding import Mesh
 from jaxarc.agents.cloning import CloningExamples
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet, load_tasks
-from jaxarc.evaluation import Played
-from jaxarc.parallel import any_of, data_mesh, is_first, of_first, replicate, to_host
+from jaxarc.evaluation import TaskResults
+from jaxarc.parallel import any_process, broadcast_flag, data_mesh, is_primary, replicate, to_host
 from jaxarc.prng import keys_of_seeds
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.measured_table import write_measured_table
@@ -52,7 +52,7 @@ class TrainResult:
     reports: list[Report]  # the first of each seed before learning, the last after it; both measured
     compile_seconds: float
     interrupted: bool  # stopped before its steps were used up
-    played: Played | None = None  # how the last state played each measured pair, [K, T]; None: it was measured before
+    played: TaskResults | None = None  # of the last state on each measured pair, [K, T]; None: it was measured before
 
 
 def train(
@@ -83,7 +83,7 @@ def train(
         RunFolderError: another process uses the folder, or it holds a run that is not to be resumed.
         IncompatibleRunError: the run to resume was started with other choices.
         CheckpointError: every checkpoint of the run is damaged.
-        UnlikeProcessesError: the processes of the run are not alike.
+        ProcessMismatchError: the processes of the run are not alike.
     """
     require_same_run(experiment)
     with nullcontext() if folder is None else folder.lock():
@@ -117,8 +117,8 @@ def _learn(run: "_Run", should_stop: Callable[[], bool]) -> TrainResult:
     try:
         if not run.run_state.reports:
             run.report_start()
-        while not run.is_finished and not any_of(run.is_out_of_time):
-            if interrupted := any_of(should_stop()):
+        while not run.is_finished and not any_process(run.is_out_of_time):
+            if interrupted := any_process(should_stop()):
                 break
             run.advance()
             run.save_if_due()
@@ -149,9 +149,9 @@ class _Run:
         resume: bool,
     ):
         self.experiment, self.folder, self.on_report = experiment, folder, on_report
-        self.writes = folder if is_first() else None  # of several processes one keeps the log; all save
+        self.writes = folder if is_primary() else None  # of several processes one keeps the log; all save
         self.pairs, self.num_train, self.task_ids = pairs, pairs.num_train, pairs.train_ids
-        self.played: Played | None = None
+        self.played: TaskResults | None = None
         self.created = time.perf_counter()
         self.mesh, self.over = training_mesh(experiment), experiment.parallel.over
         self.learned = make_params(pairs.train, experiment.environment)
@@ -209,7 +209,7 @@ class _Run:
         """Save now and then, better after a measured report; the end has a call of its own."""
         waited, enough = self.seconds - self.seconds_saved, self.experiment.checkpoint.min_seconds
         is_due = waited >= (enough if self.run_state.score is not None else 2 * enough)
-        if not self.is_finished and of_first(is_due):
+        if not self.is_finished and broadcast_flag(is_due):
             self._save()
 
     def save_end(self) -> None:

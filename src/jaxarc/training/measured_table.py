@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxarc.evaluation import Played
+from jaxarc.evaluation import TaskResults
 from jaxarc.training.table_file import write_table
 
 
-def write_measured_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], played: Played) -> None:
+def write_measured_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], played: TaskResults) -> None:
     """Write whether the greedy policy of each seed solved each pair, and in how many steps, the submit included.
 
     Args:

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc.agents import EditPolicy, Trajectories
 from jaxarc.envs.params import EnvParams
-from jaxarc.parallel.share import WHOLE, Share
+from jaxarc.parallel.share import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.wrappers import EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
@@ -38,7 +38,7 @@ def collect(
     states: StatisticsState,
     key: PRNGKey,
     num_steps: int,
-    share: Share = WHOLE,
+    shard: DataShard = UNSHARDED,
 ) -> tuple[StatisticsState, Trajectories, PlayedSteps, EpisodeCounts]:
     """Take ``num_steps`` steps in each environment with edits drawn from the policy.
 
@@ -49,13 +49,13 @@ def collect(
         states: of B environments.
         key: for the draws.
         num_steps: S, static.
-        share: of the environments that these are; the counts are of these alone.
+        shard: of the environments that these are; the counts are of these alone.
     """
     take_steps = jax.vmap(env.step, (0, 0, None))
 
     def step(states: StatisticsState, key_edit: PRNGKey) -> tuple[StatisticsState, tuple]:
         observation = env.observe(states, params)
-        output = policy.sample(key_edit, observation, share)
+        output = policy.sample(key_edit, observation, shard)
         states, _, reward, done, info = take_steps(states, policy.to_action(output.edit), params)
         final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
         counts = EpisodeCounts(

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from jaxarc.files import write_whole
 from jaxarc.io.seal import sealed
-from jaxarc.parallel import is_first
+from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoints import Checkpoints
 from jaxarc.training.code_revision import git_revision
 from jaxarc.training.run_choices import RunChoices
@@ -78,7 +78,7 @@ class RunFolder:
         Raises:
             RunFolderError: another run is writing here.
         """
-        if not is_first():
+        if not is_primary():
             yield
             return
         try:
@@ -96,7 +96,7 @@ def kept_if_used(folder: RunFolder) -> Iterator[None]:
     try:
         yield
     finally:
-        if is_first() and not folder.metrics.exists() and not folder.checkpoints.updates():
+        if is_primary() and not folder.metrics.exists() and not folder.checkpoints.updates():
             shutil.rmtree(folder.path)
 
 

@@ -4,7 +4,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from jaxarc.parallel import exchange, is_first
+from jaxarc.parallel import allgather_text, is_primary
 from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, load_checkpoint
 from jaxarc.training.metrics import Kind, MetricsFile
 from jaxarc.training.resuming import require_same_choices, warn_of_other_versions
@@ -46,7 +46,7 @@ def save_run_state(
     folder: RunFolder, experiment: RunChoices, run_state: RunState[State, Kind], kind: type[Kind]
 ) -> None:
     """Write a checkpoint, if there is none of this update, and remove those that need not be kept."""
-    if is_first():
+    if is_primary():
         MetricsFile(folder.metrics, kind).flush()
     record = CheckpointRecord(
         update=run_state.updates,
@@ -86,20 +86,20 @@ def load_run_state(
     record, metrics = _newest(folder), MetricsFile(folder.metrics, kind)
     if record is None:
         folder.checkpoints.remove_after(0)
-        if is_first():
+        if is_primary():
             metrics.cut(0)
         return None
     require_same_choices(record.config, experiment.as_dict())
-    if is_first():
+    if is_primary():
         warn_of_other_versions(record.versions, library_versions())
     state = load_checkpoint(folder.checkpoints.at(record.update), like)
     folder.checkpoints.remove_after(record.update)
-    reports = metrics.cut(record.num_lines) if is_first() else metrics.head(record.num_lines)
+    reports = metrics.cut(record.num_lines) if is_primary() else metrics.head(record.num_lines)
     return RunState(state, record.update, reports, record.seconds)
 
 
 def _newest(folder: RunFolder) -> CheckpointRecord | None:
     """Return the record of the checkpoint that process 0 finds the newest sound one."""
-    record = folder.checkpoints.newest() if is_first() else None
-    told = exchange("" if record is None else str(record.update))[0]
-    return record if is_first() or not told else check_checkpoint(folder.checkpoints.at(int(told)))
+    record = folder.checkpoints.newest() if is_primary() else None
+    told = allgather_text("" if record is None else str(record.update))[0]
+    return record if is_primary() or not told else check_checkpoint(folder.checkpoints.at(int(told)))

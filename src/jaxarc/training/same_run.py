@@ -15,7 +15,7 @@ def require_same_run(experiment: RunChoices) -> None:
     """Compare choices, versions and code between the processes.
 
     Raises:
-        UnlikeProcessesError: they differ; names each field with two of its values.
+        ProcessMismatchError: they differ; names each field with two of its values.
     """
     if jax.process_count() == 1:
         return
@@ -27,7 +27,7 @@ def require_same_start(learned: Any, measured: Any, state: Any) -> None:
     """Compare the bits of what is learned, what is measured, and the state that learning starts from.
 
     Raises:
-        UnlikeProcessesError: other data lie on another machine, or its processor rounds otherwise.
+        ProcessMismatchError: other data lie on another machine, or its processor rounds otherwise.
     """
     if jax.process_count() == 1:
         return

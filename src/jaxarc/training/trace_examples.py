@@ -18,7 +18,7 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.evaluation.solve_rate import first_state, played_as_it_is
+from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts.traces.trace_file import TraceLine, read_trace_file
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.types import Observation
@@ -121,7 +121,7 @@ def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamm
         actions[: len(line.actions), column] = line.actions
     boxes = BboxAction(*(jnp.asarray(part) for part in np.moveaxis(actions, -1, 0)))
     places = jnp.array([place for place, _ in found], jnp.int32)
-    replayed: _Replayed = jax.device_get(_replay(played_as_it_is(params), places, boxes))
+    replayed: _Replayed = jax.device_get(_replay(without_augmentation(params), places, boxes))
     for (_, line), solved in zip(found, replayed.solved, strict=True):
         if not solved:
             raise TraceExampleError(

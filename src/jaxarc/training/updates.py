@@ -21,11 +21,11 @@ from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import BatchPolicy, Played, play_every_task
-from jaxarc.evaluation.solve_rate import first_state, played_as_it_is
+from jaxarc.evaluation import BatchPolicy, TaskResults, play_every_task
+from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts import GreedyPainter
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
-from jaxarc.parallel.share import WHOLE, Share
+from jaxarc.parallel.share import UNSHARDED, DataShard
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.curriculum import (
     Curriculum,
@@ -142,8 +142,8 @@ def run_updates(
             are the same bit for bit on any number of devices. ``"environments"``: each has a part of every agent's
             environments, the gradients are averaged, and the results are the same but for rounding.
     """
-    share, specs = _share(mesh, over), state_specs(over)
-    each = lambda state, params: run_seed(state, params, train_config, length, share=share)
+    shard, specs = _data_shard(mesh, over), state_specs(over)
+    each = lambda state, params: run_seed(state, params, train_config, length, shard=shard)
     return _each_seed(each, state, params, mesh, specs, (specs, _split_of(over)))
 
 
@@ -153,7 +153,7 @@ def run_seed(
     train_config: TrainConfig,
     length: int,
     env: EpisodeStatistics = _ENV,
-    share: Share = WHOLE,
+    shard: DataShard = UNSHARDED,
 ) -> tuple[TrainingState, Progress]:
     """Collect and learn ``length`` times with one seed, of the updates of the train_config.
 
@@ -168,22 +168,22 @@ def run_seed(
         weights = curriculum_weights(state.curriculum)
         drawn = dataclasses.replace(practice, weights=weights)
         env_states, trajectories, played, counts = collect(
-            state.learner.policy, env, drawn, state.env_states, key_rollout, train_config.agent.rollout_steps, share
+            state.learner.policy, env, drawn, state.env_states, key_rollout, train_config.agent.rollout_steps, shard
         )
-        learner, losses = update(state.learner, key_update, trajectories, train_config, optimizer, share)
+        learner, losses = update(state.learner, key_update, trajectories, train_config, optimizer, shard)
         score = _value_errors(trajectories, train_config.agent) if state.curriculum.config.kind == "replay" else None
         tally = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
-        curriculum = apply_tally(state.curriculum, share.sum(tally))
+        curriculum = apply_tally(state.curriculum, shard.sum(tally))
         predictor_state, answer_loss = state.predictor_state, None
         if predictor_state is not None:
             puzzles = dataclasses.replace(params, weights=weights)
-            predictor_state, answer_loss = learn_answers(predictor_state, key_answers, puzzles, train_config, share)
+            predictor_state, answer_loss = learn_answers(predictor_state, key_answers, puzzles, train_config, shard)
         state = TrainingState(learner, predictor_state, env_states, curriculum, jax.random.key_data(key_state))
         return state, (counts, losses, answer_loss)
 
     state, (counts, losses, answer_losses) = jax.lax.scan(once, state, None, length)
     return state, Progress(
-        episodes=share.sum(jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)),
+        episodes=shard.sum(jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)),
         losses=jax.tree.map(jnp.mean, losses),
         answer_loss=None if answer_losses is None else answer_losses.mean(),
         tasks_played=count_played_tasks(state.curriculum),
@@ -194,13 +194,13 @@ def run_seed(
 @functools.partial(jax.jit, static_argnames=("mesh", "over"))
 def measure(
     policies: EditPolicy | AnswerPredictingPolicy, params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
-) -> Played:
+) -> TaskResults:
     """How the greedy policy of each seed plays every task, leaves [K, T].
 
     With a mesh the seeds are split over it, or, where training splits the environments, the tasks.
     """
-    share, spec = _share(mesh, over), _split_of(over)
-    play = lambda policy, params: play_every_task(_batch_policy_of(policy, params), params, share=share)
+    shard, spec = _data_shard(mesh, over), _split_of(over)
+    play = lambda policy, params: play_every_task(_batch_policy_of(policy, params), params, shard=shard)
     return _each_seed(play, policies, params, mesh, spec, spec)
 
 
@@ -239,7 +239,7 @@ def make_params(task_set: TaskSet | ProceduralTasks, config: JaxArcConfig) -> En
 def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvParams) -> BatchPolicy:
     if isinstance(policy, EditPolicy):
         return lambda observation, task_index: policy.act(observation)
-    rules, env = played_as_it_is(params), ArcEnvironment()
+    rules, env = without_augmentation(params), ArcEnvironment()
 
     def imagine(task_index: Array) -> Array:
         return policy.predict_answer(
@@ -256,9 +256,9 @@ def _state_of(*parts: Any) -> TrainingState:
     return TrainingState(*parts)
 
 
-def _share(mesh: Mesh | None, over: str) -> Share:
+def _data_shard(mesh: Mesh | None, over: str) -> DataShard:
     """What part of an agent's work a device does."""
-    return WHOLE if mesh is None or over == "seeds" else Share(DATA, mesh.shape[DATA])
+    return UNSHARDED if mesh is None or over == "seeds" else DataShard(DATA, mesh.shape[DATA])
 
 
 def _split_of(over: str) -> PartitionSpec:

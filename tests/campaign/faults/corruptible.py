@@ -19,7 +19,7 @@ from jaxarc.datasets.installed import install, read_installed
 from jaxarc.datasets.packed_cache import DamagedCacheWarning
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig, UnifiedDatasetConfig
 from jaxarc.envs.functional import arc_reset
-from jaxarc.evaluation import Played, RecordingError, read_recordings, read_submission, write_submission
+from jaxarc.evaluation import RecordingError, TaskResults, read_recordings, read_submission, write_submission
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, SubmissionError
 from jaxarc.experts import Painter, Pair
 from jaxarc.experts.traces import Graph, Recording, TraceCache, pairs_by_id, record_traces
@@ -113,7 +113,7 @@ def _tables(home: Path) -> Kind:
     """Both tables of a run, whose damaged rows are left out and counted."""
     run = RunFolder(home / "tables")
     solved = np.arange(8).reshape(2, 4) % 3 == 0
-    write_measured_table(run.measured, (3, 4), ("a", "b", "c", "d"), Played(solved, np.full((2, 4), 7)))
+    write_measured_table(run.measured, (3, 4), ("a", "b", "c", "d"), TaskResults(solved, np.full((2, 4), 7)))
     curricula = jax.vmap(lambda weights: start_curriculum(weights, CurriculumConfig()))(jnp.ones((2, 4)))
     write_task_table(run.tasks, (3, 4), ("a", "b", "c", "d"), curricula)
 

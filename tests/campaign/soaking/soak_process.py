@@ -124,7 +124,7 @@ def _roll_out(dataset: str, max_side: int, seconds: float, progress: Path) -> No
         )
         assert result.task_counts is not None
         assert result.task_counts.episodes.sum() == result.totals.episodes
-        states, steps, calls = result.played.states, steps + result.totals.steps, calls + 1
+        states, steps, calls = result.carry.states, steps + result.totals.steps, calls + 1
 
 
 def _chunk_writer(path: Path, steps_before: int, calls: int) -> Callable[[int, Any], None]:

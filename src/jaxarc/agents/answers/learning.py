@@ -11,7 +11,7 @@ from jaxarc.agents.answers.predictor import AnswerPredictor, Puzzle
 from jaxarc.agents.train_config import TrainConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.parallel.share import WHOLE, Share
+from jaxarc.parallel.share import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 
 _ENV = ArcEnvironment()
@@ -37,7 +37,11 @@ def puzzle_of(observation: Observation) -> Puzzle:
 
 
 def learn_answers(
-    predictor_state: PredictorState, key: PRNGKey, params: EnvParams, train_config: TrainConfig, share: Share = WHOLE
+    predictor_state: PredictorState,
+    key: PRNGKey,
+    params: EnvParams,
+    train_config: TrainConfig,
+    shard: DataShard = UNSHARDED,
 ) -> tuple[PredictorState, Float32[Array, ""]]:
     """Improve the predictor on fresh puzzles, drawn as episodes are; returns the mean loss, in nats a cell.
 
@@ -46,9 +50,9 @@ def learn_answers(
     optimizer = _optimizer(train_config)
 
     def learn(predictor_state: PredictorState, key: PRNGKey) -> tuple[PredictorState, Float32[Array, ""]]:
-        puzzle, answer = _draw_puzzles(share.part(jax.random.split(key, train_config.answer.batch_size)), params)
+        puzzle, answer = _draw_puzzles(shard.local_slice(jax.random.split(key, train_config.answer.batch_size)), params)
         mean_loss = lambda predictor: predictor.loss(puzzle, answer).mean()
-        loss, gradient = share.mean(jax.value_and_grad(mean_loss)(predictor_state.predictor))
+        loss, gradient = shard.mean(jax.value_and_grad(mean_loss)(predictor_state.predictor))
         change, optimizer_state = optimizer.update(gradient, predictor_state.optimizer_state)
         return PredictorState(eqx.apply_updates(predictor_state.predictor, change), optimizer_state), loss
 

@@ -20,7 +20,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.evaluation import BatchPolicy, Played, play_every_task
+from jaxarc.evaluation import BatchPolicy, TaskResults, play_every_task
 from jaxarc.parallel.policy import Policy
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import read_metrics
@@ -120,7 +120,7 @@ class _Rival(NamedTuple):
     learning_seconds: float
 
 
-def standings(played: Played, learning_seconds: float | None = None) -> Standings:
+def standings(played: TaskResults, learning_seconds: float | None = None) -> Standings:
     """Summarize how pairs were played."""
     solved, steps = np.asarray(played.solved), np.asarray(played.steps)
     mean_steps = float(steps[solved].mean()) if solved.any() else None
@@ -181,7 +181,7 @@ def _let_play(rival: _Rival) -> Standings:
 
 
 @eqx.filter_jit
-def _play(policy: Policy, params: EnvParams) -> Played:
+def _play(policy: Policy, params: EnvParams) -> TaskResults:
     return play_every_task(_batch_policy_of(policy), params)
 
 
