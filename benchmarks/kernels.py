@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxarc.benchmarks import pinned_to_cores
-from jaxarc.envs.operations.compaction import assign_blocks, staged
+from jaxarc.envs.operations.compaction import compact, staged
 from jaxarc.envs.operations.transform import shift_flat
 from jaxarc.prng import threefry
 
@@ -103,7 +103,7 @@ def pairs() -> Iterator[tuple[str, Form, Form]]:
     yield (
         "who needs which of five kernels",
         Form("jnp.cumsum", lambda x, i: x ^ jnp.cumsum(jnp.stack(needs(i)), axis=1, dtype=jnp.int32), sums),
-        Form("assign_blocks, with the order of the rows", lambda x, i: x ^ _ranks(needs(i)), sums),
+        Form("compact, with the order of the rows", lambda x, i: x ^ _ranks(needs(i)), sums),
     )
 
     words, key = jnp.zeros(BATCH, jnp.uint32), jax.random.key(4)
@@ -126,7 +126,7 @@ def pairs() -> Iterator[tuple[str, Form, Form]]:
 
 def _ranks(needs: list[jax.Array]) -> jax.Array:
     """Use all that lining up gives, so that none of it is left out."""
-    blocks = assign_blocks(needs)
+    blocks = compact(needs)
     return jnp.stack([block.rank for block in blocks]) ^ blocks[0].order[None, :BATCH]
 
 

@@ -43,19 +43,19 @@ def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count words"]
     return jnp.stack(threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32)), axis=-1)
 
 
-def random_words(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
+def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
     """Draw random words."""
     if jax.random.key_impl(key) != THREEFRY:
         return jax.random.bits(key, (count,), jnp.uint32)
     return threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32))[0]
 
 
-def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
+def fast_bits(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
     """Draw many words that only have to look fair: a counter, mixed with one random word, then with another.
 
-    For a word a third of the work of :func:`random_words`.
+    For a word a third of the work of :func:`random_bits`.
     """
-    first, second = random_words(key, 2)
+    first, second = random_bits(key, 2)
     return _mix(_mix(first + jnp.arange(count, dtype=jnp.uint32) * jnp.uint32(0x9E3779B9)) + second)
 
 
@@ -88,12 +88,12 @@ def from_key_data(words: UInt32[Array, " words"]) -> Key[Array, ""]:
     return jax.random.wrap_key_data(words, impl=THREEFRY if words.shape[-1] == 2 else "rbg")
 
 
-def fraction(word: UInt32[Array, ""]) -> Float32[Array, ""]:
+def to_uniform(word: UInt32[Array, ""]) -> Float32[Array, ""]:
     """Turn a random word into a number in [0, 1), a multiple of 2**-24."""
     return (word >> jnp.uint32(8)).astype(jnp.float32) * jnp.float32(2.0**-24)
 
 
-def below(word: UInt32[Array, ""], count: Int32[Array, ""]) -> Int32[Array, ""]:
+def to_randint(word: UInt32[Array, ""], count: Int32[Array, ""]) -> Int32[Array, ""]:
     """Turn a random word into a number in ``0 .. count - 1``, for counts up to 2**16.
 
     Each number's chance is within ``count / 2**16`` of uniform, relatively: nothing for the few pairs of a task.
@@ -102,7 +102,7 @@ def below(word: UInt32[Array, ""], count: Int32[Array, ""]) -> Int32[Array, ""]:
     return ((high * count.astype(jnp.uint32)) >> jnp.uint32(16)).astype(jnp.int32)
 
 
-def digits(word: UInt32[Array, ""], bases: Sequence[int]) -> list[Int32[Array, ""]]:
+def mixed_radix_ints(word: UInt32[Array, ""], bases: Sequence[int]) -> list[Int32[Array, ""]]:
     """Turn a random word into one number below each base.
 
     Together they are within ``prod(bases) / 2**32`` of uniform, relatively: 1e-5 for an operation and a cell.

@@ -95,7 +95,7 @@ def test_a_replay_repeats_what_happened_whatever_the_action(played):
         assert (done == expected.done[:, step % NUM_STEPS]).all()
         assert (info["task_index"] == expected.info["task_index"][:, step % NUM_STEPS]).all()
         assert (info["final_observation"]["working_grid"] == shown["working_grid"]).all()
-    again, _ = replay.restart(states, params)
+    again, _ = replay.reset_next(states, params)
     assert (again.position == 0).all()
 
 

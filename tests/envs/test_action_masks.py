@@ -13,8 +13,8 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, PointAction
-from jaxarc.envs.action_masks import factor_masks, flat_action_mask, legal_operation_mask
-from jaxarc.envs.action_numbers import ActionNumbers
+from jaxarc.envs.action_masks import flat_action_mask, legal_operation_mask
+from jaxarc.envs.action_numbers import FlatActionCodec
 from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 
@@ -86,7 +86,7 @@ def test_flat_mask_is_true_exactly_where_an_action_can_apply(selection_format, c
         kept = state.canvas.selection  # an operation that applies leaves its selection behind, so start without one
         state = env.step(state, ONE_CELL[selection_format](c.COPY), params)[0]
         state = eqx.tree_at(lambda state: state.canvas.selection, state, kept)
-    numbers = ActionNumbers.of(params.config)
+    numbers = FlatActionCodec.of(params.config)
     actions = numbers.to_structured(jnp.arange(numbers.num_actions))
     after = jax.vmap(env.step, (None, 0, None))(state, actions, params)[0]
     selects = (after.canvas.selection != state.canvas.selection[None]).any(axis=-1)
@@ -96,7 +96,7 @@ def test_flat_mask_is_true_exactly_where_an_action_can_apply(selection_format, c
 
 def test_flat_mask_leaves_out_the_padding_and_floods_of_many_cells():
     _, params, state = make("bbox")
-    numbers = ActionNumbers.of(params.config)
+    numbers = FlatActionCodec.of(params.config)
     mask = flat_action_mask(state, params.config).reshape(len(SOME), -1)
     for place, operation in enumerate(SOME):
         for selection, (top, left, bottom, right) in enumerate(numbers.selections):
@@ -110,30 +110,10 @@ def test_flat_mask_leaves_out_the_padding_and_floods_of_many_cells():
             assert mask[place, selection] == expected, (operation, top, left, bottom, right)
 
 
-@pytest.mark.parametrize("selection_format", ["point", "bbox"])
-def test_factor_masks_allow_what_the_flat_mask_allows(selection_format):
-    env, params, state = make(selection_format)
-    state = env.step(state, ONE_CELL[selection_format](c.COPY), params)[0]
-    numbers, next_mask = ActionNumbers.of(params.config), factor_masks(state, params.config)
-    kind, count = (PointAction, 3) if selection_format == "point" else (BboxAction, 5)
-    operations = (c.FILL + 7, c.FLOOD_FILL + 8, c.MOVE_UP, c.PASTE)  # a move needs no cell of the active area
-    chains = [(operation,) for operation in operations]
-    for _ in range(count - 1):
-        masks = [np.flatnonzero(next_mask(tuple(jnp.int32(x) for x in chain))) for chain in chains]
-        chains = [(*chain, int(place)) for chain, mask in zip(chains, masks, strict=True) for place in mask]
-    found = set(numbers.to_flat(kind(*np.array(chains).T)).tolist())
-    mask = np.array(flat_action_mask(state, params.config)).reshape(len(SOME), -1)
-    mask[[place for place, operation in enumerate(SOME) if operation not in operations]] = False
-    assert found == set(np.flatnonzero(mask).tolist())
-
-
 def test_a_selection_touches_the_active_area_however_small_it_is():
     env, params, state = make("bbox", (c.FILL, c.RESIZE))
     state = env.step(state, BboxAction(c.RESIZE, 0, 0, 0, 0), params)[0]
-    next_mask = factor_masks(state, params.config)
-    for operation, rows in ((c.FILL, (0,)), (c.RESIZE, tuple(range(H)))):
-        assert true_ids(next_mask((jnp.int32(operation),))) == rows
-    numbers = ActionNumbers.of(params.config)
+    numbers = FlatActionCodec.of(params.config)
     fills = np.array(flat_action_mask(state, params.config)).reshape(2, -1)[0]
     np.testing.assert_array_equal(fills, [(top, left) == (0, 0) for top, left, *_ in numbers.selections])
 
@@ -149,20 +129,6 @@ def test_masks_of_a_batch_are_those_of_its_states():
         np.testing.assert_array_equal(compute(batch, params.config), one_by_one)
         mapped = jax.vmap(compute, (0, None))(batch, params.config)
         np.testing.assert_array_equal(mapped, one_by_one)
-    chosen = (jnp.full(2, c.FLOOD_FILL), jnp.array([1, 2]), jnp.array([0, 3]))
-    for count in range(5):
-        batched = factor_masks(batch, params.config)((*chosen, chosen[1])[:count])
-        single = [
-            factor_masks(one, params.config)(tuple(x[i] for x in (*chosen, chosen[1])[:count]))
-            for i, one in enumerate((state, other))
-        ]
-        np.testing.assert_array_equal(batched, jnp.stack(single))
-
-
-def test_sixth_factor_does_not_exist():
-    _, params, state = make("bbox")
-    with pytest.raises(ValueError, match="at most 5 factors"):
-        factor_masks(state, params.config)((jnp.int32(0),) * 5)
 
 
 @pytest.mark.parametrize("mode", ["train", "test"])

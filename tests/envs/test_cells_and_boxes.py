@@ -9,7 +9,7 @@ from jaxarc import constants as c
 from jaxarc.envs.operations import OPERATION_NAMES, get_operation_name
 from jaxarc.envs.operations.bits import from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
 from jaxarc.envs.operations.geometry import (
-    Box,
+    BoundingBox,
     active_area,
     cell_columns,
     cell_rows,
@@ -71,7 +71,7 @@ def every_box():
     """Boxes whose bounds lie in the canvas or up to one cell beside it, empty ones too."""
     ranges = [range(-1, H + 1), range(-1, W + 1)] * 2
     bounds = np.array(np.meshgrid(*ranges), np.int32).reshape(4, -1).T
-    return bounds.tolist(), Box(*(jnp.asarray(bound) for bound in bounds.T))
+    return bounds.tolist(), BoundingBox(*(jnp.asarray(bound) for bound in bounds.T))
 
 
 def is_empty(top, left, bottom, right):

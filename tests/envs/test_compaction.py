@@ -11,19 +11,19 @@ from jaxarc.envs.operations.compaction import (
     HUGE_ROW,
     SMALLEST_BLOCK,
     WIDE_ROW,
-    assign_blocks,
     choose_executor,
+    compact,
     staged,
     update_rows,
 )
 
-B, DIVISOR = 50, 3  # blocks of 16 rows, so that up to four are needed
+B, BLOCK_FRACTION = 50, 1 / 3  # blocks of 16 rows, so that up to four are needed
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def update(executor, need, out, ins):
     kernel = lambda out, ins: {"rows": out["rows"] + ins[:, None], "total": out["rows"].sum(1) + ins}
-    return update_rows(executor, need, kernel, out, ins, DIVISOR)
+    return update_rows(executor, need, kernel, out, ins, BLOCK_FRACTION)
 
 
 @pytest.mark.parametrize("width", [1, WIDE_ROW - 1, WIDE_ROW, HUGE_ROW - 1, HUGE_ROW, 3 * HUGE_ROW])
@@ -41,11 +41,13 @@ def test_rows_that_need_it_are_updated_and_the_others_stay(width):
             np.testing.assert_array_equal(updated["total"], totals)
 
 
-@pytest.mark.parametrize(("batch", "divisor"), [(1, 1), (2, 1000), (16, 1), (17, 1), (17, 1000)])
-def test_batches_of_any_size_and_blocks_of_any_share(batch, divisor):
+@pytest.mark.parametrize(("batch", "block_fraction"), [(1, 1.0), (2, 0.001), (16, 1.0), (17, 1.0), (17, 0.001)])
+def test_batches_of_any_size_and_blocks_of_any_share(batch, block_fraction):
     rows, ins = jnp.arange(batch, dtype=jnp.int32)[:, None], jnp.arange(1, batch + 1, dtype=jnp.int32)
     kernel = lambda out, ins: out * 10 + ins[:, None]
-    update = jax.jit(lambda need, executor: update_rows(executor, need, kernel, rows, ins, divisor), static_argnums=1)
+    update = jax.jit(
+        lambda need, executor: update_rows(executor, need, kernel, rows, ins, block_fraction), static_argnums=1
+    )
     for need in (np.zeros(batch, bool), np.ones(batch, bool), np.arange(batch) % 3 == 0):
         expected = np.where(need[:, None], rows * 10 + ins[:, None], rows)
         for executor in ("compact", "dense"):
@@ -57,7 +59,7 @@ def test_rows_of_several_kernels_are_lined_up_kernel_by_kernel():
     needs = [jnp.asarray(which == kernel) for kernel in (0, 1, 2, 3, 7)]
     order = [row for kernel in (0, 1, 2, 3) for row in np.flatnonzero(which == kernel)]
     first = 0
-    for need, blocks in zip(needs, jax.jit(assign_blocks)(needs), strict=True):
+    for need, blocks in zip(needs, jax.jit(compact)(needs), strict=True):
         np.testing.assert_array_equal(blocks.need, need)
         np.testing.assert_array_equal(blocks.rank, np.cumsum(need))
         np.testing.assert_array_equal(blocks.order, [*order, *[B] * (2 * B - len(order))])
@@ -68,7 +70,7 @@ def test_rows_of_several_kernels_are_lined_up_kernel_by_kernel():
 @pytest.mark.parametrize("batch", [1, 2, 9])
 def test_ranks_count_the_rows_up_to_each(batch):
     need = np.random.default_rng(batch).random(batch) < 0.6
-    (blocks,) = jax.jit(assign_blocks)([jnp.asarray(need)])
+    (blocks,) = jax.jit(compact)([jnp.asarray(need)])
     np.testing.assert_array_equal(blocks.rank, np.cumsum(need))
     assert {array.dtype for array in blocks[1:]} == {jnp.dtype("int32")}
 
@@ -81,20 +83,20 @@ def test_blocks_take_about_the_share_that_usually_needs_the_kernel():
         seen.append(out.shape[0])
         return out
 
-    def block_size(batch, divisor):
+    def block_size(batch, block_fraction):
         seen.clear()
         rows = jnp.zeros((batch, 1), jnp.int32)
-        jax.eval_shape(lambda: update_rows("compact", jnp.zeros(batch, bool), kernel, rows, (), divisor))
+        jax.eval_shape(lambda: update_rows("compact", jnp.zeros(batch, bool), kernel, rows, (), block_fraction))
         return max(seen)
 
-    assert block_size(320, 4) == 80
-    assert block_size(320, 3) == 106
-    assert block_size(320, 64) == SMALLEST_BLOCK == 16
-    assert block_size(10, 4) == 10
+    assert block_size(320, 1 / 4) == 80
+    assert block_size(320, 1 / 3) == 106
+    assert block_size(320, 1 / 64) == SMALLEST_BLOCK == 16
+    assert block_size(10, 1 / 4) == 10
 
 
 def test_rows_of_one_environment_are_behind_a_branch():
-    update = lambda: update_rows("compact", jnp.array([True]), lambda out, _: out + 1, jnp.zeros((1, 2)), (), 4)
+    update = lambda: update_rows("compact", jnp.array([True]), lambda out, _: out + 1, jnp.zeros((1, 2)), (), 0.25)
     names = [equation.primitive.name for equation in jax.make_jaxpr(update)().eqns]
     assert "cond" in names
     assert "while" not in names
@@ -121,7 +123,7 @@ def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backen
 def test_rows_are_put_back_in_the_way_that_suits_their_width():
     def primitives(width):
         rows, need = jnp.zeros((B, width), jnp.int8), jnp.zeros(B, bool)
-        return str(jax.make_jaxpr(lambda: update_rows("compact", need, lambda out, _: out, rows, (), DIVISOR))())
+        return str(jax.make_jaxpr(lambda: update_rows("compact", need, lambda out, _: out, rows, (), BLOCK_FRACTION))())
 
     scatters = {width: primitives(width).count("scatter") for width in (63, 64, 1023, 1024)}
     assert scatters[63] > scatters[64] == scatters[1023] == scatters[1024]

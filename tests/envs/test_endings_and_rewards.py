@@ -7,7 +7,7 @@ import pytest
 
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.ending import decide_ending, discount
-from jaxarc.envs.rewards import Outcome, compute_reward
+from jaxarc.envs.rewards import RewardInputs, compute_reward
 
 BOTH = (False, True)
 WEIGHTS = {
@@ -54,8 +54,8 @@ def test_a_step_pays_what_happened_and_the_agent_may_know(mode, hidden, score_on
     for newly_solved, wrong, invalid in itertools.product(BOTH, BOTH, BOTH):
         told = None if hidden is None else jnp.bool_(hidden)
         numbers = (jnp.float32(0.75), jnp.float32(0.5))
-        outcome = Outcome(*numbers, jnp.bool_(newly_solved), jnp.bool_(wrong), jnp.bool_(invalid), told)
+        outcome = RewardInputs(*numbers, jnp.bool_(newly_solved), jnp.bool_(wrong), jnp.bool_(invalid), told)
         reward = compute_reward(outcome, config)
-        plain = Outcome(0.75, 0.5, newly_solved, wrong, invalid, hidden)
+        plain = RewardInputs(0.75, 0.5, newly_solved, wrong, invalid, hidden)
         assert reward.dtype == jnp.float32
         assert float(reward) == expected_reward(plain, mode, score_on_submit)

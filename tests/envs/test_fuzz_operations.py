@@ -9,7 +9,7 @@ from compiling import AS_USERS
 from reference.cases import random_cases
 from reference.kernel_cases import differences, expected_results, kernel_arguments, with_boxes
 
-from jaxarc.envs.operations.execute import Plan, execute_batch
+from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 
 BATCH = 2048
 # canvas shape -> number of batches; about 104,000 cases over all, each in both executors
@@ -18,8 +18,8 @@ SIZES = {(30, 30): 12, (5, 5): 14, (3, 7): 8, (12, 9): 8, (1, 1): 2, (1, 6): 2, 
 
 @functools.cache
 def _compiled(shape, executor):
-    plan = Plan(shape, executor, tuple(range(42)))
-    execute = lambda canvas, command, pairs: execute_batch(canvas, command, pairs, plan)
+    statics = KernelStatics(shape, executor, tuple(range(42)))
+    execute = lambda canvas, command, pairs: execute_batch(canvas, command, pairs, statics)
     return jax.jit(execute, compiler_options=AS_USERS)
 
 

@@ -14,7 +14,7 @@ from reference.cases import random_boxes, random_operations
 import jaxarc
 from jaxarc.constants import COPY_INPUT, FIRST_UNSOLVED_DEMO_PAIR, NEXT_DEMO_PAIR, RESET_PAIR, SUBMIT
 from jaxarc.envs import BboxAction, EnvParams
-from jaxarc.prng import random_words, split_words
+from jaxarc.prng import random_bits, split_words
 from jaxarc.tasks.augmentation import augment_grid
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.testing import create_test_config
@@ -34,7 +34,7 @@ class PlusOne(TaskGenerator):
     num_test: int = eqx.field(static=True, default=2)
 
     def generate(self, key, task_index):
-        words = jax.vmap(lambda w: random_words(jax.random.wrap_key_data(w), 12))(split_words(key, 5))
+        words = jax.vmap(lambda w: random_bits(jax.random.wrap_key_data(w), 12))(split_words(key, 5))
         inside = (np.indices(CANVAS)[0] < 2) & (np.indices(CANVAS)[1] < 3)
         inputs = jnp.where(inside.reshape(1, 12), (words % 10).astype(jnp.int8), jnp.int8(-1))
         outputs = jnp.where(inputs >= 0, (inputs + 1 + task_index.astype(jnp.int8)) % 10, jnp.int8(-1))

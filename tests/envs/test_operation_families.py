@@ -9,7 +9,7 @@ import pytest
 from reference.cases import Cases, random_cases
 from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results, kernel_arguments, with_boxes
 
-from jaxarc.envs.operations.execute import Plan, execute, execute_batch
+from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch
 from jaxarc.envs.operations.execute import _single as kernel_of
 from jaxarc.envs.operations.flood import flood_fill
 
@@ -49,8 +49,8 @@ def cases_of(operations, shape, as_boxes, count=BATCH):
 
 @functools.cache
 def compiled(shape, operations, executor):
-    plan = Plan(shape, executor, operations)
-    return jax.jit(lambda *arguments: execute_batch(*arguments, plan))
+    statics = KernelStatics(shape, executor, operations)
+    return jax.jit(lambda *arguments: execute_batch(*arguments, statics))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -127,12 +127,12 @@ def test_what_is_loaded_is_recolored(family):
 def test_every_canvas_may_load_from_a_table_of_its_own(executor):
     """Two batches of five canvases; each batch has its own table, or each canvas has."""
     shape, operations = SMALL, (32, 39, *PAIR_SWITCHES)
-    plan = Plan(shape, executor, operations)
+    statics = KernelStatics(shape, executor, operations)
     batches = [cases_of(operations, shape, True, 10 + i) for i in range(2)]
     batches = [Cases(*(column[:5] for column in cases)) for cases in batches]
     arguments = [kernel_arguments(cases, True) for cases in batches]
     canvas, command, pairs = jax.tree.map(lambda *parts: np.stack(parts), *arguments)
-    one = lambda canvas, command, pairs: execute(canvas, command, pairs, plan)
+    one = lambda canvas, command, pairs: execute(canvas, command, pairs, statics)
     shared = jax.jit(jax.vmap(jax.vmap(one, (0, 0, None))))(canvas, command, pairs)
     repeat = lambda table: np.repeat(table[:, None], 5, axis=1)
     own = jax.jit(jax.vmap(jax.vmap(one)))(canvas, command, jax.tree.map(repeat, pairs))
@@ -142,22 +142,28 @@ def test_every_canvas_may_load_from_a_table_of_its_own(executor):
             assert differences(edit, cases, expected_results(cases)) == []
 
 
-def test_a_plan_knows_which_operations_can_occur():
-    plan = Plan((3, 3), "dense", (2, 20, 41))
-    assert [plan.has(0, 1), plan.has(0, 2), plan.has(2, 2), plan.has(3, 19), plan.has(41, 42)] == [0, 1, 1, 0, 1]
-    assert not plan.has(21, 40)
+def test_statics_know_which_operations_can_occur():
+    statics = KernelStatics((3, 3), "dense", (2, 20, 41))
+    assert [statics.has(0, 1), statics.has(0, 2), statics.has(2, 2), statics.has(3, 19), statics.has(41, 42)] == [
+        0,
+        1,
+        1,
+        0,
+        1,
+    ]
+    assert not statics.has(21, 40)
 
 
 def test_one_plan_has_one_kernel():
     """JAX keeps what it traced by the function: another one for each call would be traced in each call."""
-    kernels = {kernel_of(Plan(SMALL, "dense", operations)) for operations in ((0, 1), (0, 1), (0, 2))}
+    kernels = {kernel_of(KernelStatics(SMALL, "dense", operations)) for operations in ((0, 1), (0, 1), (0, 2))}
     assert len(kernels) == 2
 
 
 def test_what_cannot_occur_is_not_compiled():
     cases = cases_of((0,), SMALL, as_boxes=True)
     text = lambda *operations: str(
-        jax.make_jaxpr(lambda *arguments: execute_batch(*arguments, Plan(SMALL, "dense", operations)))(
+        jax.make_jaxpr(lambda *arguments: execute_batch(*arguments, KernelStatics(SMALL, "dense", operations)))(
             *kernel_arguments(cases, True)
         )
     )

@@ -13,8 +13,8 @@ from jaxtyping import Array
 
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import Environment
-from jaxarc.envs.batching import batch_native, shares_nothing
-from jaxarc.envs.spaces import ActionSpace, Box, Choice
+from jaxarc.envs.batching import no_shared_arrays, with_batch_rule
+from jaxarc.envs.spaces import ActionSpace, Box, DiscreteSubset
 from jaxarc.wrappers.wrapper import Wrapper
 
 KEPT = []  # what a faulty environment holds back
@@ -46,7 +46,7 @@ class Toy(Environment[ToyState]):
         no = jnp.bool_(False)
         return ToyState(key, grid, answer, task, jnp.int32(0), no, no)
 
-    def restart(self, state, params):
+    def reset_next(self, state, params):
         return self.reset(state.key, params)
 
     def step(self, state, action, params):
@@ -90,8 +90,8 @@ class ToyAutoReset(Wrapper[ToyState]):
     def reset(self, key, params, task_index=None, pair_index=None):
         return self.env.reset(key, params)
 
-    def restart(self, state, params):
-        return self.env.restart(state, params)
+    def reset_next(self, state, params):
+        return self.env.reset_next(state, params)
 
     def step(self, state, action, params):
         ended, last, reward, done, info = self.env.step(state, action, params)
@@ -100,7 +100,7 @@ class ToyAutoReset(Wrapper[ToyState]):
         return after, seen, reward, done, {**info, "final_observation": self.final(last, seen)}
 
     def next_episode(self, ended, params):
-        return self.env.restart(ended, params)[0]
+        return self.env.reset_next(ended, params)[0]
 
     def final(self, last, seen):
         return last
@@ -195,7 +195,7 @@ class DrawsActionsOutsideItsSpace(Toy):
             def contains(self, value: Any) -> Any:
                 return super().contains(value) & (value.operation != SUBMIT)
 
-        return Odd(Choice(params.config.legal_operations), "point", params.config.grid_shape)
+        return Odd(DiscreteSubset(params.config.legal_operations), "point", params.config.grid_shape)
 
 
 class DividesByZero(Toy):
@@ -240,15 +240,15 @@ class CountingState(ToyState):
 
 
 class CountsInStaticField(Toy):
-    """Every third restart changes the type of the state, through a counter that lives in Python."""
+    """Every third reset_next changes the type of the state, through a counter that lives in Python."""
 
     restarts = itertools.count()
 
     def start(self, key, task, params):
         return CountingState(**vars(super().start(key, task, params)))
 
-    def restart(self, state, params):
-        state, observation = super().restart(state, params)
+    def reset_next(self, state, params):
+        state, observation = super().reset_next(state, params)
         return dataclasses.replace(state, count=next(self.restarts) // 3), observation
 
 
@@ -284,7 +284,7 @@ class RemembersCalls(Toy):
 class LooksAtNeighbors(Toy):
     def change(self, state, action, params):
         after = super().change(state, action, params)
-        place = batch_native(lambda rows, _: jnp.cumsum(rows, axis=0, dtype=jnp.int32), shares_nothing)
+        place = with_batch_rule(lambda rows, _: jnp.cumsum(rows, axis=0, dtype=jnp.int32), no_shared_arrays)
         return dataclasses.replace(after, task_index=place(after.step_count, ()))
 
 
@@ -309,7 +309,7 @@ class StaysDone(ToyAutoReset):
 class ForgetsParams(ToyAutoReset):
     def next_episode(self, ended, params):
         old = dataclasses.replace(params, weights=jnp.ones_like(params.weights))
-        return self.env.restart(ended, old)[0]
+        return self.env.reset_next(ended, old)[0]
 
 
 # Secrets.

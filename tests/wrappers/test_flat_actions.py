@@ -13,7 +13,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.constants import FILL, FLIP_LEFT_RIGHT, RESIZE, SUBMIT
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, MaskAction, PointAction
-from jaxarc.envs.action_numbers import MAX_FLAT_ACTIONS, ActionNumbers
+from jaxarc.envs.action_numbers import MAX_FLAT_ACTIONS, FlatActionCodec
 from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions
@@ -37,14 +37,14 @@ def make(selection_format="bbox", **fields):
 
 
 def numbers_of(selection_format):
-    return ActionNumbers(OPERATIONS, selection_format, CANVAS)
+    return FlatActionCodec(OPERATIONS, selection_format, CANVAS)
 
 
 @pytest.mark.parametrize(("selection_format", "count"), [("point", 4 * 2 * 3), ("bbox", 4 * 3 * 6)])
 def test_number_of_actions_is_operations_times_selections(selection_format, count):
     _, flat, params = make(selection_format)
     assert flat.num_actions(params) == count
-    assert flat.action_space(params).num_values == count
+    assert flat.action_space(params).n == count
 
 
 def test_points_are_numbered_operation_by_operation_and_row_by_row():
@@ -98,7 +98,7 @@ def test_step_with_a_number_is_the_step_with_its_action():
         expected = plain.step(state, flat.to_structured(number, params), params)
         for given in (number, np.int64(number), jnp.uint8(number)):
             chex.assert_trees_all_equal(flat.step(state, given, params), expected)
-    chex.assert_trees_all_equal(flat.restart(state, params), plain.restart(state, params))
+    chex.assert_trees_all_equal(flat.reset_next(state, params), plain.reset_next(state, params))
     chex.assert_trees_all_equal(flat.observe(state, params), plain.observe(state, params))
     chex.assert_trees_all_equal(flat.info(state, params), plain.info(state, params))
 
@@ -184,14 +184,14 @@ def test_masks_have_no_numbers():
 def test_too_many_actions_are_refused_with_their_count():
     boxes = create_test_config(selection_format="bbox")
     with pytest.raises(ValueError, match=r"would be 7,784,100 \(36 operations x 216,225 selections"):
-        ActionNumbers.of(boxes)
-    points = ActionNumbers.of(create_test_config(selection_format="point"))
+        FlatActionCodec.of(boxes)
+    points = FlatActionCodec.of(create_test_config(selection_format="point"))
     assert points.num_actions == 36 * 900 < MAX_FLAT_ACTIONS
 
 
 def test_default_config_has_masks_and_says_what_to_change():
     with pytest.raises(ValueError, match="change the format, or choose structured actions"):
-        ActionNumbers.of(JaxArcConfig())
+        FlatActionCodec.of(JaxArcConfig())
 
 
 def test_action_of_another_format_is_refused():

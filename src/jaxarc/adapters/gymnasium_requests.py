@@ -62,6 +62,6 @@ def require_no_auto_reset(env: Environment[Any]) -> None:
         env = env.env
 
 
-def trusting(params: EnvParams) -> EnvParams:
+def without_action_checks(params: EnvParams) -> EnvParams:
     """Return params whose steps raise nothing, for actions that were checked on the host."""
     return dataclasses.replace(params, config=params.config.with_fields(invalid_action_policy="noop"))

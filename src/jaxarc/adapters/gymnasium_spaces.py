@@ -27,7 +27,7 @@ def to_gymnasium_space(space: Space) -> spaces.Space:
         case Box():
             return spaces.Box(space.low, space.high, space.shape or (1,), space.dtype)
         case Discrete():
-            return spaces.Discrete(space.num_values)
+            return spaces.Discrete(space.n)
         case Dict():
             return spaces.Dict({name: to_gymnasium_space(entry) for name, entry in space.entries.items()})
         case ActionSpace(selection_format="mask"):

@@ -11,7 +11,13 @@ except ImportError as error:
     raise ImportError('GymnasiumEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
 
 from jaxarc.adapters.frames import RENDER_MODES, draw_frame, require_render_mode, working_grids
-from jaxarc.adapters.gymnasium_requests import key_words, read_options, require_made, require_no_auto_reset, trusting
+from jaxarc.adapters.gymnasium_requests import (
+    key_words,
+    read_options,
+    require_made,
+    require_no_auto_reset,
+    without_action_checks,
+)
 from jaxarc.adapters.gymnasium_spaces import require_action, to_gymnasium_observation, to_gymnasium_space, to_our_action
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
@@ -47,7 +53,7 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         require_made(env, params)
         require_no_auto_reset(env)
         require_render_mode(render_mode)
-        self._env, self._params = env, trusting(params)
+        self._env, self._params = env, without_action_checks(params)
         self._state: Any = None
         self.render_mode = render_mode
         self.action_space = to_gymnasium_space(env.action_space(params))
@@ -63,7 +69,7 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         places = read_options(options, ("task_index", "pair_index"))
         if seed is None and not places and self._state is not None:
-            self._state, observation = self._env.restart(self._state, self._params)
+            self._state, observation = self._env.reset_next(self._state, self._params)
         else:
             key = key_words(seed, self.np_random)
             self._state, observation = self._env.reset(key, self._params, **places)

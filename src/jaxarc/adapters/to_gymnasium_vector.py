@@ -17,13 +17,19 @@ except ImportError as error:
     raise ImportError('GymnasiumVectorEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
 
 from jaxarc.adapters.frames import RENDER_MODES, draw_frame, require_render_mode, working_grids
-from jaxarc.adapters.gymnasium_requests import key_words, read_options, require_made, require_no_auto_reset, trusting
+from jaxarc.adapters.gymnasium_requests import (
+    key_words,
+    read_options,
+    require_made,
+    require_no_auto_reset,
+    without_action_checks,
+)
 from jaxarc.adapters.gymnasium_spaces import require_action, to_gymnasium_observation, to_gymnasium_space, to_our_action
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.operations.compaction import choose_executor, update_rows
 from jaxarc.envs.params import EnvParams
 from jaxarc.types import Info
-from jaxarc.wrappers.renewal import RENEWAL_DIVISOR
+from jaxarc.wrappers.conditional_reset import RESET_FRACTION
 
 _OPTIONS: Final = ("task_index", "pair_index", "reset_mask")
 
@@ -67,7 +73,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         require_made(env, params)
         require_no_auto_reset(env)
         require_render_mode(render_mode)
-        self._env, self._params = env, trusting(params)
+        self._env, self._params = env, without_action_checks(params)
         self._mode = AutoresetMode(autoreset_mode)
         self._states: Any = None
         self._ended = np.zeros(num_envs, np.bool_)  # what the last step said
@@ -131,7 +137,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     def _start(self, seed: int | Sequence[int | None] | None, places: dict[str, Any]) -> Any:
         seeds = self._read_seeds(seed)
         if seeds is None and not places and self._states is not None:
-            return _restart(self._env, self._states, self._params)
+            return _reset_next(self._env, self._states, self._params)
         keys = np.stack([key_words(one, self.np_random) for one in seeds or [None] * self.num_envs])
         tasks, pairs = (self._read_places(name, places.get(name)) for name in _OPTIONS[:2])
         for task, pair in {*zip(tasks, pairs, strict=True)}:
@@ -204,8 +210,8 @@ def _reset(env: Environment[Any], keys: UInt32[Array, "B 2"], params: EnvParams,
 
 
 @jax.jit
-def _restart(env: Environment[Any], states: Any, params: EnvParams) -> Any:
-    return jax.vmap(env.restart, (0, None))(states, params)[0]
+def _reset_next(env: Environment[Any], states: Any, params: EnvParams) -> Any:
+    return jax.vmap(env.reset_next, (0, None))(states, params)[0]
 
 
 @jax.jit
@@ -248,9 +254,9 @@ def _step(
 
 def _restart_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, params: EnvParams) -> Any:
     """Start the next episode in some rows; on a CPU at the cost of those rows alone."""
-    restart = lambda some, _: _restart(env, some, params)
+    restart = lambda some, _: _reset_next(env, some, params)
     executor = choose_executor(params.config.environment.executor)
-    return update_rows(executor, rows, restart, states, (), RENEWAL_DIVISOR)
+    return update_rows(executor, rows, restart, states, (), RESET_FRACTION)
 
 
 def _masked(info: Info, mask: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:

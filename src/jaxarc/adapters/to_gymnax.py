@@ -21,7 +21,7 @@ from jaxarc.adapters.action_fields import action_of_fields, field_sizes
 from jaxarc.adapters.environment_ids import environment_ids, make_chosen
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.envs.action_numbers import ActionNumbers
+from jaxarc.envs.action_numbers import FlatActionCodec
 from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space, action_space
@@ -176,7 +176,7 @@ def _to_gymnax_space(space: Space) -> spaces.Space:
         case Box():
             return IntegerBox(space.low, space.high, space.shape, space.dtype)
         case Discrete():
-            return spaces.Discrete(space.num_values)
+            return spaces.Discrete(space.n)
         case Dict():
             return NamedSpaces({name: _to_gymnax_space(entry) for name, entry in space.entries.items()})
         case ActionSpace():
@@ -191,7 +191,7 @@ def _to_gymnax_space(space: Space) -> spaces.Space:
 
 def _count_actions(config: JaxArcConfig, flat_actions: bool) -> int:
     if flat_actions:
-        return ActionNumbers.of(config).num_actions
+        return FlatActionCodec.of(config).num_actions
     height, width = config.grid_shape
     masks = 2 ** (height * width) if config.action.selection_format == "mask" else 1
     return math.prod(field_sizes(action_space(config)).values()) * masks

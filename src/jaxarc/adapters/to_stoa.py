@@ -106,7 +106,7 @@ def _to_stoa_space(space: Space) -> stoa.Space:
         case Box():
             return spaces.BoundedArraySpace(space.shape, space.dtype, space.low, space.high)
         case Discrete():
-            return spaces.DiscreteSpace(space.num_values, jnp.int32)
+            return spaces.DiscreteSpace(space.n, jnp.int32)
         case Dict():
             return spaces.DictSpace({name: _to_stoa_space(entry) for name, entry in space.entries.items()})
         case ActionSpace(selection_format="mask"):

@@ -58,7 +58,7 @@ class Replay(Wrapper[Recording]):
         recording = jax.tree.map(lambda x: x[chosen], self.recordings)
         return recording, recording.shown
 
-    def restart(self, state: Recording, params: EnvParams) -> tuple[Recording, Observation]:
+    def reset_next(self, state: Recording, params: EnvParams) -> tuple[Recording, Observation]:
         """Begin again with the first recorded step."""
         return dataclasses.replace(state, position=jnp.zeros_like(state.position)), state.shown
 

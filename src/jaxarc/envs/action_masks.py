@@ -11,9 +11,8 @@ from jaxtyping import Array, Bool, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.action_numbers import ActionNumbers
+from jaxarc.envs.action_numbers import FlatActionCodec
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
-from jaxarc.envs.factored_actions import Chosen, NextMask
 from jaxarc.envs.state import ArcEnvState
 
 _FLOODS = np.isin(np.arange(c.NUM_OPERATIONS), np.arange(c.FLOOD_FILL, c.FLOOD_FILL + c.NUM_COLORS))
@@ -39,14 +38,14 @@ def legal_operation_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array
 
 
 def flat_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*B actions"]:
-    """Tell which numbers of :class:`~jaxarc.envs.action_numbers.ActionNumbers` name an action that can apply.
+    """Tell which numbers of :class:`~jaxarc.envs.action_numbers.FlatActionCodec` name an action that can apply.
 
     If every one would be a lost step, as in an episode that may only paste, those of legal operations stay.
 
     Raises:
         ValueError: the config's actions have no numbers.
     """
-    numbers = ActionNumbers.of(config)
+    numbers = FlatActionCodec.of(config)
     ids = np.asarray(numbers.operations)
     batch = state.canvas.sizes.shape[:-1]
     boxes = numbers.selections.reshape(*(1,) * len(batch), -1, 4)
@@ -62,41 +61,6 @@ def flat_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*
     return (operations[..., None] & jnp.stack(fits, axis=-2)).reshape(*batch, -1)
 
 
-def factor_masks(state: ArcEnvState, config: JaxArcConfig) -> NextMask:
-    """Return the mask of the next factor of an action, given the factors chosen before it.
-
-    The factors are those of :class:`~jaxarc.envs.factored_actions.ActionFactors`: operation, row, column, and for a box
-    row and column of the opposite corner. The first corner lies in the active area where the operation needs a cell of
-    it; every box that holds such a cell can be named so. After a flood fill, the box holds one cell of it.
-    """
-    height, width = _active_size(state)
-
-    def along(axis: int) -> tuple[Int32[Array, "*B N"], Int32[Array, "*B 1"]]:
-        """Every row, or every column, and how many of them are active."""
-        places = jnp.arange(config.grid_shape[axis], dtype=jnp.int32)
-        return places.reshape(*(1,) * height.ndim, -1), (height, width)[axis][..., None]
-
-    def next_mask(chosen: Chosen) -> Bool[Array, "*B N"]:
-        match chosen:
-            case ():
-                return legal_operation_mask(state, config)
-            case (operation, *corner) if len(corner) < 2:
-                place, size = along(len(corner))
-                return (place < size) | ~_looked_up(_NEEDS_CELLS, operation)
-            case (operation, row, column, *corner) if len(corner) < 2:
-                first = (row, column)[len(corner)][..., None]
-                place, size = along(len(corner))
-                is_single = jnp.minimum(jnp.maximum(first, place), size - 1) == jnp.minimum(first, place)
-                return is_single | ~_looked_up(_FLOODS, operation)
-        raise ValueError(f"an action has at most 5 factors, got {len(chosen)} chosen before the next")
-
-    return next_mask
-
-
 def _active_size(state: ArcEnvState) -> tuple[Int32[Array, "*B"], Int32[Array, "*B"]]:
     size = state.grid_size.astype(jnp.int32)
     return size[..., 0], size[..., 1]
-
-
-def _looked_up(table: np.ndarray, operation: Int32[Array, "*B"]) -> Bool[Array, "*B 1"]:
-    return jnp.asarray(table)[operation][..., None]

@@ -16,7 +16,7 @@ MAX_FLAT_ACTIONS = 100_000  # a policy has one logit for each; 30x30 points with
 
 
 @dataclasses.dataclass(frozen=True)
-class ActionNumbers:
+class FlatActionCodec:
     """Numbers the legal actions of a config 0 .. ``num_actions - 1``: operation by operation, cell by cell, row by row.
 
     A box has one number, whichever two opposite corners name it. Boxes are ordered by top, bottom, left, right.
@@ -45,7 +45,7 @@ class ActionNumbers:
                 f"flat actions would be {numbers.num_actions:,} ({len(numbers.operations)} operations x "
                 f"{numbers.num_selections:,} selections of format {numbers.selection_format!r} on {height}x{width}), "
                 f"the limit is {MAX_FLAT_ACTIONS:,}; use a smaller canvas, fewer action.allowed_operations, "
-                "selection_format='point', or factored actions (jaxarc.envs.factored_actions)"
+                "selection_format='point', or structured actions"
             )
         return numbers
 

@@ -16,7 +16,7 @@ Rows = TypeVar("Rows", bound=PyTree[Array])
 Kernel = Callable[[Any, Any], Any]  # (rows, shared arrays) -> rows
 
 
-def batch_native(kernel: Kernel, unshare: Callable[[Kernel, Any, Any, Any], Any]) -> Kernel:
+def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, Any], Any]) -> Kernel:
     """Make a function of one environment of a kernel of many.
 
     Args:
@@ -34,7 +34,7 @@ def batch_native(kernel: Kernel, unshare: Callable[[Kernel, Any, Any, Any], Any]
         lead = lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape))
         rows = jax.tree.map(lead, rows, has_axis[0])
         if any(jax.tree.leaves(has_axis[1])):
-            out = unshare(batched, has_axis[1], rows, shared)
+            out = unshared_rule(batched, has_axis[1], rows, shared)
         else:
             out = unfold_rows(size, batched(fold_rows(rows), shared))
         return out, jax.tree.map(lambda _: True, out)
@@ -56,6 +56,6 @@ def unfold_rows(size: int, rows: Rows) -> Rows:
     return jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), rows)
 
 
-def shares_nothing(kernel: Kernel, has_axis: Any, rows: Any, shared: Any) -> Any:
+def no_shared_arrays(kernel: Kernel, has_axis: Any, rows: Any, shared: Any) -> Any:
     """The ``unshare`` of a kernel that shares nothing."""
     raise AssertionError("a kernel that shares nothing cannot have shared arrays of its own")

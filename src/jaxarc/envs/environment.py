@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 from jaxarc.envs.boundary import compiled
 from jaxarc.envs.canvas import PairTable
 from jaxarc.envs.episode_keys import EpisodeKeys, split_for_episode
-from jaxarc.envs.observations import observation_space, observe, report
+from jaxarc.envs.observations import make_info, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_of_buffer, pairs_of_table
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space, action_space
@@ -19,7 +19,7 @@ from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import require_single, take_step
-from jaxarc.prng import fraction, from_key_data
+from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import Augmentation, draw_augmentation
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import task_after, task_at
@@ -54,7 +54,7 @@ class Environment(abc.ABC, Generic[State]):
         """Start an episode on a task drawn by the params' weights, or on the task and the pair that are given."""
 
     @abc.abstractmethod
-    def restart(self, state: State, params: EnvParams) -> tuple[State, Observation]:
+    def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
         """Start the episode that follows the one of a state, as auto-reset does.
 
         It draws with the state's key, or with ``episode.task_order="in_turn"`` goes on to the next task.
@@ -115,9 +115,9 @@ class ArcEnvironment(Environment[ArcEnvState]):
             params.require_place(task_index, pair_index)
         return _reset(key, params, _index(task_index), _index(pair_index))
 
-    def restart(self, state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
-        """Start the episode that follows; see :meth:`Environment.restart`."""
-        return _restart(state, params)
+    def reset_next(self, state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+        """Start the episode that follows; see :meth:`Environment.reset_next`."""
+        return _reset_next(state, params)
 
     def step(self, state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
         """Take one step; see :func:`jaxarc.envs.functional.arc_step`."""
@@ -130,7 +130,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
     def info(self, state: ArcEnvState, params: EnvParams) -> Info:
         """Report on a state with the keys, shapes and dtypes of a step's info."""
         source = _pairs_in_play(params, state.task_index, state.augmentation, state.pairs)
-        return report(state, source, jnp.zeros_like(state.terminated), params.config)
+        return make_info(state, source, jnp.zeros_like(state.terminated), params.config)
 
 
 @compiled()
@@ -140,17 +140,17 @@ def _reset(
     _require_params(params)
     keys = split_for_episode(key)
     if task_index is None:
-        task_index = task_at(fraction(keys.task), params.weights)
+        task_index = task_at(to_uniform(keys.task), params.weights)
     return _start(keys, params, jnp.clip(task_index, 0, params.tasks.num_tasks - 1), pair_index)
 
 
 @compiled()
-def _restart(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
     keys = split_for_episode(state.key)
     if params.config.episode.task_order == "in_turn":
         task_index = task_after(state.task_index, params.weights)
     else:
-        task_index = task_at(fraction(keys.task), params.weights)
+        task_index = task_at(to_uniform(keys.task), params.weights)
     return _start(keys, params, task_index, None)
 
 
@@ -207,7 +207,7 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
         observe(state, source, params.config),
         reward,
         state.done,
-        report(state, source, invalid, params.config),
+        make_info(state, source, invalid, params.config),
     )
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.episode_keys import split_for_episode
-from jaxarc.envs.observations import observe, report
+from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task
 from jaxarc.envs.start import start_episode
 from jaxarc.envs.state import ArcEnvState
@@ -81,7 +81,7 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
         config: the one that the state was made with.
 
     Returns:
-        State, observation, reward (float32), done (bool) and info; see :func:`jaxarc.envs.observations.report`.
+        State, observation, reward (float32), done (bool) and info; see :func:`jaxarc.envs.observations.make_info`.
 
     Raises:
         TypeError: the action is a dictionary or of another format.
@@ -94,7 +94,7 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
     assert state.task_data is not None
     source = pairs_of_task(state.task_data, config.grid_shape, config.episode.mode)
     state, reward, invalid = take_step(state, action, source, config)
-    return state, observe(state, source, config), reward, state.done, report(state, source, invalid, config)
+    return state, observe(state, source, config), reward, state.done, make_info(state, source, invalid, config)
 
 
 @eqx.filter_jit

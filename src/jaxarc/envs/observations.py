@@ -126,7 +126,7 @@ class _Grids:
         return Box(0, 1, (*lead, height, width, NUM_COLORS + 1), jnp.int8)
 
 
-def report(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array, "*B"], config: JaxArcConfig) -> Info:
+def make_info(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array, "*B"], config: JaxArcConfig) -> Info:
     """Tell how the episode stands, with the same keys on every step and at reset.
 
     On a pair with a hidden target ``similarity`` is 0, and ``success`` false unless ``reward.score_on_submit``.

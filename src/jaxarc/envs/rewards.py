@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float32
 from jaxarc.config import JaxArcConfig
 
 
-class Outcome(NamedTuple):
+class RewardInputs(NamedTuple):
     """What happened in a step, as far as rewards depend on it."""
 
     similarity_before: Float32[Array, ""]
@@ -19,7 +19,7 @@ class Outcome(NamedTuple):
     is_hidden: Bool[Array, ""] | None = None  # the pair hides its output; None: the mode says it of all pairs
 
 
-def compute_reward(outcome: Outcome, config: JaxArcConfig) -> Float32[Array, ""]:
+def compute_reward(outcome: RewardInputs, config: JaxArcConfig) -> Float32[Array, ""]:
     """Pay a step. On a hidden target only the submit depends, and only with ``reward.score_on_submit``."""
     rule, zero, hidden = config.reward, jnp.float32(0), outcome.is_hidden
     weigh = lambda value, happened: jnp.where(happened, jnp.float32(value), zero)

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batching import batch_native, shares_nothing
+from jaxarc.envs.batching import no_shared_arrays, with_batch_rule
 from jaxarc.envs.operations.bits import unpack_columns
 from jaxarc.envs.operations.compaction import choose_executor, staged
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.prng import as_typed_key, digits, random_bits, random_words
+from jaxarc.prng import as_typed_key, fast_bits, mixed_radix_ints, random_bits
 
 
 class Space(eqx.Module):
@@ -51,13 +51,13 @@ class Box(Space):
         return jnp.all((numbers >= self.low) & (numbers <= self.high))
 
 
-class Choice(Space):
+class DiscreteSubset(Space):
     """One of a few listed integers, as int32."""
 
     values: tuple[int, ...] = eqx.field(static=True)
 
     def sample(self, key: Key[Array, ""]) -> Array:
-        (place,) = digits(random_words(as_typed_key(key), 1)[0], [len(self.values)])
+        (place,) = mixed_radix_ints(random_bits(as_typed_key(key), 1)[0], [len(self.values)])
         return self.at(place)
 
     def at(self, place: Int32[Array, ""]) -> Int32[Array, ""]:
@@ -71,15 +71,15 @@ class Choice(Space):
 
 
 class Discrete(Space):
-    """The integers ``0 .. num_values - 1``, as int32."""
+    """The integers ``0 .. n - 1``, as int32."""
 
-    num_values: int = eqx.field(static=True)
+    n: int = eqx.field(static=True)
 
     def sample(self, key: Key[Array, ""]) -> Array:
-        return digits(random_words(as_typed_key(key), 1)[0], [self.num_values])[0]
+        return mixed_radix_ints(random_bits(as_typed_key(key), 1)[0], [self.n])[0]
 
     def contains(self, value: Any) -> Bool[Array, ""]:
-        return Box(0, self.num_values - 1, (), jnp.int32).contains(value)
+        return Box(0, self.n - 1, (), jnp.int32).contains(value)
 
 
 class Dict(Space):
@@ -100,7 +100,7 @@ class Dict(Space):
 class ActionSpace(Space):
     """The legal actions of a config: a legal operation on a point, box or mask of the canvas."""
 
-    operation: Choice
+    operation: DiscreteSubset
     selection_format: str = eqx.field(static=True)
     grid_shape: tuple[int, int] = eqx.field(static=True)
 
@@ -108,15 +108,15 @@ class ActionSpace(Space):
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""
         key, count, (height, width) = as_typed_key(key), len(self.operation.values), self.grid_shape
         if self.selection_format == "mask":
-            (place,) = digits(random_words(key, 3)[2], [count])
-            cells = _unpack(self.grid_shape)(random_bits(key, width), ())
+            (place,) = mixed_radix_ints(random_bits(key, 3)[2], [count])
+            cells = _unpack(self.grid_shape)(fast_bits(key, width), ())
             return MaskAction(self.operation.at(place), cells.reshape(self.grid_shape))
-        words = random_words(key, 2)
-        place, *corner = digits(words[0], [count, height, width])
+        words = random_bits(key, 2)
+        place, *corner = mixed_radix_ints(words[0], [count, height, width])
         operation = self.operation.at(place)
         if self.selection_format == "point":
             return PointAction(operation, *corner)
-        return BboxAction(operation, *corner, *digits(words[1], [height, width]))
+        return BboxAction(operation, *corner, *mixed_radix_ints(words[1], [height, width]))
 
     def contains(self, value: Any) -> Bool[Array, ""]:
         fields = {
@@ -145,9 +145,9 @@ def _unpack(shape: tuple[int, int]) -> Callable[[UInt32[Array, " W"], tuple[()]]
         stage = functools.partial(staged, choose_executor("auto"), jnp.maximum(some, ~some) != 0)
         return unpack_columns(stage(jnp.copy, words), shape, stage)
 
-    return batch_native(kernel, shares_nothing)
+    return with_batch_rule(kernel, no_shared_arrays)
 
 
 def action_space(config: JaxArcConfig) -> ActionSpace:
     """The actions that the config allows."""
-    return ActionSpace(Choice(config.legal_operations), config.action.selection_format, config.grid_shape)
+    return ActionSpace(DiscreteSubset(config.legal_operations), config.action.selection_format, config.grid_shape)

@@ -14,7 +14,7 @@ from jaxarc.envs.pairs import PairSource, show_demonstrations
 from jaxarc.envs.similarity import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.varying import vary_like
-from jaxarc.prng import below, from_key_data
+from jaxarc.prng import from_key_data, to_randint
 from jaxarc.tasks.augmentation import Augmentation
 from jaxarc.types import JaxArcTask
 
@@ -79,7 +79,7 @@ def _first_pair(word: UInt32[Array, ""], count: Int32[Array, ""], episode: Episo
     if episode.mode == "trials":
         return jnp.int32(0)
     choice = episode.demo_selection if episode.mode == "train" else episode.test_selection
-    return jnp.int32(0) if choice == "first" else below(word, count)
+    return jnp.int32(0) if choice == "first" else to_randint(word, count)
 
 
 def _demonstrations(

@@ -13,9 +13,9 @@ from jaxarc.envs.command import check_action
 from jaxarc.envs.ending import decide_ending
 from jaxarc.envs.history import append_record
 from jaxarc.envs.operations.compaction import choose_executor
-from jaxarc.envs.operations.execute import Plan, execute
+from jaxarc.envs.operations.execute import KernelStatics, execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
-from jaxarc.envs.rewards import Outcome, compute_reward
+from jaxarc.envs.rewards import RewardInputs, compute_reward
 from jaxarc.envs.similarity import count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction
@@ -45,8 +45,8 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     pair_index, can_switch = choose_pair(operation, state.pair_index, known_solved, source.count)
     operation = jnp.where(can_switch, operation, c.NO_OPERATION)
     command = Command(operation, checked.selection, source.row_of(pair_index), source.colors)
-    plan = Plan(config.grid_shape, choose_executor(config.environment.executor), config.legal_operations)
-    canvas, matches = execute(state.canvas, command, source.table, plan)
+    statics = KernelStatics(config.grid_shape, choose_executor(config.environment.executor), config.legal_operations)
+    canvas, matches = execute(state.canvas, command, source.table, statics)
     union = count_union(canvas.sizes[:4])
     score = similarity(matches, union)
 
@@ -62,7 +62,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     all_solved = right & (solved == goal) & is_told
     ending = decide_ending(submitted, all_solved, submission_count, step_count, config.environment)
 
-    outcome = Outcome(
+    outcome = RewardInputs(
         similarity_before=state.similarity_score,
         similarity_after=score,
         newly_solved=right & (solved != state.solved_pairs),

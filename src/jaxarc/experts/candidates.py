@@ -24,7 +24,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.experts.canvas_state import CanvasState, canvas_of_state
-from jaxarc.prng import as_typed_key, random_words
+from jaxarc.prng import as_typed_key, random_bits
 from jaxarc.types import PRNGKey
 
 WHOLE_GRID: Final = (*range(c.MOVE_UP, c.FLIP_UP_DOWN + 1), c.CLEAR)
@@ -86,7 +86,7 @@ def candidates_of_canvas(key: PRNGKey, canvas_state: CanvasState, count: int, co
     num_floods = (num_drawn // _FLOOD_DIVISOR if fills else num_drawn) if floods else 0
     num_anywhere = num_drawn // _ANYWHERE_DIVISOR if fills else 0
     num_guided = num_drawn - num_floods - num_anywhere
-    words = random_words(as_typed_key(key), 4 + 2 * num_guided)
+    words = random_bits(as_typed_key(key), 4 + 2 * num_guided)
     drawn = _join([_fixed(canvas_state, config), _floods(words[0], num_floods, view, shape)])
     if fills:
         corners = words[4:].reshape(2, num_guided)

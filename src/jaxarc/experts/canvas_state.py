@@ -12,7 +12,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import Canvas, Command, PairTable
 from jaxarc.envs.command import check_action
 from jaxarc.envs.operations.compaction import choose_executor
-from jaxarc.envs.operations.execute import Plan, execute
+from jaxarc.envs.operations.execute import KernelStatics, execute
 from jaxarc.envs.operations.geometry import grid_size
 from jaxarc.envs.pairs import pairs_of_buffer, pairs_of_table
 from jaxarc.envs.params import EnvParams
@@ -93,7 +93,7 @@ def edit(canvas_state: CanvasState, commands: Commands, config: JaxArcConfig) ->
     return jax.vmap(one)(canvas_state, commands.operation, commands.selection)
 
 
-def plan_of(config: JaxArcConfig) -> Plan:
+def plan_of(config: JaxArcConfig) -> KernelStatics:
     """Plan edits: the legal operations that keep the pair."""
     operations = tuple(i for i in config.legal_operations if i < c.NUM_GRID_OPERATIONS)
-    return Plan(config.grid_shape, choose_executor(config.environment.executor), operations)
+    return KernelStatics(config.grid_shape, choose_executor(config.environment.executor), operations)

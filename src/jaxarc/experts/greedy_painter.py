@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batching import batch_native, shares_nothing
+from jaxarc.envs.batching import no_shared_arrays, with_batch_rule
 from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.types import Observation, PRNGKey
@@ -75,7 +75,7 @@ def _choose_rows(grids: tuple[Int8[Array, "B H W"], Int8[Array, "B H W"]], _: tu
     return jax.lax.map(choose, grids, batch_size=min(group, batch))
 
 
-_choose_native = batch_native(_choose_rows, shares_nothing)
+_choose_native = with_batch_rule(_choose_rows, no_shared_arrays)
 
 
 def _choose(working: Int8[Array, "H W"], target: Int8[Array, "H W"]) -> BboxAction:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Int, Int8, UInt32
 
 from jaxarc.config.augmentation import AugmentationConfig
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.prng import as_typed_key, below, random_bits
+from jaxarc.prng import as_typed_key, fast_bits, to_randint
 from jaxarc.types import JaxArcTask, PRNGKey
 
 UP_DOWN, LEFT_RIGHT, DIAGONAL = 1, 2, 4  # bits of a symmetry: the diagonal flip comes first, then the others
@@ -39,10 +39,10 @@ def draw_augmentation(
         num_slots: length P of ``order``, static, at least ``num_train``.
         config: what may be changed.
     """
-    words = random_bits(as_typed_key(key), 1 + NUM_COLORS + num_slots)
+    words = fast_bits(as_typed_key(key), 1 + NUM_COLORS + num_slots)
     symmetry = colors = order = None
     if config.num_symmetries > 1:
-        symmetry = below(words[0], jnp.int32(config.num_symmetries)).astype(jnp.int8)
+        symmetry = to_randint(words[0], jnp.int32(config.num_symmetries)).astype(jnp.int8)
     if config.recolor != "none":
         fixed = jnp.arange(NUM_COLORS, dtype=jnp.int32) < (1 if config.recolor == "keep_black" else 0)
         colors = _ranks(jnp.where(fixed, jnp.uint32(0), words[1 : 1 + NUM_COLORS]))

@@ -110,7 +110,7 @@ def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run:
     ended = run.dones & (run.reported["terminated"] | run.reported["truncated"])
     if ended.any():
         yield f"the state after an episode's end is done itself at {_where(ended)}; return the next one's first state"
-    yield from _reset_is_the_restart_of_the_inner_one(env, params, run)
+    yield from _reset_is_the_next_reset_of_the_inner_one(env, params, run)
 
 
 def auto_resets_draw_by_the_params(restricted: RandomRollout, task_index: int) -> Iterator[str]:
@@ -125,10 +125,10 @@ def auto_resets_draw_by_the_params(restricted: RandomRollout, task_index: int) -
         )
 
 
-def _reset_is_the_restart_of_the_inner_one(
+def _reset_is_the_next_reset_of_the_inner_one(
     env: Environment[Any], params: EnvParams, run: RandomRollout
 ) -> Iterator[str]:
-    """Compare an auto-reset with a step and a restart of the environment in it, where it is the outermost wrapper."""
+    """Compare an outermost auto-reset with a step and a reset_next of the environment inside."""
     if not isinstance(env, Wrapper) or not run.dones.any():
         return
     step, number = (int(place) for place in np.argwhere(run.dones)[0])
@@ -141,11 +141,11 @@ def _reset_is_the_restart_of_the_inner_one(
             f"info[{FINAL!r}] is not the last observation of the episode that ended at step {step}, in "
             f"{_some(leaves)}; take it before the reset"
         )
-    first, _ = env.env.restart(ended, params)
+    first, _ = env.env.reset_next(ended, params)
     if leaves := differing_leaves(at(run.states, step, number), first, exact=False):
         yield (
-            f"the state after the end at step {step} is not restart(ended state, params), in {_some(leaves)}; start "
-            "the next episode with restart of the environment inside, and with the params of the step"
+            f"the state after the end at step {step} is not reset_next(ended state, params), in {_some(leaves)}; start "
+            "the next episode with reset_next of the environment inside, and with the params of the step"
         )
 
 

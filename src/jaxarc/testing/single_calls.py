@@ -43,7 +43,7 @@ def calls_repeat_and_leave_their_arguments(
         calls = {
             "reset": lambda: env.reset(key, params),
             "step": lambda state=state, action=action: env.step(state, action, params),
-            "restart": lambda state=state: env.restart(state, params),
+            "reset_next": lambda state=state: env.reset_next(state, params),
         }
         for method, call in calls.items():
             before = to_host((state, action, params))
@@ -80,7 +80,7 @@ def environments_do_not_see_one_another(play: RolloutFunction, params: EnvParams
 
 def loops_trace_once(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
     """Trace a step for every state of a loop; nothing is compiled, and equal types are traced once."""
-    traces: dict[str, int] = {"step": 0, "restart": 0}
+    traces: dict[str, int] = {"step": 0, "reset_next": 0}
 
     def counted(method: str, function: Any) -> Any:
         def call(*args: Any) -> Any:
@@ -89,12 +89,12 @@ def loops_trace_once(env: Environment[Any], params: EnvParams, run: RandomRollou
 
         return jax.jit(call)
 
-    step, restart = counted("step", env.step), counted("restart", env.restart)
+    step, reset_next = counted("step", env.step), counted("reset_next", env.reset_next)
     action = run.action(0, 0)
     state, _ = jax.eval_shape(env.reset, from_key_data(run.keys[0]), params)
     for _ in range(3):
         state = step.eval_shape(state, action, params)[0]
-        state, _ = restart.eval_shape(state, params)
+        state, _ = reset_next.eval_shape(state, params)
     for method, count in traces.items():
         if count > 1:
             yield (

@@ -24,7 +24,7 @@ class Traced(NamedTuple):
     reset: tuple[PyTree, PyTree]  # state, observation
     action: PyTree
     step: tuple[PyTree, PyTree, Any, Any, dict[str, Any]]  # state, observation, reward, done, info
-    restart: tuple[PyTree, PyTree]
+    reset_next: tuple[PyTree, PyTree]
     observe: PyTree
     info: dict[str, Any]
 
@@ -37,7 +37,7 @@ def trace(env: Environment[Any], params: EnvParams, key: PRNGKey) -> Traced:
         reset=reset,
         action=action,
         step=jax.eval_shape(env.step, reset[0], action, params),
-        restart=jax.eval_shape(env.restart, reset[0], params),
+        reset_next=jax.eval_shape(env.reset_next, reset[0], params),
         observe=jax.eval_shape(env.observe, reset[0], params),
         info=jax.eval_shape(env.info, reset[0], params),
     )
@@ -45,7 +45,7 @@ def trace(env: Environment[Any], params: EnvParams, key: PRNGKey) -> Traced:
 
 def states_keep_their_shape(traced: Traced) -> Iterator[str]:
     first, observation = traced.reset
-    for method, state in (("step", traced.step[0]), ("restart", traced.restart[0])):
+    for method, state in (("step", traced.step[0]), ("reset_next", traced.reset_next[0])):
         for difference in mismatches(state, first):
             yield (
                 f"{method} returns another state than reset: {difference}; a loop over steps needs states of one "
@@ -53,7 +53,7 @@ def states_keep_their_shape(traced: Traced) -> Iterator[str]:
             )
     for method, shown in (
         ("step", traced.step[1]),
-        ("restart", traced.restart[1]),
+        ("reset_next", traced.reset_next[1]),
         ("observe", traced.observe),
     ):
         for difference in mismatches(shown, observation):
@@ -94,7 +94,7 @@ def no_method_calls_the_host(env: Environment[Any], params: EnvParams, traced: T
     calls = {
         "reset": lambda: jax.make_jaxpr(env.reset)(jax.random.key(0), quiet),
         "step": lambda: jax.make_jaxpr(env.step)(state, traced.action, quiet),
-        "restart": lambda: jax.make_jaxpr(env.restart)(state, quiet),
+        "reset_next": lambda: jax.make_jaxpr(env.reset_next)(state, quiet),
     }
     for method, make in calls.items():
         for primitive in sorted(set(_primitives(make().jaxpr))):

@@ -10,7 +10,7 @@ from jaxarc.envs.environment import Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.types import Info, Observation, PRNGKey
-from jaxarc.wrappers.renewal import renew_where
+from jaxarc.wrappers.conditional_reset import reset_where
 from jaxarc.wrappers.wrapper import Wrapper
 
 
@@ -35,8 +35,8 @@ class AutoReset(Wrapper[State]):
     ) -> tuple[State, Observation]:
         return self.env.reset(key, params, task_index, pair_index)
 
-    def restart(self, state: State, params: EnvParams) -> tuple[State, Observation]:
-        return self.env.restart(state, params)
+    def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
+        return self.env.reset_next(state, params)
 
     def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
         return _step(self.env, state, action, params)
@@ -51,5 +51,5 @@ class AutoReset(Wrapper[State]):
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _step(env: Environment[State], state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
     ended, observation, reward, done, info = env.step(state, action, params)
-    after = renew_where(done, lambda state, _, params: env.restart(state, params)[0], ended, (), params)
+    after = reset_where(done, lambda state, _, params: env.reset_next(state, params)[0], ended, (), params)
     return after, env.observe(after, params), reward, done, {**info, "final_observation": observation}

@@ -51,8 +51,8 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
         nothing, none = vary_like((jnp.float32(0), jnp.int32(0)), words)
         return StatisticsState(env_state, nothing, none, nothing, none), observation
 
-    def restart(self, state: StatisticsState, params: EnvParams) -> tuple[StatisticsState, Observation]:
-        env_state, observation = self.env.restart(state.env_state, params)
+    def reset_next(self, state: StatisticsState, params: EnvParams) -> tuple[StatisticsState, Observation]:
+        env_state, observation = self.env.reset_next(state.env_state, params)
         nothing, none = jnp.zeros_like(state.running_return), jnp.zeros_like(state.running_length)
         return dataclasses.replace(state, env_state=env_state, running_return=nothing, running_length=none), observation
 

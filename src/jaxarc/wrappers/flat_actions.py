@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Int32
 
-from jaxarc.envs.action_numbers import ActionNumbers
+from jaxarc.envs.action_numbers import FlatActionCodec
 from jaxarc.envs.boundary import compiled
 from jaxarc.envs.environment import Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
@@ -25,7 +25,7 @@ class FlatActions(Wrapper[State]):
     """Takes an action as one integer, ``0 .. num_actions(params) - 1``; all else is that of the environment inside.
 
     The actions are the legal operations times the points, or the boxes, of the canvas, numbered by
-    :class:`~jaxarc.envs.action_numbers.ActionNumbers`. There may be at most 100,000 of them, and masks have no
+    :class:`~jaxarc.envs.action_numbers.FlatActionCodec`. There may be at most 100,000 of them, and masks have no
     numbers. It works around an :class:`AutoReset` and inside one.
     """
 
@@ -37,15 +37,15 @@ class FlatActions(Wrapper[State]):
         Raises:
             ValueError: too many; see :meth:`ActionNumbers.of`.
         """
-        return ActionNumbers.of(params.config).num_actions
+        return FlatActionCodec.of(params.config).num_actions
 
     def to_structured(self, action: Int[Array, "*B"] | int, params: EnvParams) -> StructuredAction:
         """Return the point or box action that a number stands for; one out of range gets an invalid operation."""
-        return ActionNumbers.of(params.config).to_structured(_number(action))
+        return FlatActionCodec.of(params.config).to_structured(_number(action))
 
     def to_flat(self, action: StructuredAction, params: EnvParams) -> Int32[Array, "*B"]:
         """Return the number of a point or box action; -1 when it is illegal or out of range."""
-        return ActionNumbers.of(params.config).to_flat(action)
+        return FlatActionCodec.of(params.config).to_flat(action)
 
     def reset(
         self,
@@ -56,8 +56,8 @@ class FlatActions(Wrapper[State]):
     ) -> tuple[State, Observation]:
         return self.env.reset(key, params, task_index, pair_index)
 
-    def restart(self, state: State, params: EnvParams) -> tuple[State, Observation]:
-        return self.env.restart(state, params)
+    def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
+        return self.env.reset_next(state, params)
 
     def step(self, state: State, action: StructuredAction | Int[Array, ""] | int, params: EnvParams) -> Step[State]:
         """Take one step with the action of this number; ``action.invalid_action_policy`` treats one out of range.
@@ -81,7 +81,7 @@ class FlatActions(Wrapper[State]):
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _step(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
-    numbers = ActionNumbers.of(params.config)
+    numbers = FlatActionCodec.of(params.config)
     if checks_actions(params) and JAXErrorHandler.stops_on_error():
         action = enforce_rules(action, [(numbers.rule, action)], JAXErrorHandler.get_error_mode())
     return env.step(state, numbers.to_structured(action), params)

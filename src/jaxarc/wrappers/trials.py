@@ -14,10 +14,10 @@ from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.varying import vary_like
-from jaxarc.prng import as_typed_key, below, from_key_data, random_words
+from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.types import Info, Observation, PRNGKey
-from jaxarc.wrappers.renewal import renew_where
+from jaxarc.wrappers.conditional_reset import reset_where
 from jaxarc.wrappers.wrapper import Wrapper
 
 
@@ -65,9 +65,9 @@ class Trials(Wrapper[TrialsState]):
         (first,) = vary_like((jnp.int32(0),), words)
         return TrialsState(env_state, first, words), _shown(observation, first)
 
-    def restart(self, state: TrialsState, params: EnvParams) -> tuple[TrialsState, Observation]:
+    def reset_next(self, state: TrialsState, params: EnvParams) -> tuple[TrialsState, Observation]:
         words = state.env_state.key
-        env_state, observation = self.env.restart(state.env_state, params)
+        env_state, observation = self.env.reset_next(state.env_state, params)
         first = jnp.zeros_like(state.trial_index)
         return TrialsState(env_state, first, words), _shown(observation, first)
 
@@ -102,7 +102,7 @@ def _step(
         pair = _pair_of(trial, task, played.episode_key, params)
         return TrialsState(env.reset(played.episode_key, params, task, pair)[0], trial, played.episode_key)
 
-    after = renew_where(goes_on, next_trial, played, (), params)
+    after = reset_where(goes_on, next_trial, played, (), params)
     observation = _shown(env.observe(after.env_state, params), after.trial_index)
     return after, observation, reward, trial_done & is_last, _told(info, state.trial_index, trial_done, params)
 
@@ -118,7 +118,7 @@ def _pair_of(
         num_train, num_test = jnp.int32(tasks.num_train), jnp.int32(tasks.num_test)
     test = jnp.int32(0)
     if episode.test_selection == "random":
-        test = below(random_words(from_key_data(words), _TEST_WORD + 1)[_TEST_WORD], num_test)
+        test = to_randint(random_bits(from_key_data(words), _TEST_WORD + 1)[_TEST_WORD], num_test)
     return jnp.where(trial < episode.num_trials, trial % num_train, num_train + test)
 
 

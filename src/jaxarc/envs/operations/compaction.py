@@ -28,7 +28,7 @@ def choose_executor(wanted: str) -> str:
     return "compact" if jax.default_backend() == "cpu" else "dense"
 
 
-class Blocks(NamedTuple):
+class CompactedRows(NamedTuple):
     """The rows of a batch that need a kernel, in the order in which blocks take them."""
 
     need: Bool[Array, " B"]
@@ -38,7 +38,7 @@ class Blocks(NamedTuple):
     total: Int32[Array, ""]  # how many rows need it
 
 
-def assign_blocks(needs: Sequence[Bool[Array, " B"]]) -> list[Blocks]:
+def compact(needs: Sequence[Bool[Array, " B"]]) -> list[CompactedRows]:
     """Line up the rows that need a kernel; of several kernels, a row needs at most one."""
     batch = needs[0].shape[0]
     ranks = _running_sums(jnp.stack(needs).astype(jnp.int32))
@@ -49,38 +49,41 @@ def assign_blocks(needs: Sequence[Bool[Array, " B"]]) -> list[Blocks]:
         place = jnp.where(need, first + rank - 1, place)
     order = jnp.full((2 * batch,), batch, jnp.int32)
     order = order.at[place].set(jnp.arange(batch, dtype=jnp.int32), mode="drop")
-    return [Blocks(need, rank, order, *place) for need, rank, *place in zip(needs, ranks, firsts, totals, strict=True)]
+    return [
+        CompactedRows(need, rank, order, *place)
+        for need, rank, *place in zip(needs, ranks, firsts, totals, strict=True)
+    ]
 
 
 def update_rows(
     executor: str,
-    blocks: Blocks | Bool[Array, " B"],
+    blocks: CompactedRows | Bool[Array, " B"],
     kernel: Callable[[Out, PyTree[Array]], Out],
     out: Out,
     ins: PyTree[Array],
-    divisor: int,
+    block_fraction: float,
 ) -> Out:
     """Return ``out`` with ``kernel(out, ins)`` in the rows that need it, and the other rows as they were.
 
     Args:
-        executor: ``"compact"`` (blocks of ``B / divisor`` rows, as many as needed) or ``"dense"`` (every row).
-        blocks: which rows to update; lined up by :func:`assign_blocks`, or still to be.
+        executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed) or ``"dense"`` (every row).
+        blocks: which rows to update; lined up by :func:`compact`, or still to be.
         kernel: batch-native function of the rows of ``out`` and ``ins``.
         out: arrays with a leading axis B, of the same structure as the kernel's result.
         ins: arrays with a leading axis B that the kernel only reads.
         divisor: about the share of rows that usually need the kernel.
     """
-    need = blocks.need if isinstance(blocks, Blocks) else blocks
+    need = blocks.need if isinstance(blocks, CompactedRows) else blocks
     batch = need.shape[0]
     update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
     if executor == "dense":
         return update(out, ins)
     if batch == 1:  # the select is always true here; it makes the branches of one type under shard_map
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
-    if not isinstance(blocks, Blocks):
-        (blocks,) = assign_blocks([need])
+    if not isinstance(blocks, CompactedRows):
+        (blocks,) = compact([need])
     rank, order, first = blocks.rank, blocks.order, blocks.first
-    size = min(batch, max(batch // divisor, SMALLEST_BLOCK))
+    size = min(batch, max(int(batch * block_fraction), SMALLEST_BLOCK))
 
     def body(carry: tuple[Out, Array]) -> tuple[Out, Array]:
         current, start = carry

@@ -11,12 +11,12 @@ from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
-from jaxarc.envs.batching import Kernel, batch_native, fold_rows, unfold_rows
+from jaxarc.envs.batching import Kernel, fold_rows, unfold_rows, with_batch_rule
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT, HEIGHT, TARGET_HEIGHT, WIDTH, Canvas, Command, PairTable
-from jaxarc.envs.operations.compaction import Blocks, assign_blocks, staged, update_rows
+from jaxarc.envs.operations.compaction import CompactedRows, compact, staged, update_rows
 from jaxarc.envs.operations.flood import flood_fill
-from jaxarc.envs.operations.geometry import Box, GridShape, active_area, grid_size
-from jaxarc.envs.operations.selection import UsedSelection, effective_cells, remembered_selection, used_selection
+from jaxarc.envs.operations.geometry import BoundingBox, GridShape, active_area, grid_size
+from jaxarc.envs.operations.selection import ResolvedSelection, effective_cells, next_selection, resolve_selection
 from jaxarc.envs.operations.transform import shift_cells, turn_box
 from jaxarc.envs.similarity import count_matches
 from jaxarc.tasks.augmentation import recolor
@@ -25,8 +25,8 @@ Loadable = tuple[Array, Array, Array, Array]  # grid, target, clipboard, sizes
 Edit = tuple[Canvas, Int32[Array, "*B"]]
 RowToLoad = tuple[Int32[Array, " B"], Int8[Array, "B 10"] | None]  # of the pair table, and how it is recolored
 # Blocks of the compact executor hold one row in so many: about half of the rows that usually need the family.
-FLOOD_DIVISOR, TURN_DIVISOR, LOAD_DIVISOR = 64, 7, 16
-SHIFT_DIVISOR, SHIFT_DIVISOR_OF_MASKS = 5, 4  # a random box is often empty, and then not pasted or copied
+FLOOD_FRACTION, TURN_FRACTION, LOAD_FRACTION = 1 / 64, 1 / 7, 1 / 16
+SHIFT_FRACTION, SHIFT_FRACTION_OF_MASKS = 1 / 5, 1 / 4  # a random box is often empty, and then not pasted or copied
 _FAMILIES = {  # first and last operation that can need it; copy and cut, 28 and 30, shift like 20..23 and 29 do
     "flood": (c.FLOOD_FILL, c.MOVE_UP - 1),
     "shift": (c.MOVE_UP, c.CUT),
@@ -37,7 +37,7 @@ _FAMILIES = {  # first and last operation that can need it; copy and cut, 28 and
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class KernelStatics:
     """What is fixed when the kernel is compiled."""
 
     shape: GridShape  # rows and columns of the canvas, (H, W)
@@ -49,25 +49,25 @@ class Plan:
         return any(first <= operation <= last for operation in self.operations)
 
 
-def execute(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan) -> Edit:
+def execute(canvas: Canvas, command: Command, pairs: PairTable, statics: KernelStatics) -> Edit:
     """Apply one command to one canvas; under ``jax.vmap``, however nested, one batch kernel serves all canvases.
 
     Args:
         canvas: the canvas of one environment.
         command: what to do, already checked.
         pairs: the pairs that may be loaded, shared by a batch or one table per environment.
-        plan: what is fixed when the kernel is compiled.
+        statics: what is fixed when the kernel is compiled.
 
     Returns:
         The edited canvas, and the number of cells that match the target.
     """
-    return _single(plan)((canvas, command), pairs)
+    return _single(statics)((canvas, command), pairs)
 
 
 @functools.cache
-def _single(plan: Plan) -> Callable[[tuple[Canvas, Command], PairTable], Edit]:
+def _single(statics: KernelStatics) -> Callable[[tuple[Canvas, Command], PairTable], Edit]:
     def kernel(rows: tuple[Canvas, Command], pairs: PairTable) -> Edit:
-        return execute_batch(*rows, pairs, plan)
+        return execute_batch(*rows, pairs, statics)
 
     def stack_tables(kernel: Kernel, has_axis: Any, rows: tuple[Canvas, Command], pairs: PairTable) -> Edit:
         """Make one table of those of several batches."""
@@ -78,40 +78,40 @@ def _single(plan: Plan) -> Callable[[tuple[Canvas, Command], PairTable], Edit]:
         rows = fold_rows((canvas, dataclasses.replace(command, row=row)))
         return unfold_rows(size, kernel(rows, fold_rows(pairs)))
 
-    return batch_native(kernel, stack_tables)
+    return with_batch_rule(kernel, stack_tables)
 
 
-def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, plan: Plan) -> Edit:
+def execute_batch(canvas: Canvas, command: Command, pairs: PairTable, statics: KernelStatics) -> Edit:
     """Apply one command to each canvas of a batch; see :func:`execute`."""
-    operation, shape, executor = command.operation, plan.shape, plan.executor
-    use = used_selection(canvas, command, shape, executor)
+    operation, shape, executor = command.operation, statics.shape, statics.executor
+    use = resolve_selection(canvas, command, shape, executor)
     grid, clipboard, target = canvas.grid, canvas.clipboard, canvas.target
     sizes = _new_sizes(canvas.sizes, operation, use)
-    needs = {name: need for name, need in _needs(operation, use).items() if plan.has(*_FAMILIES[name])}
-    blocks = dict(zip(needs, assign_blocks(list(needs.values())), strict=True)) if needs else {}
+    needs = {name: need for name, need in _needs(operation, use).items() if statics.has(*_FAMILIES[name])}
+    blocks = dict(zip(needs, compact(list(needs.values())), strict=True)) if needs else {}
     if "flood" in blocks:
-        grid = _flood(grid, operation, use, blocks["flood"], plan)
+        grid = _flood(grid, operation, use, blocks["flood"], statics)
     if "shift" in blocks:
-        grid, clipboard = _shift((grid, clipboard), canvas.sizes, operation, use, blocks["shift"], plan)
+        grid, clipboard = _shift((grid, clipboard), canvas.sizes, operation, use, blocks["shift"], statics)
     if "turn" in blocks:
-        grid = _turn(grid, canvas.sizes, operation, use, blocks["turn"], plan)
+        grid = _turn(grid, canvas.sizes, operation, use, blocks["turn"], statics)
     if "copy_input" in blocks:
-        grid, sizes = _copy_input((grid, sizes), (command.row, command.colors), pairs, blocks["copy_input"], plan)
+        grid, sizes = _copy_input((grid, sizes), (command.row, command.colors), pairs, blocks["copy_input"], statics)
     if "change_pair" in blocks:
         out = (grid, target, clipboard, sizes)
         grid, target, clipboard, sizes = _change_pair(
-            out, (command.row, command.colors), pairs, blocks["change_pair"], plan
+            out, (command.row, command.colors), pairs, blocks["change_pair"], statics
         )
     always = jnp.any(operation < c.NUM_OPERATIONS)
-    grid = _write(grid, operation, use, sizes, plan)
+    grid = _write(grid, operation, use, sizes, statics)
     matches = count_matches(grid, target, functools.partial(staged, executor, always))
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
     applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
-    selection = remembered_selection(canvas, operation, applied, use, height, width, shape, executor)
+    selection = next_selection(canvas, operation, applied, use, height, width, shape, executor)
     return Canvas(grid, clipboard, target, selection, sizes), matches
 
 
-def _needs(operation: Int32[Array, " B"], use: UsedSelection) -> dict[str, Bool[Array, " B"]]:
+def _needs(operation: Int32[Array, " B"], use: ResolvedSelection) -> dict[str, Bool[Array, " B"]]:
     """Which environments need which family; each needs one at most."""
     pastes_or_copies = (operation == c.PASTE) | (operation == c.COPY) | (operation == c.CUT)
     return {
@@ -128,7 +128,7 @@ def _among(operation: Int32[Array, " B"], first: int, last: int) -> Bool[Array, 
 
 
 def _is_applied(
-    operation: Int32[Array, " B"], use: UsedSelection, holds_content: Bool[Array, " B"]
+    operation: Int32[Array, " B"], use: ResolvedSelection, holds_content: Bool[Array, " B"]
 ) -> Bool[Array, " B"]:
     """Whether the operation can apply; one that cannot leaves the canvas as it was."""
     fills = _among(operation, c.FILL, c.FLOOD_FILL - 1)
@@ -140,80 +140,88 @@ def _is_applied(
 
 
 def _flood(
-    grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, blocks: Blocks, plan: Plan
+    grid: Int8[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    use: ResolvedSelection,
+    blocks: CompactedRows,
+    statics: KernelStatics,
 ) -> Int8[Array, "B HW"]:
     box = use.effective
 
     def kernel(grid: Array, ins: tuple[Array, Array, Array]) -> Array:
         operation, row, column = ins
-        return flood_fill(grid, operation, row, column, plan.shape, plan.executor)
+        return flood_fill(grid, operation, row, column, statics.shape, statics.executor)
 
     row, column = jnp.where(blocks.need, box.top, 0), jnp.where(blocks.need, box.left, 0)
-    return update_rows(plan.executor, blocks, kernel, grid, (operation, row, column), FLOOD_DIVISOR)
+    return update_rows(statics.executor, blocks, kernel, grid, (operation, row, column), FLOOD_FRACTION)
 
 
 def _shift(
     out: tuple[Array, Array],
     sizes: Int8[Array, "B 6"],
     operation: Int32[Array, " B"],
-    use: UsedSelection,
-    blocks: Blocks,
-    plan: Plan,
+    use: ResolvedSelection,
+    blocks: CompactedRows,
+    statics: KernelStatics,
 ) -> tuple[Array, Array]:
     """Move, paste, copy and cut; ``out`` is grid and clipboard."""
 
     def kernel(out: tuple[Array, Array], ins: tuple[Any, ...]) -> tuple[Array, Array]:
         (grid, clipboard), (operation, box, is_empty, raw, sizes) = out, ins
-        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
-        cells = effective_cells(box, is_empty, raw, active, plan.shape)
-        result = shift_cells(grid, clipboard, operation, box, cells, active, plan.shape, plan.executor)
+        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], statics.shape)
+        cells = effective_cells(box, is_empty, raw, active, statics.shape)
+        result = shift_cells(grid, clipboard, operation, box, cells, active, statics.shape, statics.executor)
         copies = ((operation == c.COPY) | (operation == c.CUT))[:, None]
         return jnp.where(copies, grid, result), jnp.where(copies, result, clipboard)
 
     ins = (operation, use.effective, use.is_empty, use.raw, sizes)
-    divisor = SHIFT_DIVISOR if use.raw is None else SHIFT_DIVISOR_OF_MASKS
-    return update_rows(plan.executor, blocks, kernel, out, ins, divisor)
+    block_fraction = SHIFT_FRACTION if use.raw is None else SHIFT_FRACTION_OF_MASKS
+    return update_rows(statics.executor, blocks, kernel, out, ins, block_fraction)
 
 
 def _turn(
     grid: Int8[Array, "B HW"],
     sizes: Int8[Array, "B 6"],
     operation: Int32[Array, " B"],
-    use: UsedSelection,
-    blocks: Blocks,
-    plan: Plan,
+    use: ResolvedSelection,
+    blocks: CompactedRows,
+    statics: KernelStatics,
 ) -> Int8[Array, "B HW"]:
     def kernel(grid: Array, ins: tuple[Any, ...]) -> Array:
         operation, box, sizes = ins
-        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
-        return turn_box(grid, operation, box, active, plan.shape, plan.executor)
+        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], statics.shape)
+        return turn_box(grid, operation, box, active, statics.shape, statics.executor)
 
-    return update_rows(plan.executor, blocks, kernel, grid, (operation, use.effective, sizes), TURN_DIVISOR)
+    return update_rows(statics.executor, blocks, kernel, grid, (operation, use.effective, sizes), TURN_FRACTION)
 
 
 def _copy_input(
-    out: tuple[Array, Array], row: RowToLoad, pairs: PairTable, blocks: Blocks, plan: Plan
+    out: tuple[Array, Array], row: RowToLoad, pairs: PairTable, blocks: CompactedRows, statics: KernelStatics
 ) -> tuple[Array, Array]:
     """Make grid and active area those of the pair's input; ``out`` is grid and sizes."""
 
     def kernel(out: tuple[Array, Array], row: RowToLoad) -> tuple[Array, Array]:
         grid = _load(pairs.input_rows, row)
-        active = jnp.stack(grid_size(grid, plan.shape), axis=1)
+        active = jnp.stack(grid_size(grid, statics.shape), axis=1)
         return grid, jnp.concatenate([active, out[1][:, TARGET_HEIGHT:]], axis=1)
 
-    return update_rows(plan.executor, blocks, kernel, out, row, LOAD_DIVISOR)
+    return update_rows(statics.executor, blocks, kernel, out, row, LOAD_FRACTION)
 
 
-def _change_pair(out: Loadable, row: RowToLoad, pairs: PairTable, blocks: Blocks, plan: Plan) -> Loadable:
+def _change_pair(
+    out: Loadable, row: RowToLoad, pairs: PairTable, blocks: CompactedRows, statics: KernelStatics
+) -> Loadable:
     """Start on the pair in ``row``: its input as grid, its output as target, nothing on the clipboard."""
 
     def kernel(out: Loadable, row: RowToLoad) -> Loadable:
         grid, target = (_load(rows_of, row) for rows_of in (pairs.input_rows, pairs.output_rows))
         nothing = jnp.zeros_like(out[3][:, 0])
-        sizes = jnp.stack([*grid_size(grid, plan.shape), *grid_size(target, plan.shape), nothing, nothing], axis=1)
-        return grid, target, jnp.full_like(out[2], PADDING), sizes
+        sizes = jnp.stack(
+            [*grid_size(grid, statics.shape), *grid_size(target, statics.shape), nothing, nothing], axis=1
+        )
+        return grid, target, jnp.full_like(out[2], PADDING), jnp.stack(sizes, axis=1)
 
-    return update_rows(plan.executor, blocks, kernel, out, row, LOAD_DIVISOR)
+    return update_rows(statics.executor, blocks, kernel, out, row, LOAD_FRACTION)
 
 
 def _load(rows_of: Callable[[Array], Array], row: RowToLoad) -> Int8[Array, "B HW"]:
@@ -222,7 +230,7 @@ def _load(rows_of: Callable[[Array], Array], row: RowToLoad) -> Int8[Array, "B H
     return grid if colors is None else recolor(grid, colors)
 
 
-def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: UsedSelection) -> Int8[Array, "B 6"]:
+def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: ResolvedSelection) -> Int8[Array, "B 6"]:
     """Sizes after a resize, copy or cut."""
     box = use.chosen
     resizes = ((operation == c.RESIZE) & ~use.is_empty)[:, None]
@@ -235,12 +243,16 @@ def _new_sizes(sizes: Int8[Array, "B 6"], operation: Int32[Array, " B"], use: Us
 
 
 def _write(
-    grid: Int8[Array, "B HW"], operation: Int32[Array, " B"], use: UsedSelection, sizes: Int8[Array, "B 6"], plan: Plan
+    grid: Int8[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    use: ResolvedSelection,
+    sizes: Int8[Array, "B 6"],
+    statics: KernelStatics,
 ) -> Int8[Array, "B HW"]:
     """Fill, cut, clear and the edge of a resized grid: one masked write, in place, of the grids that change."""
     always = jnp.any(operation < c.NUM_OPERATIONS)
 
-    def prepare(operation: Array, box: Box, is_empty: Array) -> tuple[Array, Array, Box]:
+    def prepare(operation: Array, box: BoundingBox, is_empty: Array) -> tuple[Array, Array, BoundingBox]:
         fills = _among(operation, c.FILL, c.FLOOD_FILL - 1) & ~is_empty
         erases = ((operation == c.CUT) & ~is_empty) | (operation == c.CLEAR)
         resizes = (operation == c.RESIZE) & ~is_empty
@@ -248,9 +260,9 @@ def _write(
         return fills | erases | resizes, color.astype(jnp.int8), box
 
     # A stage of its own: as a part of the write it would be repeated for each cell.
-    writes, color, box = staged(plan.executor, always, prepare, operation, use.effective, use.is_empty)
-    active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], plan.shape)
-    cells = effective_cells(box, use.is_empty, use.raw, active, plan.shape)
+    writes, color, box = staged(statics.executor, always, prepare, operation, use.effective, use.is_empty)
+    active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], statics.shape)
+    cells = effective_cells(box, use.is_empty, use.raw, active, statics.shape)
     painted = jnp.where(cells & (color >= 0)[:, None], color[:, None], grid)
     new = jnp.where(active, jnp.maximum(painted, jnp.int8(0)), jnp.int8(PADDING))
     return jnp.where(writes[:, None], new, grid)

@@ -16,7 +16,7 @@ from jaxarc.constants import PADDING
 GridShape = tuple[int, int]
 
 
-class Box(NamedTuple):
+class BoundingBox(NamedTuple):
     """Inclusive bounds of a rectangle per environment; empty when ``bottom < top``."""
 
     top: Int32[Array, " B"]
@@ -46,7 +46,7 @@ def per_cell(value: Int[Array, " B"]) -> Int8[Array, "B 1"]:
     return value.astype(jnp.int8)[:, None]
 
 
-def inside(box: Box, shape: GridShape) -> Bool[Array, "B HW"]:
+def inside(box: BoundingBox, shape: GridShape) -> Bool[Array, "B HW"]:
     """Which cells lie in the box."""
     rows, columns = cell_rows(shape)[None], cell_columns(shape)[None]
     return (
@@ -62,10 +62,10 @@ def active_area(height: Int[Array, " B"], width: Int[Array, " B"], shape: GridSh
     return (cell_rows(shape)[None] < per_cell(height)) & (cell_columns(shape)[None] < per_cell(width))
 
 
-def clip_box(box: Box, height: Int32[Array, " B"], width: Int32[Array, " B"]) -> Box:
+def clip_box(box: BoundingBox, height: Int32[Array, " B"], width: Int32[Array, " B"]) -> BoundingBox:
     """Limit a box to the top-left ``height x width``; it may become empty."""
     zero = jnp.int32(0)
-    return Box(
+    return BoundingBox(
         jnp.maximum(box.top, zero),
         jnp.maximum(box.left, zero),
         jnp.minimum(box.bottom, height - 1),
@@ -73,10 +73,10 @@ def clip_box(box: Box, height: Int32[Array, " B"], width: Int32[Array, " B"]) ->
     )
 
 
-def whole_if_empty(box: Box, height: Int32[Array, " B"], width: Int32[Array, " B"]) -> Box:
+def whole_if_empty(box: BoundingBox, height: Int32[Array, " B"], width: Int32[Array, " B"]) -> BoundingBox:
     """Replace an empty box by the whole active area."""
     empty, zero = box.is_empty, jnp.int32(0)
-    return Box(
+    return BoundingBox(
         jnp.where(empty, zero, box.top),
         jnp.where(empty, zero, box.left),
         jnp.where(empty, height - 1, box.bottom),
@@ -84,7 +84,7 @@ def whole_if_empty(box: Box, height: Int32[Array, " B"], width: Int32[Array, " B
     )
 
 
-def pack_box(box: Box) -> Int8[Array, "B 4"]:
+def pack_box(box: BoundingBox) -> Int8[Array, "B 4"]:
     """Store a box in four bytes; every empty box is stored alike, as (0, 0, -1, -1)."""
     bounds = jnp.stack(box, axis=1).astype(jnp.int8)
     empty = jnp.array([[0, 0, -1, -1]], jnp.int8)

@@ -11,21 +11,21 @@ from jaxarc import constants as c
 from jaxarc.envs.canvas import HEIGHT, WIDTH, Canvas, Command
 from jaxarc.envs.operations.bits import pack_columns
 from jaxarc.envs.operations.compaction import staged
-from jaxarc.envs.operations.geometry import Box, GridShape, clip_box, inside, pack_box, whole_if_empty
+from jaxarc.envs.operations.geometry import BoundingBox, GridShape, clip_box, inside, pack_box, whole_if_empty
 
 
-class UsedSelection(NamedTuple):
+class ResolvedSelection(NamedTuple):
     """The selection as an operation uses it."""
 
-    chosen: Box  # around the chosen cells, within the active area; raw for a resize
-    effective: Box  # the same, or the whole active area when nothing is chosen
+    chosen: BoundingBox  # around the chosen cells, within the active area; raw for a resize
+    effective: BoundingBox  # the same, or the whole active area when nothing is chosen
     is_empty: Bool[Array, " B"]  # nothing is chosen
     is_single: Bool[Array, " B"]  # exactly one cell is chosen
     columns: UInt32[Array, "B W"] | None  # the chosen cells as bits; None: every cell of the box
     raw: Bool[Array, "B HW"] | None  # the cells before they are limited to the active area
 
 
-def used_selection(canvas: Canvas, command: Command, shape: GridShape, executor: str) -> UsedSelection:
+def resolve_selection(canvas: Canvas, command: Command, shape: GridShape, executor: str) -> ResolvedSelection:
     """Intersect the raw selection with the active area (but for a resize) and find its box."""
     height, width = (canvas.sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
     resizes, columns, raw = command.operation == c.RESIZE, None, None
@@ -37,13 +37,13 @@ def used_selection(canvas: Canvas, command: Command, shape: GridShape, executor:
         columns = columns & active_columns(height_limit, width_limit, shape)
         box = stage(_bounding_box, stage(jnp.transpose, columns))  # faster on the words of a batch side by side
     else:
-        box = clip_box(Box(*(command.selection[:, i] for i in range(4))), height_limit, width_limit)
+        box = clip_box(BoundingBox(*(command.selection[:, i] for i in range(4))), height_limit, width_limit)
     single = (box.top == box.bottom) & (box.left == box.right)
-    return UsedSelection(box, whole_if_empty(box, height, width), box.is_empty, single, columns, raw)
+    return ResolvedSelection(box, whole_if_empty(box, height, width), box.is_empty, single, columns, raw)
 
 
 def effective_cells(
-    effective: Box,
+    effective: BoundingBox,
     is_empty: Bool[Array, " B"],
     raw: Bool[Array, "B HW"] | None,
     active: Bool[Array, "B HW"],
@@ -59,11 +59,11 @@ def active_columns(height: Int[Array, " B"], width: Int[Array, " B"], shape: Gri
     return jnp.where(jnp.arange(shape[1], dtype=jnp.int32)[None] < width[:, None], rows[:, None], jnp.uint32(0))
 
 
-def remembered_selection(
+def next_selection(
     before: Canvas,
     operation: Int32[Array, " B"],
     applied: Bool[Array, " B"],
-    use: UsedSelection,
+    use: ResolvedSelection,
     height: Int32[Array, " B"],
     width: Int32[Array, " B"],
     shape: GridShape,
@@ -83,12 +83,12 @@ def remembered_selection(
     return jnp.where(applied[:, None], after, before.selection)
 
 
-def _bounding_box(columns: UInt32[Array, "W B"]) -> Box:
+def _bounding_box(columns: UInt32[Array, "W B"]) -> BoundingBox:
     """Smallest box around the cells; empty (top and left beyond bottom and right) when there is none."""
     place = jnp.uint32(1) << jnp.arange(columns.shape[0], dtype=jnp.uint32)[:, None]
     used = jnp.where(columns != 0, place, jnp.uint32(0))
     (top, bottom), (left, right) = _extent(_union(columns)), _extent(_union(used))
-    return Box(top, left, bottom, right)
+    return BoundingBox(top, left, bottom, right)
 
 
 def _union(words: UInt32[Array, "W B"]) -> UInt32[Array, " B"]:
@@ -101,11 +101,11 @@ def _extent(bits: UInt32[Array, " B"]) -> tuple[Int32[Array, " B"], Int32[Array,
     return lowest.astype(jnp.int32), 31 - lax.clz(bits).astype(jnp.int32)
 
 
-def _moved_box(box: Box, operation: Int32[Array, " B"]) -> Box:
+def _moved_box(box: BoundingBox, operation: Int32[Array, " B"]) -> BoundingBox:
     moved = lambda code: (~box.is_empty & (operation == code)).astype(jnp.int32)
     down = moved(c.MOVE_DOWN) - moved(c.MOVE_UP)
     across = moved(c.MOVE_RIGHT) - moved(c.MOVE_LEFT)
-    return Box(box.top + down, box.left + across, box.bottom + down, box.right + across)
+    return BoundingBox(box.top + down, box.left + across, box.bottom + down, box.right + across)
 
 
 def _moved_columns(columns: UInt32[Array, "B W"], operation: Int32[Array, " B"], executor: str) -> UInt32[Array, "B W"]:

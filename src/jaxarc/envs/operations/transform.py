@@ -12,14 +12,14 @@ from jaxtyping import Array, Bool, Int8, Int16, Int32
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
 from jaxarc.envs.operations.compaction import staged
-from jaxarc.envs.operations.geometry import Box, GridShape, cell_columns, cell_rows, inside
+from jaxarc.envs.operations.geometry import BoundingBox, GridShape, cell_columns, cell_rows, inside
 
 
 def shift_cells(
     grid: Int8[Array, "B HW"],
     clipboard: Int8[Array, "B HW"],
     operation: Int32[Array, " B"],
-    box: Box,
+    box: BoundingBox,
     cells: Bool[Array, "B HW"],
     active: Bool[Array, "B HW"],
     shape: GridShape,
@@ -52,7 +52,7 @@ def shift_cells(
 
     source = staged(executor, always, mark, grid, clipboard, cells, from_clipboard)
     shifted = shift_flat(source, offset)
-    goal = Box(
+    goal = BoundingBox(
         jnp.where(copies, 0, box.top + down),
         jnp.where(copies, 0, box.left + across),
         jnp.where(pastes, shape[0] - 1, jnp.where(copies, box.bottom - box.top, box.bottom + down)),
@@ -66,7 +66,7 @@ def shift_cells(
 def turn_box(
     grid: Int8[Array, "B HW"],
     operation: Int32[Array, " B"],
-    box: Box,
+    box: BoundingBox,
     active: Bool[Array, "B HW"],
     shape: GridShape,
     executor: str,
@@ -96,7 +96,7 @@ def turn_box(
         return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
 
     gathered = staged(executor, always, gather, grid, index)
-    goal = Box(
+    goal = BoundingBox(
         top, left, jnp.where(rotates, top + right - left, bottom), jnp.where(rotates, left + bottom - top, right)
     )
     received = inside(goal, shape) & active

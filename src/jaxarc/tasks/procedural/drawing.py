@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.prng import below, from_key_data, random_bits, random_words, split_words
+from jaxarc.prng import fast_bits, from_key_data, random_bits, split_words, to_randint
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
 from jaxarc.tasks.procedural.stage import materialized
 from jaxarc.types import FlatGrid
@@ -41,18 +41,18 @@ def split_key(key: PairKey, count: int) -> list[PairKey]:
 
 def draw_words(key: PairKey, count: int) -> UInt32[Array, " count"]:
     """Draw random words, each for one number; before any cell is drawn, so that no cell draws them again."""
-    return materialized(random_words(key, count))
+    return materialized(random_bits(key, count))
 
 
 def draw_bits(key: PairKey, count: int) -> UInt32[Array, " count"]:
     """Draw many random words, one for each cell or so; before anything that uses them."""
-    return materialized(random_bits(key, count))
+    return materialized(fast_bits(key, count))
 
 
 def between(word: Word, low: int | Number, high: int | Number) -> Number:
     """Turn a random word into a number in ``low .. high``, both included."""
     low, high = jnp.asarray(low, jnp.int32), jnp.asarray(high, jnp.int32)
-    return low + below(word, high - low + 1)
+    return low + to_randint(word, high - low + 1)
 
 
 def draw_sides(words: UInt32[Array, "2"], rule: Rule, shape: GridShape) -> tuple[Number, Number]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int32, UInt32
 
 from jaxarc.constants import NUM_COLORS
-from jaxarc.prng import below, digits
+from jaxarc.prng import mixed_radix_ints, to_randint
 from jaxarc.tasks.procedural.drawing import (
     FlatMask,
     Number,
@@ -50,7 +50,7 @@ class Frame(NamedTuple):
 
     def gap_mask(self, word: UInt32[Array, ""], shape: GridShape) -> FlatMask:
         """Mark one cell of the outline that is not a corner."""
-        is_upright, is_far, place = digits(word, (2, 2, 2**14))
+        is_upright, is_far, place = mixed_radix_ints(word, (2, 2, 2**14))
         along_rows, along_columns = 1 + place % (self.height - 2), 1 + place % (self.width - 2)
         row = jnp.where(is_upright == 1, along_rows, is_far * (self.height - 1))
         column = jnp.where(is_upright == 1, is_far * (self.width - 1), along_columns)
@@ -77,14 +77,14 @@ class FillEnclosed(Rule):
         words = draw_words(key_words, 3)
         height, width = draw_sides(words[:2], self, grid_shape)
         down, across = ((side >= TWO_FRAMES).astype(jnp.int32) + 1 for side in (height, width))
-        closed_part = below(words[2], down * across)
+        closed_part = to_randint(words[2], down * across)
         pair_input = output = jnp.zeros_like(cell_rows(grid_shape))
         for part, frame_words in enumerate(draw_bits(key_frames, 4 * 6).reshape(4, 6)):
             row, column = divmod(part, 2)
             top, tall = _place_in_part(frame_words[0:2], row, down, height)
             left, wide = _place_in_part(frame_words[2:4], column, across, width)
             frame = Frame(top, left, tall, wide)
-            presence, openness, paint = digits(frame_words[4], (4, 2, NUM_COLORS - 2))
+            presence, openness, paint = mixed_radix_ints(frame_words[4], (4, 2, NUM_COLORS - 2))
             must_close = closed_part == row * across + column
             exists = (row < down) & (column < across) & (must_close | (presence > 0))
             is_open = (openness == 1) & ~must_close
@@ -107,7 +107,7 @@ class CropFrame(Rule):
 
     def draw(self, key: PairKey) -> Int32[Array, ""]:
         """Draw the color of the frame, 0..9."""
-        return below(draw_words(key, 1)[0], jnp.int32(NUM_COLORS))
+        return to_randint(draw_words(key, 1)[0], jnp.int32(NUM_COLORS))
 
     def make_pair(self, key: PairKey, drawn: Int32[Array, ""], grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
         """Draw a grid of the nine other colors and a frame on it."""

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int32
 
 from jaxarc.constants import NUM_COLORS
-from jaxarc.prng import below
+from jaxarc.prng import to_randint
 from jaxarc.tasks.procedural.drawing import (
     Number,
     between,
@@ -51,7 +51,7 @@ class TurnPicture(Rule):
     def draw(self, key: PairKey) -> Int32[Array, ""]:
         """Draw the symmetry, as a sum of the three flags."""
         flags = jnp.array([SYMMETRIES[name] for name in self.symmetries], jnp.int32)
-        return flags[below(draw_words(key, 1)[0], jnp.int32(len(self.symmetries)))]
+        return flags[to_randint(draw_words(key, 1)[0], jnp.int32(len(self.symmetries)))]
 
     def make_pair(self, key: PairKey, drawn: Int32[Array, ""], grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
         """Scatter colors over a picture and turn it; both sizes fit the canvas, also where rows become columns."""
@@ -59,7 +59,7 @@ class TurnPicture(Rule):
         words = draw_words(key_words, 7)
         height, width = draw_sides(words[:2], self, self._largest_shape(grid_shape))
         picture = scattered_colors(key_colors, grid_shape, words[2])
-        first = below(words[3], jnp.int32(NUM_COLORS))
+        first = to_randint(words[3], jnp.int32(NUM_COLORS))
         right = between(words[4], 1, NUM_COLORS - 1)
         down = 1 + (right - 1 + between(words[5], 1, NUM_COLORS - 2)) % (NUM_COLORS - 1)
         across = between(words[6], 1, NUM_COLORS - 1)

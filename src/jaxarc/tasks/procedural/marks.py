@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int32, UInt32
 
 from jaxarc.constants import NUM_COLORS
-from jaxarc.prng import below
+from jaxarc.prng import to_randint
 from jaxarc.tasks.procedural.drawing import (
     FlatMask,
     Number,
@@ -93,7 +93,7 @@ class CountCells(Rule):
         place = rows.astype("int16") * width.astype(jnp.int16) + columns.astype("int16")
         is_counted = jnp.zeros(place.shape, jnp.bool_)
         for group, word in enumerate(draw_bits(key_places, groups)):
-            drawn_place = group + groups * below(word, (height * width - group + groups - 1) // groups)
+            drawn_place = group + groups * to_randint(word, (height * width - group + groups - 1) // groups)
             is_counted = is_counted | ((place == drawn_place.astype(jnp.int16)) & ((group + first) % groups < count))
         others = scattered_colors(key_colors, grid_shape, words[4])
         color = drawn.astype(jnp.int8)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int32, UInt32
 
 from jaxarc.constants import NUM_COLORS
-from jaxarc.prng import below
+from jaxarc.prng import to_randint
 from jaxarc.tasks.procedural.drawing import (
     FlatMask,
     Number,
@@ -47,9 +47,9 @@ class MoveObject(Rule):
         """Draw rows and columns to move by, not both 0; until the wall, one of the four unit vectors."""
         word = draw_words(key, 1)[0]
         if self.to_wall:
-            return jnp.array([[-1, 0], [1, 0], [0, -1], [0, 1]], jnp.int32)[below(word, jnp.int32(4))]
+            return jnp.array([[-1, 0], [1, 0], [0, -1], [0, 1]], jnp.int32)[to_randint(word, jnp.int32(4))]
         side = 2 * REACH + 1
-        place = below(word, jnp.int32(side * side - 1))
+        place = to_randint(word, jnp.int32(side * side - 1))
         place = place + (place >= side * side // 2).astype(jnp.int32)  # leave out the middle
         return jnp.stack([place // side - REACH, place % side - REACH])
 
@@ -86,7 +86,7 @@ class Gravity(Rule):
 
     def draw(self, key: PairKey) -> Int32[Array, ""]:
         """Draw the direction: 0 up, 1 down, 2 left, 3 right."""
-        return below(draw_words(key, 1)[0], jnp.int32(4))
+        return to_randint(draw_words(key, 1)[0], jnp.int32(4))
 
     def make_pair(self, key: PairKey, drawn: Int32[Array, ""], grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
         """Draw stacks of colors, one for each line of falling, and the gaps between the colors in the input.

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int32
 
 from jaxarc.constants import NUM_COLORS
-from jaxarc.prng import below
+from jaxarc.prng import to_randint
 from jaxarc.tasks.procedural.drawing import (
     between,
     box_mask,
@@ -48,7 +48,7 @@ class CompleteSymmetry(Rule):
     def draw(self, key: PairKey) -> Completion:
         """Draw the symmetry and the color of the patch."""
         words = draw_words(key, 2)
-        return Completion(between(words[0], LEFT_RIGHT, HALF_TURN), below(words[1], jnp.int32(NUM_COLORS)))
+        return Completion(between(words[0], LEFT_RIGHT, HALF_TURN), to_randint(words[1], jnp.int32(NUM_COLORS)))
 
     def make_pair(self, key: PairKey, drawn: Completion, grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
         """Draw a symmetric picture of the nine other colors and a patch on it."""

@@ -7,16 +7,18 @@ from typing import Any, Final, TypeVar
 import jax
 from jaxtyping import Array, Bool, PyTree
 
-from jaxarc.envs.batching import Kernel, batch_native
+from jaxarc.envs.batching import Kernel, with_batch_rule
 from jaxarc.envs.operations.compaction import choose_executor, update_rows
 from jaxarc.envs.params import EnvParams
 
 State = TypeVar("State", bound=PyTree[Array])
 
-RENEWAL_DIVISOR: Final = 16  # blocks of the compact executor: an episode of 35 random operations lasts about 20 steps
+RESET_FRACTION: Final = (
+    1 / 16
+)  # blocks of the compact executor: an episode of 35 random operations lasts about 20 steps
 
 
-def renew_where(
+def reset_where(
     need: Bool[Array, ""],
     renew: Callable[[State, Any, EnvParams], State],
     state: State,
@@ -36,11 +38,11 @@ def renew_where(
 
     def renew_rows(how: str, rows: tuple[Bool[Array, " B"], State, Any], params: EnvParams) -> State:
         kernel = lambda states, facts: jax.vmap(lambda state, fact: renew(state, fact, params))(states, facts)
-        return update_rows(how, rows[0], kernel, rows[1], rows[2], RENEWAL_DIVISOR)
+        return update_rows(how, rows[0], kernel, rows[1], rows[2], RESET_FRACTION)
 
     def renew_apart(_: Kernel, has_axis: Any, rows: tuple[Bool[Array, "A B"], State, Any], params: EnvParams) -> State:
         """Each batch has params of its own: nothing to fold."""
         axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
         return jax.vmap(functools.partial(renew_rows, "dense"), (0, axes))(rows, params)
 
-    return batch_native(functools.partial(renew_rows, executor), renew_apart)((need, state, facts), params)
+    return with_batch_rule(functools.partial(renew_rows, executor), renew_apart)((need, state, facts), params)
