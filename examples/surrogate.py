@@ -23,7 +23,7 @@ from jaxarc.config.surrogate import SurrogateNetworkConfig, SurrogateTrainingCon
 from jaxarc.config.surrogate_run import SurrogateConfig
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.render import render_grid
-from jaxarc.surrogate.boxes import describe_boxes
+from jaxarc.surrogate.candidates import describe_boxes
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, make_lessons, train_surrogate
 
 SIDE = 5

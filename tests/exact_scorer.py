@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc import constants as c
-from jaxarc.surrogate.counting_scorer import CountingScorer
+from jaxarc.surrogate.scorers import CountingScorer
 
 FILL, FLOOD, OTHERS = 0, 1, 2  # kinds of operations
 RIGHT, RESIZED, CLEARED, LOADED, SOLVED = range(5)  # what it is told of a state

@@ -13,7 +13,7 @@ from jaxarc.experts.candidates import candidates_of_canvas
 from jaxarc.experts.canvas_state import canvas_of_observation
 from jaxarc.parallel import rollout
 from jaxarc.surrogate import CandidateScorer, SurrogateNetworkConfig
-from jaxarc.surrogate.boxes import NUM_ACTION_FEATURES
+from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES
 from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 

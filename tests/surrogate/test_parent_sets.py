@@ -20,9 +20,7 @@ from jaxarc.surrogate import (
     make_surrogate_optimizer,
     parent_set_batches,
 )
-from jaxarc.surrogate.graphs import all_graphs
-from jaxarc.surrogate.parent_posterior import local_scores, parent_posterior
-from jaxarc.surrogate.structural_models import sample_models
+from jaxarc.surrogate.parent_sets import all_graphs, local_scores, parent_posterior, sample_models
 
 THREE = StructuralModelConfig(num_variables=3, num_samples=8, weight_scale=1.5, noise_scale=0.7)
 ASKED = THREE.replace(intervention_share=0.5)

@@ -16,9 +16,8 @@ from jaxarc.surrogate import (
     surrogate_learning_rate,
     transition_loss,
 )
-from jaxarc.surrogate.gradient import COMPILED, PYTHON, mean_gradient
-from jaxarc.surrogate.precision import cast_floats
-from jaxarc.surrogate.reading import Samples, _invert
+from jaxarc.surrogate.encoders import Samples, _invert
+from jaxarc.surrogate.losses import COMPILED, PYTHON, cast_floats, mean_gradient
 from jaxarc.surrogate.trunk import Trunk
 
 SIDE, K, FEATURES = 4, 6, 3

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_static
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
-from jaxarc.surrogate.labels import from_static, to_static
 
 ORDERS = [["A", "B", "C"], ["C", "B", "A"]]
 SETS = [[frozenset(), frozenset({"B", "A"})], [frozenset({"B"}), frozenset({"C"}), frozenset()]]

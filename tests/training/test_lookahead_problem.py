@@ -16,7 +16,7 @@ from jaxarc.config.lookahead import LookaheadConfig
 from jaxarc.config.surrogate import SurrogateNetworkConfig
 from jaxarc.config.surrogate_run import SurrogateConfig
 from jaxarc.experts.host_canvas import HostCanvas
-from jaxarc.surrogate.counting_scorer import CountingScorer
+from jaxarc.surrogate.scorers import CountingScorer
 from jaxarc.training.surrogates.lookahead_problem import _HELD_OUT, LookaheadProblem, _batch_sizes
 
 SIDE = 5

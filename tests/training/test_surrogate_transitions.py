@@ -11,7 +11,7 @@ from jaxarc.config import JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainin
 from jaxarc.config.edit_steps import EditStepsConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.surrogate import CandidateSet, Transition, init_optimizer, make_surrogate_optimizer
-from jaxarc.surrogate.transition_step import TransitionBatch, create_transition_train_step, predict_steps
+from jaxarc.surrogate.transition_model import TransitionBatch, create_transition_train_step, predict_steps
 from jaxarc.tasks import RawTask
 from jaxarc.training.surrogates.drift import measure_drift
 from jaxarc.training.surrogates.edit_steps import EditSteps

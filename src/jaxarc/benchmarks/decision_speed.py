@@ -17,8 +17,7 @@ from jaxarc.experts.candidates import Candidates, candidates_of_canvas
 from jaxarc.experts.canvas_state import canvas_of_observation
 from jaxarc.experts.lookahead import score_candidates
 from jaxarc.registration import make
-from jaxarc.surrogate.choice import choose_box, first_best
-from jaxarc.surrogate.counting_scorer import CountingScorer
+from jaxarc.surrogate.scorers import CountingScorer, choose_box, first_best
 from jaxarc.types import Observation
 
 NUM_CANDIDATES: Final = 256

@@ -9,8 +9,7 @@ from jaxarc.experts.candidates import candidates_of_canvas, require_count
 from jaxarc.experts.canvas_state import canvas_of_observation, check_edits
 from jaxarc.prng import as_typed_key
 from jaxarc.surrogate import CandidateScorer
-from jaxarc.surrogate.choice import choose_box
-from jaxarc.surrogate.counting_scorer import CountingScorer
+from jaxarc.surrogate.scorers import CountingScorer, choose_box
 from jaxarc.types import Observation, PRNGKey
 
 

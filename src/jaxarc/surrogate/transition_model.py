@@ -1,16 +1,23 @@
-"""A model of the environment: what a grid becomes after an action, and what that pays."""
+"""A model of the environment: what a grid becomes after an action, and what that pays.
 
-from typing import NamedTuple
+One update of a model of the environment, compiled as one program.
+"""
+
+from typing import NamedTuple, Protocol
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import optax
+from jaxtyping import Array, Bool, Float, Float32, Int, Int32
 
-from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.config.surrogate import SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.constants import PADDING
 from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.surrogate.candidates import CandidateSet
-from jaxarc.surrogate.reading import NUM_VALUES, Colors
+from jaxarc.surrogate.encoders import NUM_VALUES, Colors
+from jaxarc.surrogate.losses import COMPILED, DTYPES, cast_floats, mean_gradient, transition_loss
+from jaxarc.surrogate.train_step import Metrics, Model
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import PRNGKey
 
@@ -51,3 +58,95 @@ class TransitionModel(eqx.Module):
         cells = self.trunk(self.reading(data) + told)
         kept = jax.nn.one_hot(jnp.round(data[..., 0]).astype(jnp.int32) + 1, NUM_VALUES, dtype=cells.dtype)
         return Transition(self.color(cells) + 4 * kept, self.reward(cells.mean(axis=(0, 1)))[0])
+
+
+class TransitionBatch(eqx.Module):
+    """B steps of an environment: what was seen, what was done, and what came of it."""
+
+    data: Float32[Array, "B N d 3"]  # as observational_data: the working grid first, -1 outside of it
+    action: CandidateSet  # without its axis k: leaves [B, ...]
+    operation: Int32[Array, " B"]  # of the action, to tell operations apart when a model is measured
+    next_grid: Int[Array, "B N d"]  # colors -1 .. 9
+    reward: Float32[Array, " B"]
+
+
+class TransitionTrainStep(Protocol):
+    """One update of a model of the environment."""
+
+    def __call__(
+        self, model: Model, opt_state: optax.OptState, batch: TransitionBatch
+    ) -> tuple[Model, optax.OptState, Metrics]:
+        """Learn from a batch.
+
+        Returns:
+            The new model and state, and ``total_loss``, ``exact_grids`` (share of examples whose next grid is
+            predicted in every cell) and ``gradient_norm``, arrays.
+        """
+        ...
+
+
+class Predicted(NamedTuple):
+    """What a model makes of a step."""
+
+    grid: Int32[Array, "*B N d"]  # the likeliest colors, -1 .. 9
+    reward: Float32[Array, "*B"]
+
+
+def create_transition_train_step(
+    model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig
+) -> TransitionTrainStep:
+    """Make a step that learns next grids and rewards, as :func:`create_jax_surrogate_train_step` does posteriors.
+
+    It is compiled at its first call, and again only for other shapes. The model's floating-point arrays and the state
+    that go in are donated, so they must not be used again. All examples count alike.
+
+    Args:
+        model: a :class:`TransitionModel`, or what is called as one; the values of its arrays are not kept.
+        optimizer: of the model's floating-point arrays.
+        config: of precision and accumulation.
+    """
+    static = eqx.filter(model, eqx.is_array, inverse=True)
+    dtype = DTYPES[config.precision]
+
+    def transition_update(params: Model, opt_state: optax.OptState, fixed: Model, batch: TransitionBatch) -> tuple:
+        rest = eqx.combine(fixed, static)
+
+        def example_loss(params: Model, example: TransitionBatch) -> tuple[Array, Metrics]:
+            model = eqx.combine(cast_floats(params, dtype), rest)
+            predicted = model(example.data, cast_floats(example.action, dtype))
+            logits, reward = cast_floats(tuple(predicted), jnp.float32)
+            is_exact = is_exact_grid(colors_of(logits), example.next_grid)
+            loss = transition_loss(logits, reward, example.next_grid, example.reward)
+            return loss, {"exact_grids": is_exact.astype(jnp.float32)}
+
+        weights = jnp.ones_like(batch.reward)
+        sums = mean_gradient(example_loss, params, batch, weights, config.accumulation_steps, COMPILED)
+        updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
+        metrics = {"total_loss": sums.loss, **sums.numbers, "gradient_norm": optax.tree.norm(sums.gradient)}
+        return optax.apply_updates(params, updates), opt_state, metrics
+
+    compiled = jax.jit(transition_update, donate_argnums=(0, 1))
+
+    def step(model: Model, opt_state: optax.OptState, batch: TransitionBatch) -> tuple[Model, optax.OptState, Metrics]:
+        params, rest = eqx.partition(model, eqx.is_inexact_array)
+        fixed = eqx.filter(rest, eqx.is_array)
+        params, opt_state, metrics = compiled(params, opt_state, fixed, batch)
+        return eqx.combine(params, fixed, static), opt_state, metrics
+
+    return step
+
+
+def predict_steps(model: Model, data: Float32[Array, "B N d 3"], action: CandidateSet) -> Predicted:
+    """Return what a model makes of a batch of steps; jit belongs to the caller."""
+    predicted = jax.vmap(model)(data, action)
+    return Predicted(colors_of(predicted.grid_logits), predicted.reward)
+
+
+def colors_of(grid_logits: Float32[Array, "*B N d 11"]) -> Int32[Array, "*B N d"]:
+    """Return the likeliest color of each cell, -1 .. 9."""
+    return jnp.argmax(grid_logits, axis=-1).astype(jnp.int32) + PADDING
+
+
+def is_exact_grid(grid: Int[Array, "*B N d"], truth: Int[Array, "*B N d"]) -> Bool[Array, "*B"]:
+    """Tell whether every cell is right, those outside of the grid too."""
+    return (grid == truth.astype(grid.dtype)).all(axis=(-2, -1))

@@ -11,7 +11,7 @@ from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
 from jaxarc.parallel import create_mesh
 from jaxarc.parallel.mesh import DATA, MODEL, SPLIT, STAGE, place
 from jaxarc.surrogate import in_one_piece, over_stages, place_weights
-from jaxarc.surrogate.placement import keep_placement
+from jaxarc.surrogate.mesh import keep_placement
 
 Tree = TypeVar("Tree")
 Model = TypeVar("Model")

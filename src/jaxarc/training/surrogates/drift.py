@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.surrogate.train_step import Model
-from jaxarc.surrogate.transition_step import TransitionBatch, predict_steps
+from jaxarc.surrogate.transition_model import TransitionBatch, predict_steps
 
 
 class Drift(NamedTuple):

@@ -12,8 +12,8 @@ from jaxarc.config.edit_steps import EditStepsConfig
 from jaxarc.config.surrogate import SurrogateNetworkConfig
 from jaxarc.envs.params import EnvParams
 from jaxarc.surrogate import TransitionModel
-from jaxarc.surrogate.boxes import NUM_ACTION_FEATURES
-from jaxarc.surrogate.transition_step import TransitionBatch
+from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES
+from jaxarc.surrogate.transition_model import TransitionBatch
 from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates.contest import held_out_params
 from jaxarc.training.surrogates.walks import draw_walks, walked_operations

@@ -12,7 +12,7 @@ from jaxarc.surrogate import (
     kl_divergence_loss_jax,
 )
 from jaxarc.surrogate.train_step import Metrics, Model
-from jaxarc.surrogate.transition_step import create_transition_train_step
+from jaxarc.surrogate.transition_model import create_transition_train_step
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.drift import Drift, measure_drift
 from jaxarc.training.surrogates.problem import ExpertBatch, SurrogateProblem

@@ -19,7 +19,7 @@ from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.candidates import candidates_of_canvas
 from jaxarc.experts.canvas_state import CanvasState, canvas_of_state
 from jaxarc.experts.lookahead import score_candidates, soft_choice
-from jaxarc.surrogate.boxes import describe_grids
+from jaxarc.surrogate.candidates import describe_grids
 from jaxarc.types import PRNGKey
 from jaxarc.wrappers import AutoReset
 

@@ -14,8 +14,8 @@ from jaxarc.config.surrogate import SurrogateNetworkConfig
 from jaxarc.envs.params import EnvParams
 from jaxarc.experts.candidates import require_count
 from jaxarc.surrogate import CandidateScorer, CandidateSet, TrainingBatchJAX
-from jaxarc.surrogate.boxes import NUM_ACTION_FEATURES, describe_boxes
-from jaxarc.surrogate.counting_scorer import CountingScorer
+from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, describe_boxes
+from jaxarc.surrogate.scorers import CountingScorer
 from jaxarc.surrogate.train_step import Model
 from jaxarc.training.pairs import load_pairs, shared_ids
 from jaxarc.training.surrogates.agreement import Agreement, agreement

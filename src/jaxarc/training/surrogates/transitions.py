@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxarc.config.edit_steps import EditStepsConfig
 from jaxarc.surrogate.train_step import Model
-from jaxarc.surrogate.transition_step import TransitionBatch, predict_steps
+from jaxarc.surrogate.transition_model import TransitionBatch, predict_steps
 from jaxarc.types import PRNGKey
 
 

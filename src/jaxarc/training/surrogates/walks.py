@@ -11,8 +11,8 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.canvas_state import canvas_of_state
-from jaxarc.surrogate.boxes import describe_boxes
-from jaxarc.surrogate.transition_step import TransitionBatch
+from jaxarc.surrogate.candidates import describe_boxes
+from jaxarc.surrogate.transition_model import TransitionBatch
 from jaxarc.training.surrogates.lookahead_examples import describe_canvas
 from jaxarc.types import PRNGKey
 

@@ -1,18 +1,75 @@
-"""A surrogate of the lookahead expert that is quicker than it: linear in counts of cells, with weights it learns."""
+"""The surrogate of an expert: one forward pass from the data to a logit of each candidate.
+
+A surrogate of the lookahead expert that is quicker than it: linear in counts of cells, with weights it learns.
+
+Which candidate a surrogate likes best.
+"""
 
 from typing import Final, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.lax import optimization_barrier
-from jaxtyping import Array, Float, Float32, Int, Int32, UInt32
+from jaxtyping import Array, Bool, Float, Float32, Int, Int32, UInt32
 
 from jaxarc import constants as c
-from jaxarc.nn.layers import Dense, lecun_scale
+from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
-from jaxarc.surrogate.candidates import CandidateSet
-from jaxarc.types import PRNGKey
+from jaxarc.surrogate.candidates import CandidateSet, describe_boxes, describe_grids
+from jaxarc.surrogate.encoders import Reading, make_reading
+from jaxarc.surrogate.trunk import Trunk
+from jaxarc.types import Observation, PRNGKey
+
+
+class CandidateScorer(eqx.Module):
+    """Scores the candidates of one example; ``jax.vmap`` scores a batch.
+
+    A candidate is judged by the cells in its region and by its own features, and not by its place among the
+    candidates: when they change places, so do the logits.
+    """
+
+    reading: Reading
+    trunk: Trunk
+    gate: Dense  # from a candidate's features to what counts in its region
+    judge: MLP
+
+    def __init__(
+        self, key: PRNGKey, config: SurrogateNetworkConfig, num_features: int, grid_shape: tuple[int, int] = (1, 1)
+    ):
+        """Make a fresh scorer.
+
+        Args:
+            key: random key.
+            config: size and reading.
+            num_features: F, of a candidate.
+            grid_shape: (N, d) of a grid of colors; samples take any.
+        """
+        key_reading, key_trunk, key_gate, key_judge = jax.random.split(key, 4)
+        size = config.latent_size
+        self.reading = make_reading(key_reading, config, grid_shape)
+        self.trunk = Trunk.create(key_trunk, config)
+        self.gate = Dense(key_gate, num_features, 2 * size, lecun_scale(num_features))
+        self.judge = gelu_mlp(key_judge, (4 * size + num_features, 2 * size, 1), 0.1)
+
+    def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
+        cells = self.trunk(self.reading(data))
+        region = pool(cells, candidates)
+        gated = region * self.gate(candidates.features)
+        return self.judge(jnp.concatenate([region, gated, candidates.features], axis=-1))[..., 0]
+
+
+def pool(cells: Float[Array, "R d C"], candidates: CandidateSet) -> Float[Array, "k 2C"]:
+    """Return the sum over each candidate's region, in units of the grid's side, and its mean; 0 of an empty region."""
+    along_rows = jnp.einsum("kr,rdc->kdc", candidates.rows, cells)
+    total = jnp.einsum("kd,kdc->kc", candidates.columns, along_rows)
+    area = candidates.rows.sum(axis=-1) * candidates.columns.sum(axis=-1)
+    mean = total / jnp.where(area > 0, area, jnp.ones_like(area))[:, None]
+    return jnp.concatenate([total / (cells.shape[0] * cells.shape[1]) ** 0.5, mean], axis=-1)
+
 
 PERCENT: Final = 100.0  # shares of cells are told in percent, so that weights of about 1 tell cells apart
 _STATE_FEATURES: Final = 5
@@ -157,3 +214,31 @@ def _ends(covered: Float[Array, "k n"]) -> tuple[Int32[Array, " k"], Int32[Array
     places = jnp.arange(covered.shape[-1], dtype=jnp.int32)[None]
     first = jnp.where(covered > 0, places, covered.shape[-1]).min(axis=-1)
     return first, jnp.where(covered > 0, places, -1).max(axis=-1)
+
+
+def choose_box(
+    model: CountingScorer | CandidateScorer, observation: Observation, actions: BboxAction, is_real: Bool[Array, " k"]
+) -> Int32[Array, ""]:
+    """Return the place of the candidate that a model likes best, the first of equals.
+
+    Args:
+        model: of boxes.
+        observation: of one environment, with ``working_grid``, ``target_grid`` and ``input_grid`` as planes.
+        actions: k candidates.
+        is_real: false for those that are not to be chosen.
+    """
+    grids = Grids(*(observation[name] for name in ("working_grid", "target_grid", "input_grid")))
+    if isinstance(model, CountingScorer):
+        operation = jnp.where(is_real, actions.operation, c.NO_OPERATION)
+        logits = model.score(grids, operation, Boxes(actions.r1, actions.c1, actions.r2, actions.c2))
+    else:
+        height, width = grids.working.shape
+        logits = model(describe_grids(*grids), describe_boxes(actions, is_real, (height, width)))
+    return first_best(jnp.where(is_real, logits, -jnp.inf))
+
+
+def first_best(logits: Float32[Array, " k"]) -> Int32[Array, ""]:
+    """Do what ``argmax`` does, which a CPU takes several times as long for: once the best, then where it is."""
+    logits = jax.lax.optimization_barrier(logits)  # or a CPU would compute all logits twice
+    places = jnp.arange(logits.size, dtype=jnp.int32)
+    return jnp.where(logits == jax.lax.optimization_barrier(logits.max()), places, logits.size - 1).min()
