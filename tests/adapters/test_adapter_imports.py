@@ -22,7 +22,6 @@ def test_the_adapters_import_no_foreign_library_before_they_are_used():
     [
         ("gymnasium", "GymnasiumEnv", "gymnasium"),
         ("gymnasium", "GymnasiumVectorEnv", "gymnasium"),
-        ("gymnasium", "register_gymnasium", "gymnasium"),
         ("gymnax", "GymnaxEnvironment", "gymnax"),
         ("stoa", "StoaEnvironment", "stoa"),
     ],

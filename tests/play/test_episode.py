@@ -10,9 +10,8 @@ from jaxarc.datasets import TaskSet
 from jaxarc.experts import InvalidActionError
 from jaxarc.experts.traces import PairId
 from jaxarc.experts.traces.trace_file import TraceFileError
-from jaxarc.play.episode import Episode, WrongMoveError, say_action
-from jaxarc.play.game import Game, StaleEpisodeError
-from jaxarc.play.human_episode_file import HELPED, new_episode_file, read_human_episode
+from jaxarc.play.episode import HELPED, Episode, WrongMoveError, new_episode_file, read_human_episode, say_action
+from jaxarc.play.play_site import Game, StaleEpisodeError
 from jaxarc.play.session import Session
 from jaxarc.tasks import RawTask
 

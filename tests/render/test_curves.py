@@ -4,8 +4,7 @@ import matplotlib.axes
 import numpy as np
 import pytest
 
-from jaxarc.render.comparison_curves import Axes, BandedCurve, draw_comparison
-from jaxarc.render.learning_curve import LearningCurve, draw_learning_curve
+from jaxarc.render.figures import AxisLabels, BandedCurve, LearningCurve, draw_comparison, draw_learning_curve
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def test_a_number_that_is_not_finite_leaves_a_gap(tmp_path, lines):
 
 def test_compared_curves_stand_beside_each_other_with_their_labels(tmp_path, lines):
     curves = [BandedCurve(f"{number}" * 100, [0, 1], [0, 0.5], [0, 0.4], [0, 0.6]) for number in range(9)]
-    draw_comparison(curves, Axes("steps", "solved", is_share=True), tmp_path / "compared.png")
+    draw_comparison(curves, AxisLabels("steps", "solved", is_share=True), tmp_path / "compared.png")
     assert is_png(tmp_path / "compared.png")
     assert [label[:2] for _, _, label in lines] == [f"{number}{number}" for number in range(9)]
     assert all(len(label) == 90 for _, _, label in lines)

@@ -13,9 +13,8 @@ from rich.console import Console
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.render import ARC_COLORS, PALETTES, SAFE_COLORS, Frame, animate, pixels, render_state, svg
-from jaxarc.render.animation import join_frames
 from jaxarc.render.palette import rgb
-from jaxarc.render.pictures import state_image, state_svg, task_image, task_svg
+from jaxarc.render.pictures import join_frames, state_image, state_svg, task_image, task_svg
 from jaxarc.tasks import create_mock_task
 
 GRID = np.array([[0, 1, -1], [2, 3, -1]], np.int8)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from jaxarc.render.solve_map import SolveMap, draw_solve_map
+from jaxarc.render.figures import SolveMap, draw_solve_map
 
 
 def table(num_tasks, **changes):
@@ -43,7 +43,7 @@ def test_a_plain_column_is_gray_and_a_cell_without_a_value_white(tmp_path):
 
 
 def test_many_tasks_make_the_blocks_longer_and_not_more(tmp_path, monkeypatch):
-    monkeypatch.setattr("jaxarc.render.solve_map._MOST_BLOCKS", 2)
+    monkeypatch.setattr("jaxarc.render.figures._MOST_BLOCKS", 2)
     wide = drawn(tmp_path, table(100)).shape
     long = drawn(tmp_path, table(130)).shape
     assert long[1] == wide[1]

@@ -4,8 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaxarc.adapters.gymnasium_ids import register_gymnasium
-    from jaxarc.adapters.to_gymnasium import GymnasiumEnv
+    from jaxarc.adapters.to_gymnasium import GymnasiumEnv, register_gymnasium
     from jaxarc.adapters.to_gymnasium_vector import GymnasiumVectorEnv
     from jaxarc.adapters.to_gymnax import GymnaxEnvironment, GymnaxParams, GymnaxState, register_gymnax
     from jaxarc.adapters.to_stoa import StoaEnvironment
@@ -17,7 +16,7 @@ _HOMES = {
     "GymnaxParams": "to_gymnax",
     "GymnaxState": "to_gymnax",
     "StoaEnvironment": "to_stoa",
-    "register_gymnasium": "gymnasium_ids",
+    "register_gymnasium": "to_gymnasium",
     "register_gymnax": "to_gymnax",
 }
 

@@ -10,15 +10,22 @@ try:
 except ImportError as error:
     raise ImportError('GymnasiumEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
 
-from jaxarc.adapters.frames import RENDER_MODES, draw_frame, require_render_mode, working_grids
-from jaxarc.adapters.gymnasium_requests import (
+from jaxarc.adapters.conversion import environment_ids, make_chosen
+from jaxarc.adapters.gymnasium_conversion import (
+    RENDER_MODES,
+    draw_frame,
     key_words,
     read_options,
+    require_action,
     require_made,
     require_no_auto_reset,
+    require_render_mode,
+    to_gymnasium_observation,
+    to_gymnasium_space,
+    to_our_action,
     without_action_checks,
+    working_grids,
 )
-from jaxarc.adapters.gymnasium_spaces import require_action, to_gymnasium_observation, to_gymnasium_space, to_our_action
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.types import Info
@@ -104,6 +111,33 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
     def _require_episode(self) -> None:
         if self._state is None:
             raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
+
+
+def register_gymnasium() -> tuple[str, ...]:
+    """Register every dataset with Gymnasium, single and vectorized; ids that are registered stay as they are.
+
+    ``gymnasium.make("jaxarc/arc-agi-1-training-v1", selection_format="bbox")`` takes the arguments of
+    :func:`jaxarc.make`, with ``flat_actions=True`` for one integer per action, and ``render_mode``;
+    ``gymnasium.make_vec`` those of :class:`~jaxarc.adapters.GymnasiumVectorEnv` too. Nothing is loaded before that.
+
+    Returns:
+        The ids.
+    """
+    ids = environment_ids()
+    for name, dataset in ids.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                id=name,
+                entry_point="jaxarc.adapters.to_gymnasium:make_single",
+                vector_entry_point="jaxarc.adapters.to_gymnasium_vector:make_vector",
+                kwargs={"dataset": dataset},
+            )
+    return tuple(ids)
+
+
+def make_single(render_mode: str | None = None, **choice: Any) -> GymnasiumEnv:
+    """Make what ``gymnasium.make`` returns."""
+    return GymnasiumEnv(*make_chosen(**choice), render_mode=render_mode)
 
 
 @partial(jax.jit, donate_argnums=1)

@@ -16,21 +16,29 @@ try:
 except ImportError as error:
     raise ImportError('GymnasiumVectorEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
 
-from jaxarc.adapters.frames import RENDER_MODES, draw_frame, require_render_mode, working_grids
-from jaxarc.adapters.gymnasium_requests import (
+from jaxarc.adapters.conversion import make_chosen
+from jaxarc.adapters.gymnasium_conversion import (
+    RENDER_MODES,
+    draw_frame,
     key_words,
     read_options,
+    require_action,
     require_made,
     require_no_auto_reset,
+    require_render_mode,
+    to_gymnasium_observation,
+    to_gymnasium_space,
+    to_our_action,
     without_action_checks,
+    working_grids,
 )
-from jaxarc.adapters.gymnasium_spaces import require_action, to_gymnasium_observation, to_gymnasium_space, to_our_action
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.operations.compaction import choose_executor, update_rows
 from jaxarc.envs.params import EnvParams
 from jaxarc.types import Info
 from jaxarc.wrappers.conditional_reset import RESET_FRACTION
 
+_VECTOR_ONLY: Final = ("num_envs", "autoreset_mode", "render_mode")
 _OPTIONS: Final = ("task_index", "pair_index", "reset_mask")
 
 
@@ -201,6 +209,12 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             "final_info": _masked(info, ended),
             "_final_info": ended.copy(),
         }
+
+
+def make_vector(**choice: Any) -> GymnasiumVectorEnv:
+    """Make what ``gymnasium.make_vec`` returns."""
+    own = {name: choice.pop(name) for name in _VECTOR_ONLY if name in choice}
+    return GymnasiumVectorEnv(*make_chosen(**choice), **own)
 
 
 @jax.jit

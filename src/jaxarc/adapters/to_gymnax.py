@@ -17,8 +17,7 @@ try:
 except ImportError as error:
     raise ImportError('GymnaxEnvironment needs gymnax 1.0; pip install "jaxarc[gymnax]"') from error
 
-from jaxarc.adapters.action_fields import action_of_fields, field_sizes
-from jaxarc.adapters.environment_ids import environment_ids, make_chosen
+from jaxarc.adapters.conversion import action_of_fields, environment_ids, field_sizes, make_chosen
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.action_numbers import FlatActionCodec

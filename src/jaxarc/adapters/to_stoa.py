@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise ImportError('StoaEnvironment needs stoa-env; pip install "jaxarc[stoa]"') from error
 
-from jaxarc.adapters.action_fields import action_of_fields, action_of_vector, field_sizes
+from jaxarc.adapters.conversion import action_of_fields, action_of_vector, field_sizes
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space

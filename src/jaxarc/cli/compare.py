@@ -83,13 +83,13 @@ def _labels(groups: Sequence[Group]) -> list[str]:
 
 def _draw(groups: Sequence[Group], metric: str, x: Axis, path: Path, x_label: str) -> None:
     # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
-    from jaxarc.render.comparison_curves import Axes, BandedCurve, draw_comparison
+    from jaxarc.render.figures import AxisLabels, BandedCurve, draw_comparison
 
     curves = []
     for label, group in zip(_labels(groups), groups, strict=True):
         band = band_of(group.curves, x)
         curves.append(BandedCurve(label, band.x.tolist(), band.mean.tolist(), band.low.tolist(), band.high.tolist()))
-    axes = Axes(x_label, metric.replace("_", " "), _is_share(metric))
+    axes = AxisLabels(x_label, metric.replace("_", " "), _is_share(metric))
     draw_comparison(curves, axes, path, "mean over seeds, with its 95 % confidence band")
 
 

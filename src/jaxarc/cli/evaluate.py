@@ -197,7 +197,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 def _draw_map(rows: list[TaskRow], max_steps: int, path: Path, title: str) -> None:
     """Draw shades and texts, column by column."""
     # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
-    from jaxarc.render.solve_map import SolveMap, draw_solve_map
+    from jaxarc.render.figures import SolveMap, draw_solve_map
 
     columns: dict[str, list[tuple[float | None, str]]] = {
         "outputs solved": [(r.solved_outputs / r.num_outputs, f"{r.solved_outputs}/{r.num_outputs}") for r in rows],

@@ -16,7 +16,7 @@ from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.tasks import UnknownTaskError
 
 if TYPE_CHECKING:
-    from jaxarc.play.game import Game
+    from jaxarc.play.play_site import Game
 
 _FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 _SEARCHED: Final = ("arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation")
@@ -61,7 +61,7 @@ def play(
 
 
 def _begin(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
-    from jaxarc.play.game import Game
+    from jaxarc.play.play_site import Game
 
     found = find_task(task)
     place = place_of_pair(found.tasks, found.task_id, pair)
@@ -71,9 +71,8 @@ def _begin(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "
 
 def _go_on(path: Path, folder: Path) -> "Game":
     """Lay out an episode as it was left."""
-    from jaxarc.play.episode import WrongMoveError
-    from jaxarc.play.game import Game
-    from jaxarc.play.human_episode_file import HELPED, read_human_episode
+    from jaxarc.play.episode import HELPED, WrongMoveError, read_human_episode
+    from jaxarc.play.play_site import Game
 
     line = read_human_episode(path)
     found = Found(load_tasks(line.dataset), line.dataset, line.pair_id.task_id) if line.dataset else None

@@ -24,8 +24,8 @@ from jaxarc.datasets import load_tasks
 from jaxarc.evaluation.filming import record_episodes
 from jaxarc.experts.traces.expert_names import EXPERTS
 from jaxarc.files import write_whole
-from jaxarc.render.episode_pictures import draw_episodes, episodes_gif
 from jaxarc.render.palette import PALETTES, Palette
+from jaxarc.render.pictures import draw_episodes, episodes_gif
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint

@@ -20,7 +20,7 @@ from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
 from jaxarc.experts.traces.work_unit import hash_of
-from jaxarc.render.packed_episode import ReplayEpisode, ReplayTask
+from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.training import RunFolder, load_pairs

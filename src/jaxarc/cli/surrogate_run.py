@@ -130,7 +130,7 @@ def _title(experiment: SurrogateExperiment) -> str:
 
 def _draw(reports: Sequence[SurrogateReport], folder: RunFolder, title: str) -> None:
     # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
-    from jaxarc.render.surrogate_curves import Panel, draw_panels
+    from jaxarc.render.figures import Panel, draw_panels
 
     wanted = (
         ("nats", {"loss, learned from": "total_loss", "KL to the expert, held out": "kl"}, False),

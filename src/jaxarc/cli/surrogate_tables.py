@@ -98,7 +98,7 @@ def _percent(share: float, digits: int = 1) -> str:
 
 def _draw_calibration(agreement: Agreement, folder: RunFolder) -> None:
     # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
-    from jaxarc.render.surrogate_curves import draw_calibration
+    from jaxarc.render.figures import draw_calibration
 
     title = f"Calibration error {_percent(agreement.calibration_error, 2)}"
     draw_calibration(agreement.calibration, folder.calibration, title)

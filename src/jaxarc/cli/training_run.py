@@ -188,7 +188,7 @@ def _closing(outcome: TrainResult, folder: RunFolder, seconds: float) -> str:
 
 def _draw(reports: Sequence[Report], folder: RunFolder, title: str) -> None:
     # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
-    from jaxarc.render.learning_curve import LearningCurve, draw_learning_curve
+    from jaxarc.render.figures import LearningCurve, draw_learning_curve
 
     names = [field.name for field in dataclasses.fields(LearningCurve)]
     curves = []

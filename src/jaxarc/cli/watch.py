@@ -33,8 +33,7 @@ def watch(
     require_play_extra()
     from jaxarc.play.episode_viewer import EpisodeViewer
     from jaxarc.play.local_site import LocalSite
-    from jaxarc.play.run_view import RunView
-    from jaxarc.play.watch_site import WatchSite
+    from jaxarc.play.watch_site import RunView, WatchSite
 
     folder = open_run_folder(run)
     jax.config.update("jax_platforms", "cpu")  # an accelerator, and its memory, belongs to the run

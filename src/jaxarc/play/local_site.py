@@ -1,4 +1,4 @@
-"""A web site for one person at this machine: loopback only, behind a random token, closed to every other origin."""
+"""A web site for one person on this machine: loopback only, behind a random token, closed to every other origin."""
 
 import errno
 import secrets
@@ -11,6 +11,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from jaxarc.render.palette import PALETTES, ink_on
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_BYTES: Final = 2**16  # of a request's body; the longest action, a mask of 900 cells, takes 6 kB
@@ -165,3 +167,19 @@ def _listen(port: int) -> socket.socket:
 
 def _no(reason: str) -> Response:
     return PlainTextResponse(f"403: {reason}\n", 403)
+
+
+_WHERE: Final = {"arc": ":root", "safe": ":root.safe"}
+
+
+def palette_sheet() -> str:
+    """Return CSS with a variable for each color and one for the ink on it; class ``safe`` takes the safe palette."""
+    rules = []
+    for name, selector in _WHERE.items():
+        palette = PALETTES[name]
+        colors = (
+            f"  --color-{number}: {color}; --ink-{number}: {ink_on(number, palette)};\n"
+            for number, color in enumerate(palette)
+        )
+        rules.append(f"{selector} {{\n{''.join(colors)}}}\n")
+    return "".join(rules)

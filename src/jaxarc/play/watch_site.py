@@ -1,18 +1,187 @@
-"""The page that watches a run: answers what is new since the page asked last."""
+"""The page that watches a run: a reader of the run's folder, and the requests that the page sends."""
 
 import json
+import math
+import sys
 import threading
-from typing import Any, Final
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from jaxarc.io.seal import SealError, unsealed
 from jaxarc.play.episode_viewer import EpisodeViewer
-from jaxarc.play.local_site import page_file
-from jaxarc.play.palette_sheet import palette_sheet
-from jaxarc.play.run_view import RunView
+from jaxarc.play.local_site import page_file, palette_sheet
+from jaxarc.training import RunFolder
+from jaxarc.training.run_folder import RunFolderError
+from jaxarc.training.table_file import read_row, read_table
+
+MOST_ROWS: Final = 6000  # that a page is sent at once; of more, moments are left out evenly
+
+
+class Rows(NamedTuple):
+    """Lines of a metrics file."""
+
+    reading: int  # raised whenever the file was read anew from its start
+    first: int  # place of the first of these rows
+    rows: list[dict[str, float | None]]
+    total: int
+    num_unreadable: int
+
+
+class Means(NamedTuple):
+    """What a table tells of each task."""
+
+    rows: list[list[Any]]  # [task, mean] of each; None where nothing was tried
+    num_unreadable: int  # rows that are damaged or missing
+
+
+class MetricsReader:
+    """Follows a file of JSON lines that grows, and starts anew when it is cut, as a resumed run does."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._reading, self._num_bytes, self._last_line = 1, 0, b""
+        self._rows: list[dict[str, float | None]] = []
+        self._num_unreadable = 0
+
+    def read(self, reading: int, count: int) -> Rows:
+        """Return what follows the first ``count`` rows of this reading, or all rows if there was another one since.
+
+        Raises:
+            OSError: the file is there and cannot be read.
+        """
+        self._follow()
+        known = count if reading == self._reading and 0 <= count <= len(self._rows) else 0
+        rows = _thinned(self._rows) if known == 0 else self._rows[known:]
+        return Rows(self._reading, known, rows, len(self._rows), self._num_unreadable)
+
+    def _follow(self) -> None:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(max(self._num_bytes - len(self._last_line), 0))
+                if file.read(len(self._last_line)) != self._last_line:
+                    self._start_anew()
+                    file.seek(0)
+                new = file.read()
+        except FileNotFoundError:
+            return
+        lines = new[: new.rfind(b"\n") + 1].splitlines(keepends=True)  # the last one may be half written
+        for line in lines:
+            self._num_bytes, self._last_line = self._num_bytes + len(line), line
+            row = _numbers(line)
+            if row is None:
+                self._num_unreadable += 1
+            else:
+                self._rows.append(row)
+
+    def _start_anew(self) -> None:
+        self._reading += 1
+        self._rows, self._num_bytes, self._last_line, self._num_unreadable = [], 0, b"", 0
+
+
+class RunView:
+    """What there is to see of a run.
+
+    Raises:
+        RunFolderError: its config is no JSON object.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, folder: RunFolder):
+        self.folder = folder
+        self.metrics = MetricsReader(folder.metrics)
+        self._config = _object(folder.config.read_bytes())
+        if self._config is None:
+            raise RunFolderError(f"{folder.config} is no JSON object; bring the file back, or name another run")
+        try:
+            self._config = unsealed(self._config)
+        except SealError as error:
+            raise RunFolderError(f"{folder.config}: {error}") from error
+        try:
+            self._lines = [[name, json.dumps(value)] for name, value in _leaves(self._config)]
+        except RecursionError as error:
+            raise RunFolderError(f"{folder.config} is nested too deeply for a config; bring the file back") from error
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether the run trains an agent, and no surrogate."""
+        return self._config is not None and "agent" in self._config
+
+    def about(self) -> dict[str, Any]:
+        """Return the name of the run, and its config as lines of ``topic.field`` and value."""
+        return {
+            "name": self.folder.path.resolve().name,
+            "path": str(self.folder.path.resolve()),
+            "config": self._lines,
+        }
+
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """Return by task the success rate of learning and how it went when measured, mean over the seeds.
+
+        The run writes both at its end; until then they are empty.
+        """
+        return {
+            "learned": _means(self.folder.tasks, "success_rate")._asdict(),
+            "measured": _means(self.folder.measured, "solved")._asdict(),
+        }
+
+    def stamp(self) -> list[int]:
+        """Return what changes when a table does."""
+        return [path.stat().st_mtime_ns if path.exists() else 0 for path in (self.folder.tasks, self.folder.measured)]
+
+
+def _numbers(line: bytes) -> dict[str, float | None] | None:
+    """Return the numbers of a line by name, None where they are not finite; None for a line that cannot be read."""
+    row = read_row(line)
+    if row is None:
+        return None
+    numbers = {name: value for name, value in row.items() if value is None or type(value) in (int, float)}
+    return {name: value if value is None or _is_finite(value) else None for name, value in numbers.items()}
+
+
+def _is_finite(number: float) -> bool:
+    return abs(number) <= sys.float_info.max  # math.isfinite fails with whole numbers that are larger
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    """Read a JSON object; None for what is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _thinned(rows: list[dict[str, float | None]]) -> list[dict[str, float | None]]:
+    """Leave out moments evenly, with all seeds of a moment, but never the last."""
+    num_seeds = len({row.get("seed") for row in rows}) or 1
+    each = math.ceil(len(rows) / MOST_ROWS)
+    last = (len(rows) - 1) // num_seeds
+    return [row for place, row in enumerate(rows) if place // num_seeds % each == 0 or place // num_seeds == last]
+
+
+def _means(path: Path, field: str) -> Means:
+    """Read a table of a row for each seed and task."""
+    rows, num_lost = read_table(path)
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        mine = values.setdefault(str(row.get("task_id")), [])
+        if isinstance(value := row.get(field), int | float) and 0 <= value <= 1:  # a share, or whether it was solved
+            mine.append(float(value))
+    return Means([[task, fmean(mine) if mine else None] for task, mine in values.items()], num_lost)
+
+
+def _leaves(config: Any, name: str = "") -> list[tuple[str, Any]]:
+    if not isinstance(config, dict):
+        return [(name, config)]
+    inner = (_leaves(value, f"{name}.{key}" if name else key) for key, value in config.items())
+    return [leaf for leaves in inner for leaf in leaves]
+
 
 _FILES: Final = (
     "site.css",

@@ -1,6 +1,7 @@
-"""Tasks, states and frames of an episode, put together of grids: in SVG or in pixels, by the same layout."""
+"""Tasks, states and episodes as pictures: in SVG, in pixels, and as GIFs, all by one layout."""
 
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from typing import Any, Final, NamedTuple, Protocol
 
 import jax
@@ -8,10 +9,13 @@ import numpy as np
 from jax.core import Tracer
 from PIL import Image
 
-from jaxarc.constants import PADDING
+from jaxarc.constants import FLOOD_FILL, MOVE_UP, PADDING
+from jaxarc.envs.operations import get_operation_name
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.render import pixels, svg
-from jaxarc.render.palette import ARC_COLORS, Palette
+from jaxarc.render.expected_grids import acts_on_cells, selection_of
+from jaxarc.render.palette import ARC_COLORS, COLOR_NAMES, Palette
+from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.types import JaxArcTask
 
 _CELL: Final = 12  # pixels
@@ -185,3 +189,125 @@ def _extent(grids: Sequence[np.ndarray]) -> tuple[int, int]:
     used = np.any([grid != PADDING for grid in grids], axis=0)
     last = lambda line: int(np.flatnonzero(line).max(initial=0)) + 1
     return last(used.any(axis=1)), last(used.any(axis=0))
+
+
+_BORDER: Final = 12  # pixels
+
+
+def animate(
+    frames: Sequence[Frame],
+    cell_size: int = 16,
+    frame_ms: int = 400,
+    last_ms: int = 1600,
+    palette: Palette = ARC_COLORS,
+) -> bytes:
+    """Draw an episode as a GIF that repeats: working grid, target and difference beside each other.
+
+    Args:
+        frames: one for each step, the start included.
+        cell_size: pixels of a cell's side.
+        frame_ms: milliseconds that a step is shown.
+        last_ms: milliseconds that the last one is.
+        palette: the ten colors.
+
+    Raises:
+        ValueError: there is no frame.
+    """
+    images = [draw_frame(pixels, frame, cell_size, palette) for frame in frames]
+    return join_frames(images, [frame_ms] * (len(images) - 1) + [last_ms])
+
+
+def join_frames(images: Sequence[Image.Image], durations_ms: Sequence[int]) -> bytes:
+    """Put images into one GIF, each in the top left of a ground that holds the largest.
+
+    Raises:
+        ValueError: there is no image, or not a duration for each.
+    """
+    if not images or len(images) != len(durations_ms):
+        raise ValueError(
+            f"an animation has images and a duration for each, got {len(images)} and {len(durations_ms)}; bring both"
+        )
+    size = max(image.width for image in images) + 2 * _BORDER, max(image.height for image in images) + 2 * _BORDER
+    frames = []
+    for image in images:
+        frame = Image.new("RGB", size, pixels.GROUND)
+        frame.paste(image, (_BORDER, _BORDER))
+        frames.append(frame)
+    file = BytesIO()
+    frames[0].save(
+        file, "GIF", save_all=True, append_images=frames[1:], duration=list(durations_ms), loop=0, optimize=True
+    )
+    return file.getvalue()
+
+
+_SIDE: Final = 150  # pixels of the longest side of a grid
+_LEAST_CELL: Final = 5  # pixels
+
+
+def episodes_gif(
+    played: Sequence[tuple[ReplayTask, ReplayEpisode]],
+    frame_ms: int = 350,
+    last_ms: int = 1500,
+    palette: Palette = ARC_COLORS,
+) -> bytes:
+    """Draw episodes one after the other as a GIF that repeats.
+
+    Args:
+        played: the episodes, and the tasks that they are of.
+        frame_ms: milliseconds that a step is shown.
+        last_ms: milliseconds that the last one of an episode is.
+        palette: the ten colors.
+
+    Raises:
+        ValueError: there is no episode.
+    """
+    images, durations = [], []
+    for task, episode in played:
+        images += _drawn(pixels, task, episode, palette)
+        durations += [frame_ms] * len(episode.actions) + [last_ms]
+    return join_frames(images, durations)
+
+
+def draw_episodes(
+    renderer: Renderer, played: Sequence[tuple[ReplayTask, ReplayEpisode]], palette: Palette = ARC_COLORS
+) -> Any:
+    """Draw every step of some episodes below the one before, with :mod:`jaxarc.render.svg` or ``pixels``."""
+    rows = [row for task, episode in played for row in _drawn(renderer, task, episode, palette)]
+    return renderer.vstack(rows, 16, centered=False)
+
+
+def episode_frames(task: ReplayTask, episode: ReplayEpisode) -> list[Frame]:
+    """Return what is to be seen after each step, the start first."""
+    return [_frame(task, episode, step) for step in range(len(episode.actions) + 1)]
+
+
+def _drawn(renderer: Renderer, task: ReplayTask, episode: ReplayEpisode, palette: Palette) -> list[Any]:
+    used = np.concatenate([episode.grids, episode.target[None]]) != PADDING
+    cell_size = max(_LEAST_CELL, _SIDE // max(int(used.sum(axis=axis).max()) for axis in (1, 2)))
+    return [draw_frame(renderer, frame, cell_size, palette) for frame in episode_frames(task, episode)]
+
+
+def _frame(task: ReplayTask, episode: ReplayEpisode, step: int) -> Frame:
+    words, selection = "start", None
+    if step:
+        action = episode.actions[step - 1]
+        words = _name(action[0]) + (" (refused)" if episode.invalid[step - 1] else "")
+        if acts_on_cells(action[0]):
+            height, width = episode.target.shape
+            selection = selection_of(action, episode.selection_format, (height, width))
+    ending = ", solved" if episode.is_solved and step == len(episode.actions) else ""
+    return Frame(
+        grid=episode.grids[step],
+        target=episode.target,
+        caption=f"task {task.task_id}, step {step} of {len(episode.actions)}: {words}{ending}",
+        selection=selection,
+        input=episode.grids[0],
+        clipboard=episode.clipboards[step],
+    )
+
+
+def _name(operation: int) -> str:
+    if operation < MOVE_UP:
+        verb = "fill" if operation < FLOOD_FILL else "flood fill"
+        return f"{verb} {COLOR_NAMES[operation % FLOOD_FILL]}"
+    return get_operation_name(operation)

@@ -11,8 +11,7 @@ from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.testing import episode_checks, single_calls, traced_calls
-from jaxarc.testing.hidden_answers import answers_stay_hidden, before_submits, with_other_answers
+from jaxarc.testing import rollout_checks, trace_checks
 from jaxarc.testing.random_rollout import RandomRollout, RolloutFunction, compile_rollout
 from jaxarc.types import PRNGKey
 
@@ -84,7 +83,7 @@ def check_environment(
     _check_episodes(log, env, params, run, play)
     _check_secrecy(log, params, run, play)
     log.close_if_failed()
-    ended = [int(episode_checks.episodes_ended(run, how).sum()) for how in ("terminated", "truncated")]
+    ended = [int(rollout_checks.episodes_ended(run, how).sum()) for how in ("terminated", "truncated")]
     return CheckReport(tuple(log.passed), log.skipped, steps, num_envs, *ended)
 
 
@@ -124,36 +123,36 @@ def _one_line(error: BaseException) -> str:
 
 def _check_types(log: CheckLog, env: Environment[Any], params: EnvParams, key: PRNGKey) -> None:
     try:
-        traced = traced_calls.trace(env, params, key)
+        traced = trace_checks.trace(env, params, key)
     except _REFUSALS as error:
         fault = f"a method cannot be traced: {_one_line(error)}; use jax.numpy and jax.lax on traced values"
         raise EnvironmentCheckError([("traceable", fault)]) from error
     log.passed.append("traceable")
-    log.note("stable types", traced_calls.states_keep_their_shape(traced))
-    log.note("report types", traced_calls.reports_have_the_agreed_types(traced))
+    log.note("stable types", trace_checks.states_keep_their_shape(traced))
+    log.note("report types", trace_checks.reports_have_the_agreed_types(traced))
     log.close_if_failed()  # what has no stable types cannot be played in a loop
-    log.note("no leaked tracers", traced_calls.nothing_leaks_out_of_a_trace(env, params, key))
-    log.note("no host callback", traced_calls.no_method_calls_the_host(env, params, traced))
+    log.note("no leaked tracers", trace_checks.nothing_leaks_out_of_a_trace(env, params, key))
+    log.note("no host callback", trace_checks.no_method_calls_the_host(env, params, traced))
 
 
 def _check_episodes(
     log: CheckLog, env: Environment[Any], params: EnvParams, run: RandomRollout, play: RolloutFunction
 ) -> None:
-    log.note("spaces", episode_checks.spaces_contain_what_is_seen(run))
-    log.note("finite numbers", episode_checks.numbers_are_finite(run))
-    log.note("views", episode_checks.views_show_the_state(run))
-    log.note("endings", episode_checks.endings_agree(run))
-    log.note("no retrace", single_calls.loops_trace_once(env, params, run))
-    log.note("same alone and in a batch", single_calls.calls_equal_the_batch(env, params, run))
-    log.note("pure", single_calls.calls_repeat_and_leave_their_arguments(env, params, run))
-    log.note("deterministic", single_calls.same_keys_give_the_same_bits(play, params, run))
-    log.note("independent of neighbors", single_calls.environments_do_not_see_one_another(play, params, run))
-    if not episode_checks.resets_itself(run):
-        log.note("inert when done", episode_checks.ended_states_are_inert(run))
+    log.note("spaces", rollout_checks.spaces_contain_what_is_seen(run))
+    log.note("finite numbers", rollout_checks.numbers_are_finite(run))
+    log.note("views", rollout_checks.views_show_the_state(run))
+    log.note("endings", rollout_checks.endings_agree(run))
+    log.note("no retrace", rollout_checks.loops_trace_once(env, params, run))
+    log.note("same alone and in a batch", rollout_checks.calls_equal_the_batch(env, params, run))
+    log.note("pure", rollout_checks.calls_repeat_and_leave_their_arguments(env, params, run))
+    log.note("deterministic", rollout_checks.same_keys_give_the_same_bits(play, params, run))
+    log.note("independent of neighbors", rollout_checks.environments_do_not_see_one_another(play, params, run))
+    if not rollout_checks.resets_itself(run):
+        log.note("inert when done", rollout_checks.ended_states_are_inert(run))
         log.skipped["auto-reset"] = "the environment does not reset itself"
         return
     log.skipped["inert when done"] = "the environment resets itself"
-    log.note("auto-reset", episode_checks.auto_resets_keep_the_contract(env, params, run))
+    log.note("auto-reset", rollout_checks.auto_resets_keep_the_contract(env, params, run))
     last = params.tasks.num_tasks - 1
     if last == 0 or "task_index" not in run.reported:
         log.skipped["auto-reset keeps params"] = "it takes two tasks, and task_index in info"
@@ -162,7 +161,7 @@ def _check_episodes(
 
 
 def _drawn_by_params(play: RolloutFunction, params: EnvParams, run: RandomRollout, task_index: int) -> Iterator[str]:
-    yield from episode_checks.auto_resets_draw_by_the_params(play(params.only(task_index), run.keys), task_index)
+    yield from rollout_checks.auto_resets_draw_by_the_params(play(params.only(task_index), run.keys), task_index)
 
 
 def _check_secrecy(log: CheckLog, params: EnvParams, run: RandomRollout, play: RolloutFunction) -> None:
@@ -172,7 +171,9 @@ def _check_secrecy(log: CheckLog, params: EnvParams, run: RandomRollout, play: R
     elif not isinstance(params.tasks, TaskBuffer):
         log.skipped[name] = "a generator makes its answers itself; pass tasks in a buffer"
     else:
-        if not before_submits(run).any():
+        if not rollout_checks.before_submits(run).any():
             log.skipped[name] = "every environment submitted in its first step; allow more operations than submit"
             return
-        log.note(name, answers_stay_hidden(run, play(with_other_answers(params), run.keys)))
+        log.note(
+            name, rollout_checks.answers_stay_hidden(run, play(rollout_checks.with_other_answers(params), run.keys))
+        )

@@ -18,7 +18,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import read_submission
 from jaxarc.experts.traces import PairId
 from jaxarc.experts.traces.trace_file import read_trace_file
-from jaxarc.play.game import Game
+from jaxarc.play.play_site import Game
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.training import RunFolder, read_metrics
 from jaxarc.training.checkpoint import check_checkpoint

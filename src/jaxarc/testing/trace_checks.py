@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.testing.trees import kind_of, mismatches
+from jaxarc.testing.random_rollout import kind_of, mismatches
 from jaxarc.types import PRNGKey
 
 _SCALARS = {"terminated": jnp.bool_, "truncated": jnp.bool_, "discount": jnp.float32}  # what every info has

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jaxarc.evaluation import TaskResults
-from jaxarc.play import run_view
-from jaxarc.play.run_view import MetricsReader, RunView
+from jaxarc.play import watch_site
+from jaxarc.play.watch_site import MetricsReader, RunView
 from jaxarc.training import Report, RunFolder
 from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile
@@ -63,7 +63,7 @@ def test_odd_lines_are_counted_and_odd_numbers_left_out(path):
 
 
 def test_of_a_long_run_whole_moments_are_left_out_but_never_the_last(path, monkeypatch):
-    monkeypatch.setattr(run_view, "MOST_ROWS", 10)
+    monkeypatch.setattr(watch_site, "MOST_ROWS", 10)
     path.write_text("".join(line(update, seed) for update in range(16) for seed in (7, 9)))
     found = MetricsReader(path).read(-1, 0)
     assert found.total == 32

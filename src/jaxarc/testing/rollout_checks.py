@@ -1,0 +1,318 @@
+"""Checks of a rollout: spaces, finite numbers, endings, resets, purity, determinism, secrecy."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, PyTree
+
+from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.params import EnvParams
+from jaxarc.prng import from_key_data
+from jaxarc.tasks.buffer import TaskBuffer
+from jaxarc.testing.random_rollout import (
+    RandomRollout,
+    RolloutFunction,
+    at,
+    differing_leaves,
+    not_finite_leaves,
+    to_host,
+)
+from jaxarc.wrappers.wrapper import Wrapper
+
+FINAL = "final_observation"  # the entry of info by which an environment tells that it resets itself
+
+
+def resets_itself(run: RandomRollout) -> bool:
+    """Whether the environment starts a new episode in the step that ends one."""
+    return FINAL in run.infos
+
+
+def episodes_ended(run: RandomRollout, how: str) -> Bool[np.ndarray, "S B"]:
+    """Steps that end an episode, ``how`` is ``"terminated"`` or ``"truncated"``."""
+    was_done = np.concatenate([np.zeros_like(run.dones[:1]), run.dones[:-1]])
+    return run.infos[how] & (run.dones if resets_itself(run) else run.dones & ~was_done)
+
+
+def spaces_contain_what_is_seen(run: RandomRollout) -> Iterator[str]:
+    if not run.first_in_space.all():
+        yield (
+            f"the observation of reset lies outside observation_space in environment {_where(~run.first_in_space)}; "
+            "declare its structure, shape, dtype and range, or mend the observation"
+        )
+    if not run.observation_in_space.all():
+        yield (
+            f"the observation of step lies outside observation_space at {_where(~run.observation_in_space)}; declare "
+            "its structure, shape, dtype and range, or mend the observation"
+        )
+    if not run.action_in_space.all():
+        yield (
+            f"action_space does not contain an action that it drew, at {_where(~run.action_in_space)}; make sample and "
+            "contains agree on dtype and range"
+        )
+
+
+def numbers_are_finite(run: RandomRollout) -> Iterator[str]:
+    parts = (
+        ("the first state", run.first_states),
+        ("the first observation", run.first_observations),
+        ("info of the first state", run.first_reported),
+        ("the state after a step", run.states),
+        ("the observation of step", run.observations),
+        ("the reward of step", run.rewards),
+        ("info of step", run.infos),
+    )
+    for name, tree in parts:
+        for leaf in not_finite_leaves(tree):
+            yield f"{name} holds NaN or an infinity in {leaf}; find the division, logarithm or overflow behind it"
+
+
+def views_show_the_state(run: RandomRollout) -> Iterator[str]:
+    if leaves := differing_leaves(run.shown, run.observations):
+        yield (
+            f"observe(state) shows something else than the step that made the state, in {_some(leaves)}; return from "
+            "step what observe returns for the new state"
+        )
+
+
+def endings_agree(run: RandomRollout) -> Iterator[str]:
+    terminated, truncated = run.infos["terminated"], run.infos["truncated"]
+    wrong = run.dones != (terminated | truncated)
+    if wrong.any():
+        yield f"done is not terminated | truncated at {_where(wrong)}; compute it from the two"
+    both = terminated & truncated
+    if both.any():
+        yield f"an episode both terminated and was truncated at {_where(both)}; truncate only what did not terminate"
+    off = run.infos["discount"] != 1 - terminated.astype(np.float32)
+    if off.any():
+        yield f"discount is not 1 - terminated at {_where(off)}; a truncated episode keeps the discount 1"
+
+
+def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
+    if resets_itself(run):
+        return
+    before, after = run.dones[:-1], run.dones[1:]
+    hint = f"; step must return a done state as it is (one that resets itself puts {FINAL!r} into info)"
+    revived = before & ~after
+    if revived.any():
+        yield f"a state that was done no longer is, after {_where(revived)}{hint}"
+    paid = before & (run.rewards[1:] != 0)
+    if paid.any():
+        yield f"a step in a state that is done pays a reward, after {_where(paid)}; pay 0 there"
+    leaves = differing_leaves(at(at(run.states, slice(1, None)), before), at(at(run.states, slice(-1)), before))
+    if leaves:
+        yield f"a step in a state that is done changes {_some(leaves)}{hint}"
+
+
+def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    if not resets_itself(run):
+        return
+    finals = run.infos[FINAL]
+    if jax.tree.structure(finals) != jax.tree.structure(run.observations):
+        yield f"info[{FINAL!r}] has another structure than an observation; put the observation before the reset there"
+        return
+    running = ~run.dones
+    if leaves := differing_leaves(at(finals, running), at(run.observations, running)):
+        yield f"info[{FINAL!r}] is not the observation in a step that ends nothing, in {_some(leaves)}; fill it always"
+    ended = run.dones & (run.reported["terminated"] | run.reported["truncated"])
+    if ended.any():
+        yield f"the state after an episode's end is done itself at {_where(ended)}; return the next one's first state"
+    yield from _reset_is_the_next_reset_of_the_inner_one(env, params, run)
+
+
+def auto_resets_draw_by_the_params(restricted: RandomRollout, task_index: int) -> Iterator[str]:
+    """Check a run under params that play one task only."""
+    if not resets_itself(restricted):
+        return
+    drawn = restricted.reported["task_index"]
+    if (drawn != task_index).any():
+        yield (
+            f"params play task {task_index} only, but an auto-reset drew task {int(drawn[drawn != task_index][0])} at "
+            f"{_where(drawn != task_index)}; reset with the params that step was given, not with others"
+        )
+
+
+def _reset_is_the_next_reset_of_the_inner_one(
+    env: Environment[Any], params: EnvParams, run: RandomRollout
+) -> Iterator[str]:
+    """Compare an outermost auto-reset with a step and a reset_next of the environment inside."""
+    if not isinstance(env, Wrapper) or not run.dones.any():
+        return
+    step, number = (int(place) for place in np.argwhere(run.dones)[0])
+    state, action = run.state_before(step, number), run.action(step, number)
+    if not _has_same_state(env, params, state) or FINAL in env.env.info(state, params):
+        return
+    ended, last, *_ = env.env.step(state, action, params)
+    if leaves := differing_leaves(at(run.infos[FINAL], step, number), last, exact=False):
+        yield (
+            f"info[{FINAL!r}] is not the last observation of the episode that ended at step {step}, in "
+            f"{_some(leaves)}; take it before the reset"
+        )
+    first, _ = env.env.reset_next(ended, params)
+    if leaves := differing_leaves(at(run.states, step, number), first, exact=False):
+        yield (
+            f"the state after the end at step {step} is not reset_next(ended state, params), in {_some(leaves)}; start "
+            "the next episode with reset_next of the environment inside, and with the params of the step"
+        )
+
+
+def _has_same_state(env: Wrapper[Any], params: EnvParams, state: PyTree) -> bool:
+    inner, _ = jax.eval_shape(env.env.reset, jax.random.key(0), params)
+    return jax.tree.structure(inner) == jax.tree.structure(state)
+
+
+def _where(wrong: np.ndarray) -> str:
+    """Name the first place of a mask over steps and environments, or over environments."""
+    place = [int(i) for i in np.argwhere(wrong)[0]]
+    return f"step {place[0]} of environment {place[1]}" if len(place) == 2 else str(place[0])
+
+
+def _some(leaves: list[str]) -> str:
+    return ", ".join(leaves[:3]) + (f" and {len(leaves) - 3} more" if len(leaves) > 3 else "")
+
+
+_STEPS = 20  # calls from Python; longer runs show nothing new
+_INPUTS_COMPARED = 3  # steps whose inputs are copied and compared
+
+
+def calls_equal_the_batch(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    state, observation = env.reset(from_key_data(run.keys[0]), params)
+    expected = (at(run.first_states, 0), at(run.first_observations, 0))
+    if leaves := differing_leaves((state, observation), expected, exact=False):
+        yield f"reset called by itself gives another result than under vmap and jit, in {leaves[:3]}; {_HINT}"
+        return
+    for step in range(min(_STEPS, run.num_steps)):
+        result = env.step(state, run.action(step, 0), params)
+        parts = (run.states, run.observations, run.rewards, run.dones, run.infos)
+        if leaves := differing_leaves(result, tuple(at(part, step, 0) for part in parts), exact=False):
+            yield f"step {step} called by itself gives another result than in a batch, in {leaves[:3]}; {_HINT}"
+            return
+        state = result[0]
+
+
+_HINT = "use only the arguments and pure functions of them, and nothing that depends on how the call is compiled"
+
+
+def calls_repeat_and_leave_their_arguments(
+    env: Environment[Any], params: EnvParams, run: RandomRollout
+) -> Iterator[str]:
+    key = from_key_data(run.keys[0])
+    for step in range(min(_INPUTS_COMPARED, run.num_steps)):
+        state = run.state_before(step, 0)
+        action = run.action(step, 0)
+        calls = {
+            "reset": lambda: env.reset(key, params),
+            "step": lambda state=state, action=action: env.step(state, action, params),
+            "reset_next": lambda state=state: env.reset_next(state, params),
+        }
+        for method, call in calls.items():
+            before = to_host((state, action, params))
+            structure = jax.tree.structure((state, action, params))
+            once, twice = to_host(call()), to_host(call())
+            if jax.tree.structure((state, action, params)) != structure or differing_leaves(
+                (state, action, params), before
+            ):
+                yield f"{method} changes its arguments; return new values and leave those that are given"
+                return
+            if leaves := differing_leaves(once, twice):
+                yield f"{method} called twice with the same arguments differs in {leaves[:3]}; keep no hidden state"
+                return
+
+
+def same_keys_give_the_same_bits(play: RolloutFunction, params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    if leaves := differing_leaves(play(params, run.keys), run):
+        yield f"the same keys give other results the second time, in {leaves[:3]}; draw only from the key that is given"
+
+
+def environments_do_not_see_one_another(play: RolloutFunction, params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    turned = play(params, run.keys[::-1])
+    by_env = [name for name in RandomRollout._fields if name.startswith("first_") or name == "keys"]
+    for name in RandomRollout._fields:
+        ours, theirs = getattr(run, name), getattr(turned, name)
+        theirs = at(theirs, slice(None, None, -1)) if name in by_env else at(theirs, slice(None), slice(None, None, -1))
+        if differing_leaves(ours, theirs):
+            yield (
+                f"{name} of an environment change with its place in the batch; let it depend on its own key and state "
+                "alone, not on neighbors or on a batch index"
+            )
+            return
+
+
+def loops_trace_once(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    """Trace a step for every state of a loop; nothing is compiled, and equal types are traced once."""
+    traces: dict[str, int] = {"step": 0, "reset_next": 0}
+
+    def counted(method: str, function: Any) -> Any:
+        def call(*args: Any) -> Any:
+            traces[method] += 1
+            return function(*args)
+
+        return jax.jit(call)
+
+    step, reset_next = counted("step", env.step), counted("reset_next", env.reset_next)
+    action = run.action(0, 0)
+    state, _ = jax.eval_shape(env.reset, from_key_data(run.keys[0]), params)
+    for _ in range(3):
+        state = step.eval_shape(state, action, params)[0]
+        state, _ = reset_next.eval_shape(state, params)
+    for method, count in traces.items():
+        if count > 1:
+            yield (
+                f"{method} is traced {count} times in a loop of 3; its state changes type or static fields on the way: "
+                "keep counters in arrays and dtypes fixed"
+            )
+
+
+_NAMES = {
+    "actions": "the action space",
+    "observations": "the observation of step",
+    "rewards": "the reward of step",
+    "dones": "done of step",
+    "infos": "info of step",
+    "shown": "observe(state)",
+    "reported": "info(state)",
+}
+
+
+def with_other_answers(params: EnvParams) -> EnvParams:
+    """Return params whose test outputs have other colors and another size; all else, demonstrations too, is kept.
+
+    Raises:
+        TypeError: the tasks are not a buffer.
+    """
+    if not isinstance(params.tasks, TaskBuffer):
+        raise TypeError(f"only the answers of a TaskBuffer can be changed, got a {type(params.tasks).__name__}")
+    buffer = params.tasks
+    outputs = np.array(buffer.outputs).reshape(buffer.num_symmetries, buffer.num_pairs, -1)
+    changed = np.where(outputs > PADDING, (outputs + 3) % NUM_COLORS, 5).astype(np.int8)
+    is_test = np.zeros(buffer.num_pairs, np.bool_)
+    for first, num_train, num_test in zip(
+        *(np.array(x) for x in (buffer.first_pair, buffer.num_train, buffer.num_test)), strict=True
+    ):
+        is_test[first + num_train : first + num_train + num_test] = True
+    mixed = np.where(is_test[None, :, None], changed, outputs).reshape(buffer.outputs.shape)
+    return dataclasses.replace(params, tasks=dataclasses.replace(buffer, outputs=jnp.asarray(mixed)))
+
+
+def answers_stay_hidden(run: RandomRollout, changed: RandomRollout) -> Iterator[str]:
+    """Compare two runs with the same keys and other answers, up to the first submit of each environment."""
+    if leaves := differing_leaves(run.first_observations, changed.first_observations):
+        yield f"the first observation depends on the hidden answer, in {leaves[:3]}; show the target in train mode only"
+    before = before_submits(run) & before_submits(changed)
+    for name in ("actions", "observations", "rewards", "dones", "infos", "shown", "reported"):
+        ours, theirs = (at(run_._asdict()[name], before) for run_ in (run, changed))
+        if leaves := differing_leaves(ours, theirs):
+            yield (
+                f"{_NAMES[name]} before a submit depends on the hidden answer, in {leaves[:3]}; in test mode compute "
+                "it without the target, its size and the similarity"
+            )
+
+
+def before_submits(run: RandomRollout) -> Bool[np.ndarray, "S B"]:
+    """Whether an environment has submitted nothing yet, after each step."""
+    now = run.infos["submission_count"] > 0 if "submission_count" in run.infos else run.infos["terminated"]
+    return ~np.logical_or.accumulate(now, axis=0)
