@@ -12,13 +12,14 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
-LEAF = {"constants", "types", "prng", "notebooks", "errors", "files"}
+LEAF = {"constants", "types", "prng", "notebooks", "errors", "files", "fusion"}
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer"}
 TASKS = {"tasks", "datasets"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
     "constants": set(),
     "errors": set(),
     "files": set(),
+    "fusion": set(),
     "notebooks": set(),
     "types": {"constants", "notebooks"},
     "prng": {"constants", "types"},

@@ -338,7 +338,15 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            *("CompileCounter", "Edition", "Erratum", "GreedyPainter", "any_process", "available_memory", "digest"),
+            *(
+                "CompileCounter",
+                "DatasetVersion",
+                "Erratum",
+                "GreedyPainter",
+                "any_process",
+                "available_memory",
+                "digest",
+            ),
             *("enable_compilation_cache", "allgather_text", "distributed_session", "known_issues"),
             *("barrier", "broadcast_flag", "profile_server"),
             *("replicate", "require_same", "save_memory_profile", "to_host", "trace"),

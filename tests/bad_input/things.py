@@ -31,6 +31,7 @@ ROOMS: Final = (
     ),
     *(
         "tasks",
+        "datasets",
         "tasks.procedural",
         "tasks.curriculum",
         "wrappers",

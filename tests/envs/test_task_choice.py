@@ -12,7 +12,7 @@ import jaxarc
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams
 from jaxarc.tasks import RawTask
-from jaxarc.tasks.sampling import task_after
+from jaxarc.tasks.sampling import next_task_index
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
@@ -77,7 +77,7 @@ def test_task_after_is_the_next_one_with_weight(weights):
     positive = np.flatnonzero(weights)
     for previous in range(3):
         expected = next((t for t in positive if t > previous), positive[0])
-        assert int(task_after(jnp.int32(previous), jnp.asarray(weights))) == expected
+        assert int(next_task_index(jnp.int32(previous), jnp.asarray(weights))) == expected
 
 
 def test_only_one_task_is_played_after_a_thousand_auto_resets():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxarc.datasets import (
-    Edition,
+    DatasetVersion,
     NotInstalledError,
     SubsetError,
     TaskSet,
@@ -20,7 +20,7 @@ from jaxarc.datasets import (
     load_tasks,
     register_dataset,
 )
-from jaxarc.datasets.dataset import contradictions
+from jaxarc.datasets.dataset import find_mismatches
 from jaxarc.datasets.installed import install, installed_path
 from jaxarc.tasks import RawTask, TaskFormatError
 
@@ -41,10 +41,10 @@ def registry(monkeypatch):
 
 @pytest.mark.parametrize("name", ARC_AGI)
 def test_every_version_holds_what_is_pinned(name):
-    for edition in find_dataset(name).editions:
-        tasks = load_tasks(f"{name}@{edition.version}")
-        assert edition.num_tasks == len(tasks)
-        assert contradictions(edition, tasks) == []
+    for version in find_dataset(name).versions:
+        tasks = load_tasks(f"{name}@{version.name}")
+        assert version.num_tasks == len(tasks)
+        assert find_mismatches(version, tasks) == []
 
 
 def test_plain_name_means_the_default_version():
@@ -53,14 +53,14 @@ def test_plain_name_means_the_default_version():
 
 
 def test_contradiction_with_the_pins_is_named():
-    edition = find_dataset("arc-agi-2/evaluation").edition()
+    version = find_dataset("arc-agi-2/evaluation").version()
     other = load_tasks("arc-agi-2/evaluation@kaggle2025")
-    found = contradictions(edition, other)
+    found = find_mismatches(version, other)
     assert [complaint.partition(", found")[0].partition("expected ")[2] for complaint in found][:2] == [
         "359 train pairs",
         "167 test pairs",
     ]
-    assert f"expected {edition.digest} as digest" in found[-1]
+    assert f"expected {version.digest} as digest" in found[-1]
 
 
 def test_named_dataset_is_read_once():
@@ -81,7 +81,7 @@ def test_name_may_choose_tasks():
 
 
 def test_tasks_with_errata_can_be_left_out():
-    for version in find_dataset("arc-agi-1/evaluation").versions:
+    for version in find_dataset("arc-agi-1/evaluation").version_names:
         name = f"arc-agi-1/evaluation@{version}"
         left = load_tasks(f"{name}:without_errata,without=00576224")
         assert len(left) == 400 - len(known_issues(name)) - 1
@@ -191,13 +191,13 @@ def test_dataset_of_ones_own_is_loaded_by_name_once(registry):
         calls.append(1)
         return TaskSet("anything", (raw("mine"), raw("other")))
 
-    register_dataset("lab/mine", load, description="two tasks", edition=Edition(num_tasks=2))
+    register_dataset("lab/mine", load, description="two tasks", version=DatasetVersion(num_tasks=2))
     assert not calls
     assert "lab/mine" in dataset_names()
     assert load_tasks("lab/mine:first 1").task_ids == ("mine",)
     assert load_tasks("lab/mine").name == "lab/mine"
     assert len(calls) == 1
-    assert contradictions(find_dataset("lab/mine").edition(), load_tasks("lab/mine")) == []
+    assert find_mismatches(find_dataset("lab/mine").version(), load_tasks("lab/mine")) == []
 
 
 def test_name_that_is_taken_or_wrong_cannot_be_registered(registry):

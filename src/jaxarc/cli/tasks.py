@@ -18,7 +18,7 @@ from jaxarc.cli.task_errors import one_line_errors
 from jaxarc.cli.task_statistics import counts_table, pairs_table, sides_table
 from jaxarc.cli.task_verification import verify
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
-from jaxarc.datasets.dataset import Dataset, Edition
+from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.errata import Erratum, known_issues
 from jaxarc.datasets.published import is_concept
 from jaxarc.datasets.task_set import TaskSet
@@ -118,28 +118,28 @@ def _plain_datasets() -> Iterator[Dataset]:
 def _rows(dataset: Dataset) -> Iterator[tuple[str, ...]]:
     """Yield a row for a dataset, and one for each further version of it."""
     where = dataset.where() or _NOT_HERE
-    for edition in dataset.editions:
-        counted, note = edition, edition.note or dataset.description
-        if edition.num_tasks is None and where == "installed":
+    for version in dataset.versions:
+        counted, note = version, version.note or dataset.description
+        if version.num_tasks is None and where == "installed":
             try:
                 counted = _count(load_tasks(dataset.name))
             except TaskFormatError:
                 note = where = "damaged"
-        version = f"@{edition.version}" if edition.version else ""
-        if edition is dataset.editions[0]:
-            yield dataset.name, *_counts(counted), f"{where} {version}", note
+        label = f"@{version.name}" if version.name else ""
+        if version is dataset.versions[0]:
+            yield dataset.name, *_counts(counted), f"{where} {label}", note
         else:
-            yield f"  {version}", *_counts(counted), "", note
+            yield f"  {label}", *_counts(counted), "", note
 
 
-def _count(tasks: TaskSet) -> Edition:
+def _count(tasks: TaskSet) -> DatasetVersion:
     train, test = sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)
-    return Edition("", "", len(tasks), train, test, tasks.max_grid_shape)
+    return DatasetVersion("", "", len(tasks), train, test, tasks.max_grid_shape)
 
 
-def _counts(edition: Edition) -> tuple[str, ...]:
-    shape = "" if edition.max_grid_shape is None else "{}x{}".format(*edition.max_grid_shape)
-    counts = (edition.num_tasks, edition.num_train, edition.num_test)
+def _counts(version: DatasetVersion) -> tuple[str, ...]:
+    shape = "" if version.max_grid_shape is None else "{}x{}".format(*version.max_grid_shape)
+    counts = (version.num_tasks, version.num_train, version.num_test)
     return (*("" if count is None else str(count) for count in counts), shape)
 
 
@@ -180,6 +180,6 @@ def _unknown(name: str, sets: list[TaskSet]) -> str:
 def _issues_of(tasks: TaskSet) -> dict[str, Erratum]:
     """Return what was reported about the version of a dataset that a set of some of its tasks came from."""
     name = tasks.name.partition(" (")[0]
-    if name in dataset_names() and (versions := find_dataset(name).versions):
+    if name in dataset_names() and (versions := find_dataset(name).version_names):
         name = f"{name}@{versions[0]}"
     return known_issues(name)

@@ -1,7 +1,7 @@
 """Datasets of ARC tasks: find them by name, read them from files, choose some of their tasks."""
 
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks, register_dataset
-from jaxarc.datasets.dataset import Dataset, Edition
+from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.errata import Erratum, known_issues
 from jaxarc.datasets.installed import NotInstalledError
 from jaxarc.datasets.json_reader import read_json
@@ -12,7 +12,7 @@ from jaxarc.datasets.task_set import TaskSet, task_weights
 
 __all__ = [
     "Dataset",
-    "Edition",
+    "DatasetVersion",
     "Erratum",
     "NotInstalledError",
     "SubsetError",

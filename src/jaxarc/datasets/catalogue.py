@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import jax
 
-from jaxarc.datasets.dataset import Dataset, Edition
+from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.errata import known_issues
 from jaxarc.datasets.installed import check_set_name, installed_names
 from jaxarc.datasets.json_reader import json_files, read_json
@@ -90,7 +90,7 @@ def register_dataset(
     load: Callable[[], TaskSet],
     *,
     description: str = "",
-    edition: Edition | None = None,
+    version: DatasetVersion | None = None,
     license: str = "",
     homepage: str = "",
     replace: bool = False,
@@ -101,7 +101,7 @@ def register_dataset(
         name: letters, digits, ``-``, ``_`` and ``.``, with at most one ``/``.
         load: returns the tasks; called once, when they are first asked for.
         description: one line for lists.
-        edition: what it must hold, for ``jaxarc tasks verify`` to check.
+        version: what it must hold, for ``jaxarc tasks verify`` to check.
         license: under which the tasks are given.
         homepage: where they come from.
         replace: whether a dataset that was registered or installed under this name may be hidden.
@@ -121,7 +121,7 @@ def register_dataset(
         lambda version, cache: _checked(name, load()),
         lambda: "registered",
         description,
-        (edition or Edition(),),
+        (version or DatasetVersion(),),
         license,
         homepage,
     )
@@ -159,21 +159,21 @@ def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, A
             if version is not None and name and Path(name).exists():
                 raise UnknownDatasetError(f"{name} is a path, and files have no version {version!r}; leave out the @")
             raise UnknownDatasetError(_unknown(whole))
-        if version not in dataset.versions:
-            known = ", ".join(dataset.versions) or "none, leave out the @"
+        if version not in dataset.version_names:
+            known = ", ".join(dataset.version_names) or "none, leave out the @"
             raise UnknownDatasetError(f"{dataset.name!r} has no version {version!r}; its versions: {known}")
-    edition = dataset.edition(version)
-    issues = known_issues(f"{dataset.name}@{edition.version}" if edition.version else dataset.name)
-    return _load_edition(dataset, edition, cache), issues
+    chosen = dataset.version(version)
+    issues = known_issues(f"{dataset.name}@{chosen.name}" if chosen.name else dataset.name)
+    return _load_version(dataset, chosen, cache), issues
 
 
-def _load_edition(dataset: Dataset, edition: Edition, cache: bool) -> TaskSet:
-    key = (dataset.name, edition.version)
+def _load_version(dataset: Dataset, version: DatasetVersion, cache: bool) -> TaskSet:
+    key = (dataset.name, version.name)
     if cache and key in _LOADED:
         return _LOADED[key]
-    tasks = dataset.load(edition.version, cache)
-    if edition != dataset.editions[0]:
-        tasks = TaskSet(f"{dataset.name}@{edition.version}", tasks.tasks, tasks.canvas)
+    tasks = dataset.load(version.name, cache)
+    if version != dataset.versions[0]:
+        tasks = TaskSet(f"{dataset.name}@{version.name}", tasks.tasks, tasks.canvas)
     if cache and dataset.where() != "installed":  # an installed set may be replaced by another process
         _LOADED[key] = tasks
     return tasks

@@ -8,10 +8,10 @@ from jaxarc.datasets.task_set import TaskSet
 
 
 @dataclasses.dataclass(frozen=True)
-class Edition:
+class DatasetVersion:
     """One version of a dataset; what is not known beforehand is ``None`` or empty."""
 
-    version: str = ""  # what stands behind the @ of a name
+    name: str = ""  # what stands behind the @ of a name
     note: str = ""  # how it differs from the others
     num_tasks: int | None = None
     num_train: int | None = None  # demonstration pairs of all tasks
@@ -22,40 +22,40 @@ class Edition:
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """A dataset that can be loaded by its name; the first edition is what the plain name means."""
+    """A dataset that can be loaded by its name; the first version is what the plain name means."""
 
     name: str
     load: Callable[[str, bool], TaskSet]  # from a version, and whether cached tasks will do
     where: Callable[[], str]  # where its tasks come from here, or "" where they are not there
     description: str = ""
-    editions: tuple[Edition, ...] = (Edition(),)
+    versions: tuple[DatasetVersion, ...] = (DatasetVersion(),)
     license: str = ""
     homepage: str = ""
 
     @property
-    def versions(self) -> tuple[str, ...]:
+    def version_names(self) -> tuple[str, ...]:
         """Every version by name, the default first; none for a dataset without versions."""
-        return tuple(edition.version for edition in self.editions if edition.version)
+        return tuple(version.name for version in self.versions if version.name)
 
-    def edition(self, version: str | None = None) -> Edition:
-        """Return one edition, by default the first.
+    def version(self, name: str | None = None) -> DatasetVersion:
+        """Return one version, by default the first.
 
         Raises:
             KeyError: there is no such version.
         """
-        if version is None:
-            return self.editions[0]
-        return {edition.version: edition for edition in self.editions if edition.version}[version]
+        if name is None:
+            return self.versions[0]
+        return {version.name: version for version in self.versions if version.name}[name]
 
 
-def contradictions(edition: Edition, tasks: TaskSet) -> list[str]:
-    """Say where tasks are not what their edition pins, one line each."""
+def find_mismatches(version: DatasetVersion, tasks: TaskSet) -> list[str]:
+    """Say where tasks are not what their version pins, one line each."""
     found = {
-        "tasks": (edition.num_tasks, len(tasks)),
-        "train pairs": (edition.num_train, sum(len(task.train) for task in tasks)),
-        "test pairs": (edition.num_test, sum(len(task.test) for task in tasks)),
-        "as the largest sides": (edition.max_grid_shape, tasks.max_grid_shape),
-        "as digest": (edition.digest or None, digest_of(tasks)),
+        "tasks": (version.num_tasks, len(tasks)),
+        "train pairs": (version.num_train, sum(len(task.train) for task in tasks)),
+        "test pairs": (version.num_test, sum(len(task.test) for task in tasks)),
+        "as the largest sides": (version.max_grid_shape, tasks.max_grid_shape),
+        "as digest": (version.digest or None, digest_of(tasks)),
     }
     return [
         f"{tasks.name}: expected {wanted} {what}, found {actual}"

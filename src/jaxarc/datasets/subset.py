@@ -31,9 +31,9 @@ def choose_tasks(
     """
     kept = tuple(tasks)
     if concept is not None:
-        wanted = plain(concept)
+        wanted = normalize_name(concept)
         kept = _unless_empty(
-            [task for task in kept if plain(task.concept) == wanted],
+            [task for task in kept if normalize_name(task.concept) == wanted],
             f"select(concept={concept!r}) leaves no task of {set_name!r}; {_nearest_concepts(concept, kept)}",
         )
     if same_shape:
@@ -70,7 +70,7 @@ def keeps_shape(task: RawTask) -> bool:
     return all(source.shape == target.shape for source, target in task.pairs)
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name in lower case without dashes, underscores and spaces, so that spellings of it are equal."""
     return "".join(letter for letter in name.lower() if letter not in "-_ ")
 
@@ -85,8 +85,8 @@ def _nearest_concepts(concept: str, tasks: Sequence[RawTask]) -> str:
     concepts = sorted({task.concept for task in tasks if task.concept})
     if not concepts:
         return "its tasks have no concepts; leave concept out"
-    by_spelling = {plain(name): name for name in concepts}
-    near = difflib.get_close_matches(plain(concept), by_spelling, n=2)
+    by_spelling = {normalize_name(name): name for name in concepts}
+    near = difflib.get_close_matches(normalize_name(concept), by_spelling, n=2)
     if near:
         return f"did you mean {' or '.join(repr(by_spelling[name]) for name in near)}?"
     return f"its concepts: {', '.join(concepts[:20])}"

@@ -22,7 +22,7 @@ from jaxarc.envs.transition import require_single, take_step
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import Augmentation, draw_augmentation
 from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.tasks.sampling import task_after, task_at
+from jaxarc.tasks.sampling import next_task_index, sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
 
 State = TypeVar("State")
@@ -140,7 +140,7 @@ def _reset(
     _require_params(params)
     keys = split_for_episode(key)
     if task_index is None:
-        task_index = task_at(to_uniform(keys.task), params.weights)
+        task_index = sample_task_index(to_uniform(keys.task), params.weights)
     return _start(keys, params, jnp.clip(task_index, 0, params.tasks.num_tasks - 1), pair_index)
 
 
@@ -148,9 +148,9 @@ def _reset(
 def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
     keys = split_for_episode(state.key)
     if params.config.episode.task_order == "in_turn":
-        task_index = task_after(state.task_index, params.weights)
+        task_index = next_task_index(state.task_index, params.weights)
     else:
-        task_index = task_at(to_uniform(keys.task), params.weights)
+        task_index = sample_task_index(to_uniform(keys.task), params.weights)
     return _start(keys, params, task_index, None)
 
 

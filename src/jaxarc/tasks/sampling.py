@@ -15,10 +15,10 @@ def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
     (float32) may be lost to rounding. If no weight is positive the draw is task 0:
     :func:`jaxarc.datasets.task_weights` refuses such weights.
     """
-    return task_at(jax.random.uniform(as_typed_key(key), (), weights.dtype), weights)
+    return sample_task_index(jax.random.uniform(as_typed_key(key), (), weights.dtype), weights)
 
 
-def task_at(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
+def sample_task_index(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
     """Find the task at a fraction, in [0, 1), of the cumulative weights; see :func:`sample_task`.
 
     Under ``vmap`` over fractions the sum is built once, and a draw costs O(log T).
@@ -30,7 +30,7 @@ def task_at(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Ar
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)
 
 
-def task_after(previous: Int32[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
+def next_task_index(previous: Int32[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
     """Find the next task of positive weight, the first one after the last."""
     steps = cumulative_weights(weights)
     find = lambda level: jnp.searchsorted(steps, level, side="right", method="scan_unrolled").astype(jnp.int32)

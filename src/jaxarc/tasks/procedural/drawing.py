@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.fusion import materialize
 from jaxarc.prng import fast_bits, from_key_data, random_bits, split_words, to_randint
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
-from jaxarc.tasks.procedural.stage import materialized
 from jaxarc.types import FlatGrid
 
 FlatMask = Bool[Array, " HW"]
@@ -41,12 +41,12 @@ def split_key(key: PairKey, count: int) -> list[PairKey]:
 
 def draw_words(key: PairKey, count: int) -> UInt32[Array, " count"]:
     """Draw random words, each for one number; before any cell is drawn, so that no cell draws them again."""
-    return materialized(random_bits(key, count))
+    return materialize(random_bits(key, count))
 
 
 def draw_bits(key: PairKey, count: int) -> UInt32[Array, " count"]:
     """Draw many random words, one for each cell or so; before anything that uses them."""
-    return materialized(fast_bits(key, count))
+    return materialize(fast_bits(key, count))
 
 
 def between(word: Word, low: int | Number, high: int | Number) -> Number:
@@ -105,7 +105,7 @@ def crop_canvas(colors: FlatGrid, height: Number, width: Number, shape: GridShap
 def look_up(grid: FlatGrid, rows: Any, columns: Any, shape: GridShape) -> FlatGrid:
     """Take for every cell the color at a row and a column, both int8[HW]; what lies outside the canvas is any color."""
     place = rows.astype(jnp.int32) * jnp.int32(shape[1]) + columns.astype(jnp.int32)
-    return materialized(grid).at[place].get(mode="clip")
+    return materialize(grid).at[place].get(mode="clip")
 
 
 def _digit(bits: UInt32[Array, " HW"], count: int) -> Int8[Array, " HW"]:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int32, UInt32
 
 from jaxarc.constants import NUM_COLORS
+from jaxarc.fusion import materialize
 from jaxarc.prng import to_randint
 from jaxarc.tasks.procedural.drawing import (
     FlatMask,
@@ -22,7 +23,6 @@ from jaxarc.tasks.procedural.drawing import (
     split_key,
 )
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
-from jaxarc.tasks.procedural.stage import materialized
 from jaxarc.types import FlatGrid
 
 STAMP = tuple((row, column) for row in (-1, 0, 1) for column in (-1, 0, 1))  # offsets of a pattern's cells
@@ -65,7 +65,7 @@ class StampPattern(Rule):
         color = between(words[4], 1, NUM_COLORS - 1).astype(jnp.int8)
         pair_input, output = (
             crop_canvas(jnp.where(_row_bits(bits, grid_shape), color, jnp.int8(0)), height, width, grid_shape)
-            for bits in materialized((marks, stamped))
+            for bits in materialize((marks, stamped))
         )
         return pair_input, output
 

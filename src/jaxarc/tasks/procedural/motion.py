@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int32, UInt32
 
 from jaxarc.constants import NUM_COLORS
+from jaxarc.fusion import materialize
 from jaxarc.prng import to_randint
 from jaxarc.tasks.procedural.drawing import (
     FlatMask,
@@ -26,7 +27,6 @@ from jaxarc.tasks.procedural.drawing import (
     split_key,
 )
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
-from jaxarc.tasks.procedural.stage import materialized
 from jaxarc.types import FlatGrid
 
 OBJECT_SIDE = 3  # an object fits a box of 3x3
@@ -105,7 +105,7 @@ class Gravity(Rule):
 
         longest = max(grid_shape)
         loose_line, gap = between(words[2], 0, num_lines - 1), between(words[3], 0, length - 2)
-        bits = materialized(_line_bits(key_lines, longest, words[4], loose_line, gap))[line]
+        bits = materialize(_line_bits(key_lines, longest, words[4], loose_line, gap))[line]
         stacks = random_colors(key_colors, (longest, longest), NUM_COLORS - 1) + jnp.int8(1)
         bit = jnp.uint32(1) << jnp.maximum(above, jnp.int8(0)).astype(jnp.uint32)
         below_it = jax.lax.population_count(bits & (bit - jnp.uint32(1))).astype(jnp.int8)
