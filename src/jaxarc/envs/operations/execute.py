@@ -215,10 +215,8 @@ def _change_pair(
 
     def kernel(out: Loadable, row: RowToLoad) -> Loadable:
         grid, target = (_load(rows_of, row) for rows_of in (pairs.input_rows, pairs.output_rows))
-        nothing = jnp.zeros_like(out[3][:, 0])
-        sizes = jnp.stack(
-            [*grid_size(grid, statics.shape), *grid_size(target, statics.shape), nothing, nothing], axis=1
-        )
+        zeros = jnp.zeros_like(out[3][:, 0])
+        sizes = [*grid_size(grid, statics.shape), *grid_size(target, statics.shape), zeros, zeros]
         return grid, target, jnp.full_like(out[2], PADDING), jnp.stack(sizes, axis=1)
 
     return update_rows(statics.executor, blocks, kernel, out, row, LOAD_FRACTION)
