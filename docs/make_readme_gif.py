@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxarc.cli.replay_sources import show_run, to_episode
 from jaxarc.constants import PADDING
-from jaxarc.evaluation.filming import record_episodes
+from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.files import write_whole
 from jaxarc.render.pictures import episodes_gif
 from jaxarc.training import RunFolder

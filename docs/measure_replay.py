@@ -22,7 +22,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import EpisodeSpec
 from jaxarc.evaluation.agent import as_agent
-from jaxarc.evaluation.filming import record_episodes
+from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.parallel import RandomPolicy
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 

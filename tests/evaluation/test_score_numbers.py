@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from jaxarc.datasets import TaskSet
-from jaxarc.evaluation.score import Score, is_right, score_submission
-from jaxarc.evaluation.submission import SubmissionError
+from jaxarc.evaluation.submission import Score, SubmissionError, is_right, score_submission
 from jaxarc.tasks import RawTask
 
 SCORE = Score({"all": (True, True), "half": (True, False), "none": (False, False, False), "one": (True,)})

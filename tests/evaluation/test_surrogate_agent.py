@@ -8,7 +8,7 @@ from exact_scorer import EXACT, exact_scorer
 
 import jaxarc
 from jaxarc.datasets import TaskSet
-from jaxarc.evaluation.surrogate_agent import SurrogateAgent
+from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.candidates import candidates_of_canvas
 from jaxarc.experts.canvas_state import canvas_of_observation
 from jaxarc.parallel import rollout

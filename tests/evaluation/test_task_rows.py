@@ -3,7 +3,7 @@ import json
 import pytest
 
 from jaxarc.evaluation import best_first, write_task_rows
-from jaxarc.evaluation.task_rows import EpisodeResult, make_row
+from jaxarc.evaluation.evaluate import EpisodeResult, make_row
 
 AT_TWO_INPUTS = [
     [EpisodeResult(True, True, 8, 1.0), EpisodeResult(True, False, 6, 1.0)],

@@ -6,7 +6,7 @@ import pytest
 from jax.sharding import AbstractMesh
 
 from jaxarc.parallel import data_mesh
-from jaxarc.parallel.batch import drop_padding, envs_per_device, pad_rows, padded_size, to_host
+from jaxarc.parallel.mesh import drop_padding, envs_per_device, pad_rows, padded_size, to_host
 
 
 @pytest.mark.parametrize(("num_envs", "devices", "each"), [(8, 8, 1), (9, 8, 2), (3, 8, 1), (1000, 1, 1000)])

@@ -5,7 +5,7 @@ from small_world import filling, make_world
 
 from jaxarc.parallel import data_mesh
 from jaxarc.parallel.program import compile_play, make_statics
-from jaxarc.parallel.task_shards import shard_tasks
+from jaxarc.parallel.shards import shard_tasks
 from jaxarc.profiling import count_collectives
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from jaxarc import constants as c
-from jaxarc.evaluation.filming import EpisodeTrajectory
+from jaxarc.evaluation.episodes import EpisodeTrajectory
 from jaxarc.play.episode_viewer import _episode
 
 

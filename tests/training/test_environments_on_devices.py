@@ -13,7 +13,7 @@ import pytest
 from jaxarc.agents import Edit
 from jaxarc.agents.ppo import UpdateBatch, _minibatches
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
-from jaxarc.parallel.share import DataShard
+from jaxarc.parallel.shards import DataShard
 from jaxarc.training import Experiment, IncompatibleRunError
 from jaxarc.training.resuming import require_same_choices
 

@@ -16,7 +16,7 @@ from jaxarc.agents.networks import Network, PolicyInput, make_network
 from jaxarc.agents.networks.cells import CellFeatures
 from jaxarc.config import JaxArcConfig, NetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.parallel.share import UNSHARDED, DataShard
+from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 
 _NUM_CHOICES: Final = 6

@@ -15,7 +15,7 @@ from jaxarc.agents.policy import EditPolicy
 from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import AgentConfig
 from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
-from jaxarc.parallel.share import UNSHARDED, DataShard
+from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 
 

@@ -14,7 +14,7 @@ from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs import EnvParams
 from jaxarc.evaluation import Agent, AnswerPredictingAgent, EditAgent, EpisodeSpec, RecordedAgent
-from jaxarc.evaluation.filming import EpisodeTrajectory
+from jaxarc.evaluation.episodes import EpisodeTrajectory
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id

@@ -2,16 +2,19 @@
 
 from jaxarc.config.evaluation import EvaluationConfig
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec
-from jaxarc.evaluation.evaluate import Evaluation, evaluate
-from jaxarc.evaluation.players import AnswerPredictingAgent, EditAgent, SubmitPolicy
+from jaxarc.evaluation.builtin_agents import AnswerPredictingAgent, EditAgent, SearchAgent, SubmitPolicy
+from jaxarc.evaluation.evaluate import Evaluation, TaskRow, best_first, evaluate, write_task_rows
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
-from jaxarc.evaluation.score import Score, score_submission
-from jaxarc.evaluation.searching import SearchAgent
-from jaxarc.evaluation.single_pairs import one_task_per_pair, one_task_per_test
-from jaxarc.evaluation.solve_rate import BatchPolicy, TaskResults, play_every_task
-from jaxarc.evaluation.submission import Submission, SubmissionError, read_submission, write_submission
-from jaxarc.evaluation.task_rows import TaskRow, best_first, write_task_rows
-from jaxarc.evaluation.votes import majority_vote
+from jaxarc.evaluation.solve_rate import BatchPolicy, TaskResults, one_task_per_pair, one_task_per_test, play_every_task
+from jaxarc.evaluation.submission import (
+    Score,
+    Submission,
+    SubmissionError,
+    majority_vote,
+    read_submission,
+    score_submission,
+    write_submission,
+)
 
 __all__ = [
     "Agent",

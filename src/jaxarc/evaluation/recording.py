@@ -18,7 +18,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
-from jaxarc.evaluation.players import submission
+from jaxarc.evaluation.builtin_agents import submission
 from jaxarc.experts.traces.trace_file import warn_of_missing_lines
 from jaxarc.io.seal import SealError, unsealed
 from jaxarc.tasks.registry import UnknownTaskError

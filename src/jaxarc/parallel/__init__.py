@@ -1,24 +1,27 @@
 """Many environments on many devices, of one process or several: the mesh, rollouts over it, the memory they need."""
 
-from jaxarc.parallel.agreement import allgather_text, any_process, barrier, broadcast_flag, digest, require_same
-from jaxarc.parallel.batch import to_host
 from jaxarc.parallel.memory import NotEnoughMemoryError, available_memory, require_memory
-from jaxarc.parallel.mesh import create_mesh, data_mesh, host_cores, replicate, use_host_cores
+from jaxarc.parallel.mesh import create_mesh, data_mesh, host_cores, replicate, to_host, use_host_cores
+from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts
 from jaxarc.parallel.pipeline import pipeline
 from jaxarc.parallel.policy import Policy, RandomPolicy
 from jaxarc.parallel.processes import (
     ProcessError,
     ProcessMismatchError,
+    allgather_text,
+    any_process,
+    barrier,
+    broadcast_flag,
+    digest,
     distributed_session,
     is_distributed,
     is_primary,
+    require_same,
     start_processes,
 )
-from jaxarc.parallel.result import Rollout
-from jaxarc.parallel.rollout import CompiledRollout, compile_rollout, rollout
-from jaxarc.parallel.tally import EpisodeMetrics, MetricTotals, TaskCounts
-from jaxarc.parallel.task_shards import shard_tasks
-from jaxarc.parallel.trajectory import Trajectory
+from jaxarc.parallel.program import Trajectory
+from jaxarc.parallel.rollout import CompiledRollout, Rollout, compile_rollout, rollout
+from jaxarc.parallel.shards import shard_tasks
 
 __all__ = [
     "CompiledRollout",

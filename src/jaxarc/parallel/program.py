@@ -9,15 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, Bool, Int32, Key, PyTree
+from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.params import EnvParams
-from jaxarc.parallel.batch import envs_per_device, local_rows, padded_size
-from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, is_array
-from jaxarc.parallel.policy import Policy
-from jaxarc.parallel.tally import (
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, envs_per_device, is_array, local_rows, padded_size
+from jaxarc.parallel.metrics import (
     EpisodeMetrics,
     TaskMetrics,
     update_metrics,
@@ -25,8 +24,18 @@ from jaxarc.parallel.tally import (
     zero_metrics,
     zero_task_metrics,
 )
-from jaxarc.parallel.task_shards import task_specs
-from jaxarc.parallel.trajectory import Trajectory
+from jaxarc.parallel.policy import Policy
+from jaxarc.parallel.shards import task_specs
+
+
+class Trajectory(NamedTuple):
+    """Steps of many environments; with the states before the first one they give every observation again."""
+
+    actions: StructuredAction  # arrays [S, B, ...]
+    rewards: Float32[Array, "S B"]
+    dones: Bool[Array, "S B"]  # an episode ended in this step
+    terminated: Bool[Array, "S B"]  # it ended by a submit, not by the limit of steps
+
 
 SMALLEST_CHUNK, LARGEST_CHUNK = 256, 1024
 KEY = jax.ShapeDtypeStruct((2,), np.uint32)  # words of a threefry key, whose draws do not depend on vmap or device

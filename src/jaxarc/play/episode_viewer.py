@@ -16,7 +16,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, EpisodeSpec
-from jaxarc.evaluation.filming import EpisodeTrajectory, record_episodes
+from jaxarc.evaluation.episodes import EpisodeTrajectory, record_episodes
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.tasks import uniform_weights
 from jaxarc.training import CheckpointError, RunFolder, load_pairs

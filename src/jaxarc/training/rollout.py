@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc.agents import EditPolicy, Trajectories
 from jaxarc.envs.params import EnvParams
-from jaxarc.parallel.share import UNSHARDED, DataShard
+from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.wrappers import EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState

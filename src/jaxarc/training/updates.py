@@ -25,7 +25,7 @@ from jaxarc.evaluation import BatchPolicy, TaskResults, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts import GreedyPainter
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
-from jaxarc.parallel.share import UNSHARDED, DataShard
+from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.curriculum import (
     Curriculum,

@@ -11,8 +11,7 @@ from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json,
 from campaign.inputs.task_inputs import TASK, small_tasks
 from jaxarc.config import JaxArcConfig
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
-from jaxarc.evaluation.score import score_submission
-from jaxarc.evaluation.submission import SubmissionError, read_submission
+from jaxarc.evaluation.submission import SubmissionError, read_submission, score_submission
 from jaxarc.experts import ExpertError, Pair
 from jaxarc.experts.traces import Graph, GraphError, TraceCache
 from jaxarc.experts.traces.cache import FORMAT

@@ -16,7 +16,7 @@ _EPISODES: Final = "tests/envs/test_fuzz_episodes.py"
 _SCORES: Final = (
     "tests/evaluation/test_score_numbers.py",
     "tests/evaluation/test_submission_files.py",
-    "tests/evaluation/test_election.py",
+    "tests/evaluation/test_majority_vote.py",
 )
 _TRANSITION: Final = (
     f"{_BAD_INPUT}::test_state_of_another_config_is_refused",
@@ -52,6 +52,5 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "envs/command.py": (_CHECKED,),
     "envs/action_masks.py": (_MASKS,),
     "envs/transition.py": _TRANSITION,
-    "evaluation/score.py": _SCORES,
-    "evaluation/votes.py": ("tests/evaluation/test_election.py",),
+    "evaluation/submission.py": _SCORES,
 }

@@ -11,7 +11,7 @@ from jaxarc.agents.answers.predictor import AnswerPredictor, Puzzle
 from jaxarc.agents.train_config import TrainConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.parallel.share import UNSHARDED, DataShard
+from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 
 _ENV = ArcEnvironment()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxarc.evaluation.surrogate_agent import SurrogateAgent
+from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import write_whole
 from jaxarc.surrogate.train_step import Model

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.parallel.share import UNSHARDED, DataShard
+from jaxarc.parallel.shards import UNSHARDED, DataShard
 
 COUNT = 4
 FOUR = DataShard("data", COUNT)

@@ -10,8 +10,7 @@ from jaxarc import constants as c
 from jaxarc.envs import ArcEnvironment, BboxAction, EnvParams
 from jaxarc.evaluation import EpisodeSpec, RecordedAgent
 from jaxarc.evaluation.agent import as_agent
-from jaxarc.evaluation.episodes import play_episodes
-from jaxarc.evaluation.filming import record_episodes
+from jaxarc.evaluation.episodes import play_episodes, record_episodes
 from jaxarc.parallel import RandomPolicy
 from jaxarc.tasks import uniform_weights
 

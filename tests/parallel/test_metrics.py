@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.parallel.tally import (
+from jaxarc.parallel.metrics import (
     EpisodeMetrics,
     MetricTotals,
     TaskMetrics,

@@ -1,0 +1,134 @@
+"""Agents that need no training to be here: one that submits at once, and a trained policy made to play attempts."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int8, Int32
+
+from jaxarc import constants as c
+from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, with_answer
+from jaxarc.agents.answers.learning import puzzle_of
+from jaxarc.agents.answers.programs import search_answers
+from jaxarc.agents.policy import EditPolicy
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
+from jaxarc.experts import GreedyPainter
+from jaxarc.experts.candidates import candidates_of_canvas, require_count
+from jaxarc.experts.canvas_state import canvas_of_observation, check_edits
+from jaxarc.prng import as_typed_key
+from jaxarc.surrogate import CandidateScorer
+from jaxarc.surrogate.scorers import CountingScorer, choose_box
+from jaxarc.types import Observation, PRNGKey
+
+
+class SubmitPolicy(eqx.Module):
+    """Hands in the grid as it stands: right exactly where the answer is the input."""
+
+    selection_format: str = eqx.field(static=True)
+    grid_shape: tuple[int, int] = eqx.field(static=True)
+
+    @classmethod
+    def for_config(cls, config: JaxArcConfig) -> "SubmitPolicy":
+        """Make the policy of environments with this config."""
+        return cls(config.action.selection_format, config.grid_shape)
+
+    def __call__(self, key: PRNGKey, observation: Observation) -> StructuredAction:
+        return submission(self.selection_format, self.grid_shape)
+
+
+class EditAgent(Agent):
+    """A trained :class:`EditPolicy`: the first attempt is its likeliest choice at every step, the others are drawn."""
+
+    policy: EditPolicy
+
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
+        return place.attempt_index
+
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        return _edit(self.policy, key, observation, memory), memory
+
+
+class AnswerPredictingAgent(Agent):
+    """A trained :class:`AnswerPredictingPolicy`: it imagines the answer once, then edits like an :class:`EditAgent`."""
+
+    policy: AnswerPredictingPolicy
+
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
+        answer = self.policy.predict_answer(jax.tree.map(lambda x: x[None], observation))[0]
+        return place.attempt_index, answer
+
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        attempt_index, answer = memory
+        return _edit(self.policy.editor, key, with_answer(observation, answer), attempt_index), memory
+
+
+def _edit(
+    policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
+) -> StructuredAction:
+    batch = jax.tree.map(lambda x: x[None], observation)
+    likeliest, drawn = policy.greedy(batch), policy.sample(key, batch).edit
+    edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
+    return jax.tree.map(lambda x: x[0], policy.to_action(edit))
+
+
+def submission(selection_format: str, grid_shape: tuple[int, int]) -> StructuredAction:
+    """Return the action that submits; its selection does not matter."""
+    if selection_format == "mask":
+        return MaskAction(c.SUBMIT, jnp.zeros(grid_shape, jnp.bool_))
+    return PointAction(c.SUBMIT, 0, 0) if selection_format == "point" else BboxAction(c.SUBMIT, 0, 0, 0, 0)
+
+
+class SearchAgent(Agent):
+    """Takes the answer of the best program, in the second attempt that of the next other one, and paints it."""
+
+    painter: GreedyPainter = GreedyPainter()
+
+    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
+        answers = search_answers(puzzle_of(jax.tree.map(lambda x: x[None], observation)))[0]
+        return _nth_distinct(answers, place.attempt_index)
+
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        return self.painter(key, with_answer(observation, memory)), memory
+
+
+def _nth_distinct(grids: Int8[Array, "N H W"], n: Array) -> Int8[Array, "H W"]:
+    """Return the grid that is the n-th different one, counted from 0; the first where there are not so many."""
+    equal = (grids[:, None] == grids[None]).all(axis=(2, 3))
+    is_new = ~jnp.tril(equal, -1).any(axis=1)
+    rank = jnp.cumsum(is_new, dtype=jnp.int32) - 1
+    return grids[jnp.argmax(is_new & (rank == n))]
+
+
+class SurrogateAgent(eqx.Module):
+    """Draws candidates and takes the one that a surrogate likes best; of equals the first.
+
+    It stands where a :class:`jaxarc.experts.lookahead.LookaheadAgent` stands, and with the same key it draws the same
+    candidates. They are drawn with the target in sight, as the expert's are, so it is a teacher's stand-in, no
+    solver: observations must show what :func:`jaxarc.experts.lookahead.missing_for_lookahead` asks for.
+
+    Raises:
+        ValueError: actions are no boxes, or there are too few candidates.
+    """
+
+    model: CountingScorer | CandidateScorer
+    config: JaxArcConfig = eqx.field(static=True)
+    num_candidates: int = eqx.field(static=True, default=256)
+
+    def __check_init__(self) -> None:
+        if self.config.action.selection_format != "bbox":
+            raise ValueError(
+                f"a surrogate judges boxes, but action.selection_format is {self.config.action.selection_format!r}; "
+                "set it to 'bbox'"
+            )
+        require_count(self.num_candidates, self.config)
+
+    def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
+        """Choose the action of one environment."""
+        key_candidates, _ = jax.random.split(as_typed_key(key))
+        canvas_state = canvas_of_observation(observation, self.config)
+        actions, is_distinct = candidates_of_canvas(key_candidates, canvas_state, self.num_candidates, self.config)
+        assert isinstance(actions, BboxAction)
+        is_real = is_distinct & check_edits(actions, self.config).is_valid
+        place = choose_box(self.model, observation, actions, is_real)
+        return jax.tree.map(lambda leaf: leaf[place], actions)
