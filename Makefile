@@ -39,7 +39,7 @@ help:
 	@echo "make audit        look up known vulnerabilities of the packages in constraints.txt"
 
 train: $(READY)
-	$(BIN)/jaxarc train $(if $(findstring experiment=,$(ARGS)),,experiment=ladder_l2_small) $(ARGS)
+	$(BIN)/jaxarc train $(ARGS)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(ARGS)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxarc.benchmarks.surrogate_rows import WORKLOADS
 from jaxarc.benchmarks.surrogate_workload import Learner, Workload
 from jaxarc.cli.main import main as run_command
-from jaxarc.config.surrogate import SurrogateTrainingConfig
+from jaxarc.config import SurrogateTrainingConfig
 from jaxarc.surrogate import create_jax_surrogate_train_step, kl_divergence_loss_jax
 
 NUM_STEPS = 5

@@ -17,10 +17,14 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
-from jaxarc.config import JaxArcConfig, TaskConfig
-from jaxarc.config.lookahead import LookaheadConfig
-from jaxarc.config.surrogate import SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.config.surrogate_run import SurrogateConfig
+from jaxarc.config import (
+    JaxArcConfig,
+    LookaheadConfig,
+    SurrogateConfig,
+    SurrogateNetworkConfig,
+    SurrogateTrainingConfig,
+    TaskConfig,
+)
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.render import render_grid
 from jaxarc.surrogate.candidates import describe_boxes

@@ -7,8 +7,7 @@ import pytest
 
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.cloning import CloningExamples, clone, cloning_loss, make_cloning_optimizer, start_cloning
-from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, NetworkConfig
-from jaxarc.config.cloning import CloningConfig
+from jaxarc.config import AgentConfig, CloningConfig, ConfigValidationError, JaxArcConfig, NetworkConfig
 from jaxarc.envs import BboxAction
 
 COUNT, SIDE, NUM_UPDATES = 12, 3, 30

@@ -4,7 +4,7 @@ import accelerator
 import pytest
 
 from jaxarc.benchmarks.surrogate_workload import Workload
-from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig
+from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig
 
 STRUCTURE = StructuralModelConfig(num_variables=2, max_parents=1, num_samples=4)
 TINY = Workload(SurrogateNetworkConfig("samples", latent_size=8, num_layers=1, num_heads=2), 2, structure=STRUCTURE)

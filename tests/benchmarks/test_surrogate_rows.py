@@ -27,7 +27,7 @@ from jaxarc.benchmarks.surrogate_steps import CompiledSteps, time_steps
 from jaxarc.benchmarks.surrogate_workload import Learner, Workload
 from jaxarc.benchmarks.workbench import Workbench
 from jaxarc.cli.main import main
-from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.surrogate import create_jax_surrogate_train_step, create_surrogate_train_step, kl_divergence_loss_jax
 
 

@@ -1,23 +1,33 @@
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 from hydra.errors import HydraException
 
 from jaxarc.cli.config_folder import config_folder
 from jaxarc.cli.settings import EXPERIMENT, SURROGATE_RUN, TOPICS, choices_of, experiment_of, read_experiment, topics_of
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
-from jaxarc.training import create_run_folder
+from jaxarc.training import Experiment, create_run_folder
+from jaxarc.training.surrogates import SurrogateExperiment
 
 
-def test_every_topic_has_a_folder_of_files_and_no_other_folder_is_there():
-    for topic in TOPICS:
-        assert choices_of(topic)
-    assert {path.name for path in config_folder().iterdir() if path.is_dir()} == {
-        *TOPICS,
-        EXPERIMENT,
-        *SURROGATE_RUN.topics,
-    }
+def test_every_folder_of_files_is_a_topic_and_no_file_is_empty():
+    topics = {*TOPICS, EXPERIMENT, *SURROGATE_RUN.topics}
+    for file in config_folder().glob("*/*.yaml"):
+        assert file.parent.name in topics
+        assert yaml.safe_load(file.read_text())
+
+
+def test_the_default_of_every_experiment_can_be_constructed():
+    assert Experiment().environment.action.selection_format == "bbox"
+    assert SurrogateExperiment().surrogate.problem == "lookahead"
+
+
+def test_an_empty_mapping_is_the_default_experiment():
+    assert experiment_of({}) == Experiment()
+    assert experiment_of({"history": {"max_history_length": 3}}).environment.action == Experiment().environment.action
 
 
 @pytest.mark.parametrize("name", choices_of(EXPERIMENT))
@@ -27,12 +37,14 @@ def test_every_experiment_is_a_valid_one_and_says_what_it_is(name):
     assert (config_folder() / EXPERIMENT / f"{name}.yaml").read_text().splitlines()[1].startswith("# ")
 
 
-def test_a_run_without_overrides_is_the_experiment_of_small_grids():
-    assert read_experiment([]) == read_experiment(["experiment=small_grids"])
+def test_a_run_without_overrides_is_the_experiment_of_make_train():
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    assert "jaxarc train $(ARGS)" in makefile
+    assert read_experiment([]) == read_experiment(["experiment=ladder_l2_small"])
 
 
 def test_what_the_command_line_says_wins_over_the_experiment():
-    experiment = read_experiment(["history=default", "experiment=small_grids", "environment.max_episode_steps=9"])
+    experiment = read_experiment(["history=default", "experiment=ladder_l2_small", "environment.max_episode_steps=9"])
     assert experiment.environment.history == HistoryConfig()
     assert experiment.environment.environment.max_episode_steps == 9
     assert experiment.environment.reward == read_experiment([]).environment.reward
@@ -41,7 +53,8 @@ def test_what_the_command_line_says_wins_over_the_experiment():
 @pytest.mark.parametrize("choice", ["reward=default", "episode=default", "history=default", "agent=ppo"])
 def test_another_file_of_a_topic_can_be_chosen(choice):
     topic, _, _ = choice.partition("=")
-    assert topics_of(read_experiment([choice]))[topic] == dataclasses.asdict(TOPICS[topic]())
+    experiment = read_experiment([choice, "experiment=small_grids", "training.total_steps=1000"])
+    assert topics_of(experiment)[topic] == dataclasses.asdict(TOPICS[topic]())
 
 
 def test_an_override_reaches_fields_that_no_file_mentions():

@@ -9,7 +9,7 @@ import pytest
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import EXPERIMENT, SURROGATE_RUN, TOPICS, choices_of
 from jaxarc.cli.train_help import comments_of
-from jaxarc.config.build import CheckedConfig
+from jaxarc.config import CheckedConfig
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def test_every_group_is_there_with_its_choices_and_every_field_with_its_value(te
 
 
 def test_values_are_those_of_a_run_without_overrides_as_the_command_line_takes_them(text):
-    for line in ("max_episode_steps +50 ", "learning_rate +0.004 ", "reveal_target +true ", "max_seconds +null "):
+    for line in ("max_episode_steps +100 ", "learning_rate +0.004 ", "reveal_target +true ", "max_seconds +null "):
         assert re.search(rf"^  {line}", text, re.MULTILINE), line
 
 

@@ -8,8 +8,7 @@ import pytest
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
-from jaxarc.config import AgentConfig, NetworkConfig
-from jaxarc.config.cloning import CloningConfig
+from jaxarc.config import AgentConfig, CloningConfig, NetworkConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import GreedyPainter
 from jaxarc.tasks import RawTask

@@ -11,10 +11,7 @@ from exact_scorer import EXACT, exact_scorer
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.benchmarks.host_lookahead import look_ahead_on_host
-from jaxarc.config import ConfigValidationError, TaskConfig
-from jaxarc.config.lookahead import LookaheadConfig
-from jaxarc.config.surrogate import SurrogateNetworkConfig
-from jaxarc.config.surrogate_run import SurrogateConfig
+from jaxarc.config import ConfigValidationError, LookaheadConfig, SurrogateConfig, SurrogateNetworkConfig, TaskConfig
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.surrogate.scorers import CountingScorer
 from jaxarc.training.surrogates.lookahead_problem import _HELD_OUT, LookaheadProblem, _batch_sizes

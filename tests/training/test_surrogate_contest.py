@@ -11,8 +11,14 @@ import pytest
 
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
-from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, NetworkConfig, TaskConfig
-from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.config import (
+    AgentConfig,
+    ConfigValidationError,
+    JaxArcConfig,
+    NetworkConfig,
+    SurrogateNetworkConfig,
+    TaskConfig,
+)
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation import SubmitPolicy, TaskResults
 from jaxarc.training import Experiment, Report, RunFolder

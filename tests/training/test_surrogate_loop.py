@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.config import CheckpointConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.config.surrogate_run import SurrogateConfig
+from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.training import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
 from jaxarc.training.metrics import read_reports

@@ -9,8 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxarc.config import ConfigValidationError
-from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
+from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.training.surrogates.devices import Devices
 
 SCRIPT = """
@@ -18,10 +17,10 @@ import json, tempfile
 from pathlib import Path
 import jax, numpy as np
 from jaxarc.config import CheckpointConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.config.parent_sets import ParentSetsConfig
-from jaxarc.config.surrogate import StructuralModelConfig
-from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
-from jaxarc.config.surrogate_run import SurrogateConfig
+from jaxarc.config import ParentSetsConfig
+from jaxarc.config import StructuralModelConfig
+from jaxarc.config import SurrogateMeshConfig
+from jaxarc.config import SurrogateConfig
 from jaxarc.training import RunFolder
 from jaxarc.training.surrogates import SurrogateExperiment, make_lessons, train_surrogate
 

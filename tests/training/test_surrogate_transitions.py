@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from jaxarc import constants as c
-from jaxarc.config import JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.config.edit_steps import EditStepsConfig
+from jaxarc.config import EditStepsConfig, JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.surrogate import CandidateSet, Transition, init_optimizer, make_surrogate_optimizer
 from jaxarc.surrogate.transition_model import TransitionBatch, create_transition_train_step, predict_steps

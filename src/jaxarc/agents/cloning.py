@@ -11,8 +11,7 @@ from jaxtyping import Array, Float32
 from jaxarc.agents.edits import Edit
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.agents.ppo import LearnerState
-from jaxarc.config import AgentConfig
-from jaxarc.config.cloning import CloningConfig
+from jaxarc.config import AgentConfig, CloningConfig
 from jaxarc.types import Observation, PRNGKey
 
 

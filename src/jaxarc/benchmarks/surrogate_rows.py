@@ -16,7 +16,7 @@ from jaxarc.benchmarks.surrogate_feeding import time_feeding
 from jaxarc.benchmarks.surrogate_steps import CompiledSteps, time_steps
 from jaxarc.benchmarks.surrogate_workload import GRID_CANDIDATES, GRID_SIDE, Learner, Workload
 from jaxarc.benchmarks.workbench import Effort, Measure, Workbench
-from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.surrogate import (
     TrainingBatchJAX,
     candidates_of,

@@ -25,7 +25,7 @@ from jaxarc.cli.evaluation_agents import (
     find_player,
 )
 from jaxarc.config import ConfigValidationError
-from jaxarc.config.action import SELECTION_FORMATS
+from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import (
     Evaluation,

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.config.action import SELECTION_FORMATS
+from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.files import write_whole

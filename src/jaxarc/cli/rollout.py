@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from jaxarc.config import ParallelConfig
-from jaxarc.config.action import SELECTION_FORMATS
+from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
 from jaxarc.parallel import (
     CompiledRollout,

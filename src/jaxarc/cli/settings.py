@@ -58,6 +58,7 @@ AGENT_RUN: Final = RunKind(Experiment, "train", "experiment")
 SURROGATE_RUN: Final = RunKind(SurrogateExperiment, "train_surrogate", "surrogate")
 TOPICS: Final = AGENT_RUN.topics
 EXPERIMENT: Final = AGENT_RUN.presets
+_DEFAULTS: Final = {"agent": "ppo", "answer": "shown"}  # topic -> its choice without a file; elsewhere "default"
 _ABOUT_A_RUN: Final = ("versions", "git_revision")  # what a run folder's config.json tells besides the config
 _MAX_FILE_BYTES: Final = 2**20  # a complete config has 5 kB
 _MAX_DEPTH: Final = 10  # a complete config has 4
@@ -119,8 +120,10 @@ def topics_of(experiment: AnyExperiment) -> dict[str, dict[str, Any]]:
 
 
 def choices_of(group: str) -> list[str]:
-    """Return the names of the files of a group, in order."""
-    return sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
+    """Return the choices of a group: for a topic first the one that changes no default, then the names of its files."""
+    files = sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
+    is_topic = group not in (AGENT_RUN.presets, SURROGATE_RUN.presets)
+    return [_DEFAULTS.get(group, "default"), *files] if is_topic else files
 
 
 def _read(run_kind: RunKind, overrides: Sequence[str], mapping: dict[str, Any] | None) -> Any:
@@ -214,11 +217,17 @@ def _settable(run_kind: RunKind, override: str) -> str:
         raise ConfigValidationError(f"jaxarc train: {override!r} is not an override; write topic.field=value")
     name, _, value = override.partition("=")
     topic, dot, _ = name.partition(".")
+    group = topic.partition("@")[0]
     if not dot:
-        _check_group(run_kind, topic.partition("@")[0], value, override)
+        _check_group(run_kind, group, value, override)
     known = dict.fromkeys(run_kind.topics if dot else [*run_kind.topics, run_kind.presets])
-    check_known("jaxarc train", topic.partition("@")[0], list(known))
-    return f"++{override}" if dot else override
+    check_known("jaxarc train", group, list(known))
+    if dot:
+        return f"++{override}"
+    choices = choices_of(group)
+    if group not in run_kind.topics or value != choices[0]:
+        return override
+    return f"{name}=[]" if len(choices) > 1 else f"++{group}={{}}"  # no file; Hydra knows no group without a folder
 
 
 def _check_group(run_kind: RunKind, group: str, value: str, override: str) -> None:

@@ -13,8 +13,7 @@ from jaxarc.cli.interrupt import StopWish
 from jaxarc.cli.progress import SurrogateProgress
 from jaxarc.cli.surrogate_tables import show_judgment
 from jaxarc.cli.training_run import warn
-from jaxarc.config import ConfigValidationError
-from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
+from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.parallel import use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from jaxarc.cli.config_folder import config_folder
 from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, RunKind, choices_of, read_any_experiment, topics_of
-from jaxarc.config.build import CheckedConfig
+from jaxarc.config import CheckedConfig
 
 _WIDEST: Final = 120  # columns; wider is hard to read
 _ABOUT: Final = """[bold]What can be changed[/], with the values of a run without overrides. A field is set by \

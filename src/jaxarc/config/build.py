@@ -1,32 +1,53 @@
-"""From a mapping to a config: an unknown field is an error that lists the known ones."""
+"""Checked configs: fields with bounds, and the way from a mapping to a config.
+
+A config is a frozen dataclass that derives from :class:`CheckedConfig`. Each field says by itself what it may hold::
+
+    mode: Literal["train", "test"] = "train"   # one of these words
+    num_envs: int = limited(256, low=1)        # a number within bounds
+    max_seconds: float | None = limited(None, low=0)   # None, or a number within bounds
+    step_penalty: float = -0.01                # a float without bounds must be finite
+
+``validate`` holds only rules that concern several fields; it runs after every field has passed on its own.
+"""
 
 import dataclasses
 import difflib
+import functools
 import math
 import reprlib
 import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
+
+from jaxarc.errors import JaxarcError
 
 Config = TypeVar("Config", bound="CheckedConfig")
 
-_BRIEF = reprlib.Repr()  # a message is a line, whatever the value: a file may hold thousands of numbers for one
-_BRIEF.maxlevel, _BRIEF.maxstring, _BRIEF.maxlong, _BRIEF.maxother = 3, 200, 40, 200
-_BRIEF.maxlist = _BRIEF.maxtuple = 50
-_MOST_LETTERS: Final = 400
+_BRIEF = reprlib.Repr()  # a message is one line, even if a file holds thousands of numbers for one
+_BRIEF.maxlevel = 3
+_BRIEF.maxstring = 200
+_BRIEF.maxlong = 40
+_BRIEF.maxother = 200
+_BRIEF.maxlist = 50
+_BRIEF.maxtuple = 50
+_MAX_LETTERS: Final = 400
 
 
-class ConfigValidationError(ValueError):
+class ConfigValidationError(JaxarcError, ValueError):
     """A config field holds a value that its rule does not allow."""
+
+    exit_code: ClassVar[int] = 2
 
 
 class UnknownFieldError(ConfigValidationError, KeyError):
     """A mapping names a field that the config does not have."""
 
-    def __str__(self) -> str:
-        return ValueError.__str__(self)
+
+def limited(default: Any, *, low: float | None = None, high: float | None = None) -> Any:
+    """Declare a number field with bounds; a value that equals a bound is allowed."""
+    return dataclasses.field(default=default, metadata={"low": low, "high": high})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +63,14 @@ class CheckedConfig:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, list):
+            if isinstance(value, list):  # YAML and JSON know only lists; a config must be hashable
                 object.__setattr__(self, field.name, tuple(value))
-        if problems := (self._wrong_types() or self.validate()):
+        problems = self._wrong_fields() or self.validate()
+        if problems:
             raise ConfigValidationError(f"{type(self).__name__}: " + "; ".join(problems))
 
     def validate(self) -> list[str]:
-        """List every broken rule as one sentence that names the field, its value and the rule; empty when all hold."""
+        """List every broken rule among several fields, each as one sentence with field, value and rule."""
         return []
 
     def replace(self, **changes: Any) -> Self:
@@ -58,33 +80,47 @@ class CheckedConfig:
             check_known(type(self).__name__, name, known)
         return dataclasses.replace(self, **changes)
 
-    def _wrong_types(self) -> list[str]:
-        hints = typing.get_type_hints(type(self))
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return [
-            f"{name} must be {_spell(hints[name])}, got {spell(value)} of type {type(value).__name__}"
-            for name, value in values.items()
-            if not _fits(value, hints[name])
-        ]
+    def _wrong_fields(self) -> list[str]:
+        """List the fields whose value breaks the rule that stands in the field: its type, choices or bounds."""
+        problems = []
+        hints = _hints(type(self))
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            problems += _wrong_type(field.name, value, hints[field.name])
+        if problems:
+            return problems
+        for field in dataclasses.fields(self):
+            problems += _out_of_bounds(field, getattr(self, field.name))
+        return problems
 
 
-def build(kind: type[Config], overrides: Mapping[str, Any] | None = None) -> Config:
-    """Make a config of ``kind`` from a (nested) mapping; what is not named keeps its default.
+def build(kind: type[Config], overrides: Mapping[str, Any] | None = None, start: Config | None = None) -> Config:
+    """Make a config of ``kind`` from a (nested) mapping; a field that the mapping does not name keeps its default.
+
+    The default of a nested config is that of the field that holds it. An example: ``Experiment`` holds an
+    ``environment`` whose actions are boxes; ``build(Experiment, {"environment": {"history": {...}}})`` keeps the boxes.
+
+    Args:
+        kind: the class of the config.
+        overrides: field -> value, or field -> mapping where the field holds a config.
+        start: the config whose values are the defaults; by default the defaults of ``kind``.
 
     Raises:
         ConfigValidationError: an unknown field (also a ``KeyError``), a wrong type, or a broken rule.
     """
-    hints = typing.get_type_hints(kind)
-    known = [field.name for field in dataclasses.fields(kind)]
+    fields = {field.name: field for field in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
     if overrides is not None and not isinstance(overrides, Mapping):
         raise ConfigValidationError(f"{kind.__name__}: fields come as a mapping, got {spell(overrides)}; write one")
     for name, value in (overrides or {}).items():
-        check_known(kind.__name__, str(name), known)
-        hint = hints[name]
-        nested = isinstance(hint, type) and issubclass(hint, CheckedConfig) and isinstance(value, Mapping)
-        values[name] = build(hint, value) if nested else value
-    return kind(**values)
+        check_known(kind.__name__, str(name), list(fields))
+        hint = _hints(kind)[name]
+        if isinstance(hint, type) and issubclass(hint, CheckedConfig) and isinstance(value, Mapping):
+            nested = _default(fields[name]) if start is None else getattr(start, name)
+            values[name] = build(hint, value, nested)
+        else:
+            values[name] = value
+    return kind(**values) if start is None else dataclasses.replace(start, **values)
 
 
 def check_known(owner: str, name: str, known: Sequence[str]) -> None:
@@ -96,44 +132,62 @@ def check_known(owner: str, name: str, known: Sequence[str]) -> None:
 
 
 def spell(value: Any) -> str:
-    """Write a value for a message, cut where it is long."""
+    """Write a value for a message, cut if it is long."""
     text = _BRIEF.repr(value)
-    return text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 3] + "..."
+    return text if len(text) <= _MAX_LETTERS else text[: _MAX_LETTERS - 3] + "..."
 
 
-def one_of(name: str, value: Any, allowed: Sequence[Any]) -> list[str]:
-    return [] if value in allowed else [f"{name} must be one of {tuple(allowed)}, got {spell(value)}"]
+@functools.cache
+def _hints(kind: type[CheckedConfig]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
-def at_least(name: str, value: float, low: float) -> list[str]:
-    return [] if value >= low else [f"{name} must be at least {low}, got {spell(value)}"]
+def _default(field: dataclasses.Field[Any]) -> Any:
+    """Return the default of a field that holds a config."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return None if field.default is dataclasses.MISSING else field.default
 
 
-def fits_int32(name: str, value: int) -> list[str]:
-    return [] if value < 2**31 else [f"{name} must be below 2**31, got {spell(value)}"]
-
-
-def in_range(name: str, value: float, low: float, high: float) -> list[str]:
-    return [] if low <= value <= high else [f"{name} must be in [{low}, {high}], got {spell(value)}"]
-
-
-def finite(name: str, value: float) -> list[str]:
-    return [] if math.isfinite(value) else [f"{name} must be a finite number, got {value}"]
+def _wrong_type(name: str, value: Any, hint: Any) -> list[str]:
+    if _fits(value, hint):
+        return []
+    if typing.get_origin(hint) is typing.Literal:
+        return [f"{name} must be one of {typing.get_args(hint)}, got {spell(value)}"]
+    return [f"{name} must be {_spell_hint(hint)}, got {spell(value)} of type {type(value).__name__}"]
 
 
 def _fits(value: Any, hint: Any) -> bool:
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
         return any(_fits(value, option) for option in typing.get_args(hint))
+    if origin is typing.Literal:
+        return isinstance(value, str) and value in typing.get_args(hint)
     if origin is tuple:
         item = typing.get_args(hint)[0]
         return isinstance(value, tuple) and all(_fits(element, item) for element in value)
-    if hint is float:  # no whole number that is larger than every float
+    if hint is float:  # an int counts as a float if it is not larger than every float
         return isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, hint)
 
 
-def _spell(hint: Any) -> str:
+def _out_of_bounds(field: dataclasses.Field[Any], value: Any) -> list[str]:
+    """Check a number against the bounds of its field; the comparisons are written so that NaN fails them."""
+    low = field.metadata.get("low")
+    high = field.metadata.get("high")
+    if value is None:
+        return []
+    if low is None and high is None:
+        is_infinite = isinstance(value, float) and not math.isfinite(value)
+        return [f"{field.name} must be a finite number, got {value}"] if is_infinite else []
+    if high is None:
+        return [] if value >= low else [f"{field.name} must be at least {low}, got {spell(value)}"]
+    if low is None:
+        return [] if value <= high else [f"{field.name} must be at most {high}, got {spell(value)}"]
+    return [] if low <= value <= high else [f"{field.name} must be in [{low}, {high}], got {spell(value)}"]
+
+
+def _spell_hint(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)

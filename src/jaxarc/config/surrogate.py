@@ -1,63 +1,63 @@
-"""How a surrogate of an expert looks at its data, how large it is, and how it is trained."""
+"""The choices of a surrogate run: the expert, the models, their training, and the devices."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from jaxarc.config.build import CheckedConfig, at_least, in_range, one_of
-from jaxarc.config.schedule import DECAYS
+from jaxarc.config.build import CheckedConfig, limited
+from jaxarc.config.training import Decay, not_above_learning_rate
 
-READINGS = ("colors", "samples")
-PRECISIONS = ("float32", "bfloat16")
+
+@dataclass(frozen=True)
+class SurrogateConfig(CheckedConfig):
+    """The expert that a surrogate learns from, the models it has, and how often a run reports."""
+
+    problem: Literal["parent_sets", "lookahead"] = "lookahead"  # structural models; the ARC expert
+    model: Literal["candidates", "transition", "both"] = "candidates"  # the expert's opinion; what an action does; both
+    seed: int = limited(0, low=0, high=2**31 - 2)  # of weights and training examples; held-out examples use seed + 1
+    steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
+    reports_per_measurement: int = limited(2, low=1)  # reports between two measurements on the held-out examples
+    max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation and measuring
+    buffer_size: int = limited(4, low=1)  # batches that are made ahead of time
+    compilation_cache: bool = False  # keep compiled programs in the user's cache folder for the next run
 
 
 @dataclass(frozen=True)
 class SurrogateNetworkConfig(CheckedConfig):
-    reading: str = "colors"  # data are a grid of colors, or "samples" of variables, of which the moments count
-    latent_size: int = 64  # C, channels of a cell
-    num_layers: int = 3
-    num_heads: int = 4  # of each attention; divides latent_size
-    remat_every: int = 0  # layers between two activations that are kept for the gradient; 0 keeps all of all layers
+    """The input and the size of a surrogate's network."""
+
+    reading: Literal["colors", "samples"] = "colors"  # a grid of colors, or samples of variables, as their moments
+    latent_size: int = limited(64, low=1)  # C, channels of a cell
+    num_layers: int = limited(3, low=1)
+    num_heads: int = limited(4, low=1)  # of each attention; divides latent_size
+    remat_every: int = limited(0, low=0)  # layers between two activations that are kept for the gradient; 0 keeps all
 
     def validate(self) -> list[str]:
-        problems = [
-            *one_of("reading", self.reading, READINGS),
-            *at_least("latent_size", self.latent_size, 1),
-            *at_least("num_layers", self.num_layers, 1),
-            *at_least("num_heads", self.num_heads, 1),
-            *at_least("remat_every", self.remat_every, 0),
-        ]
-        if not problems and self.latent_size % self.num_heads:
+        problems = []
+        if self.latent_size % self.num_heads:
             problems.append(f"num_heads must divide latent_size, got {self.num_heads} and {self.latent_size}")
-        if not problems and self.remat_every and self.num_layers % self.remat_every:
+        if self.remat_every and self.num_layers % self.remat_every:
             problems.append(f"remat_every must divide num_layers, got {self.remat_every} and {self.num_layers}")
         return problems
 
 
 @dataclass(frozen=True)
 class SurrogateTrainingConfig(CheckedConfig):
-    num_steps: int = 1000  # over which the learning rate decays
-    learning_rate: float = 2e-3  # highest, of AdamW
-    final_learning_rate: float = 2e-5  # reached at the end, except by "constant"
-    decay: str = "cosine"
-    warmup_steps: int = 50  # in which the learning rate first rises from 0 in a straight line
-    weight_decay: float = 1e-4
-    max_grad_norm: float = 1.0
-    accumulation_steps: int = 1  # parts that a batch is worked through in, one after the other, to save memory
-    precision: str = "float32"  # of the model's computation; parameters, their gradients and sums stay float32
-    weight_by_accuracy: bool = True  # an example counts as much as its expert was right
+    """How a surrogate is trained."""
+
+    num_steps: int = limited(1000, low=1)  # over which the learning rate decays
+    learning_rate: float = limited(2e-3, low=0.0, high=1.0)  # highest, of AdamW
+    final_learning_rate: float = limited(2e-5, low=0.0)  # at the end, except with "constant"
+    decay: Decay = "cosine"
+    warmup_steps: int = limited(50, low=0)  # in which the learning rate rises linearly from 0
+    weight_decay: float = limited(1e-4, low=0.0, high=1.0)
+    max_grad_norm: float = limited(1.0, low=1e-6, high=1e6)
+    accumulation_steps: int = limited(1, low=1)  # parts of a batch that run one after the other, to save memory
+    precision: Literal["float32", "bfloat16"] = "float32"  # of the computation; parameters and gradients stay float32
+    weight_by_accuracy: bool = True  # weight each example by how right its expert was
 
     def validate(self) -> list[str]:
-        problems = [
-            *at_least("num_steps", self.num_steps, 1),
-            *in_range("learning_rate", self.learning_rate, 0.0, 1.0),
-            *in_range("final_learning_rate", self.final_learning_rate, 0.0, self.learning_rate),
-            *one_of("decay", self.decay, DECAYS),
-            *at_least("warmup_steps", self.warmup_steps, 0),
-            *in_range("weight_decay", self.weight_decay, 0.0, 1.0),
-            *in_range("max_grad_norm", self.max_grad_norm, 1e-6, 1e6),
-            *at_least("accumulation_steps", self.accumulation_steps, 1),
-            *one_of("precision", self.precision, PRECISIONS),
-        ]
-        if not problems and self.warmup_steps >= self.num_steps and self.warmup_steps:
+        problems = not_above_learning_rate(self.final_learning_rate, self.learning_rate)
+        if self.warmup_steps >= self.num_steps and self.warmup_steps:
             problems.append(f"warmup_steps must be below num_steps, got {self.warmup_steps} and {self.num_steps}")
         return problems
 
@@ -66,22 +66,87 @@ class SurrogateTrainingConfig(CheckedConfig):
 class StructuralModelConfig(CheckedConfig):
     """Linear structural models, all graphs alike likely: each variable is a weighted sum of its parents, and noise."""
 
-    num_variables: int = 5  # d
-    max_parents: int = 2  # of a variable
-    num_samples: int = 20  # N, of each model
-    weight_scale: float = 1.0  # standard deviation of a weight
-    noise_scale: float = 1.0  # standard deviation of the noise, and of a variable that is set from outside
-    intervention_share: float = 0.0  # chance that a sample has one variable set from outside
+    num_variables: int = limited(5, low=2, high=5)  # d; all graphs are listed: 29 281 of five variables
+    max_parents: int = limited(2, low=1, high=4)  # of a variable
+    num_samples: int = limited(20, low=1)  # N, of each model
+    weight_scale: float = limited(1.0, low=1e-3, high=1e3)  # standard deviation of a weight
+    noise_scale: float = limited(1.0, low=1e-3, high=1e3)  # standard deviation of noise, and of an intervened variable
+    intervention_share: float = limited(0.0, low=0.0, high=1.0)  # chance that a sample has an intervention
 
     def validate(self) -> list[str]:
-        problems = [
-            *in_range("num_variables", self.num_variables, 2, 5),  # all graphs are listed: 29 281 of five variables
-            *in_range("max_parents", self.max_parents, 1, 4),
-            *at_least("num_samples", self.num_samples, 1),
-            *in_range("weight_scale", self.weight_scale, 1e-3, 1e3),
-            *in_range("noise_scale", self.noise_scale, 1e-3, 1e3),
-            *in_range("intervention_share", self.intervention_share, 0.0, 1.0),
+        if self.max_parents < self.num_variables:
+            return []
+        return [f"max_parents must be below num_variables, got {self.max_parents} and {self.num_variables}"]
+
+
+@dataclass(frozen=True)
+class ParentSetsConfig(CheckedConfig):
+    """How many structural models are in a batch, and how many are held out."""
+
+    models_per_batch: int = limited(20, low=1)  # structural models in a batch, each with an example for every variable
+    measured_models: int = limited(400, low=1)  # held out from training
+
+
+@dataclass(frozen=True)
+class LookaheadConfig(CheckedConfig):
+    """The examples of the lookahead expert: how many candidates, how sharp its opinion, and which states."""
+
+    scorer: Literal["counts", "attention"] = "counts"  # linear in counts of cells; the network of surrogate_network
+    num_candidates: int = limited(256, low=1)  # k, drawn in each state
+    temperature: float = limited(0.01, low=1e-4, high=10.0)  # of the opinion, in similarity: a cell of 10x10 is 0.01
+    num_examples: int = limited(256, low=1)  # B, of a batch
+    episode_steps: int = limited(8, low=1)  # consecutive states that are taken from an episode; divides num_examples
+    random_share: float = limited(0.25, low=0.0, high=1.0)  # chance that the next action is any of the candidates
+    num_measured: int = limited(4096, low=1)  # examples on held-out pairs
+
+    def validate(self) -> list[str]:
+        return _not_divided(self, "episode_steps", ("num_examples", "num_measured"))
+
+
+@dataclass(frozen=True)
+class EditStepsConfig(CheckedConfig):
+    """The steps of the environment that a transition model learns from, and those that evaluate it."""
+
+    num_examples: int = limited(128, low=1)  # steps in a batch
+    walk_steps: int = limited(4, low=1)  # consecutive steps of an episode; divides num_examples and num_measured
+    num_measured: int = limited(2048, low=1)  # steps on held-out pairs
+    learning_rate: float = limited(2e-3, low=0.0, high=1.0)  # highest; all else is as in surrogate_training
+    final_learning_rate: float = limited(2e-5, low=0.0)
+    drift_steps: int = limited(5, low=1)  # length of an open-loop prediction, in an evaluation
+    drift_walks: int = limited(128, low=1)  # open-loop predictions of each operation
+
+    def validate(self) -> list[str]:
+        return [
+            *not_above_learning_rate(self.final_learning_rate, self.learning_rate),
+            *_not_divided(self, "walk_steps", ("num_examples", "num_measured")),
         ]
-        if not problems and self.max_parents >= self.num_variables:
-            problems.append(f"max_parents must be below num_variables, got {self.max_parents} and {self.num_variables}")
-        return problems
+
+
+@dataclass(frozen=True)
+class SurrogateMeshConfig(CheckedConfig):
+    """The devices that a surrogate learns on, and what is split over them."""
+
+    data_devices: int = limited(1, low=1)  # that each batch is split over
+    model_devices: int = limited(1, low=1)  # that each matrix is split over
+    stages: int = limited(1, low=1)  # devices that the layers are split over, one behind the other
+    parts: int = limited(4, low=1)  # of a batch, which follow one another through the stages; several times as many
+
+    @property
+    def num_devices(self) -> int:
+        """All of them together."""
+        return self.data_devices * self.model_devices * self.stages
+
+    def validate(self) -> list[str]:
+        if self.model_devices == 1 or self.stages == 1:
+            return []
+        return [
+            f"weights are split either over model_devices or over stages, got {self.model_devices} and "
+            f"{self.stages}; leave one of them at 1"
+        ]
+
+
+def _not_divided(config: CheckedConfig, divisor: str, names: tuple[str, ...]) -> list[str]:
+    """Say which of the fields ``names`` are no multiple of the field ``divisor``."""
+    each = getattr(config, divisor)
+    sizes = {name: getattr(config, name) for name in names}
+    return [f"{divisor} must divide {name}, got {each} and {size}" for name, size in sizes.items() if size % each]

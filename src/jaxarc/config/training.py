@@ -1,18 +1,139 @@
-"""How long a training run lasts, and how often it reports."""
+"""The choices of a training run: tasks, network, learning, evaluation, devices, checkpoints and logs."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
 
-from jaxarc.config.build import CheckedConfig, at_least, in_range
+from jaxarc.config.build import CheckedConfig, limited
+from jaxarc.config.environment import AugmentationConfig
+from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS
+
+Decay: TypeAlias = Literal["linear", "cosine", "constant"]
+
+_MAX_WEIGHT: Final = 1e6  # of a term of the loss
+_PROCESS_FIELDS: Final = ("coordinator_address", "num_processes", "process_id")
+_ADDRESS: Final = re.compile(r"\S+:[0-9]{1,5}")
+
+
+@dataclass(frozen=True)
+class AgentConfig(CheckedConfig):
+    """How an agent learns with proximal policy optimization."""
+
+    num_envs: int = limited(256, low=1)  # B, environments that run side by side
+    rollout_steps: int = limited(16, low=1)  # S, steps of each environment between two updates
+    num_epochs: int = limited(1, low=1)  # passes over the samples of an update
+    num_minibatches: int = limited(16, low=1)  # a minibatch holds whole trajectories; 256 samples fit a CPU's cache
+    adam_b2: float = limited(0.99, low=0.0, high=1.0)
+    max_grad_norm: float = limited(1.0, low=1e-6, high=1e6)
+    gamma: float = limited(0.9, low=0.0, high=1.0)  # discount of the agent
+    gae_lambda: float = limited(0.9, low=0.0, high=1.0)
+    clip_range: float = limited(0.2, low=0.0, high=1.0)  # how far the probability ratio may move
+    normalize_advantages: bool = True  # to mean 0 and deviation 1 over an update
+    value_weight: float = limited(0.25, low=0.0, high=_MAX_WEIGHT)  # times the squared error of the value
+    last_reward_weight: float = limited(0.0, low=0.0, high=_MAX_WEIGHT)  # auxiliary head: reward before, r(t-1)
+    reward_weight: float = limited(0.0, low=0.0, high=_MAX_WEIGHT)  # auxiliary head: reward of this step, r(t)
+    next_grid_weight: float = limited(0.0, low=0.0, high=_MAX_WEIGHT)  # auxiliary head: grid after this step, s(t+1)
+
+    @property
+    def samples_per_update(self) -> int:
+        """Environment steps between two updates."""
+        return self.num_envs * self.rollout_steps
+
+    @property
+    def has_auxiliary_heads(self) -> bool:
+        return max(self.last_reward_weight, self.reward_weight, self.next_grid_weight) > 0
+
+    def validate(self) -> list[str]:
+        if self.num_envs % self.num_minibatches == 0:
+            return []
+        return [
+            f"num_minibatches must divide num_envs, because a minibatch holds whole trajectories; "
+            f"got {self.num_minibatches} and {self.num_envs}"
+        ]
+
+
+@dataclass(frozen=True)
+class NetworkConfig(CheckedConfig):
+    """The kind and the size of a policy's network."""
+
+    kind: Literal["relational", "cells", "residual_cnn"] = "relational"  # sees which colors are equal, no more
+    hidden_size: int = limited(16, low=1)  # C, channels of a cell
+    num_layers: int = limited(2, low=1)  # layers of the trunk, the input layer included
+    equality_map: bool = True  # cells, residual_cnn: an input that says which cells equal the target already
+    submit_bias: float = -3.0  # first logit of submit against paint: an early submit ends an episode that teaches
+    resize_bias: float = -2.0  # first logit of resize against paint
+    other_bias: float = -4.0  # first logit of each other operation against paint
+    same_cell_bias: float = 3.0  # cells, residual_cnn: first logit of "the second corner is the first"
+
+
+@dataclass(frozen=True)
+class AnswerConfig(CheckedConfig):
+    """The source of the answer that a policy edits towards, and the training of its predictor."""
+
+    source: Literal["shown", "imagined"] = "shown"  # in the observation; imagined: hidden, and predicted
+    batch_size: int = limited(64, low=1)  # puzzles in a batch of the predictor
+    batches_per_update: int = limited(16, low=1)  # batches of the predictor for each update of the policy
+    learning_rate: float = limited(3e-3, low=0.0, high=1.0)  # of the predictor, falls to 0 along a cosine
+    hidden_size: int = limited(64, low=1)  # hidden units of the predictor's layers
+
+
+@dataclass(frozen=True)
+class CloningConfig(CheckedConfig):
+    """How an agent imitates an expert before it learns by reinforcement."""
+
+    num_updates: int = limited(0, low=0)  # of imitation, as many steps and minibatches each as an agent's; 0: none
+    learning_rate: float = limited(4e-3, low=0.0, high=1.0)  # of Adam, at the start; falls to 0 in a straight line
+    traces: str = ""  # a file of `jaxarc traces export` whose actions are imitated, instead of the greedy painter's
+    learner_share: float = limited(0.5, low=0.0, high=1.0)  # share of environments in which the learner acts
+
+    def validate(self) -> list[str]:
+        if self.traces and not self.num_updates:
+            return [f"traces={self.traces!r} is imitated in num_updates updates, got 0; choose some, such as 200"]
+        return []
+
+
+@dataclass(frozen=True)
+class ScheduleConfig(CheckedConfig):
+    """Learning rate and entropy weight over the course of a run."""
+
+    learning_rate: float = limited(4e-3, low=0.0, high=1.0)  # of Adam, at the start
+    final_learning_rate: float = limited(2e-4, low=0.0)  # at the end, except with "constant"; avoids a late collapse
+    decay: Decay = "linear"
+    warmup_share: float = limited(0.0, low=0.0, high=0.9)  # share of the run in which the rate rises linearly from 0
+    entropy_weight: float = limited(0.01, low=0.0, high=_MAX_WEIGHT)  # at the start; higher explores more
+    final_entropy_weight: float = limited(0.01, low=0.0, high=_MAX_WEIGHT)  # at the end; linear in between
+
+    def validate(self) -> list[str]:
+        return not_above_learning_rate(self.final_learning_rate, self.learning_rate)
+
+
+@dataclass(frozen=True)
+class TaskConfig(CheckedConfig):
+    """The tasks that an agent learns from, and those that evaluate it."""
+
+    train_dataset: str = "arc-agi-1/training"  # a name or a path; procedural/a+b draws new tasks of rules a and b
+    evaluation_dataset: str = "arc-agi-1/evaluation"  # for evaluation only, never learned from
+    min_side: int = limited(1, low=1, high=MAX_GRID_SIZE)  # rows and columns of the smallest grids that rules make
+    max_side: int = limited(5, low=1, high=MAX_GRID_SIZE)  # tasks with a longer side, in any pair, are left out
+    num_demonstrations: int = limited(3, low=1, high=MAX_TRACKED_PAIRS - 1)  # of a rule, besides the played pair
+    num_unseen: int = limited(512, low=1, high=2**20)  # evaluation tasks of each rule, for a procedural dataset
+
+    def validate(self) -> list[str]:
+        if self.min_side <= self.max_side:
+            return []
+        return [f"min_side must be in [1, {self.max_side}], where max_side is {self.max_side}; got {self.min_side}"]
 
 
 @dataclass(frozen=True)
 class TrainingConfig(CheckedConfig):
-    seed: int = 0  # of the first agent; the others take the numbers after it
-    num_seeds: int = 1  # K, agents that learn side by side in one compiled program, each from a seed of its own
-    total_steps: int = 1_000_000  # environment steps of each seed; the learning rate decays over them
-    max_seconds: float | None = None  # stop earlier, counted without compilation
-    updates_per_report: int = 4  # updates in one compiled call, after which metrics are reported
-    reports_per_evaluation: int = 1  # every pair of both sets is played after so many reports
+    """The length of a training run, and how often it reports and evaluates."""
+
+    seed: int = limited(0, low=0, high=2**31 - 1)  # of the first agent; the others take the numbers after it
+    num_seeds: int = limited(1, low=1)  # K, agents that learn side by side, each from its own seed
+    total_steps: int = limited(1_000_000, low=1)  # environment steps of each seed; the learning rate decays over them
+    max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation
+    updates_per_report: int = limited(4, low=1)  # updates in one compiled call, which ends with a report
+    reports_per_evaluation: int = limited(1, low=1)  # reports between two evaluations, on every pair of both sets
     compilation_cache: bool = False  # keep compiled programs in the user's cache folder for the next run
 
     @property
@@ -21,13 +142,108 @@ class TrainingConfig(CheckedConfig):
         return range(self.seed, self.seed + self.num_seeds)
 
     def validate(self) -> list[str]:
-        problems = [
-            *at_least("num_seeds", self.num_seeds, 1),
-            *in_range("seed", self.seed, 0, 2**31 - self.num_seeds),  # the last seed fits 31 bits
-            *at_least("total_steps", self.total_steps, 1),
-            *at_least("updates_per_report", self.updates_per_report, 1),
-            *at_least("reports_per_evaluation", self.reports_per_evaluation, 1),
-        ]
-        if self.max_seconds is not None:
-            problems += at_least("max_seconds", self.max_seconds, 0)
+        high = 2**31 - self.num_seeds  # the last seed fits 31 bits
+        return [] if self.seed <= high else [f"seed must be in [0, {high}], got {self.seed}"]
+
+
+@dataclass(frozen=True)
+class CurriculumConfig(CheckedConfig):
+    """The weights by which training draws its tasks."""
+
+    kind: Literal["uniform", "learnability", "replay"] = "uniform"  # base weights; half-solved first; by score and age
+    uniform_share: float = limited(0.2, low=0.0, high=1.0)  # share of draws by base weights; not of kind uniform
+    temperature: float = limited(1.0, low=0.01)  # weight ** (1 / temperature) of learnability or rank; low is greedy
+    staleness_share: float = limited(0.1, low=0.0, high=1.0)  # replay: share of draws by the time since the last play
+    decay: float = limited(0.9, low=0.0, high=0.9999)  # of the success rate: mean over about 1 / (1 - decay) episodes
+    prior_success: float = limited(0.5, low=0.01, high=0.99)  # success rate of a task that was never played
+
+
+def _augmentation_of_votes() -> AugmentationConfig:
+    return AugmentationConfig(symmetries="all", recolor="keep_black", shuffle_demos=True)
+
+
+@dataclass(frozen=True)
+class EvaluationConfig(CheckedConfig):
+    """How an agent is evaluated: attempts, votes and batch size."""
+
+    attempts: int = limited(2, low=1, high=1000)  # k, grids for each test input: 2 in the ARC Prize, 3 in 2019
+    votes: int = limited(0, low=0)  # augmented episodes of each test input that vote for the attempts; 0: no vote
+    augmentation: AugmentationConfig = field(default_factory=_augmentation_of_votes)  # of the episodes that vote
+    batch_size: int = limited(1024, low=1)  # episodes side by side on the device
+    seed: int = limited(0, low=0, high=2**31 - 1)
+
+    def validate(self) -> list[str]:
+        if 0 < self.votes < self.attempts:
+            return [f"votes must be 0, or at least attempts={self.attempts}, got {self.votes}"]
+        return []
+
+
+@dataclass(frozen=True)
+class ParallelConfig(CheckedConfig):
+    """The devices of a run, what is split over them, and the processes they belong to."""
+
+    num_devices: int = limited(1, low=0)  # that share the work, 0 for all; another number rounds differently
+    over: Literal["seeds", "environments"] = "seeds"  # whole agents to each device, or environments of every agent
+    multihost: bool = False  # one of several processes that share the work; SLURM fills what is null below
+    coordinator_address: str | None = None  # host:port of process 0, to which all processes connect
+    num_processes: int | None = limited(None, low=1)  # how many there are
+    process_id: int | None = limited(None, low=0)  # of this process: 0 .. num_processes - 1; only 0 writes and prints
+    connect_seconds: int = limited(300, low=1)  # time limit for all processes to connect
+    heartbeat_seconds: int = limited(100, low=1)  # silence after which a process counts as lost, and the others end
+
+    def validate(self) -> list[str]:
+        return self._check_multihost() if self.multihost else self._check_single_process()
+
+    def _check_single_process(self) -> list[str]:
+        given = [name for name in _PROCESS_FIELDS if getattr(self, name) is not None]
+        return [f"{' and '.join(given)} need multihost=true; choose parallel=multihost"] if given else []
+
+    def _check_multihost(self) -> list[str]:
+        problems = []
+        address = self.coordinator_address
+        count = self.num_processes
+        if address is not None and not _ADDRESS.fullmatch(address):
+            problems.append(f"coordinator_address must be host:port, such as node1:1234, got {address!r}")
+        if count is not None and self.num_devices % count:
+            problems.append(
+                f"num_devices counts those of all processes, so it must be a multiple of num_processes, or 0 for "
+                f"all there are; got {self.num_devices} and {count}"
+            )
+        if self.process_id is not None and count is not None and self.process_id >= count:
+            problems.append(f"process_id must be 0 .. num_processes - 1, got {self.process_id} of {count} processes")
         return problems
+
+
+@dataclass(frozen=True)
+class CheckpointConfig(CheckedConfig):
+    """How often a run is saved, and which of its checkpoints are kept."""
+
+    min_seconds: float = limited(10.0, low=0.0)  # of learning between two checkpoints; 0 saves at each report
+    keep_last: int = limited(2, low=1)  # the newest; one more than is needed, in case the newest is damaged
+    keep_best: int = limited(1, low=0)  # the highest evaluation_solve_rate (surrogate: agreement), mean of seeds
+
+
+@dataclass(frozen=True)
+class LoggingConfig(CheckedConfig):
+    """The folder of a run, and the services that get its reports."""
+
+    run_root: str = "runs"  # the folder that holds the run folders
+    run_name: str = "ppo"  # ends the run folder's name, after date and time
+    tensorboard: bool = False  # also write the run folder's tensorboard/, one curve a seed; needs jaxarc[tensorboard]
+    wandb: bool = False  # also send reports to Weights & Biases, as WANDB_MODE says; needs jaxarc[wandb]
+    wandb_project: str = "jaxarc"  # the project there
+
+    def validate(self) -> list[str]:
+        problems = []
+        if not self.run_name or set(self.run_name) & set('/\\:*?"<>|'):
+            problems.append(f"run_name must be part of a folder's name: not empty, no path; got {self.run_name!r}")
+        if not self.wandb_project:
+            problems.append("wandb_project must not be empty")
+        return problems
+
+
+def not_above_learning_rate(final: float, highest: float) -> list[str]:
+    """Say that a learning rate ends higher than it starts; empty when it does not."""
+    if final <= highest:
+        return []
+    return [f"final_learning_rate must be in [0.0, {highest}], where learning_rate is {highest}; got {final}"]

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float32
 
-from jaxarc.config.dataset import TOO_LARGE
+from jaxarc.config.environment import TOO_LARGE
 from jaxarc.datasets.subset import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
 from jaxarc.tasks.buffer import TaskBuffer, pack_tasks
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits

@@ -1,6 +1,6 @@
 """How well an agent plays: by the rules of ARC on answers it never sees, and on every pair while it trains."""
 
-from jaxarc.config.evaluation import EvaluationConfig
+from jaxarc.config import EvaluationConfig
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec
 from jaxarc.evaluation.builtin_agents import AnswerPredictingAgent, EditAgent, SearchAgent, SubmitPolicy
 from jaxarc.evaluation.evaluate import Evaluation, TaskRow, best_first, evaluate, write_task_rows

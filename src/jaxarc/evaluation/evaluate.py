@@ -11,8 +11,7 @@ from typing import Final, TypeAlias
 import jax
 import numpy as np
 
-from jaxarc.config import AugmentationConfig, JaxArcConfig
-from jaxarc.config.evaluation import EvaluationConfig
+from jaxarc.config import AugmentationConfig, EvaluationConfig, JaxArcConfig
 from jaxarc.constants import PADDING
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams

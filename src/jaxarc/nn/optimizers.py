@@ -3,8 +3,7 @@
 import equinox as eqx
 import optax
 
-from jaxarc.config import ScheduleConfig
-from jaxarc.config.surrogate import SurrogateTrainingConfig
+from jaxarc.config import ScheduleConfig, SurrogateTrainingConfig
 
 
 def make_surrogate_optimizer(config: SurrogateTrainingConfig) -> optax.GradientTransformation:
@@ -47,7 +46,7 @@ def warmup_then_decay(peak: float, final: float, decay: str, warmup_steps: int, 
     Args:
         peak: after the warmup.
         final: after ``num_steps``, unless ``decay`` is "constant".
-        decay: one of :data:`jaxarc.config.schedule.DECAYS`.
+        decay: one of :data:`jaxarc.config.training.Decay`.
         warmup_steps: of the rise; 0 starts at ``peak``.
         num_steps: rise and fall together.
     """

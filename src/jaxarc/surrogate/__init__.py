@@ -1,6 +1,6 @@
 """Models that learn an expert's distribution over candidates, and what an action does, in compiled steps."""
 
-from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
 from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_static
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of

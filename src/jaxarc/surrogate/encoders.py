@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32
 
-from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.config import SurrogateNetworkConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.nn.layers import Dense, lecun_scale
 from jaxarc.surrogate.batch import CHANNELS

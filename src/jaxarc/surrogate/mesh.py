@@ -11,7 +11,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.stages import Compiled
 from jax.tree_util import KeyPath, keystr, tree_map_with_path
 
-from jaxarc.config.surrogate import SurrogateTrainingConfig
+from jaxarc.config import SurrogateTrainingConfig
 from jaxarc.parallel.mesh import DATA, MODEL, REPLICATED, SPLIT, STAGE, is_array, place
 from jaxarc.surrogate.batch import TrainingBatchJAX
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of

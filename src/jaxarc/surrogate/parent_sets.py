@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int16, Int64
 
-from jaxarc.config.surrogate import StructuralModelConfig
+from jaxarc.config import StructuralModelConfig
 from jaxarc.surrogate.batch import CHANNELS, TrainingBatchJAX
 
 

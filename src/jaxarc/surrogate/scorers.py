@@ -14,7 +14,7 @@ from jax.lax import optimization_barrier
 from jaxtyping import Array, Bool, Float, Float32, Int, Int32, UInt32
 
 from jaxarc import constants as c
-from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.config import SurrogateNetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.surrogate import bit_counts as bits

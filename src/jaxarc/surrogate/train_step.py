@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jax.stages import Compiled
 from jaxtyping import Array, Float32
 
-from jaxarc.config.surrogate import SurrogateTrainingConfig
+from jaxarc.config import SurrogateTrainingConfig
 from jaxarc.surrogate.batch import TrainingBatchJAX
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of, check_padding, check_shapes
 from jaxarc.surrogate.losses import (

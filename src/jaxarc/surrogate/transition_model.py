@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Float32, Int, Int32
 
-from jaxarc.config.surrogate import SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
 from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.surrogate.candidates import CandidateSet

@@ -11,7 +11,7 @@ from jax.custom_batching import custom_vmap
 from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
-from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.config import SurrogateNetworkConfig
 from jaxarc.nn.layers import MLP, Dense, attention, gelu_mlp, lecun_scale, rms_norm
 from jaxarc.parallel.mesh import STAGE
 from jaxarc.parallel.pipeline import pipeline

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Int8, UInt32
 
-from jaxarc.config.augmentation import AugmentationConfig
+from jaxarc.config import AugmentationConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.prng import as_typed_key, fast_bits, to_randint
 from jaxarc.types import JaxArcTask, PRNGKey

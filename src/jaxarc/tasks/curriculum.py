@@ -14,7 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Float32, Int32
 
-from jaxarc.config.curriculum import CurriculumConfig
+from jaxarc.config import CurriculumConfig
 
 _MOST = 2**31 - 1
 

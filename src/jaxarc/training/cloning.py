@@ -9,8 +9,7 @@ from jaxtyping import Array, Float32
 from jaxarc.agents import EditPolicy, LearnerState
 from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
 from jaxarc.agents.cloning import CloningExamples, CloningLosses, clone, make_cloning_optimizer, start_cloning
-from jaxarc.config import AgentConfig
-from jaxarc.config.cloning import CloningConfig
+from jaxarc.config import AgentConfig, CloningConfig
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.types import Observation, PRNGKey

@@ -11,6 +11,7 @@ from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
+    CheckedConfig,
     CheckpointConfig,
     CloningConfig,
     CurriculumConfig,
@@ -22,15 +23,19 @@ from jaxarc.config import (
     TaskConfig,
     TrainingConfig,
 )
-from jaxarc.config.build import CheckedConfig
 from jaxarc.experts import missing_for_painting
+
+
+def _environment_for_editing() -> JaxArcConfig:
+    """Return the default rules, with the actions and observations that :class:`EditPolicy` needs."""
+    return JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 
 
 @dataclass(frozen=True)
 class Experiment(CheckedConfig):
     """Everything that a run depends on; equal experiments give equal results on equal machines."""
 
-    environment: JaxArcConfig = field(default_factory=JaxArcConfig)
+    environment: JaxArcConfig = field(default_factory=_environment_for_editing)
     agent: AgentConfig = field(default_factory=AgentConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     answer: AnswerConfig = field(default_factory=AnswerConfig)

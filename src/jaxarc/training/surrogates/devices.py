@@ -6,8 +6,7 @@ import jax
 import optax
 from jax.sharding import NamedSharding
 
-from jaxarc.config import ConfigValidationError
-from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
+from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.parallel import create_mesh
 from jaxarc.parallel.mesh import DATA, MODEL, SPLIT, STAGE, place
 from jaxarc.surrogate import in_one_piece, over_stages, place_weights

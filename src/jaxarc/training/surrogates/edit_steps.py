@@ -7,9 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxarc.config import JaxArcConfig, TaskConfig
-from jaxarc.config.edit_steps import EditStepsConfig
-from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.config import EditStepsConfig, JaxArcConfig, SurrogateNetworkConfig, TaskConfig
 from jaxarc.envs.params import EnvParams
 from jaxarc.surrogate import TransitionModel
 from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES

@@ -5,24 +5,36 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxarc.config import CheckpointConfig, JaxArcConfig, LoggingConfig, TaskConfig
-from jaxarc.config.build import CheckedConfig
-from jaxarc.config.edit_steps import EditStepsConfig
-from jaxarc.config.lookahead import LookaheadConfig
-from jaxarc.config.parent_sets import ParentSetsConfig
-from jaxarc.config.surrogate import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.config.surrogate_mesh import SurrogateMeshConfig
-from jaxarc.config.surrogate_run import SurrogateConfig
+from jaxarc.config import (
+    CheckedConfig,
+    CheckpointConfig,
+    EditStepsConfig,
+    JaxArcConfig,
+    LoggingConfig,
+    LookaheadConfig,
+    ParentSetsConfig,
+    StructuralModelConfig,
+    SurrogateConfig,
+    SurrogateMeshConfig,
+    SurrogateNetworkConfig,
+    SurrogateTrainingConfig,
+    TaskConfig,
+)
 from jaxarc.experts import missing_for_lookahead
 
 _READINGS = {"parent_sets": "samples", "lookahead": "colors"}  # by problem: how its data are to be read
+
+
+def _environment_for_lookahead() -> JaxArcConfig:
+    """Return the default rules, with the actions and observations that the lookahead expert needs."""
+    return JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_input=True)
 
 
 @dataclass(frozen=True)
 class SurrogateExperiment(CheckedConfig):
     """Everything that a run depends on; equal experiments give equal results on equal machines."""
 
-    environment: JaxArcConfig = field(default_factory=JaxArcConfig)
+    environment: JaxArcConfig = field(default_factory=_environment_for_lookahead)
     surrogate: SurrogateConfig = field(default_factory=SurrogateConfig)
     surrogate_network: SurrogateNetworkConfig = field(default_factory=SurrogateNetworkConfig)
     surrogate_training: SurrogateTrainingConfig = field(default_factory=SurrogateTrainingConfig)

@@ -8,9 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float32
 
-from jaxarc.config import JaxArcConfig, TaskConfig
-from jaxarc.config.lookahead import LookaheadConfig
-from jaxarc.config.surrogate import SurrogateNetworkConfig
+from jaxarc.config import JaxArcConfig, LookaheadConfig, SurrogateNetworkConfig, TaskConfig
 from jaxarc.envs.params import EnvParams
 from jaxarc.experts.candidates import require_count
 from jaxarc.surrogate import CandidateScorer, CandidateSet, TrainingBatchJAX

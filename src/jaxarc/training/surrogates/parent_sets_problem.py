@@ -5,7 +5,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float32
 
-from jaxarc.config.parent_sets import ParentSetsConfig
+from jaxarc.config import ParentSetsConfig
 from jaxarc.surrogate import (
     CandidateScorer,
     StructuralModelConfig,

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import equinox as eqx
 import numpy as np
 
-from jaxarc.config.edit_steps import EditStepsConfig
+from jaxarc.config import EditStepsConfig
 from jaxarc.surrogate.train_step import Model
 from jaxarc.surrogate.transition_model import TransitionBatch, predict_steps
 from jaxarc.types import PRNGKey
