@@ -40,7 +40,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "evaluation": CORE | TASKS | {"wrappers", "parallel", "agents", "surrogate", "experts", "io"},
     "training": CORE | TASKS | {"wrappers", "parallel", "nn", "agents", "surrogate", "experts", "evaluation", "io"},
     "testing": CORE | TASKS | {"wrappers", "adapters"},
-    "play": CORE | TASKS | {"registration", "experts", "agents", "evaluation", "training", "render", "io.seal"},
+    "play": CORE | TASKS | {"registration", "experts", "agents", "evaluation", "training", "render", "files"},
     "profiling": LEAF | {"utils"},
     "benchmarks": CORE
     | TASKS

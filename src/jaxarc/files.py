@@ -1,10 +1,24 @@
-"""Write a file whole: to a temporary name beside it, flushed to the disk, then renamed."""
+"""Write files whole, and put checksums on objects of JSON.
 
+``write_whole`` writes to a temporary name in the same folder, flushes it to the disk and renames it.
+``add_checksum`` and ``verify_checksum`` find a change that leaves the text valid JSON.
+"""
+
+import hashlib
+import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, Final
+
+CHECKSUM: Final = "sha256"  # the field that add_checksum adds
+_DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
+
+
+class ChecksumError(ValueError):
+    """An object of JSON does not match its checksum."""
 
 
 def write_whole(path: str | Path, content: bytes) -> Path:
@@ -51,6 +65,39 @@ def names_file(path: Path) -> Iterator[None]:
         if error.errno is None:  # an error of ours, which says all
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def add_checksum(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields and their checksum: ``{"a": 1}`` becomes ``{"a": 1, "sha256": "015abd7f5cc57a2d"}``."""
+    return {**fields, CHECKSUM: _checksum(fields)}
+
+
+def verify_checksum(content: Any) -> dict[str, Any]:
+    """Return the fields of an object without its checksum; an object that has no checksum passes.
+
+    Raises:
+        ChecksumError: the content is not an object, or its checksum belongs to other fields.
+    """
+    if not isinstance(content, Mapping):
+        raise ChecksumError("it is no JSON object")
+    fields = without_checksum(content)
+    if CHECKSUM in content and content[CHECKSUM] != _checksum(fields):
+        raise ChecksumError(
+            f"its {CHECKSUM!r} does not match its other fields; bring the file back, or take {CHECKSUM!r} out if you "
+            "changed it on purpose"
+        )
+    return fields
+
+
+def without_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields without the checksum, which is not compared: for files that people edit."""
+    return {name: value for name, value in content.items() if name != CHECKSUM}
+
+
+def _checksum(fields: Mapping[str, Any]) -> str:
+    # Sorted names: the order of the fields does not matter.
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def _sync_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ from jaxarc.evaluation import one_task_per_pair, play_every_task
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import Graph, pairs_by_id, record_traces
 from jaxarc.experts.traces.trace_file import write_trace_file
-from jaxarc.io.seal import SEAL
+from jaxarc.files import CHECKSUM
 from jaxarc.tasks import RawTask
 from jaxarc.training.cloning import clone_examples
 from jaxarc.training.trace_examples import TraceExampleError, load_examples
@@ -121,7 +121,7 @@ def test_a_policy_that_imitates_the_examples_solves_their_pairs(examples, world)
 def test_a_trace_that_cannot_be_imitated_is_named(tmp_path, file, tasks, world, change, complaint):
     first, *rest = file.read_text().splitlines()
     changed = tmp_path / "changed.jsonl"
-    fields = {name: value for name, value in json.loads(first).items() if name != SEAL}  # changed on purpose
+    fields = {name: value for name, value in json.loads(first).items() if name != CHECKSUM}  # changed on purpose
     changed.write_text("\n".join([json.dumps({**fields, **change}), *rest]))
     with pytest.raises(TraceExampleError, match=complaint):
         load_examples(changed, tasks, *world, GAMMA)

@@ -18,7 +18,7 @@ from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEve
 from jaxarc.cli.config_folder import config_folder
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, check_known
-from jaxarc.io.seal import SEAL, SealError, unsealed
+from jaxarc.files import CHECKSUM, ChecksumError, verify_checksum
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.surrogates import SurrogateExperiment
 
@@ -155,7 +155,7 @@ def _read_mapping(file: Path) -> dict[str, Any]:
     _require_unchanged(file)
     if not OmegaConf.is_dict(config) or not config:
         raise ConfigValidationError(f"jaxarc train: {file} is no config; give what --show prints, or a config.json")
-    mapping = {name: value for name, value in _plain(config).items() if name not in (*_ABOUT_A_RUN, SEAL)}
+    mapping = {name: value for name, value in _plain(config).items() if name not in (*_ABOUT_A_RUN, CHECKSUM)}
     rules = mapping.get("environment")
     return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= _RULES.keys() else mapping
 
@@ -165,8 +165,8 @@ def _require_unchanged(file: Path) -> None:
     try:
         content = json.loads(file.read_bytes())
         if isinstance(content, dict):
-            unsealed(content)
-    except SealError as error:
+            verify_checksum(content)
+    except ChecksumError as error:
         raise ConfigValidationError(f"jaxarc train: {file}: {error}") from error
     except ValueError as error:
         if file.suffix == ".json":

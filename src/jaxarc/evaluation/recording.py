@@ -20,7 +20,7 @@ from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, 
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.evaluation.builtin_agents import submission
 from jaxarc.experts.traces.trace_file import warn_of_missing_lines
-from jaxarc.io.seal import SealError, unsealed
+from jaxarc.files import ChecksumError, verify_checksum
 from jaxarc.tasks.registry import UnknownTaskError
 from jaxarc.types import Observation, PRNGKey
 
@@ -143,8 +143,8 @@ def _line(line: str, where: str) -> tuple[tuple[str, int], Any, int]:
             '"pair_index": 0, "actions": [[34, 0, 0, 0, 0]]}'
         )
     try:
-        data = unsealed(data)
-    except SealError as error:
+        data = verify_checksum(data)
+    except ChecksumError as error:
         raise RecordingError(f"{where}: {error}") from error
     task_id, pair_index = data["task_id"], data["pair_index"]
     if not isinstance(task_id, str) or type(pair_index) is not int:

@@ -13,8 +13,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from jaxarc.files import write_whole
-from jaxarc.io.seal import sealed
+from jaxarc.files import add_checksum, write_whole
 from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoints import Checkpoints
 from jaxarc.training.code_revision import git_revision
@@ -106,7 +105,7 @@ def create_run_folder(experiment: RunChoices) -> RunFolder:
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{logging.run_name}"
     folder = RunFolder(make_new_folder(Path(logging.run_root), name))
     about = {"versions": library_versions(), "git_revision": git_revision(Path.cwd())}
-    text = json.dumps(sealed({**experiment.as_dict(), **about}), indent=2)
+    text = json.dumps(add_checksum({**experiment.as_dict(), **about}), indent=2)
     write_whole(folder.config, (text + "\n").encode())
     return folder
 

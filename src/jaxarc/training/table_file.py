@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxarc.files import write_whole
-from jaxarc.io.seal import SEAL, sealed, unsealed
+from jaxarc.files import CHECKSUM, add_checksum, verify_checksum, write_whole
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -16,7 +15,7 @@ def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         OSError: the file cannot be written.
     """
     rows = list(rows)
-    write_whole(path, "".join(json.dumps(sealed({**row, "of": len(rows)})) + "\n" for row in rows).encode())
+    write_whole(path, "".join(json.dumps(add_checksum({**row, "of": len(rows)})) + "\n" for row in rows).encode())
 
 
 def read_table(path: Path) -> tuple[list[dict[str, Any]], int]:
@@ -38,7 +37,7 @@ def read_row(line: bytes) -> dict[str, Any] | None:
     """Read a line of JSON; None for what is no object, or not as it was written."""
     try:
         content = json.loads(line)
-        row = unsealed(content)
-    except (ValueError, RecursionError):  # a SealError is one
+        row = verify_checksum(content)
+    except (ValueError, RecursionError):  # a ChecksumError is one
         return None
-    return None if "of" in row and SEAL not in content else row  # such a row had a checksum when it was written
+    return None if "of" in row and CHECKSUM not in content else row  # such a row had a checksum when it was written

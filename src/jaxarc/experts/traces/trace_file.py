@@ -15,8 +15,7 @@ from jaxarc.experts.expert import Action
 from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace import Trace
 from jaxarc.experts.traces.work_unit import ExpertSpec
-from jaxarc.files import write_whole
-from jaxarc.io.seal import SealError, sealed, unsealed
+from jaxarc.files import ChecksumError, add_checksum, verify_checksum, write_whole
 
 
 class TraceFileError(ValueError):
@@ -124,7 +123,7 @@ def _line(pair_id: PairId, trace: Trace, about: Mapping[str, Any]) -> str:
         "unit": trace.unit_hash,
         **about,
     }
-    return json.dumps(sealed(fields), separators=(",", ":")) + "\n"
+    return json.dumps(add_checksum(fields), separators=(",", ":")) + "\n"
 
 
 def _read(line: str, where: str) -> TraceLine:
@@ -135,8 +134,8 @@ def _read(line: str, where: str) -> TraceLine:
     if not isinstance(data, dict):
         raise TraceFileError(f"{where}: an object is expected, got {line[:40]!r}; write one object a line")
     try:
-        data = unsealed(data)
-    except SealError as error:
+        data = verify_checksum(data)
+    except ChecksumError as error:
         raise TraceFileError(f"{where}: {error}") from error
     task_id, index = _field(data, "task_id", str, where), _field(data, "pair_index", int, where)
     data = {
