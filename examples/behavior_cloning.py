@@ -70,7 +70,7 @@ def main() -> None:
 
 def write_expert_traces(tasks: TaskSet, path: Path) -> int:
     """Record the painter on every pair; equal pairs are recorded once."""
-    recording = record_traces(tasks, Painter(), action_format="bbox", parallel_strategy="sequential")
+    recording = record_traces(tasks, Painter(), action_format="bbox")
     recording.require_complete()
     places = {}
     for node in recording.hash_of_node:

@@ -44,7 +44,7 @@ def main() -> None:
     console = Console()
 
     tasks = load_tasks(options.dataset)
-    recording = record_traces(tasks, Repainter(), action_format="point", parallel_strategy="sequential")
+    recording = record_traces(tasks, Repainter(), action_format="point")
     reasons = Counter(failure.message for failure in recording.failures.values())
     table = Table("outcome", "pairs", title=f"{len(tasks)} tasks of {options.dataset}")
     table.add_row("solved, and proven so on the host", str(len(recording.traces)))

@@ -10,7 +10,7 @@ from trace_experts import tiny_pairs
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import Pair
 from jaxarc.experts.traces import ExpertSpec, Graph, GraphError, PairId, WorkUnit, pairs_by_id
-from jaxarc.experts.traces.work_unit import hash_of
+from jaxarc.experts.traces.trace import hash_of
 from jaxarc.tasks import RawTask
 
 PAIRS = tiny_pairs()

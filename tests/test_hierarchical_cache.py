@@ -29,10 +29,11 @@ from jaxarc.experts.traces.hierarchical_trace_cache import (
     _record_trace_callback,
     _stored,
     _work_unit_store,
+    choose_strategy,
     device_layout,
+    record_through_jax,
 )
 from jaxarc.experts.traces.recording import units_of
-from jaxarc.experts.traces.strategy import choose_strategy
 
 PAIRS = tiny_pairs()
 GRAPH = Graph({f"pair {i}": pair for i, pair in enumerate(PAIRS)})
@@ -155,8 +156,8 @@ def test_indices_are_spread_evenly_and_filled_up():
 @pytest.mark.parametrize("chunk_size", [1, 3, 64])
 @pytest.mark.parametrize("strategy", ["sequential", "vmap", "auto"])
 def test_all_strategies_and_chunks_give_the_same_traces(strategy, chunk_size):
-    expected = record_traces(GRAPH, CellExpert(), parallel_strategy="sequential")
-    found = record_traces(GRAPH, CellExpert(), parallel_strategy=strategy, chunk_size=chunk_size)
+    expected = record_traces(GRAPH, CellExpert())
+    found = record_through_jax(GRAPH, CellExpert(), parallel_strategy=strategy, chunk_size=chunk_size)
     assert found.traces == expected.traces
     assert list(found.traces) == list(expected.traces) == list(units_of(GRAPH, SPEC)[1])
     assert found.hash_of_node == expected.hash_of_node
@@ -186,7 +187,7 @@ def test_two_threads_that_record_at_once_do_not_meet():
     found = {}
 
     def work(place):
-        found[place] = record_traces(graphs[place], CellExpert(), parallel_strategy="vmap")
+        found[place] = record_through_jax(graphs[place], CellExpert(), parallel_strategy="vmap")
 
     threads = [threading.Thread(target=work, args=(place,)) for place in range(2)]
     for thread in threads:
@@ -194,7 +195,7 @@ def test_two_threads_that_record_at_once_do_not_meet():
     for thread in threads:
         thread.join()
     for place, graph in enumerate(graphs):
-        expected = record_traces(graph, CellExpert(), parallel_strategy="sequential")
+        expected = record_traces(graph, CellExpert())
         assert found[place].traces == expected.traces
         assert "" not in found[place].traces
     assert _work_unit_store == {}
@@ -238,7 +239,7 @@ def test_without_jax_everything_sequential_works_and_the_rest_says_so(tmp_path):
 import json
 from trace_experts import CellExpert, tiny_pairs
 from jaxarc.experts.traces import *
-from jaxarc.experts.traces.strategy import choose_strategy
+from jaxarc.experts.traces.hierarchical_trace_cache import choose_strategy
 graph = Graph({{f"pair {{i}}": pair for i, pair in enumerate(tiny_pairs())}})
 cache = TraceCache({str(tmp_path)!r})
 recordings = [get_trace_hierarchical(graph, one, expert=CellExpert(), cache=cache) for one in ("auto", "sequential")]
@@ -251,7 +252,7 @@ assert "jax" not in sys.modules
 print(json.dumps([traces, recordings[1].num_cached, message]))
 """
     traces, num_cached, message = json.loads(python(code))
-    expected = record_traces(GRAPH, CellExpert(), parallel_strategy="vmap")
+    expected = record_through_jax(GRAPH, CellExpert(), parallel_strategy="vmap")
     assert traces == [trace.to_json() for trace in expected.traces.values()]
     assert num_cached == len(PAIRS)
     assert message == (
@@ -265,18 +266,18 @@ def test_eight_devices_give_the_same_traces_and_keep_two_processes_at_work(tmp_p
     code = f"""
 import json, jax
 from trace_experts import CellExpert, MeetingExpert, tiny_pairs
-from jaxarc.experts.traces import Graph, record_traces
-from jaxarc.experts.traces.strategy import choose_strategy
+from jaxarc.experts.traces import Graph
+from jaxarc.experts.traces.hierarchical_trace_cache import choose_strategy, record_through_jax
 graph = Graph({{f"pair {{i}}": pair for i, pair in enumerate(tiny_pairs())}})
-found = [record_traces(graph, CellExpert(), parallel_strategy=strategy, vmap_method=method, chunk_size=size)
+found = [record_through_jax(graph, CellExpert(), parallel_strategy=strategy, vmap_method=method, chunk_size=size)
          for strategy, method, size in [("pmap", "sequential", 64), ("auto", "broadcast_all", 11)]]
-met = record_traces(graph, MeetingExpert({str(tmp_path)!r}), parallel_strategy="pmap", processes=2)
+met = record_through_jax(graph, MeetingExpert({str(tmp_path)!r}), parallel_strategy="pmap", processes=2)
 assert not met.failures, met.failures
 traces = [[trace.to_json() for trace in one.traces.values()] for one in found]
 print(json.dumps([jax.device_count(), choose_strategy("auto"), traces]))
 """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
     count, auto, found = json.loads(python(code, XLA_FLAGS=flags))
-    expected = record_traces(GRAPH, CellExpert(), parallel_strategy="sequential")
+    expected = record_traces(GRAPH, CellExpert())
     assert (count, auto) == (8, "pmap")
     assert found == [[trace.to_json() for trace in expected.traces.values()]] * 2

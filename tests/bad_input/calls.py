@@ -198,7 +198,6 @@ CALLS: Final[dict[str, tuple[str, ...]]] = {
         'pairs_by_id(tasks, "some")',
         "get_scc_graphs(None)",
         'record_traces(tasks, "paintr")',
-        'record_traces(tasks, Painter(), "bbox", "threads")',
         'record_traces(tasks, Painter(), "pixel")',
         "record_traces(tasks, None)",
         'get_trace_hierarchical(graph, "threads")',

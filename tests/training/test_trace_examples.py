@@ -54,7 +54,7 @@ def tasks():
 def traces(tasks):
     """What the painter does on all pairs, by place."""
     graph = Graph.of_tasks(tasks)
-    recording = record_traces(graph, Painter(copying=0), "bbox", "sequential")
+    recording = record_traces(graph, Painter(copying=0), "bbox")
     recording.require_complete()
     return {place: recording.trace_of(place.node) for place in pairs_by_id(tasks)}
 

@@ -82,10 +82,10 @@ def _measure_strategy(strategy: str, labor: float) -> dict[str, float]:
 
 
 def _seconds(graph: "Graph", expert: "Expert", strategy: Any, action_format: Any = "mask", **settings: Any) -> float:
-    from jaxarc.experts.traces import record_traces
+    from jaxarc.experts.traces.hierarchical_trace_cache import record_through_jax
 
     start = time.perf_counter()
-    record_traces(graph, expert, action_format, strategy, chunk_size=len(graph), **settings).require_complete()
+    record_through_jax(graph, expert, action_format, strategy, chunk_size=len(graph), **settings).require_complete()
     return time.perf_counter() - start
 
 

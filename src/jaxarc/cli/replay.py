@@ -22,7 +22,7 @@ from jaxarc.cli.replay_sources import (
 from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, find_expert_spec
 from jaxarc.datasets import load_tasks
 from jaxarc.evaluation.episodes import record_episodes
-from jaxarc.experts.traces.expert_names import EXPERTS
+from jaxarc.experts.expert import EXPERTS
 from jaxarc.files import write_whole
 from jaxarc.render.palette import PALETTES, Palette
 from jaxarc.render.pictures import draw_episodes, episodes_gif

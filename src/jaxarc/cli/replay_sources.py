@@ -18,8 +18,8 @@ from jaxarc.evaluation.episodes import EpisodeTrajectory
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
-from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX

@@ -13,11 +13,9 @@ from jaxarc.cli.trace_options import CacheOption, DatasetArgument
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.experts import Action, ExpertError, Pair
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.experts.traces.human_sessions import read_human_sessions
-from jaxarc.experts.traces.human_traces import convert_sessions
-from jaxarc.experts.traces.trace import checked_trace
+from jaxarc.experts.traces.human_traces import convert_sessions, read_human_sessions
+from jaxarc.experts.traces.trace import checked_trace, hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_lines
-from jaxarc.experts.traces.work_unit import hash_of
 
 
 class _Imported(NamedTuple):

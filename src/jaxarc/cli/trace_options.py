@@ -7,10 +7,9 @@ from typing import Annotated, Final, cast
 import typer
 
 from jaxarc.experts import ActionFormat, Expert
+from jaxarc.experts.expert import ACTION_FORMATS, EXPERTS, find_expert
 from jaxarc.experts.traces import BatchExpert, ExpertSpec
-from jaxarc.experts.traces.expert_names import EXPERTS, find_expert
 from jaxarc.experts.traces.graph import PAIR_CHOICES, PairChoice
-from jaxarc.experts.traces.recording import FORMATS
 
 DEFAULT_EXPERT: Final = "painter"
 DEFAULT_FORMAT: Final = "bbox"
@@ -19,7 +18,7 @@ DatasetArgument = Annotated[str, typer.Argument(help="Name of a dataset, or path
 ExpertOption = Annotated[
     str, typer.Option(help=f"{', '.join(EXPERTS)}, or module:attribute of your own.", metavar="EXPERT")
 ]
-FormatOption = Annotated[str, typer.Option(help=f"How actions select cells: {', '.join(FORMATS)}.")]
+FormatOption = Annotated[str, typer.Option(help=f"How actions select cells: {', '.join(ACTION_FORMATS)}.")]
 PairsOption = Annotated[str, typer.Option(help=f"Which pairs of each task: {', '.join(PAIR_CHOICES)}.")]
 CacheOption = Annotated[
     Path | None, typer.Option(help="Folder of the recorded traces; in the user's cache folder by default.")
@@ -28,8 +27,8 @@ CacheOption = Annotated[
 
 def action_format_of(word: str) -> ActionFormat:
     """Return an action format, or refuse another word."""
-    if word not in FORMATS:
-        raise typer.BadParameter(f"one of {', '.join(FORMATS)}, got {word!r}", param_hint="--action-format")
+    if word not in ACTION_FORMATS:
+        raise typer.BadParameter(f"one of {', '.join(ACTION_FORMATS)}, got {word!r}", param_hint="--action-format")
     return cast(ActionFormat, word)
 
 

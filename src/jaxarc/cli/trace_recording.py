@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -27,8 +27,7 @@ from jaxarc.cli.trace_options import (
 from jaxarc.datasets import load_tasks
 from jaxarc.experts.traces import BatchExpert, Graph, Recording, TraceCache, record_traces
 from jaxarc.experts.traces.recording import CHUNK_SIZE
-from jaxarc.experts.traces.strategy import STRATEGIES, Strategy, choose_strategy
-from jaxarc.parallel import host_cores, use_host_cores
+from jaxarc.parallel import host_cores
 
 
 def record(
@@ -36,8 +35,8 @@ def record(
     expert: ExpertOption = DEFAULT_EXPERT,
     action_format: FormatOption = DEFAULT_FORMAT,
     strategy: Annotated[
-        str, typer.Option(help=f"{', '.join(STRATEGIES)}: how JAX hands out the pairs; pmap: one device per core.")
-    ] = "auto",
+        str | None, typer.Option(hidden=True, help="Without effect: worker processes record all pairs.")
+    ] = None,
     pairs: PairsOption = "all",
     time_limit: Annotated[float | None, typer.Option(min=0.01, help="Seconds for one pair.")] = None,
     processes: Annotated[
@@ -56,10 +55,11 @@ def record(
     console = Console()
     found = load_expert(expert)
     form = action_format_of(action_format)
-    chosen = _possible(strategy)
+    if strategy is not None:
+        Console(stderr=True).print("--strategy has no effect any more: worker processes record all pairs; leave it out")
     graph = Graph.of_tasks(load_tasks(dataset), pairs_of(pairs))
     if isinstance(found, BatchExpert):
-        _require_nothing_else(expert, chosen, time_limit, processes)
+        _require_defaults(expert, time_limit, processes)
     count = 0 if isinstance(found, BatchExpert) else host_cores() if processes is None else processes
     store, start = TraceCache(cache), time.perf_counter()
     with StopWish("what was recorded is kept") as wish, _progress(lambda: wish.is_set) as show:
@@ -67,12 +67,10 @@ def record(
             graph,
             found,
             form,
-            chosen,
             chunk_size=chunk_size,
             cache=store,
             time_limit_s=time_limit,
             processes=count,
-            vmap_method="broadcast_all" if count > 1 else "sequential",
             progress=show,
         )
     console.print(_summary(recording, time.perf_counter() - start))
@@ -86,20 +84,8 @@ def record(
         raise typer.Exit(1)
 
 
-def _possible(strategy: str) -> Strategy:
-    """Return a strategy, or refuse one that is not possible, before anything is loaded."""
-    try:
-        if strategy == "pmap":
-            use_host_cores()
-        choose_strategy(strategy)
-    except (ValueError, RuntimeError) as error:
-        raise typer.BadParameter(" ".join(str(error).split()), param_hint="--strategy") from error
-    return cast(Strategy, strategy)
-
-
-def _require_nothing_else(expert: str, strategy: str, time_limit: float | None, processes: int | None) -> None:
-    given = {"--strategy": strategy != "auto", "--time-limit": time_limit is not None, "--processes": bool(processes)}
-    for option, is_given in given.items():
+def _require_defaults(expert: str, time_limit: float | None, processes: int | None) -> None:
+    for option, is_given in {"--time-limit": time_limit is not None, "--processes": bool(processes)}.items():
         if is_given:
             raise typer.BadParameter(f"{expert} solves whole batches on the device; leave it out", param_hint=option)
 

@@ -22,7 +22,7 @@ from jaxarc.envs.operations import get_operation_name
 from jaxarc.experts import Action
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.experts.traces import PairId, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.experts.traces.work_unit import hash_of
+from jaxarc.experts.traces.trace import hash_of
 from jaxarc.render.terminal import render_grid
 
 _PLACE = re.compile(r"(train|test)/([0-9]+)")

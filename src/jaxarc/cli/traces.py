@@ -27,8 +27,8 @@ from jaxarc.cli.trace_recording import record
 from jaxarc.cli.trace_replay import replay
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import write_trace_file
-from jaxarc.experts.traces.work_unit import hash_of
 
 app = typer.Typer(help="Record what experts do, check it, look at it, pass it on.", no_args_is_help=True)
 app.command("record")(record)

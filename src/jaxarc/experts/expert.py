@@ -1,15 +1,28 @@
-"""What an expert on the host is: it is given a pair and says which actions turn its input into its output."""
+"""The interface of an expert: given a pair, it returns the actions that turn the input into the output.
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+An expert runs on the host, in plain Python or anything that Python can call; this module does not import JAX.
+"""
+
+import abc
+import difflib
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 from jaxtyping import Int8
 
 ActionFormat: TypeAlias = Literal["point", "bbox", "mask"]
+ACTION_FORMATS: Final = get_args(ActionFormat)
 
 Action: TypeAlias = tuple[int, ...]
 """Operation, then row and column of a point, ``r1, c1, r2, c2`` of a box, or row and column of every cell of a mask."""
+
+EXPERTS: Final = {
+    "painter": "jaxarc.experts.painter:Painter",
+    "greedy": "jaxarc.experts.traces.greedy:GreedyExpert",
+}
+"""Experts that have a name of their own; all others are named ``module:attribute``."""
 
 
 class Pair(NamedTuple):
@@ -20,9 +33,9 @@ class Pair(NamedTuple):
 
 
 class Expert(Protocol):
-    """Solves pairs, in plain Python or whatever Python can call."""
+    """Solves pairs, one at a time."""
 
-    name: str  # who it is; one word of the identity of its traces
+    name: str  # part of the identity of its traces
     version: int  # raise it when the actions change: traces of other versions are recorded anew
 
     def solve(self, pair: Pair, action_format: ActionFormat) -> Sequence[Action]:
@@ -38,8 +51,27 @@ class Expert(Protocol):
         ...
 
 
+class BatchExpert(abc.ABC):
+    """Solves many pairs in one compiled program, without a call back to Python for each.
+
+    The actions of each pair are those that an :class:`Expert` would return.
+    """
+
+    name: str
+    version: int
+    batch_size: int = 512  # pairs of one call
+
+    @abc.abstractmethod
+    def solve_all(self, pairs: Sequence[Pair], action_format: ActionFormat) -> Iterator[tuple[int, Sequence[Action]]]:
+        """Yield the index of a pair and the actions that solve it, for every pair once, as soon as they are known.
+
+        Raises:
+            ExpertError: it does not know this action format.
+        """
+
+
 class ExpertError(ValueError):
-    """An expert did not do what it should."""
+    """An expert broke the contract of its interface."""
 
 
 class CannotSolveError(ExpertError):
@@ -47,8 +79,66 @@ class CannotSolveError(ExpertError):
 
 
 class InvalidActionError(ExpertError):
-    """An action is not one of its format, or of the canvas."""
+    """An action does not fit the action format or the canvas."""
 
 
 class NotSolvedError(ExpertError):
     """The actions do not end in the pair's output."""
+
+
+class UnknownExpertError(ExpertError):
+    """No expert has this name, or the object of this name is not an expert."""
+
+
+class Caught:
+    """A context around an expert's code: keeps the error that it ends with in ``error`` instead of raising it.
+
+    ``sys.exit`` is kept as an :class:`ExpertError`, so it does not end the program. Ctrl-C passes through.
+    """
+
+    error: Exception | None = None
+
+    def __enter__(self) -> "Caught":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if isinstance(error, SystemExit):
+            self.error = ExpertError(f"it called sys.exit({error.code!r}), which would end the program; raise an error")
+        elif isinstance(error, Exception):
+            self.error = error
+        return self.error is not None
+
+
+def find_expert(name: str) -> Expert | BatchExpert:
+    """Return the expert of a name; a class is called without arguments.
+
+    Args:
+        name: one of :data:`EXPERTS`, or ``module:attribute`` of a module that can be imported.
+
+    Raises:
+        UnknownExpertError: it cannot be found, or lacks ``name``, ``version`` or ``solve``.
+    """
+    module, colon, attribute = EXPERTS.get(name, name).partition(":")
+    if not colon:
+        near = difflib.get_close_matches(name, EXPERTS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(EXPERTS)}, or module:attribute"
+        raise UnknownExpertError(f"no expert {name!r}; {hint}")
+    with Caught() as caught:
+        found: Any = getattr(importlib.import_module(module), attribute)
+        return _require_expert(found() if isinstance(found, type) else found, name)
+    if isinstance(caught.error, UnknownExpertError):
+        raise caught.error
+    raise UnknownExpertError(
+        f"the expert {name!r} cannot be loaded ({type(caught.error).__name__}: {caught.error}); "
+        "give module:attribute of a module that Python finds from here"
+    ) from caught.error
+
+
+def _require_expert(expert: Any, name: str) -> Expert | BatchExpert:
+    missing = [word for word in ("name", "version") if word not in dir(expert)]
+    if not isinstance(expert, BatchExpert) and "solve" not in dir(expert):
+        missing.append("solve")
+    if missing:
+        lacks = " and no ".join(missing)
+        raise UnknownExpertError(f"{name!r} is no expert: it has no {lacks}; see jaxarc.experts.Expert")
+    return expert

@@ -14,8 +14,8 @@ from jaxarc.envs.operations import get_operation_name
 from jaxarc.experts import Action, ActionFormat, Painter, Pair
 from jaxarc.experts.host_canvas import FULL_CANVAS, check_action
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, WorkUnit
+from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_file, write_trace_file
-from jaxarc.experts.traces.work_unit import hash_of
 from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
 
 _MOST_NAMED = 4  # cells that are listed one by one

@@ -15,9 +15,9 @@ from starlette.routing import Route
 
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import ActionFormat, ExpertError
+from jaxarc.experts.expert import ACTION_FORMATS
 from jaxarc.experts.host_canvas import FULL_CANVAS
 from jaxarc.experts.traces import PairId
-from jaxarc.experts.traces.recording import FORMATS
 from jaxarc.play.episode import Episode, WrongMoveError, say_action
 from jaxarc.play.local_site import page_file, palette_sheet
 from jaxarc.play.session import Session
@@ -192,7 +192,7 @@ class PlaySite:
             self._game.go(task)
         else:
             split, form = _field(asked, "split", str), asked.get("format")
-            if split not in ("train", "test") or form not in (None, *FORMATS):
+            if split not in ("train", "test") or form not in (None, *ACTION_FORMATS):
                 raise RequestError(
                     f"'split' is train or test, 'format' point, bbox or mask; got {split!r}, {form!r:.80}"
                 )

@@ -60,7 +60,7 @@ def make_kinds(home: Path) -> list[Kind]:
     """
     os.environ["JAXARC_CACHE"] = str(home / "task cache")
     tasks = load_tasks(str(write_tasks(home / "tasks", 4)))
-    recording = record_traces(tasks, Painter(), parallel_strategy="sequential")
+    recording = record_traces(tasks, Painter())
     return [
         *_checkpoints(home),
         *_run_files(home),
@@ -144,7 +144,7 @@ def _installed_set(home: Path, tasks: TaskSet) -> Kind:
 
 def _trace_cache(home: Path, tasks: TaskSet) -> Kind:
     cache = TraceCache(home / "trace cache")
-    record = lambda: record_traces(tasks, Painter(), parallel_strategy="sequential", cache=cache).traces
+    record = lambda: record_traces(tasks, Painter(), cache=cache).traces
     record()
     return Kind("recorded traces (cache)", cache.folder, record, (), (DamagedTraceWarning,))
 

@@ -169,7 +169,7 @@ def test_a_wrong_clock_changes_nothing_that_is_read(tasks, years, tmp_path):
     for update in (1, 2, 3):
         save_checkpoint(checkpoints.at(update), {"steps": np.array([update])}, replace(RECORD, update=update))
     cache = TraceCache(tmp_path / "traces")
-    recorded = record_traces(load_tasks(str(tasks)), Painter(), parallel_strategy="sequential", cache=cache).traces
+    recorded = record_traces(load_tasks(str(tasks)), Painter(), cache=cache).traces
     left_over = cache.entries()[0].path.with_name(f".{'0' * 64}.json.0.part")
     left_over.write_bytes(b"half")
     moment = time.time() + years * 365 * 86400

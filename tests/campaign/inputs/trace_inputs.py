@@ -15,8 +15,7 @@ from jaxarc.evaluation.submission import SubmissionError, read_submission, score
 from jaxarc.experts import ExpertError, Pair
 from jaxarc.experts.traces import Graph, GraphError, TraceCache
 from jaxarc.experts.traces.cache import FORMAT
-from jaxarc.experts.traces.human_sessions import read_human_sessions
-from jaxarc.experts.traces.human_traces import convert_sessions
+from jaxarc.experts.traces.human_traces import convert_sessions, read_human_sessions
 from jaxarc.experts.traces.trace import checked_actions
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
 

@@ -9,8 +9,7 @@ import pytest
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import Pair
 from jaxarc.experts.host_canvas import check_solution
-from jaxarc.experts.traces.human_sessions import read_human_sessions
-from jaxarc.experts.traces.human_traces import HUMAN, convert_sessions
+from jaxarc.experts.traces.human_traces import HUMAN, convert_sessions, read_human_sessions
 from jaxarc.tasks import RawTask
 
 INPUT, OUTPUT = [[1, 0], [0, 0]], [[0, 1], [0, 3]]

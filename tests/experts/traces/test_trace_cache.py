@@ -58,10 +58,10 @@ def test_a_trace_under_the_name_of_another_is_damaged(cache):
 
 def test_a_damaged_trace_is_recorded_again(cache):
     graph = Graph({"a": tiny_pairs()[0]})
-    before = record_traces(graph, CellExpert(), cache=cache, parallel_strategy="sequential")
+    before = record_traces(graph, CellExpert(), cache=cache)
     cache.path_of(before.hash_of_node["a"]).write_bytes(b"{}")
     with pytest.warns(DamagedTraceWarning):
-        again = record_traces(graph, CellExpert(), cache=cache, parallel_strategy="sequential")
+        again = record_traces(graph, CellExpert(), cache=cache)
     assert (again.num_cached, again.num_recorded) == (0, 1)
     assert cache.get(before.hash_of_node["a"]) == before.trace_of("a")
 

@@ -1,6 +1,7 @@
 """Experts that do not do what they should, time limits, processes, and stopping in between."""
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -21,24 +22,27 @@ from trace_experts import (
 
 from jaxarc.experts import ExpertError
 from jaxarc.experts.traces import BatchExpert, Graph, RecordingFailedError, TraceCache, record_traces
+from jaxarc.experts.traces.hierarchical_trace_cache import record_through_jax
 
 PAIRS = tiny_pairs()
 GRAPH = Graph({f"pair {i}": pair for i, pair in enumerate(PAIRS)})
-WAYS = [
-    {"parallel_strategy": "sequential"},
-    {"parallel_strategy": "vmap"},
-    {"parallel_strategy": "vmap", "processes": 2, "vmap_method": "broadcast_all"},
-]
+WAYS = {
+    "here": record_traces,
+    "processes": functools.partial(record_traces, processes=2),
+    "sequential": functools.partial(record_through_jax, parallel_strategy="sequential"),
+    "vmap": functools.partial(record_through_jax, parallel_strategy="vmap"),
+    "vmap and processes": functools.partial(record_through_jax, processes=2, vmap_method="broadcast_all"),
+}
 
 
 def failures(recording):
     return {node: recording.failures[one] for node, one in recording.hash_of_node.items() if one in recording.failures}
 
 
-@pytest.mark.parametrize("way", WAYS, ids=["sequential", "vmap", "processes"])
-def test_what_fails_is_told_and_the_others_go_on(way, tmp_path):
+@pytest.mark.parametrize("record", WAYS.values(), ids=WAYS)
+def test_what_fails_is_told_and_the_others_go_on(record, tmp_path):
     cache = TraceCache(tmp_path)
-    recording = record_traces(GRAPH, OddExpert(), cache=cache, **way)
+    recording = record(GRAPH, OddExpert(), cache=cache)
     found = failures(recording)
     assert {node: failure.kind for node, failure in found.items()} == {
         "pair 0": "CannotSolveError",
@@ -52,18 +56,16 @@ def test_what_fails_is_told_and_the_others_go_on(way, tmp_path):
     assert recording.num_recorded == 1
 
 
-@pytest.mark.parametrize("way", WAYS, ids=["sequential", "vmap", "processes"])
-def test_an_error_of_any_class_is_a_failure(way):
-    assert {failure.kind for failure in record_traces(GRAPH, BrittleExpert(), **way).failures.values()} == {
-        "BrittleError"
-    }
+@pytest.mark.parametrize("record", WAYS.values(), ids=WAYS)
+def test_an_error_of_any_class_is_a_failure(record):
+    assert {failure.kind for failure in record(GRAPH, BrittleExpert()).failures.values()} == {"BrittleError"}
 
 
 @pytest.mark.parametrize("actions", [None, [[1, 2]], [["a"]], [[True, 0, 0, 0, 0]], [[34, 0, 0, 0.5, 0]], 5, [], [5]])
 def test_what_is_no_list_of_actions_is_a_failure(actions):
     expert = CellExpert()
     expert.solve = lambda pair, action_format: actions
-    recording = record_traces(Graph({"a": PAIRS[0]}), expert, parallel_strategy="sequential")
+    recording = record_traces(Graph({"a": PAIRS[0]}), expert)
     assert failures(recording)["a"].kind in ("InvalidActionError", "NotSolvedError")
 
 
@@ -72,28 +74,28 @@ def test_every_action_format_is_recorded(action_format):
     assert len(record_traces(GRAPH, CellExpert(), action_format).traces) == len(PAIRS)
 
 
-@pytest.mark.parametrize("strategy", ["sequential", "vmap"])
-def test_an_expert_that_loops_is_stopped_and_the_others_go_on(strategy):
-    recording = record_traces(GRAPH, LoopingExpert(), parallel_strategy=strategy, time_limit_s=0.4)
+@pytest.mark.parametrize("way", ["here", "sequential", "vmap"])
+def test_an_expert_that_loops_is_stopped_and_the_others_go_on(way):
+    recording = WAYS[way](GRAPH, LoopingExpert(), time_limit_s=0.4)
     assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "TimeLimitError"}
     assert "no answer within 0.4 s" in failures(recording)["pair 2"].message
     assert len(recording.traces) == len(PAIRS) - 1
 
 
 def test_what_an_expert_started_is_stopped_with_it():
-    recording = record_traces(GRAPH, ForkingExpert(), parallel_strategy="sequential", time_limit_s=0.4)
+    recording = record_traces(GRAPH, ForkingExpert(), time_limit_s=0.4)
     assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "TimeLimitError"}
 
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_an_expert_that_exits_ends_no_more_than_its_pair(processes):
-    recording = record_traces(GRAPH, ExitingExpert(), parallel_strategy="sequential", processes=processes)
+    recording = record_traces(GRAPH, ExitingExpert(), processes=processes)
     assert "sys.exit('that is all')" in failures(recording)["pair 2"].message
     assert len(recording.traces) == len(PAIRS) - 1
 
 
 def test_an_expert_that_reads_its_standard_input_finds_it_empty():
-    recording = record_traces(GRAPH, ReadingExpert(), parallel_strategy="sequential", time_limit_s=20)
+    recording = record_traces(GRAPH, ReadingExpert(), time_limit_s=20)
     assert len(recording.traces) == len(PAIRS)
 
 
@@ -104,13 +106,13 @@ def test_an_expert_that_takes_its_process_along_harms_no_other():
 
 
 def test_processes_give_what_this_process_gives():
-    expected = record_traces(GRAPH, CellExpert(), parallel_strategy="sequential")
-    assert record_traces(GRAPH, CellExpert(), parallel_strategy="sequential", processes=1).traces == expected.traces
+    expected = record_traces(GRAPH, CellExpert())
+    assert record_traces(GRAPH, CellExpert(), processes=1).traces == expected.traces
 
 
 def test_a_process_does_not_import_jax():
     graph = Graph({"a": PAIRS[0]})
-    assert record_traces(graph, ImportWatch(), parallel_strategy="sequential", processes=1).failures == {}
+    assert record_traces(graph, ImportWatch(), processes=1).failures == {}
 
 
 class ImportWatch(CellExpert):
@@ -143,11 +145,11 @@ def test_an_expert_whose_module_is_gone_is_refused(tmp_path, monkeypatch):
         record_traces(GRAPH, Gone(), processes=1)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=["sequential", "vmap", "processes"])
-def test_a_cache_that_cannot_be_written_is_told_as_it_is(way, tmp_path):
+@pytest.mark.parametrize("record", WAYS.values(), ids=WAYS)
+def test_a_cache_that_cannot_be_written_is_told_as_it_is(record, tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(OSError, match="file"):
-        record_traces(GRAPH, CellExpert(), cache=TraceCache(tmp_path / "file"), **way)
+        record(GRAPH, CellExpert(), cache=TraceCache(tmp_path / "file"))
 
 
 def test_whoever_stops_goes_on_where_the_recording_ended(tmp_path):
@@ -189,7 +191,7 @@ def test_an_expert_that_cannot_be_identified_is_refused(fields, complaint):
     for name, value in fields.items():
         setattr(expert, name, value)
     with pytest.raises(ExpertError, match=complaint):
-        record_traces(GRAPH, expert, parallel_strategy="sequential")
+        record_traces(GRAPH, expert)
 
 
 def test_an_expert_of_batches_records_what_is_not_in_the_cache_yet(tmp_path):
@@ -200,7 +202,7 @@ def test_an_expert_of_batches_records_what_is_not_in_the_cache_yet(tmp_path):
     assert (recording.num_cached, recording.num_recorded) == (1, 3)
     assert list(recording.traces) == list(dict.fromkeys(recording.hash_of_node.values()))
     with pytest.raises(ValueError, match=r"'batches' solves whole batches .* got 'vmap'"):
-        record_traces(GRAPH, expert, parallel_strategy="vmap")
+        record_through_jax(GRAPH, expert, parallel_strategy="vmap")
     with pytest.raises(ValueError, match="time_limit_s must be None, got 1"):
         record_traces(GRAPH, expert, time_limit_s=1)
 
@@ -285,15 +287,15 @@ class InterruptedExpert(CellExpert):
         return super().solve(pair, action_format)
 
 
-@pytest.mark.parametrize("strategy", ["sequential", "vmap"])
-def test_ctrl_c_amid_a_pair_ends_a_recording_at_once_and_without_a_word_of_jax(tmp_path, caplog, strategy):
+@pytest.mark.parametrize("way", ["here", "sequential", "vmap"])
+def test_ctrl_c_amid_a_pair_ends_a_recording_at_once_and_without_a_word_of_jax(tmp_path, caplog, way):
     expert, cache = InterruptedExpert(), TraceCache(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        record_traces(GRAPH, expert, "bbox", strategy, cache=cache)
+        WAYS[way](GRAPH, expert, cache=cache)
     assert expert.num_asked == 2
     assert len(list(cache.traces())) == 1
     assert not caplog.records
-    assert len(record_traces(GRAPH, CellExpert(), "bbox", strategy, cache=cache).traces) == 4
+    assert len(WAYS[way](GRAPH, CellExpert(), cache=cache).traces) == 4
 
 
 @pytest.mark.parametrize(
@@ -310,6 +312,7 @@ def test_a_wrong_argument_is_refused(arguments, complaint):
         record_traces(GRAPH, CellExpert(), **arguments)
 
 
-def test_a_batched_callback_keeps_two_processes_at_work(tmp_path):
-    recording = record_traces(GRAPH, MeetingExpert(tmp_path), processes=2, vmap_method="broadcast_all")
+@pytest.mark.parametrize("way", ["processes", "vmap and processes"])
+def test_two_processes_work_at_once(tmp_path, way):
+    recording = WAYS[way](GRAPH, MeetingExpert(tmp_path))
     assert recording.failures == {}

@@ -1,13 +1,19 @@
-"""Traces: what experts did, recorded once for each content, checked, kept and replayed."""
+"""Traces: the actions of experts, recorded once for each content, checked, cached and replayed."""
 
-from jaxarc.experts.traces.batch_expert import BatchExpert
+from jaxarc.experts.expert import BatchExpert
 from jaxarc.experts.traces.cache import DamagedTraceWarning, TraceCache
-from jaxarc.experts.traces.components import get_scc_graphs
-from jaxarc.experts.traces.graph import Graph, GraphError, PairId, pairs_by_id
+from jaxarc.experts.traces.graph import Graph, GraphError, PairId, get_scc_graphs, pairs_by_id
 from jaxarc.experts.traces.hierarchical_trace_cache import get_trace_hierarchical
 from jaxarc.experts.traces.recording import Recording, record_traces
-from jaxarc.experts.traces.trace import Failure, RecordingFailedError, TimeLimitError, Trace, WorkerDiedError
-from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit
+from jaxarc.experts.traces.trace import (
+    ExpertSpec,
+    Failure,
+    RecordingFailedError,
+    TimeLimitError,
+    Trace,
+    WorkerDiedError,
+    WorkUnit,
+)
 
 __all__ = [
     "BatchExpert",

@@ -1,4 +1,4 @@
-"""Which pairs belong to which task and set: a graph with a canonical text form."""
+"""Graphs of pairs: which pairs belong to which task, in a canonical text form, and in an order that respects needs."""
 
 import dataclasses
 import hashlib
@@ -19,11 +19,11 @@ PAIR_CHOICES: Final = ("all", "train", "test")
 
 
 class GraphError(ValueError):
-    """A graph, or the text of one, breaks a rule."""
+    """A graph, or the text of a graph, breaks a rule."""
 
 
 class PairId(NamedTuple):
-    """Where a pair stands."""
+    """Names a pair by its task, its split and its index there."""
 
     task_id: str
     split: str  # "train" or "test"
@@ -143,6 +143,29 @@ def pairs_by_id(tasks: "TaskSet", pairs: PairChoice = "all") -> dict[PairId, Pai
     }
 
 
+def get_scc_graphs(graph: Graph) -> list[Graph]:
+    """Cut a graph into its strongly connected components.
+
+    Returns:
+        Each component as a graph with the needs within it. A component comes after all that it needs; of those that
+        could come next, the one whose first node is first in the graph.
+    """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"a Graph was expected, got {type(graph).__name__}; see Graph.of_tasks")
+    import networkx  # its import takes a third of a second, too long for a command that only prints its help
+
+    # With nodes a, b, c and the needs a -> b, b -> a, c -> a the components are {a, b}, then {c}.
+    order = {name: index for index, name in enumerate(graph.nodes)}
+    whole = networkx.DiGraph()
+    whole.add_nodes_from(graph.nodes)
+    whole.add_edges_from((need, node) for node, need in graph.needs)
+    condensed = networkx.condensation(whole)
+    members = {index: condensed.nodes[index]["members"] for index in condensed}
+    first = {index: min(order[name] for name in names) for index, names in members.items()}
+    sequence = networkx.lexicographical_topological_sort(condensed, key=first.__getitem__)
+    return _cut(graph, [members[index] for index in sequence])
+
+
 def canonical_json(value: Any) -> str:
     """Write JSON with sorted keys and without spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -151,6 +174,19 @@ def canonical_json(value: Any) -> str:
 def pair_to_json(pair: Pair) -> dict[str, list[list[int]]]:
     """Return the grids as lists of rows, as in files of ARC tasks."""
     return {"input": pair.input.tolist(), "output": pair.output.tolist()}
+
+
+def _cut(graph: Graph, components: list[set[str]]) -> list[Graph]:
+    """Make the subgraphs in one pass over nodes and needs; calls of ``subgraph`` would pass over them once each."""
+    component_of = {name: index for index, names in enumerate(components) for name in names}
+    within: list[set[tuple[str, str]]] = [set() for _ in components]
+    for node, need in graph.needs:
+        if component_of[node] == component_of[need]:
+            within[component_of[node]].add((node, need))
+    nodes: list[dict[str, Pair | None]] = [{} for _ in components]
+    for name, pair in graph.nodes.items():
+        nodes[component_of[name]][name] = pair
+    return [Graph(held, frozenset(needs)) for held, needs in zip(nodes, within, strict=True)]
 
 
 def _checked(name: str, pair: Pair | None) -> Pair | None:

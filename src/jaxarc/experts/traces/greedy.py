@@ -1,4 +1,11 @@
-"""Traces of the greedy painter, rolled out over many pairs at once on the device."""
+"""Record the greedy painter: many episodes at once on the device, each slot refilled when its episode ends.
+
+Episodes have different lengths, so a batch that waits for its longest would idle. With two slots and episodes of 9, 3
+and 4 steps of pairs p0, p1, p2, looked at after every 4 steps:
+
+    slot 0   p0 p0 p0 p0 | p0 p0 p0 p0 | p0
+    slot 1   p1 p1 p1 -  | p2 p2 p2 p2 |
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
@@ -13,13 +20,12 @@ from jaxarc import constants as c
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.experts.expert import Action, ActionFormat, ExpertError, Pair
+from jaxarc.experts.expert import Action, ActionFormat, BatchExpert, ExpertError, Pair
 from jaxarc.experts.greedy_painter import GreedyPainter
-from jaxarc.experts.traces.batch_expert import BatchExpert
-from jaxarc.experts.traces.pair_environment import pair_params
+from jaxarc.experts.traces.replay import pair_params
 from jaxarc.types import Observation
 
-_SIDES: Final = (15, 30)  # canvases; what fits a small one is painted faster there, and painted alike
+_SIDES: Final = (15, 30)  # of canvases; pairs that fit the small one get the same actions on it, faster
 _SLOTS: Final = 64  # episodes side by side
 _STEPS: Final = 8  # between two looks at which episodes have ended
 _ALLOWED: Final = (*range(c.FILL, c.FILL + c.NUM_COLORS), c.RESIZE, c.SUBMIT)
@@ -37,63 +43,67 @@ class GreedyExpert(BatchExpert):
         """Paint all pairs; see :meth:`BatchExpert.solve_all`."""
         if action_format != "bbox":
             raise ExpertError(f"the greedy painter fills boxes, so action_format must be 'bbox', got {action_format!r}")
-        for side, places in _by_side(pairs).items():
-            for start in range(0, len(places), self.batch_size):
-                chosen = places[start : start + self.batch_size]
-                for place, actions in _paint([pairs[i] for i in chosen], self.batch_size, side):
-                    yield chosen[place], actions
+        for side, indices in _by_side(pairs).items():
+            for start in range(0, len(indices), self.batch_size):
+                chosen = indices[start : start + self.batch_size]
+                for index, actions in _paint([pairs[i] for i in chosen], self.batch_size, side):
+                    yield chosen[index], actions
 
 
 def _by_side(pairs: Sequence[Pair]) -> dict[int, list[int]]:
-    """Put the places of pairs under the smallest canvas that holds them; large outputs, which take long, first."""
+    """Group the indices of pairs by the smallest canvas that holds them; large outputs, which take long, first."""
     found: dict[int, list[int]] = {}
-    for place in sorted(range(len(pairs)), key=lambda place: -pairs[place].output.size):
-        largest = max(*pairs[place].input.shape, *pairs[place].output.shape)
-        found.setdefault(next(side for side in _SIDES if largest <= side), []).append(place)
+    for index in sorted(range(len(pairs)), key=lambda index: -pairs[index].output.size):
+        largest = max(*pairs[index].input.shape, *pairs[index].output.shape)
+        found.setdefault(next(side for side in _SIDES if largest <= side), []).append(index)
     return found
 
 
 def _paint(pairs: Sequence[Pair], count: int, side: int) -> Iterator[tuple[int, list[Action]]]:
-    """Keep all slots busy: a slot whose episode has ended gets the next pair."""
+    """Play an episode of each pair; yields the index of a pair and its actions when its episode has ended."""
     params = pair_params(pairs, count, "bbox", side, reveal_target=True, allowed_operations=_ALLOWED)
     waiting = iter(range(len(pairs)))
     painted: dict[int, list[Action]] = {}  # by slot
-    place_of: dict[int, int] = {}
+    index_of: dict[int, int] = {}  # slot -> index of its pair
     episodes = _start(params, jnp.zeros(_SLOTS, jnp.int32))
     while True:
-        fresh = {slot: place for slot in range(_SLOTS) if slot not in place_of and (place := next(waiting, -1)) >= 0}
-        place_of |= fresh
+        free = [slot for slot in range(_SLOTS) if slot not in index_of]
+        fresh = dict(zip(free, waiting, strict=False))
+        index_of |= fresh
         painted |= {slot: [] for slot in fresh}
-        if not place_of:
+        if not index_of:
             return
         if fresh:
             episodes = _refill(params, episodes, *_changes(fresh))
         episodes, actions, ended = _advance(params, episodes)
-        listed, stops = np.asarray(actions).transpose(1, 0, 2).tolist(), np.asarray(ended)
-        for slot in list(place_of):
+        listed = np.asarray(actions).transpose(1, 0, 2).tolist()  # by slot
+        stops = np.asarray(ended)
+        for slot in list(index_of):
             steps = int(stops[:, slot].argmax()) + 1 if stops[:, slot].any() else _STEPS
             painted[slot] += [tuple(action) for action in listed[slot][:steps]]
             if stops[:, slot].any():
-                yield place_of.pop(slot), painted.pop(slot)
+                yield index_of.pop(slot), painted.pop(slot)
 
 
 def _changes(fresh: dict[int, int]) -> tuple[Bool[Array, " B"], Int32[Array, " B"]]:
-    is_fresh, places = np.zeros(_SLOTS, np.bool_), np.zeros(_SLOTS, np.int32)
-    is_fresh[list(fresh)], places[list(fresh)] = True, list(fresh.values())
-    return jnp.asarray(is_fresh), jnp.asarray(places)
+    is_fresh = np.zeros(_SLOTS, np.bool_)
+    indices = np.zeros(_SLOTS, np.int32)
+    is_fresh[list(fresh)] = True
+    indices[list(fresh)] = list(fresh.values())
+    return jnp.asarray(is_fresh), jnp.asarray(indices)
 
 
 @eqx.filter_jit
-def _start(params: EnvParams, places: Int32[Array, " B"]) -> _Episodes:
-    return jax.vmap(lambda place: ArcEnvironment().reset(jax.random.key(0), params, place, 0))(places)
+def _start(params: EnvParams, indices: Int32[Array, " B"]) -> _Episodes:
+    return jax.vmap(lambda index: ArcEnvironment().reset(jax.random.key(0), params, index, 0))(indices)
 
 
 @eqx.filter_jit
 def _refill(
-    params: EnvParams, episodes: _Episodes, is_fresh: Bool[Array, " B"], places: Int32[Array, " B"]
+    params: EnvParams, episodes: _Episodes, is_fresh: Bool[Array, " B"], indices: Int32[Array, " B"]
 ) -> _Episodes:
     choose = lambda new, old: jnp.where(is_fresh.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-    return jax.tree.map(choose, _start(params, places), episodes)
+    return jax.tree.map(choose, _start(params, indices), episodes)
 
 
 @eqx.filter_jit

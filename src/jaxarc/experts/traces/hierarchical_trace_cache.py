@@ -1,77 +1,154 @@
-"""Units recorded through JAX: whole numbers go through ``jax.pure_callback``, everything else stays on the host.
+"""Record units through JAX: integers go through ``jax.pure_callback``, Python objects stay on the host.
 
-JAX passes arrays of numbers, not Python objects, so each unit gets an index, and a callback finds the unit by it, looks
-it up in the cache, or else lets the expert solve it. What may call it is everything that maps: ``jit``, ``vmap`` and
-``shard_map`` over devices. It has no gradient.
+JAX passes arrays of numbers, not Python objects, so each unit gets an index; the callback finds the unit by it, looks
+it up in the cache, or else lets the expert solve it. Everything that maps may call it: ``jit``, ``vmap`` and
+``shard_map`` over devices. It has no gradient. Five units on two devices:
 
-A call back to Python holds the interpreter: units solved in this process follow one another, whatever the strategy.
-Several at once need worker processes, which the calls of several devices, or one call for a whole batch, keep busy. The
-store is of one process: where JAX runs on several hosts, each records units of its own.
+    store                  0: (hash, text)  1: ...  2: ...  3: ...  4: ...
+    device_layout          device 0: [0, 2, 4]      device 1: [1, 3, -1]      (-1 is padding)
+    callback, per device   record(0), record(2), ...                          (results wait on the host)
+    returned               the same indices, which the host compares with those that it asked for
+
+A callback holds Python's interpreter: units solved in this process follow one another under every strategy. Several at
+once need worker processes, which the calls of several devices, or one call for a whole batch, keep busy; without
+JAX, :func:`jaxarc.experts.traces.record_traces` does the same. The store belongs to one process: where JAX runs on
+several hosts, each records units of its own.
 """
 
 import contextlib
+import functools
+import importlib.util
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
+from jaxtyping import Int32
 
-from jaxarc.experts.traces.strategy import Strategy
-from jaxarc.experts.traces.trace import Caught, Failure, Trace
+from jaxarc.experts.expert import ActionFormat, BatchExpert, Caught, Expert, find_expert
+from jaxarc.experts.traces.graph import Graph
+from jaxarc.experts.traces.recording import CHUNK_SIZE, Recording, RecordUnits, Result, record_traces
 
 if TYPE_CHECKING:
     import jax
 
-    from jaxarc.experts.expert import ActionFormat, Expert
-    from jaxarc.experts.traces.cache import TraceCache
-    from jaxarc.experts.traces.graph import Graph
-    from jaxarc.experts.traces.recording import Recording
+    from jaxarc.datasets import TaskSet
 
-PADDING_INDEX: Final = -1  # stands where a device has no unit
+Strategy: TypeAlias = Literal["auto", "vmap", "pmap", "sequential"]
+STRATEGIES: Final = get_args(Strategy)
+PADDING_INDEX: Final = -1  # fills up the row of a device that has fewer units than another
 
-Result: TypeAlias = Trace | Failure
-RecordUnits: TypeAlias = Callable[[Sequence[tuple[str, str]]], list[Result]]
-"""Records units, each given by hash and text."""
-
-_work_unit_store: dict[int, tuple[str, str]] = {}  # index -> (hash, text), of the calls that are going on
-_recorders: dict[int, RecordUnits] = {}  # index -> how the call that it belongs to records
 _Outcome: TypeAlias = Result | Exception | KeyboardInterrupt
-_results: dict[int, _Outcome] = {}  # index -> what came out; a callback may be called again
+
+_work_unit_store: dict[int, tuple[str, str]] = {}  # index -> (hash, text), of the calls that are running
+_recorders: dict[int, RecordUnits] = {}  # index -> how the call that it belongs to records
+_results: dict[int, _Outcome] = {}  # index -> the outcome; apart from the store, as a callback may be called again
 _lock = threading.Lock()  # of the three
 
 
 def get_trace_hierarchical(
-    graph: "Graph",
+    graph: Graph,
     parallel_strategy: Strategy = "auto",
     *,
-    expert: "Expert | None" = None,
-    action_format: "ActionFormat" = "bbox",
-    cache: "TraceCache | None" = None,
+    expert: Expert | None = None,
+    action_format: ActionFormat = "bbox",
     **settings: Any,
-) -> "Recording":
+) -> Recording:
     """Record every pair of a graph, each content once, what is needed first.
 
     Args:
         graph: pairs and what needs them.
         parallel_strategy: ``sequential`` needs no JAX; ``vmap`` maps over units on one device; ``pmap`` spreads them
             over two devices or more; ``auto`` is the last of these that is possible.
-        expert: who solves the pairs, the painter by default.
+        expert: solves the pairs, the painter by default.
         action_format: how its actions select cells.
-        cache: where traces are looked up and kept; nowhere by default.
-        **settings: as for :func:`jaxarc.experts.traces.record_traces`.
+        **settings: as for :func:`record_through_jax`.
 
     Raises:
         RecordingFailedError: a pair has no trace; names its hash and its nodes.
         ValueError, ImportError, RuntimeError: there is no such strategy, or it is not possible here.
     """
-    from jaxarc.experts.traces.expert_names import find_expert
-    from jaxarc.experts.traces.recording import record_traces  # which stands on this module
-
     solver = find_expert("painter") if expert is None else expert
-    recording = record_traces(graph, solver, action_format, parallel_strategy, cache=cache, **settings)
+    recording = record_through_jax(graph, solver, action_format, parallel_strategy, **settings)
     recording.require_complete()
     return recording
+
+
+def record_through_jax(
+    tasks: "TaskSet | Graph",
+    expert: Expert | BatchExpert,
+    action_format: ActionFormat = "bbox",
+    parallel_strategy: Strategy = "auto",
+    *,
+    chunk_size: int = CHUNK_SIZE,
+    vmap_method: str = "sequential",
+    **settings: Any,
+) -> Recording:
+    """Record as :func:`jaxarc.experts.traces.record_traces` does, with units handed out by one of the strategies.
+
+    Args:
+        tasks: a task set, of which all pairs are recorded, or a graph.
+        expert: solves the pairs; a :class:`BatchExpert` takes no strategy but ``auto``.
+        action_format: how its actions select cells.
+        parallel_strategy: see :func:`get_trace_hierarchical`.
+        chunk_size: units that go through JAX at once.
+        vmap_method: of ``jax.pure_callback``: ``sequential`` calls back once for each unit; ``broadcast_all`` and
+            ``expand_dims`` once for all units of a device, which keeps several processes busy on one device.
+        **settings: as for :func:`jaxarc.experts.traces.record_traces`.
+
+    Raises:
+        ValueError, ImportError, RuntimeError: there is no such strategy, or it is not possible here.
+    """
+    strategy = choose_strategy(parallel_strategy)
+    if isinstance(expert, BatchExpert) and parallel_strategy == "auto":
+        return record_traces(tasks, expert, action_format, **settings)
+    if isinstance(expert, BatchExpert):
+        raise ValueError(
+            f"the expert {expert.name!r} solves whole batches on the device by itself, so parallel_strategy must be "
+            f"'auto', got {parallel_strategy!r}; leave it out"
+        )
+    dispatch = functools.partial(
+        record_units, strategy=strategy, vmap_method=vmap_method, num_together=max(chunk_size, 1)
+    )
+    return record_traces(tasks, expert, action_format, chunk_size=chunk_size, dispatch=dispatch, **settings)
+
+
+def choose_strategy(parallel_strategy: str) -> str:
+    """Return the strategy that ``auto`` stands for, or the given one if it is possible here.
+
+    Raises:
+        ValueError: there is no such strategy.
+        ImportError: it needs JAX, which is not installed.
+        RuntimeError: it needs more devices.
+    """
+    if parallel_strategy not in STRATEGIES:
+        raise ValueError(
+            f"Invalid parallelization strategy: {parallel_strategy!r}\n"
+            "  Valid options: 'auto', 'vmap', 'pmap', 'sequential'"
+        )
+    if parallel_strategy == "sequential":
+        return parallel_strategy
+    if not _has_jax():
+        if parallel_strategy == "auto":
+            return "sequential"
+        raise ImportError(
+            f"Cannot use strategy={parallel_strategy!r}: JAX not installed\n"
+            "  Install JAX: pip install jax jaxlib\n"
+            "  Or use: strategy='sequential' or strategy='auto'"
+        )
+    import jax
+
+    num_devices = jax.local_device_count()
+    if parallel_strategy == "auto":
+        return "pmap" if num_devices >= 2 else "vmap"
+    if parallel_strategy == "pmap" and num_devices < 2:
+        raise RuntimeError(
+            f"Cannot use strategy='pmap': only {num_devices} device available\n"
+            "  pmap requires 2+ devices (multi-GPU or distributed cluster)\n"
+            "  Use: strategy='vmap' or strategy='auto'"
+        )
+    return parallel_strategy
 
 
 def record_units(
@@ -85,14 +162,14 @@ def record_units(
 
     Args:
         work_units: text by hash.
-        record: records some of them, called from one thread or several.
+        record: records some of them; called from one thread or several.
         strategy: ``sequential``, ``vmap`` or ``pmap``.
         vmap_method: of ``jax.pure_callback``: ``sequential`` calls once for each unit, ``broadcast_all`` and
             ``expand_dims`` once for all units of a device.
-        num_together: as if there were at least so many units, so that calls with fewer compile nothing anew.
+        num_together: pad to this many units, so that a smaller last chunk runs the same compiled program.
 
     Returns:
-        What came out, by hash, in the order of the units.
+        The results by hash, in the order of the units.
 
     Raises:
         Exception: what ``record`` raises.
@@ -112,8 +189,8 @@ def record_units(
     return results
 
 
-def device_layout(indices: Sequence[int], num_devices: int) -> np.ndarray:
-    """Deal indices out to devices in turn; ``int32[num_devices, ceil(n / num_devices)]``, filled up with -1."""
+def device_layout(indices: Sequence[int], num_devices: int) -> Int32[np.ndarray, "D units"]:
+    """Deal indices out to devices in turn, padded with -1: ``[0, 1, 2, 3, 4]`` on 2 is ``[[0, 2, 4], [1, 3, -1]]``."""
     per_device = math.ceil(len(indices) / num_devices)
     return np.array(_padded(indices, num_devices * per_device), np.int32).reshape(per_device, num_devices).T
 
@@ -135,8 +212,8 @@ def _compute_trace_jax(idx: "jax.Array", vmap_method: Any = "sequential") -> "ja
     return jax.pure_callback(_record_indices, jax.ShapeDtypeStruct((), jnp.int32), idx, vmap_method=vmap_method)
 
 
-def _record_indices(indices: Any) -> np.ndarray:
-    """Record the units of one index or of a batch, and return the indices. Runs on the host and uses nothing of JAX."""
+def _record_indices(indices: Any) -> Int32[np.ndarray, "*units"]:
+    """Record the units of one index or of a batch, and return the indices. Runs on the host, without calls of JAX."""
     asked = np.asarray(indices, np.int32)
     units = [index for index in asked.ravel().tolist() if index != PADDING_INDEX]
     results: dict[int, _Outcome] = {}
@@ -149,7 +226,7 @@ def _record_indices(indices: Any) -> np.ndarray:
         except KeyboardInterrupt as interruption:
             error = interruption
     with _lock:
-        if error is not None:  # raised where the call was made: JAX would put its own in place of it
+        if error is not None:  # record_units raises it: raised from here, JAX would replace it by an error of its own
             results = dict.fromkeys(filter(_work_unit_store.__contains__, units), error)
         _results.update(results)
     if error is not None and units and not results:
@@ -158,7 +235,7 @@ def _record_indices(indices: Any) -> np.ndarray:
 
 
 def _interruption() -> KeyboardInterrupt | None:
-    """Return the Ctrl-C that ended an earlier unit: those that follow in a program that runs are not recorded."""
+    """Return the Ctrl-C that ended an earlier unit, so that the units after it in the same program are not recorded."""
     with _lock:
         return next((found for found in _results.values() if isinstance(found, KeyboardInterrupt)), None)
 
@@ -174,19 +251,19 @@ def _record_batch(indices: list[int]) -> dict[int, Result]:
         return {}
     with _lock:
         found = [_find(index) for index in indices]
-    record = found[0][1]  # a batch is of one call
+    record = found[0][1]  # all units of a batch belong to one call
     return dict(zip(indices, record([unit for unit, _ in found]), strict=True))
 
 
 def _find(idx: int) -> tuple[tuple[str, str], RecordUnits]:
     if idx not in _work_unit_store:
-        raise KeyError(f"there is no work unit with index {idx}; a unit is recorded while its call goes on")
+        raise KeyError(f"there is no work unit with index {idx}; a unit is recorded while its call runs")
     return _work_unit_store[idx], _recorders[idx]
 
 
 @contextlib.contextmanager
 def _stored(work_units: Mapping[str, str], record: RecordUnits) -> Iterator[list[int]]:
-    """Keep units in the store for the length of a call: at 0, 1, ..., or behind those of calls that go on."""
+    """Keep units in the store during a call: at indices 0, 1, ..., or behind those of calls that are running."""
     with _lock:
         first = max(_work_unit_store, default=-1) + 1
         indices = list(range(first, first + len(work_units)))
@@ -204,30 +281,20 @@ def _stored(work_units: Mapping[str, str], record: RecordUnits) -> Iterator[list
 def _run_on_devices(indices: Sequence[int], strategy: str, vmap_method: str) -> None:
     """Let the devices call back for every index, and wait until they have.
 
-    The program is used for what it calls, so what it returns is fetched and compared: a result that nobody uses would
-    let the compiler drop the call.
+    The program is run for its callbacks. Its result is fetched and compared all the same: the compiler may drop a pure
+    callback whose result is not used.
     """
     import jax
 
-    compute = _programs(strategy, vmap_method)
+    compute = _program(strategy, vmap_method)
     asked = np.array(indices, np.int32) if strategy == "vmap" else device_layout(indices, jax.local_device_count())
     completed = jax.block_until_ready(compute(asked))
     if not np.array_equal(np.asarray(completed), asked):
         raise RuntimeError(f"the devices returned other indices than they were given: {np.asarray(completed)}")
 
 
-def _programs(strategy: str, vmap_method: str) -> "Callable[[np.ndarray], jax.Array]":
-    """Return the compiled program of a strategy, the same each time, so that JAX finds what it has compiled."""
-    key = (strategy, vmap_method)
-    if key not in _COMPILED:
-        _COMPILED[key] = _make_program(strategy, vmap_method)
-    return _COMPILED[key]
-
-
-_COMPILED: dict[tuple[str, str], "Callable[[np.ndarray], jax.Array]"] = {}
-
-
-def _make_program(strategy: str, vmap_method: str) -> "Callable[[np.ndarray], jax.Array]":
+@functools.cache  # the same function object each time, so that JAX finds its compiled programs
+def _program(strategy: str, vmap_method: str) -> "Callable[[np.ndarray], jax.Array]":
     import jax
 
     over_units = jax.vmap(lambda index: _compute_trace_jax(index, vmap_method))
@@ -241,3 +308,10 @@ def _make_program(strategy: str, vmap_method: str) -> "Callable[[np.ndarray], ja
 
 def _padded(indices: Sequence[int], count: int) -> list[int]:
     return [*indices, *[PADDING_INDEX] * max(0, count - len(indices))]
+
+
+def _has_jax() -> bool:
+    try:
+        return importlib.util.find_spec("jax") is not None
+    except ImportError:  # import hooks may refuse it so
+        return False

@@ -1,28 +1,164 @@
-"""Sessions of people as traces of mask actions, played and compared step by step."""
+"""Sessions of people in the O2ARC web editor, read from their files and turned into traces of mask actions.
+
+A Mini-ARC trace is a JSON object with ``task_id`` and ``action_sequence``, the text of another object with a list of
+the same name, whose entries hold an ``action`` with its ``tool`` and the ``grid`` after it. ARCTraj is a CSV file with
+``taskId`` and ``actionSequence``, the text of a list whose entries hold an ``operation`` and the ``grid`` before it.
+"""
 
 import copy
+import csv
 import dataclasses
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from jaxarc import constants as c
 from jaxarc.experts.expert import Action, ExpertError, Pair
-from jaxarc.experts.host_canvas import FULL_CANVAS, HostCanvas, check_action
+from jaxarc.experts.host_canvas import FULL_CANVAS, Grid, HostCanvas, check_action
 from jaxarc.experts.traces.graph import PairId
-from jaxarc.experts.traces.human_sessions import HumanSession
-from jaxarc.experts.traces.trace import Trace, checked_trace
-from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit, hash_of
+from jaxarc.experts.traces.trace import ExpertSpec, Trace, WorkUnit, checked_trace, hash_of
 
 if TYPE_CHECKING:
     from jaxarc.datasets import TaskSet
 
 HUMAN: Final = ExpertSpec("human", 1, "", "mask")
+_DIRECTIONS: Final = {
+    ("Move", "up"): c.MOVE_UP,
+    ("Move", "down"): c.MOVE_DOWN,
+    ("Move", "left"): c.MOVE_LEFT,
+    ("Move", "right"): c.MOVE_RIGHT,
+    ("Rotate", "clockwise"): c.ROTATE_CLOCKWISE,
+    ("Rotate", "counterclockwise"): c.ROTATE_COUNTERCLOCKWISE,
+    ("Flip", "horizontal"): c.FLIP_LEFT_RIGHT,
+    ("Flip", "vertical"): c.FLIP_UP_DOWN,
+}
+_TRANSLATIONS: Final = {(-1, 0): c.MOVE_UP, (1, 0): c.MOVE_DOWN, (0, -1): c.MOVE_LEFT, (0, 1): c.MOVE_RIGHT}
+_TURNING_TOOLS: Final = {"rotate": c.ROTATE_CLOCKWISE, "reflectX": c.FLIP_UP_DOWN, "reflectY": c.FLIP_LEFT_RIGHT}
+
+
+class HumanStep(NamedTuple):
+    """One step of a person."""
+
+    guess: Action | None  # the mask action of the same name, None if there is no such action
+    after: Grid  # that it left
+
+
+class HumanSession(NamedTuple):
+    """The steps of a person on one task, or why they cannot be read."""
+
+    name: str  # file, and row if it is a table
+    task_id: str
+    start: Grid | None  # before the first step; None if the session cannot be read
+    steps: list[HumanStep]
+    problem: str = ""
+
+
+_Content: TypeAlias = tuple[str, Grid, list[HumanStep]]
+"""Task id, first grid and steps of a session."""
+
+
+class _UnreadableError(ValueError):
+    """A session breaks the format of its file."""
+
+
+def read_human_sessions(path: str | Path) -> Iterator[HumanSession]:
+    """Read a CSV file of ARCTraj, a JSON file of a Mini-ARC trace, or a folder of either.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    source = Path(path)
+    files = sorted([*source.glob("*.json"), *source.glob("*.csv")]) if source.is_dir() else [source]
+    for file in files:
+        if file.suffix == ".csv":
+            yield from _read_table(file)
+        else:
+            yield _session(file.name, file.read_text(encoding="utf-8", errors="replace"), _mini_arc)
+
+
+def _read_table(file: Path) -> Iterator[HumanSession]:
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a session is a field of up to some megabytes
+    with file.open(encoding="utf-8", errors="replace", newline="") as lines:
+        for number, row in enumerate(csv.DictReader(lines), start=1):
+            yield _session(f"{file.name}, row {number}", row, _arctraj)
+
+
+def _session(name: str, content: Any, read: Callable[[Any], _Content]) -> HumanSession:
+    try:
+        task_id, start, steps = read(content)
+    except (_UnreadableError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        missing = f"no field {error}" if isinstance(error, KeyError) else str(error)
+        return HumanSession(name, "", None, [], " ".join(missing.split()) or "not a session")
+    return HumanSession(name, task_id, start, steps)
+
+
+def _mini_arc(text: str) -> _Content:
+    record = json.loads(text)
+    entries = json.loads(record["action_sequence"])["action_sequence"]
+    if not entries or entries[0]["action"]["tool"] != "start":
+        raise _UnreadableError("it does not begin with the tool 'start'")
+    steps = [HumanStep(_guess_of_tool(entry["action"]), _grid(entry["grid"])) for entry in entries[1:]]
+    return str(record["task_id"]), _grid(entries[0]["grid"]), steps
+
+
+def _arctraj(row: Mapping[str, str]) -> _Content:
+    entries = json.loads(row["actionSequence"])
+    if not isinstance(entries, list) or not entries:
+        raise _UnreadableError("its action sequence is empty")
+    grids = [_grid(entry["grid"]) for entry in entries]
+    steps = [
+        HumanStep(_guess_of_operation(entry, after), after)
+        for entry, after in zip(entries, [*grids[1:], grids[-1]], strict=True)
+    ]
+    return str(row["taskId"]), grids[0], steps
+
+
+def _guess_of_tool(action: Mapping[str, Any]) -> Action | None:
+    tool = action["tool"]
+    cells = [(int(cell["row"]), int(cell["col"])) for cell in action.get("selected_cells", [])]
+    if tool == "copyFromInput":
+        return (c.COPY_INPUT,)
+    if tool in ("edit", "floodfill") and {"symbol", "row", "col"} <= set(action):
+        first = c.FILL if tool == "edit" else c.FLOOD_FILL
+        return _mask(first + int(action["symbol"]), [(int(action["row"]), int(action["col"]))])
+    if tool == "translate":
+        moved = int(action["row_change"]), int(action["col_change"])
+        return _mask(_TRANSLATIONS[moved], cells) if moved in _TRANSLATIONS and cells else None
+    return _mask(_TURNING_TOOLS[tool], cells) if tool in _TURNING_TOOLS and cells else None
+
+
+def _guess_of_operation(entry: Mapping[str, Any], after: Grid) -> Action | None:
+    operation = entry["operation"]
+    cells = [(int(cell["y"]), int(cell["x"])) for cell in entry.get("object") or []]
+    if operation == "Paint" and cells:
+        return _mask(c.FILL + int(entry["color"]), cells)
+    if operation == "ResizeGrid":
+        return (c.RESIZE, after.shape[0] - 1, after.shape[1] - 1)
+    if operation == "CopyFromInput":
+        return (c.COPY_INPUT,)
+    code = _DIRECTIONS.get((operation, entry.get("direction", "")))
+    return _mask(code, cells) if code is not None and cells else None
+
+
+def _mask(operation: int, cells: list[tuple[int, int]]) -> Action:
+    return (operation, *(number for cell in cells for number in cell))
+
+
+def _grid(rows: Any) -> Grid:
+    grid = np.array([[int(cell) for cell in row] for row in rows], np.int64)
+    if grid.ndim != 2 or not (1 <= grid.shape[0] <= c.MAX_GRID_SIZE and 1 <= grid.shape[1] <= c.MAX_GRID_SIZE):
+        raise _UnreadableError(f"a grid has sides 1..{c.MAX_GRID_SIZE}, got shape {grid.shape}")
+    if grid.min() < 0 or grid.max() >= c.NUM_COLORS:
+        raise _UnreadableError(f"colors are 0..{c.NUM_COLORS - 1}, got {grid.min()}..{grid.max()}")
+    return grid.astype(np.int8)
 
 
 class Rejected(NamedTuple):
-    """A session that makes no trace."""
+    """A session that gives no trace."""
 
     name: str
     task_id: str
@@ -31,21 +167,22 @@ class Rejected(NamedTuple):
 
 @dataclasses.dataclass
 class HumanTraces:
-    """What became of sessions."""
+    """The traces that sessions gave, and the sessions that gave none."""
 
     traces: dict[PairId, Trace]  # of several that solve a pair, the shortest
     rejected: list[Rejected]
     num_sessions: int = 0
-    num_steps: int = 0  # of the sessions that make traces
+    num_steps: int = 0  # of the sessions that give traces
     num_rewritten: int = 0  # of them: steps that no single action does, written as fills of the cells that changed
 
 
 def convert_sessions(sessions: Iterable[HumanSession], tasks: "TaskSet") -> HumanTraces:
     """Turn sessions on the test pairs of some tasks into traces.
 
-    The editor has tools that we have not (undo, layers) or that work otherwise (it turns a selection around its own
-    center). A step is taken as the action of the same name where that leaves the very grid that the session recorded;
-    otherwise as fills, one for each color, that leave it. What does not end in the output is rejected.
+    The editor has tools that this environment lacks (undo, layers), and some that work differently (it rotates a
+    selection around its own center). A step becomes the action of the same name if that leaves exactly the grid that
+    the session recorded; otherwise it becomes fills, one for each color, that leave that grid. A session that does not
+    end in the output is rejected.
     """
     found = HumanTraces({}, [])
     for session in sessions:
@@ -78,7 +215,7 @@ def _convert(session: HumanSession, tasks: "TaskSet") -> tuple[PairId, Trace, in
 
 
 def _task_named(task_id: str, tasks: "TaskSet") -> str:
-    """Find a task by id or by title; Mini-ARC traces put one behind the other."""
+    """Find a task by id or by title; Mini-ARC traces join the two with an underscore."""
     if task_id in tasks:
         return task_id
     for task in tasks:
@@ -87,12 +224,12 @@ def _task_named(task_id: str, tasks: "TaskSet") -> str:
     raise ExpertError(f"{tasks.name!r} has no task {task_id!r}")
 
 
-def _actions(start: np.ndarray, session: HumanSession, pair: Pair) -> tuple[list[Action], int]:
+def _actions(start: Grid, session: HumanSession, pair: Pair) -> tuple[list[Action], int]:
     canvas = HostCanvas(pair.input)
     actions = _rewritten(canvas, start)
     num_rewritten = 0
     for step in session.steps:
-        if np.array_equal(canvas.grid, step.after):  # a selection, a copy, a layer, or a tool that did nothing
+        if np.array_equal(canvas.grid, step.after):  # a selection, a copy, a layer, or a tool without effect
             continue
         if step.guess is not None and (played := _played(step.guess, canvas, step.after)) is not None:
             canvas = played
@@ -103,8 +240,8 @@ def _actions(start: np.ndarray, session: HumanSession, pair: Pair) -> tuple[list
     return [*actions, (c.SUBMIT,)], num_rewritten
 
 
-def _played(guess: Action, canvas: HostCanvas, after: np.ndarray) -> HostCanvas | None:
-    """Return the canvas after an action, if that is valid and leaves the grid that was recorded."""
+def _played(guess: Action, canvas: HostCanvas, after: Grid) -> HostCanvas | None:
+    """Return the canvas after an action, or None if it is invalid or leaves another grid than the recorded one."""
     tried = copy.deepcopy(canvas)
     try:
         check_action(guess, 0, "mask", FULL_CANVAS)
@@ -114,7 +251,7 @@ def _played(guess: Action, canvas: HostCanvas, after: np.ndarray) -> HostCanvas 
     return tried if np.array_equal(tried.grid, after) else None
 
 
-def _rewritten(canvas: HostCanvas, wanted: np.ndarray) -> list[Action]:
+def _rewritten(canvas: HostCanvas, wanted: Grid) -> list[Action]:
     """Bring the canvas to a grid by a resize and a fill for each color, and return these actions."""
     height, width = wanted.shape
     actions: list[Action] = [] if canvas.grid.shape == wanted.shape else [(c.RESIZE, height - 1, width - 1)]

@@ -1,59 +1,66 @@
-"""Recording: every pair of some tasks solved once by an expert, checked and kept."""
+"""Record traces: an expert solves every pair of some tasks once, each solution is checked, and kept in a cache.
+
+Units are independent, so they may be solved in any order and in several worker processes at once
+(:mod:`jaxarc.experts.traces.workers`). Nothing here imports JAX.
+"""
 
 import dataclasses
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from jaxarc.experts.expert import ActionFormat, Expert
-from jaxarc.experts.traces.batch_expert import BatchExpert
-from jaxarc.experts.traces.batch_recording import solve_units
+from jaxarc.experts.expert import ACTION_FORMATS, ActionFormat, BatchExpert, Caught, Expert, ExpertError
 from jaxarc.experts.traces.cache import TraceCache
-from jaxarc.experts.traces.components import get_scc_graphs
-from jaxarc.experts.traces.graph import Graph
-from jaxarc.experts.traces.hierarchical_trace_cache import Result, record_units
-from jaxarc.experts.traces.strategy import Strategy, choose_strategy
+from jaxarc.experts.traces.graph import Graph, get_scc_graphs
 from jaxarc.experts.traces.trace import (
-    Caught,
+    ExpertSpec,
     Failure,
     RecordingFailedError,
     Trace,
+    WorkUnit,
     checked_trace,
     failure_of,
+    hash_of,
 )
-from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit, hash_of
 from jaxarc.experts.traces.workers import Workers
 
 if TYPE_CHECKING:
     from jaxarc.datasets import TaskSet
 
-FORMATS: Final = ("point", "bbox", "mask")
-CHUNK_SIZE: Final = 64  # units between two looks at whether to stop
+CHUNK_SIZE: Final = 64  # units between two calls of ``progress``
 
-Progress = Callable[[int, int], bool | None]
+Progress: TypeAlias = Callable[[int, int], bool | None]
 """Called with the units that are done and all there are; may return True to stop there."""
+
+Result: TypeAlias = Trace | Failure
+
+RecordUnits: TypeAlias = Callable[[Sequence[tuple[str, str]]], list[Result]]
+"""Records units, each given by hash and text, and returns their results in the same order."""
+
+Dispatch: TypeAlias = Callable[[Mapping[str, str], RecordUnits], Mapping[str, Result]]
+"""Hands units (text by hash) to a recorder and returns the results by hash, in the order of the units."""
 
 
 @dataclasses.dataclass
 class Recording:
-    """What was recorded."""
+    """The traces and failures of a recording."""
 
     hash_of_node: dict[str, str]  # the unit of each node that carries a pair
     traces: dict[str, Trace]  # by hash
     failures: dict[str, Failure]  # by hash
     num_cached: int  # units that were found in the cache
     num_recorded: int  # units that the expert solved
-    is_complete: bool  # False when it was stopped before the end
+    is_complete: bool  # False when ``progress`` stopped it before the end
 
     @property
     def num_duplicates(self) -> int:
-        """Pairs that another pair with the same content was recorded for."""
+        """Pairs that share their unit with an earlier pair."""
         return len(self.hash_of_node) - len(set(self.hash_of_node.values()))
 
     def trace_of(self, node: str) -> Trace | None:
-        """Return the trace of a node's pair, ``None`` where there is none."""
+        """Return the trace of a node's pair, ``None`` if it has none."""
         return self.traces.get(self.hash_of_node[node])
 
     def nodes_of(self, unit_hash: str) -> list[str]:
@@ -79,58 +86,50 @@ def record_traces(
     tasks: "TaskSet | Graph",
     expert: Expert | BatchExpert,
     action_format: ActionFormat = "bbox",
-    parallel_strategy: Strategy = "auto",
     *,
     chunk_size: int = CHUNK_SIZE,
     cache: TraceCache | None = None,
     time_limit_s: float | None = None,
     processes: int = 0,
-    vmap_method: str = "sequential",
     progress: Progress | None = None,
+    dispatch: Dispatch | None = None,
 ) -> Recording:
-    """Let an expert solve every pair, each content once, and keep what is proven by replay.
+    """Let an expert solve every pair, each content once, and keep the solutions that replay proves.
 
-    An expert that raises, takes too long, or returns what is invalid or does not solve, makes a failure; the others go
-    on. Each trace is in the cache as soon as it is recorded, so whoever calls again goes on where the last call ended.
+    An expert that raises, takes too long, or returns actions that are invalid or do not solve, makes a failure; the
+    other pairs go on. Each trace is in the cache as soon as it is recorded: after a stop, the same call continues.
 
     Args:
         tasks: a task set, of which all pairs are recorded, or a graph.
-        expert: who solves the pairs; a :class:`BatchExpert` brings its own parallelism, so it takes no strategy but
-            ``auto``, no time limit and no processes.
+        expert: solves the pairs; a :class:`BatchExpert` brings its own parallelism, so it takes no time limit, no
+            processes and no dispatch.
         action_format: how its actions select cells: ``point``, ``bbox`` or ``mask``.
-        parallel_strategy: see :func:`get_trace_hierarchical`.
-        chunk_size: units that go through JAX at once; between chunks ``progress`` is called.
-        cache: where traces are looked up and kept; nowhere by default.
+        chunk_size: units between two calls of ``progress``.
+        cache: where traces are looked up and kept; without one, only the result holds them.
         time_limit_s: seconds for one unit, after which it fails. It takes at least one process.
         processes: worker processes for the expert, which then must be importable there; 0: it works in this process.
-        vmap_method: ``sequential`` calls back once for each unit; ``broadcast_all`` and ``expand_dims`` once for all
-            units of a device, which keeps several processes busy on one device.
         progress: see :data:`Progress`.
+        dispatch: another way to hand out the units of a chunk, such as through JAX; see
+            :func:`jaxarc.experts.traces.hierarchical_trace_cache.record_through_jax`.
 
     Raises:
         ValueError: an argument is wrong.
-        ImportError, RuntimeError: the strategy is not possible here.
         RecordingFailedError: the expert does not start in a worker process.
         OSError: the cache cannot be read or written.
     """
     _check_arguments(action_format, chunk_size, processes)
     graph = tasks if isinstance(tasks, Graph) else Graph.of_tasks(tasks)
-    spec = ExpertSpec.of(expert, action_format)
-    hash_of_node, work_units = units_of(graph, spec)
+    hash_of_node, work_units = units_of(graph, ExpertSpec.of(expert, action_format))
     recording = Recording(hash_of_node, {}, {}, 0, 0, True)
-    strategy = choose_strategy(parallel_strategy)
     if isinstance(expert, BatchExpert):
-        _require_nothing_else(expert, parallel_strategy, time_limit_s, processes)
-        _record_in_chunks(
-            recording, work_units, lambda units: solve_units(expert, units, cache), expert.batch_size, progress
-        )
+        _require_defaults(expert, time_limit_s=time_limit_s, processes=processes, dispatch=dispatch)
+        solve = lambda units: _solve_batch(expert, units, cache)
+        _record_in_chunks(recording, work_units, solve, expert.batch_size, progress)
     else:
-        processes = max(processes, 1) if time_limit_s is not None else processes
-        with _started(expert, processes, time_limit_s) as workers:
-            recorder = _Recorder(expert, cache, workers)
-            record = lambda units: record_units(units, recorder.record, strategy, vmap_method, chunk_size)
-            run = lambda units: (record(units), recorder.take_num_cached())
-            _record_in_chunks(recording, work_units, run, chunk_size, progress)
+        count = max(processes, 1) if time_limit_s is not None else processes
+        with _started(expert, count, time_limit_s) as workers:
+            recorder = _Recorder(expert, cache, workers, dispatch or _dispatch_all)
+            _record_in_chunks(recording, work_units, recorder.run, chunk_size, progress)
     if cache is not None:
         cache.trim()
     return recording
@@ -142,7 +141,8 @@ def units_of(graph: Graph, spec: ExpertSpec) -> tuple[dict[str, str], dict[str, 
     Returns:
         The hash of each node that carries a pair, and the text of each hash; what is needed comes first.
     """
-    hash_of_node, work_units = {}, {}
+    hash_of_node = {}
+    work_units = {}
     for component in get_scc_graphs(graph):
         for node, pair in component.pairs.items():
             text = WorkUnit(pair, spec).to_json()
@@ -151,29 +151,79 @@ def units_of(graph: Graph, spec: ExpertSpec) -> tuple[dict[str, str], dict[str, 
     return hash_of_node, work_units
 
 
+def _check_arguments(action_format: str, chunk_size: int, processes: int) -> None:
+    if action_format not in ACTION_FORMATS:
+        formats = ", ".join(map(repr, ACTION_FORMATS))
+        raise ValueError(f"action_format is one of {formats}, got {action_format!r}; choose one")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size must be at least 1, got {chunk_size}; give the units that are recorded at once")
+    if processes < 0:
+        raise ValueError(f"processes must be at least 0, got {processes}; 0 lets the expert work in this process")
+
+
+def _require_defaults(expert: BatchExpert, **given: Any) -> None:
+    for name, value in given.items():
+        default = 0 if name == "processes" else None
+        if value != default:
+            raise ValueError(
+                f"the expert {expert.name!r} solves whole batches on the device by itself, so {name} must be "
+                f"{default!r}, got {value!r}; leave it out"
+            )
+
+
 def _started(expert: Expert, processes: int, time_limit_s: float | None) -> AbstractContextManager[Workers | None]:
     return Workers(expert, processes, time_limit_s) if processes else nullcontext()
+
+
+def _record_in_chunks(
+    recording: Recording,
+    work_units: Mapping[str, str],
+    run: Callable[[Mapping[str, str]], tuple[Mapping[str, Result], int]],
+    chunk_size: int,
+    progress: Progress | None,
+) -> None:
+    """Run the units chunk by chunk; ``run`` returns the results by hash, and how many came from the cache."""
+    hashes = list(work_units)
+    for start in range(0, len(hashes), chunk_size):
+        results, num_cached = run({one: work_units[one] for one in hashes[start : start + chunk_size]})
+        recording.traces.update((one, found) for one, found in results.items() if isinstance(found, Trace))
+        recording.failures.update((one, found) for one, found in results.items() if isinstance(found, Failure))
+        recording.num_cached += num_cached
+        recording.num_recorded = len(recording.traces) - recording.num_cached
+        done = min(start + chunk_size, len(hashes))
+        if progress is not None and progress(done, len(hashes)) and done < len(hashes):
+            recording.is_complete = False
+            break
+
+
+def _dispatch_all(units: Mapping[str, str], record: RecordUnits) -> Mapping[str, Result]:
+    return dict(zip(units, record(list(units.items())), strict=True))
 
 
 class _Recorder:
     """Records units for one call: from the cache, or else by the expert, here or in worker processes."""
 
-    def __init__(self, expert: Expert, cache: TraceCache | None, workers: Workers | None):
-        self._expert, self._cache, self._workers = expert, cache, workers
+    def __init__(self, expert: Expert, cache: TraceCache | None, workers: Workers | None, dispatch: Dispatch):
+        self._expert = expert
+        self._cache = cache
+        self._workers = workers
+        self._dispatch = dispatch
         self._lock = threading.Lock()
         self._num_cached = 0
 
-    def record(self, units: Sequence[tuple[str, str]]) -> list[Result]:
-        """Record some units; several at once where there are several processes."""
+    def run(self, units: Mapping[str, str]) -> tuple[Mapping[str, Result], int]:
+        """Record a chunk; returns the results by hash, and how many of them came from the cache."""
+        results = self._dispatch(units, self._record)
+        with self._lock:
+            num_cached = self._num_cached
+            self._num_cached = 0
+        return results, num_cached
+
+    def _record(self, units: Sequence[tuple[str, str]]) -> list[Result]:
+        """Record some units; several at once if there are several processes."""
         if self._workers is None or self._workers.count == 1 or len(units) == 1:
             return [self._record_one(*unit) for unit in units]
         return _in_threads(lambda unit: self._record_one(*unit), units, self._workers.count)
-
-    def take_num_cached(self) -> int:
-        """Return how many units came from the cache since the last call."""
-        with self._lock:
-            count, self._num_cached = self._num_cached, 0
-        return count
 
     def _record_one(self, unit_hash: str, text: str) -> Result:
         if self._cache is not None and (trace := self._cache.get(unit_hash)) is not None:
@@ -192,44 +242,24 @@ class _Recorder:
         return failure_of(unit_hash, caught.error)
 
 
-def _record_in_chunks(
-    recording: Recording,
-    work_units: Mapping[str, str],
-    run: Callable[[Mapping[str, str]], tuple[Mapping[str, Result], int]],
-    chunk_size: int,
-    progress: Progress | None,
-) -> None:
-    hashes = list(work_units)
-    for start in range(0, len(hashes), chunk_size):
-        results, num_cached = run({one: work_units[one] for one in hashes[start : start + chunk_size]})
-        recording.traces.update((one, found) for one, found in results.items() if isinstance(found, Trace))
-        recording.failures.update((one, found) for one, found in results.items() if isinstance(found, Failure))
-        recording.num_cached += num_cached
-        recording.num_recorded = len(recording.traces) - recording.num_cached
-        done = min(start + chunk_size, len(hashes))
-        if progress is not None and progress(done, len(hashes)) and done < len(hashes):
-            recording.is_complete = False
-            break
-
-
 def _in_threads(
     call: Callable[[tuple[str, str]], Result], units: Sequence[tuple[str, str]], count: int
 ) -> list[Result]:
-    """Call for all units from some threads; what one raises is raised here."""
+    """Call for all units from some threads; an error of one is raised here."""
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for place in range(len(units)):
-        waiting.put(place)
+    for index in range(len(units)):
+        waiting.put(index)
     results: dict[int, Result] = {}
     errors: list[Exception] = []
 
     def work() -> None:
         while not errors:
             try:
-                place = waiting.get_nowait()
+                index = waiting.get_nowait()
             except queue.Empty:
                 return
             with Caught() as caught:
-                results[place] = call(units[place])
+                results[index] = call(units[index])
             if caught.error is not None:
                 errors.append(caught.error)
 
@@ -240,25 +270,60 @@ def _in_threads(
         thread.join()
     if errors:
         raise errors[0]
-    return [results[place] for place in range(len(units))]
+    return [results[index] for index in range(len(units))]
 
 
-def _check_arguments(action_format: str, chunk_size: int, processes: int) -> None:
-    if action_format not in FORMATS:
-        raise ValueError(f"action_format is one of {', '.join(map(repr, FORMATS))}, got {action_format!r}; choose one")
-    if chunk_size < 1:
-        raise ValueError(f"chunk_size must be at least 1, got {chunk_size}; give the units that are recorded at once")
-    if processes < 0:
-        raise ValueError(f"processes must be at least 0, got {processes}; 0 lets the expert work in this process")
+def _solve_batch(
+    expert: BatchExpert, work_units: Mapping[str, str], cache: TraceCache | None
+) -> tuple[dict[str, Result], int]:
+    """Record units by an expert that solves many at once; returns results by hash, and how many the cache had.
+
+    Raises:
+        ExpertError: the expert refuses to begin, for example because it does not know the action format. Any other
+            error is the failure of the units that it gave no answer for.
+        OSError: the cache cannot be read or written.
+    """
+    results: dict[str, Result] = {}
+    for unit_hash in work_units:
+        if cache is not None and (trace := cache.get(unit_hash)) is not None:
+            results[unit_hash] = trace
+    num_cached = len(results)
+    units = {one: WorkUnit.from_json(text) for one, text in work_units.items() if one not in results}
+    for unit_hash, actions, error in _answers(expert, units) if units else ():
+        result = _batch_result(unit_hash, units[unit_hash], actions, error)
+        if cache is not None and isinstance(result, Trace):
+            cache.put(result)
+        results[unit_hash] = result
+    return {unit_hash: results[unit_hash] for unit_hash in work_units}, num_cached
 
 
-def _require_nothing_else(
-    expert: BatchExpert, parallel_strategy: str, time_limit_s: float | None, processes: int
-) -> None:
-    given = {"parallel_strategy": parallel_strategy, "time_limit_s": time_limit_s, "processes": processes}
-    for name, standard in (("parallel_strategy", "auto"), ("time_limit_s", None), ("processes", 0)):
-        if given[name] != standard:
-            raise ValueError(
-                f"the expert {expert.name!r} solves whole batches on the device by itself, so {name} must be "
-                f"{standard!r}, got {given[name]!r}; leave it out"
-            )
+def _answers(expert: BatchExpert, units: Mapping[str, WorkUnit]) -> Iterator[tuple[str, Any, Exception | None]]:
+    """Yield the expert's actions for each unit, and at the end an error for each unit without an answer."""
+    hashes = list(units)
+    waiting = dict.fromkeys(units)
+    answers: Iterator[tuple[int, Any]] | None = None
+    while True:
+        answer: tuple[str, Any] | None = None
+        with Caught() as caught:
+            if answers is None:
+                pairs = [unit.pair for unit in units.values()]
+                answers = iter(expert.solve_all(pairs, units[hashes[0]].spec.action_format))
+            index, actions = next(answers)
+            answer = hashes[index], actions
+        if answer is None:
+            break
+        waiting.pop(answer[0], None)
+        yield *answer, None
+    if isinstance(caught.error, ExpertError) and len(waiting) == len(hashes):
+        raise caught.error
+    is_exhausted = isinstance(caught.error, StopIteration)
+    error = ExpertError(f"{expert.name} gave no answer for this pair") if is_exhausted else caught.error
+    yield from ((unit_hash, None, error) for unit_hash in waiting)
+
+
+def _batch_result(unit_hash: str, unit: WorkUnit, actions: Any, error: Exception | None) -> Result:
+    if error is not None:
+        return failure_of(unit_hash, error)
+    with Caught() as caught:
+        return checked_trace(unit_hash, unit, actions)
+    return failure_of(unit_hash, caught.error)

@@ -1,36 +1,43 @@
-"""Traces replayed in the environment itself, many at a time in one compiled program."""
+"""Replay traces in the environment, many at a time in one compiled program; each pair is a task of its own."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Bool
 
 from jaxarc import constants as c
+from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.experts.expert import Action, ActionFormat, Pair
-from jaxarc.experts.traces.pair_environment import pair_params
+from jaxarc.tasks import RawTask
+from jaxarc.tasks.sampling import uniform_weights
 
 _BATCH: Final = {"point": 128, "bbox": 128, "mask": 32}  # traces side by side; masks take the memory of a grid per step
 _SIDE: Final = c.MAX_GRID_SIZE  # of the canvas
 _STEPS: Final = 32  # that one call plays; traces of any length need only this one program
+MOST_STEPS: Final = 10**6  # longer than any trace; episodes end with their submit
 
 
-def replay(pairs: Sequence[Pair], traces: Sequence[Sequence[Action]], action_format: ActionFormat) -> np.ndarray:
-    """Play actions from the input of each pair, on the full canvas, and tell which of them solve it.
+def replay(
+    pairs: Sequence[Pair], traces: Sequence[Sequence[Action]], action_format: ActionFormat
+) -> Bool[np.ndarray, " N"]:
+    """Play actions from the input of each pair, on the full canvas, and return which of them solve it.
 
     Args:
         pairs: what they should solve.
-        traces: the actions for each pair, valid ones; see :func:`jaxarc.experts.host_canvas.check_solution`.
+        traces: valid actions for each pair; see :func:`jaxarc.experts.host_canvas.check_solution`.
         action_format: of all of them.
 
     Returns:
-        ``bool[len(pairs)]``: whether the environment says that the episode was solved.
+        For each pair, whether the environment reports the episode as solved.
 
     Raises:
         ValueError: there are not as many traces as pairs.
@@ -38,22 +45,46 @@ def replay(pairs: Sequence[Pair], traces: Sequence[Sequence[Action]], action_for
     if len(pairs) != len(traces):
         raise ValueError(f"there must be one trace for each pair, got {len(pairs)} pairs and {len(traces)} traces")
     solved = np.zeros(len(pairs), np.bool_)
-    by_length = sorted(range(len(pairs)), key=lambda place: len(traces[place]))
+    by_length = sorted(range(len(pairs)), key=lambda index: len(traces[index]))
     batch = _BATCH[action_format]
     for start in range(0, len(pairs), batch):
-        places = by_length[start : start + batch]
-        params = pair_params([pairs[i] for i in places], batch, action_format, _SIDE)
+        indices = by_length[start : start + batch]
+        params = pair_params([pairs[i] for i in indices], batch, action_format, _SIDE)
         states = _start(params)
-        for step in range(0, max(len(traces[i]) for i in places), _STEPS):
-            parts = [traces[i][step : step + _STEPS] for i in places]
+        for step in range(0, max(len(traces[i]) for i in indices), _STEPS):
+            parts = [traces[i][step : step + _STEPS] for i in indices]
             states = _play(params, states, _stack(parts, batch, action_format))
-        solved[places] = np.asarray(states.is_solved)[: len(places)]
+        solved[indices] = np.asarray(states.is_solved)[: len(indices)]
     return solved
+
+
+def pair_params(pairs: Sequence[Pair], count: int, action_format: ActionFormat, side: int, **fields: Any) -> EnvParams:
+    """Return params whose task ``i`` is the pair ``i``.
+
+    Args:
+        pairs: 1 or more.
+        count: number of tasks; the last pair is repeated up to it, so that fewer pairs run the same program.
+        action_format: how actions select cells.
+        side: rows and columns of the canvas.
+        **fields: config fields.
+    """
+    config = JaxArcConfig().with_fields(
+        selection_format=action_format,
+        max_grid_height=side,
+        max_grid_width=side,
+        max_episode_steps=MOST_STEPS,
+        history_enabled=False,
+        **fields,
+    )
+    filled = [*pairs, *[pairs[-1]] * (count - len(pairs))]
+    tasks = [RawTask.of_checked_pairs(f"pair-{i}", (pair,), (pair,)) for i, pair in enumerate(filled)]
+    buffer = TaskSet("pairs", tuple(tasks)).buffer((side, side))
+    return EnvParams(buffer, uniform_weights(count), config)
 
 
 @eqx.filter_jit
 def _start(params: EnvParams) -> ArcEnvState:
-    reset = lambda place: ArcEnvironment().reset(jax.random.key(0), params, place, 0)[0]
+    reset = lambda index: ArcEnvironment().reset(jax.random.key(0), params, index, 0)[0]
     return jax.vmap(reset)(jnp.arange(params.tasks.num_tasks, dtype=jnp.int32))
 
 
@@ -64,7 +95,7 @@ def _play(params: EnvParams, states: ArcEnvState, actions: StructuredAction) -> 
 
 
 def _stack(traces: Sequence[Sequence[Action]], batch: int, action_format: ActionFormat) -> StructuredAction:
-    """Put actions into arrays [S, B], short traces filled up with copies, which change no grid and submit nothing."""
+    """Put actions into arrays [S, B], short traces padded with copies, which change no grid."""
     operations = np.full((_STEPS, batch), c.COPY, np.int32)
     for column, trace in enumerate(traces):
         operations[: len(trace), column] = [action[0] for action in trace]
@@ -74,9 +105,9 @@ def _stack(traces: Sequence[Sequence[Action]], batch: int, action_format: Action
             for row, action in enumerate(trace):
                 cells[row, column, list(action[1::2]), list(action[2::2])] = True
         return MaskAction(jnp.asarray(operations), jnp.asarray(cells))
-    places = np.zeros((4 if action_format == "bbox" else 2, _STEPS, batch), np.int32)
+    coordinates = np.zeros((4 if action_format == "bbox" else 2, _STEPS, batch), np.int32)
     for column, trace in enumerate(traces):
         if trace:
-            places[:, : len(trace), column] = np.array([action[1:] for action in trace], np.int32).T
-    columns = [jnp.asarray(column) for column in (operations, *places)]
+            coordinates[:, : len(trace), column] = np.array([action[1:] for action in trace], np.int32).T
+    columns = [jnp.asarray(column) for column in (operations, *coordinates)]
     return BboxAction(*columns) if action_format == "bbox" else PointAction(*columns)

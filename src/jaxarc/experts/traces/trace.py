@@ -1,17 +1,91 @@
-"""What recording a unit gives: a trace, or why there is none."""
+"""Work units and their traces: one pair for one expert, known by its content, and the actions that solve it."""
 
+import dataclasses
+import hashlib
 import json
 import operator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from jaxarc.experts.expert import Action, ActionFormat, ExpertError, InvalidActionError, Pair
+import numpy as np
+
+from jaxarc.constants import MAX_GRID_SIZE
+from jaxarc.experts.expert import Action, ActionFormat, BatchExpert, Expert, ExpertError, InvalidActionError, Pair
 from jaxarc.experts.host_canvas import check_solution
-from jaxarc.experts.traces.graph import canonical_json
-from jaxarc.experts.traces.work_unit import ExpertSpec, WorkUnit
+from jaxarc.experts.traces.graph import canonical_json, pair_to_json
+
+
+class RecordingFailedError(ExpertError):
+    """A unit that had to be recorded has no trace."""
+
+
+class TimeLimitError(ExpertError):
+    """An expert took longer than its time limit."""
+
+
+class WorkerDiedError(ExpertError):
+    """The process of an expert ended before it answered."""
+
+
+class ExpertSpec(NamedTuple):
+    """Who records, and in which actions: together with the pair, all that a trace depends on."""
+
+    expert: str  # the expert's name
+    version: int  # the expert's version
+    settings: str  # of an expert that is a dataclass its fields, in canonical JSON; else empty
+    action_format: ActionFormat
+    canvas: tuple[int, int] = (MAX_GRID_SIZE, MAX_GRID_SIZE)  # rows and columns
+
+    @property
+    def title(self) -> str:
+        """A line for people."""
+        return f"{self.expert} {self.version}, {self.action_format}, {self.canvas[0]}x{self.canvas[1]}"
+
+    @classmethod
+    def of(cls, expert: Expert | BatchExpert, action_format: ActionFormat) -> "ExpertSpec":
+        """Return the spec of an expert on the full canvas.
+
+        Raises:
+            ExpertError: its name is not a text, its version not an int, or one of its settings cannot be written as
+                JSON.
+        """
+        if expert is None or isinstance(expert, str):
+            raise ExpertError(f"an expert has a name, a version and a method solve, got {expert!r}; see find_expert")
+        if not isinstance(expert.name, str) or not expert.name:
+            raise ExpertError(f"an expert's name is a text that is not empty, got {expert.name!r}; name it")
+        if type(expert.version) is not int:
+            raise ExpertError(
+                f"the version of the expert {expert.name!r} is an int, got {expert.version!r}; correct it"
+            )
+        return cls(expert.name, expert.version, _settings_of(expert), action_format)
+
+
+class WorkUnit(NamedTuple):
+    """One pair to be solved. It holds no task id: an equal pair of another task is the same unit."""
+
+    pair: Pair
+    spec: ExpertSpec
+
+    @classmethod
+    def from_json(cls, text: str) -> "WorkUnit":
+        """Read what :meth:`to_json` wrote."""
+        data = json.loads(text)
+        pair = Pair(*(np.array(data["pair"][side], np.int8) for side in ("input", "output")))
+        spec = ExpertSpec(
+            data["expert"],
+            data["version"],
+            data["settings"],
+            cast(ActionFormat, data["action_format"]),
+            tuple(data["canvas"]),
+        )
+        return cls(pair, spec)
+
+    def to_json(self) -> str:
+        """Write it in the one text that equal units share."""
+        return canonical_json({**self.spec._asdict(), "pair": pair_to_json(self.pair)})
 
 
 class Trace(NamedTuple):
-    """Actions that turn the input of a unit into its output, the last of them a submit; checked."""
+    """Actions that turn the input of a unit into its output, the last of them a submit; checked by replay."""
 
     unit_hash: str
     spec: ExpertSpec
@@ -45,46 +119,20 @@ class Failure(NamedTuple):
     message: str
 
 
-class RecordingFailedError(ExpertError):
-    """A unit that had to be recorded has no trace."""
-
-
-class TimeLimitError(ExpertError):
-    """An expert took longer than its time limit."""
-
-
-class WorkerDiedError(ExpertError):
-    """The process of an expert ended while it was at work."""
-
-
-class Caught:
-    """A context around code of somebody else, such as an expert: keeps whatever error it ends with.
-
-    Code of somebody else that calls ``sys.exit`` ends itself, not the program. Ctrl-C passes.
-    """
-
-    error: Exception | None = None
-
-    def __enter__(self) -> "Caught":
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if isinstance(error, SystemExit):
-            self.error = ExpertError(f"it called sys.exit({error.code!r}), which would end the program; raise an error")
-        elif isinstance(error, Exception):
-            self.error = error
-        return self.error is not None
+def hash_of(text: str) -> str:
+    """SHA-256 of a unit's text, 64 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def checked_actions(pair: Pair, actions: Any, action_format: ActionFormat) -> tuple[Action, ...]:
     """Return an expert's actions as tuples of ints that provably solve the pair.
 
     Raises:
-        InvalidActionError: they are no lists of whole numbers, or one is not an action of the format.
+        InvalidActionError: they are not lists of whole numbers, or one is not an action of the format.
         NotSolvedError: they do not end in the pair's output, submitted.
     """
     try:
-        listed = tuple(tuple(_whole(number) for number in action) for action in actions)
+        listed = tuple(tuple(_require_int(number) for number in action) for action in actions)
     except TypeError as error:
         raise InvalidActionError(
             f"an expert returns lists of whole numbers, such as [[34, 0, 0]], got {actions!r:.80} ({error}); correct it"
@@ -94,7 +142,7 @@ def checked_actions(pair: Pair, actions: Any, action_format: ActionFormat) -> tu
 
 
 def checked_trace(unit_hash: str, unit: WorkUnit, actions: Any) -> Trace:
-    """Make a trace of actions that were checked by :func:`checked_actions` now."""
+    """Check actions as :func:`checked_actions` does, and make a trace of them."""
     return Trace(unit_hash, unit.spec, checked_actions(unit.pair, actions, unit.spec.action_format))
 
 
@@ -103,7 +151,19 @@ def failure_of(unit_hash: str, error: BaseException | None) -> Failure:
     return Failure(unit_hash, type(error).__name__, " ".join(str(error).split()))
 
 
-def _whole(number: Any) -> int:
+def _require_int(number: Any) -> int:
     if isinstance(number, bool):
         raise TypeError("True and False are no whole numbers")
     return operator.index(number)
+
+
+def _settings_of(expert: Expert | BatchExpert) -> str:
+    if not dataclasses.is_dataclass(expert) or isinstance(expert, type):
+        return ""
+    try:
+        return canonical_json(dataclasses.asdict(expert))
+    except (TypeError, ValueError) as error:
+        raise ExpertError(
+            f"the settings of the expert {expert.name!r} cannot be written as JSON ({error}); give its fields numbers, "
+            "texts, and tuples of them"
+        ) from error

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from jaxarc.experts.expert import Action
 from jaxarc.experts.traces.graph import PairId
-from jaxarc.experts.traces.trace import Trace
-from jaxarc.experts.traces.work_unit import ExpertSpec
+from jaxarc.experts.traces.trace import ExpertSpec, Trace
 from jaxarc.files import ChecksumError, add_checksum, verify_checksum, write_whole
 
 

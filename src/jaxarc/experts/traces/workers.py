@@ -1,4 +1,13 @@
-"""Processes in which an expert works, because threads of one Python share one core and cannot be interrupted."""
+"""Worker processes for an expert: threads of one Python share one core and cannot be interrupted.
+
+The parent (:class:`Workers`) starts each process as a program of its own, :func:`main`, which does not import JAX. It
+writes lines to the process and reads a line of JSON for each:
+
+    parent -> worker   base64 of a pickled (sys.path, pickled expert)
+    worker -> parent   {"ready": true}                  or  {"error": ["ImportError", "..."]}
+    parent -> worker   the text of a unit
+    worker -> parent   {"actions": [[34, 0, 0, 0, 0]]}  or  {"error": ["CannotSolveError", "..."]}
+"""
 
 import base64
 import contextlib
@@ -10,26 +19,26 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import IO, Any
 
-from jaxarc.experts.expert import Expert
+from jaxarc.experts.expert import Caught, Expert
 from jaxarc.experts.traces.trace import (
-    Caught,
     Failure,
     RecordingFailedError,
     TimeLimitError,
     Trace,
     WorkerDiedError,
+    WorkUnit,
+    checked_actions,
     failure_of,
 )
-from jaxarc.experts.traces.work_unit import WorkUnit
 
 
 class Workers:
-    """Some processes for one expert, each started when there is work for it; use as a context, which ends them.
+    """Some processes for one expert, each started by its first unit; leaving the context ends them.
 
-    They are started as programs of their own and not by :mod:`multiprocessing`: its ways either copy a process in which
-    JAX's threads run, or import the caller's main module, and with it JAX, anew in each.
+    They are programs of their own and not of :mod:`multiprocessing`, which either copies a process in which JAX's
+    threads run, or imports the caller's main module, and with it JAX, again in each.
 
     Raises:
         ValueError: ``count`` is below 1, the time limit is not above 0, or the expert cannot be pickled.
@@ -37,7 +46,7 @@ class Workers:
 
     def __init__(self, expert: Expert, count: int, time_limit_s: float | None = None):
         if count < 1:
-            raise ValueError(f"processes must be at least 1, got {count}; give how many there shall be")
+            raise ValueError(f"processes must be at least 1, got {count}; give the number of processes")
         if time_limit_s is not None and not time_limit_s > 0:
             raise ValueError(f"time_limit_s must be above 0, got {time_limit_s}; give seconds for one pair")
         self.count = count
@@ -76,7 +85,7 @@ class Workers:
 
 
 class _Worker:
-    """One process, started when it is asked and there is none."""
+    """One process, started by the first unit and again by the first unit after its end."""
 
     def __init__(self, first_line: str):
         self._first_line = first_line
@@ -86,7 +95,7 @@ class _Worker:
         """Send a unit and wait for the answer.
 
         Raises:
-            TimeLimitError: there was none in time; the process is ended and another started.
+            TimeLimitError: no answer came in time; the process is ended, and the next unit starts another.
             WorkerDiedError: the process ended.
         """
         process = self._process or self._start()
@@ -120,12 +129,13 @@ class _Worker:
             self._process = None
 
     def _start(self) -> "subprocess.Popen[str]":
-        """Start a process and wait until the expert is loaded, which is no part of its time.
+        """Start a process and wait until the expert is loaded; the time limit does not include this.
 
         Raises:
-            RecordingFailedError: it cannot be loaded there.
+            RecordingFailedError: the expert cannot be loaded there.
         """
-        command = [sys.executable, "-P", "-m", "jaxarc.experts.traces.worker"]
+        # Not "-m": the package imports this module, which "-m" would then import a second time, with a warning.
+        command = [sys.executable, "-P", "-c", "from jaxarc.experts.traces import workers; workers.main()"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", process_group=0
         )
@@ -142,7 +152,7 @@ class _Worker:
 
 
 def _exchange(process: "subprocess.Popen[str]", text: str) -> str:
-    """Send a line and return the next line of the process, "" when it has ended."""
+    """Send a line and return the next line of the process, or "" if it has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -154,7 +164,7 @@ def _exchange(process: "subprocess.Popen[str]", text: str) -> str:
 
 
 def _kill(process: "subprocess.Popen[str]") -> None:
-    """End a worker and what its expert started: a fork of it would keep the pipe open, and who reads it waiting."""
+    """End a worker and the processes that its expert started: a fork of it would keep the pipe open."""
     if os.name == "posix":
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
             os.killpg(process.pid, signal.SIGKILL)
@@ -169,3 +179,59 @@ def _first_line(expert: Expert) -> str:
         f"the expert {expert.name!r} cannot be sent to another process ({caught.error}); define its class in a module, "
         "or give neither processes nor a time limit"
     ) from caught.error
+
+
+def main() -> None:
+    """Answer lines until the parent closes the pipe; the program of a worker process."""
+    with contextlib.suppress(BrokenPipeError):  # the parent has ended
+        _serve()
+
+
+def _serve() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    units = os.dup(0)
+    with open(os.devnull, "rb") as null:
+        os.dup2(null.fileno(), 0)  # an expert, or a program that it starts, must not read the units
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)  # what an expert prints must not come between the answers
+        lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=_read_lines, args=(units, lines), daemon=True).start()
+        expert = _load_expert(lines.get(), answers)
+        while True:
+            _write(answers, _solve_line(expert, lines.get()))
+
+
+def _read_lines(units: int, lines: "queue.SimpleQueue[str]") -> None:
+    """Pass on the lines. At their end the parent has ended: end this process even while its expert is at work."""
+    with os.fdopen(units, encoding="utf-8") as texts:
+        for line in texts:
+            lines.put(line)
+    os._exit(0)
+
+
+def _load_expert(line: str, answers: IO[str]) -> Expert:
+    with Caught() as caught:
+        path, pickled = pickle.loads(base64.b64decode(line))
+        sys.path[:] = path
+        expert = pickle.loads(pickled)
+        _write(answers, {"ready": True})
+        return expert
+    _write(answers, _error_answer(caught.error))
+    sys.exit(1)
+
+
+def _solve_line(expert: Expert, text: str) -> dict[str, Any]:
+    unit = WorkUnit.from_json(text)
+    with Caught() as caught:
+        action_format = unit.spec.action_format
+        return {"actions": checked_actions(unit.pair, expert.solve(unit.pair, action_format), action_format)}
+    return _error_answer(caught.error)
+
+
+def _error_answer(error: Exception | None) -> dict[str, Any]:
+    return {"error": failure_of("", error)[1:]}
+
+
+def _write(answers: IO[str], answer: dict[str, Any]) -> None:
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
