@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxarc.benchmarks import pinned_to_cores
 from jaxarc.envs.operations.compaction import compact, staged
-from jaxarc.envs.operations.transform import shift_flat
+from jaxarc.envs.operations.kernels import shift_flat
 from jaxarc.prng import threefry
 
 BATCH, SIDE, REPEATS, ROUNDS = 1024, 30, 200, 7

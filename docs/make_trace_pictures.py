@@ -15,7 +15,7 @@ import numpy as np
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import load_tasks
-from jaxarc.envs.operations.names import get_operation_name
+from jaxarc.envs.operations.table import get_operation_name
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts import Pair
 from jaxarc.experts.expert import Action, ActionFormat

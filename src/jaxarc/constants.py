@@ -35,3 +35,9 @@ RESET_PAIR: Final = 39
 FIRST_UNSOLVED_DEMO_PAIR: Final = 40
 FIRST_UNSOLVED_TEST_PAIR: Final = 41
 NO_OPERATION: Final = -1  # internal: an action that must change nothing
+
+ENVIRONMENT_VERSION: Final = 1
+"""Behavior of the environment, the number in ids such as ``jaxarc/arc-agi-1-training-v1``.
+
+It grows by one when an operation, an ending, a reward or an observation changes what it does, together with an entry
+under *Semantics* in ``CHANGELOG.md``. Results of two versions do not compare."""

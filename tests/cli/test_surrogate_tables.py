@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from jaxarc.cli.surrogate_tables import show_judgment
-from jaxarc.envs.operations.names import get_operation_name
+from jaxarc.envs.operations.table import get_operation_name
 from jaxarc.training import RunFolder
 from jaxarc.training.surrogates.contest import Standings
 from jaxarc.training.surrogates.drift import Drift

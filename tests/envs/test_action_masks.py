@@ -13,8 +13,7 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, PointAction
-from jaxarc.envs.action_masks import flat_action_mask, legal_operation_mask
-from jaxarc.envs.action_numbers import FlatActionCodec
+from jaxarc.envs.action_masks import FlatActionCodec, flat_action_mask, legal_operation_mask
 from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 

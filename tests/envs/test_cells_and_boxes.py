@@ -6,20 +6,24 @@ import numpy as np
 import pytest
 
 from jaxarc import constants as c
-from jaxarc.envs.operations import OPERATION_NAMES, get_operation_name
-from jaxarc.envs.operations.bits import from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
-from jaxarc.envs.operations.geometry import (
+from jaxarc.envs.canvas import (
     BoundingBox,
     active_area,
     cell_columns,
     cell_rows,
     clip_box,
+    from_bytes,
     grid_size,
     inside,
+    num_bytes,
     pack_box,
+    pack_columns,
     per_cell,
+    to_bytes,
+    unpack_columns,
     whole_if_empty,
 )
+from jaxarc.envs.operations import OPERATION_NAMES, get_operation_name
 
 SHAPES = [(1, 1), (1, 5), (7, 2), (8, 3), (9, 1), (16, 2), (17, 4), (30, 30)]
 BATCH = 5

@@ -9,7 +9,7 @@ import pytest
 
 from jaxarc.constants import COPY, FILL, SUBMIT
 from jaxarc.envs import BboxAction, MaskAction, PointAction
-from jaxarc.envs.command import check_action
+from jaxarc.envs.structured_actions import check_action
 from jaxarc.testing import create_test_config
 from jaxarc.utils.error_handling import JAXErrorHandler
 

@@ -6,8 +6,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
-from jaxarc.envs.ending import decide_ending, discount
-from jaxarc.envs.rewards import RewardInputs, compute_reward
+from jaxarc.envs.scoring import RewardInputs, compute_reward, decide_ending, discount
 
 BOTH = (False, True)
 WEIGHTS = {

@@ -11,7 +11,7 @@ from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results,
 
 from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch
 from jaxarc.envs.operations.execute import _single as kernel_of
-from jaxarc.envs.operations.flood import flood_fill
+from jaxarc.envs.operations.kernels import flood_fill
 
 BATCH = 192  # enough for several blocks of each family
 NO_OPERATION = -1

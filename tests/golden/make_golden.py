@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import golden_episodes as golden
 
-from jaxarc.envs.versions import ENVIRONMENT_VERSION
+from jaxarc.constants import ENVIRONMENT_VERSION
 
 
 def write_all(folder: Path = golden.FOLDER, version: int = ENVIRONMENT_VERSION, cases=tuple(golden.CASES)) -> list[str]:
@@ -25,7 +25,7 @@ def write_all(folder: Path = golden.FOLDER, version: int = ENVIRONMENT_VERSION, 
         if path.exists() and (written := json.loads(path.read_text(encoding="utf-8"))["version"]) >= version:
             raise FileExistsError(
                 f"{path.name} holds episodes of version {written}, and the environment has version {version}; raise "
-                "ENVIRONMENT_VERSION in jaxarc/envs/versions.py and say under Semantics in CHANGELOG.md what changed"
+                "ENVIRONMENT_VERSION in jaxarc/constants.py and say under Semantics in CHANGELOG.md what changed"
             )
     for case in cases:
         episodes = {"version": version, **golden.record(case)}

@@ -9,9 +9,8 @@ import pytest
 from compiling import AS_USERS
 from make_golden import write_all
 
-from jaxarc.constants import NUM_OPERATIONS
+from jaxarc.constants import ENVIRONMENT_VERSION, NUM_OPERATIONS
 from jaxarc.envs import PointAction
-from jaxarc.envs.versions import ENVIRONMENT_VERSION
 
 
 @pytest.mark.parametrize(("case", "options"), [*((case, None) for case in golden.CASES), ("mask_test", AS_USERS)])

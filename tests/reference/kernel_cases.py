@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.envs.canvas import Canvas, Command, PairTable
-from jaxarc.envs.operations.bits import pack_columns, unpack_columns
+from jaxarc.envs.canvas import Canvas, Command, PairTable, pack_columns, unpack_columns
 from reference.canvas import apply_operation, similarity, start_canvas
 from reference.cases import Cases
 

@@ -13,7 +13,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.constants import FILL, FLIP_LEFT_RIGHT, RESIZE, SUBMIT
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, MaskAction, PointAction
-from jaxarc.envs.action_numbers import MAX_FLAT_ACTIONS, FlatActionCodec
+from jaxarc.envs.action_masks import MAX_FLAT_ACTIONS, FlatActionCodec
 from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions

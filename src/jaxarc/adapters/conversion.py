@@ -7,14 +7,13 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxarc.constants import NO_OPERATION
+from jaxarc.constants import ENVIRONMENT_VERSION, NO_OPERATION
 from jaxarc.datasets import dataset_names
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.envs.versions import ENVIRONMENT_VERSION
 from jaxarc.registration import make
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.wrappers.flat_actions import FlatActions

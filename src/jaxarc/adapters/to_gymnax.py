@@ -20,7 +20,7 @@ except ImportError as error:
 from jaxarc.adapters.conversion import action_of_fields, environment_ids, field_sizes, make_chosen
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.envs.action_numbers import FlatActionCodec
+from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space, action_space

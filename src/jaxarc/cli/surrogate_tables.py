@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from jaxarc.envs.operations.names import get_operation_name
+from jaxarc.envs.operations.table import get_operation_name
 from jaxarc.training import RunFolder
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.contest import Standings

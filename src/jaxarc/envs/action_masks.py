@@ -1,9 +1,12 @@
-"""Which actions can do something in a state, as masks for an agent that chooses.
+"""Legal actions of a config: one integer for each, and masks of those that can do something in a state.
 
-Two words, as in ``docs/operations.md``. An operation is *legal* when config and mode allow it; a step refuses any
-other. A legal operation that *cannot apply*, such as a paste with nothing copied, is a lost step. The masks keep what
-is legal and can apply. They look at the size of the working grid and at the clipboard, never at the target.
+An operation is *legal* when config and mode allow it; a step refuses any other. A legal operation that *cannot apply*,
+such as a paste with an empty clipboard, changes nothing and costs a step. A mask keeps what is legal and can apply. It
+depends on the size of the working grid and on the clipboard, never on the target.
 """
+
+import dataclasses
+import functools
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,9 +14,131 @@ from jaxtyping import Array, Bool, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.action_numbers import FlatActionCodec
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction, PointAction, StructuredAction
+from jaxarc.utils.error_handling import IntegerRule
+
+MAX_FLAT_ACTIONS = 100_000  # a policy has one logit for each; 30x30 points with all operations are 32,400
+
+
+@dataclasses.dataclass(frozen=True)
+class FlatActionCodec:
+    """Numbers the legal actions of a config 0 .. ``num_actions - 1``: operation by operation, cell by cell, row by row.
+
+    A box has one number, whichever two opposite corners name it. Boxes are ordered by top, bottom, left, right.
+    """
+
+    operations: tuple[int, ...]  # legal ids, ascending
+    selection_format: str  # "point" or "bbox"
+    grid_shape: tuple[int, int]  # (H, W)
+
+    @classmethod
+    def of(cls, config: JaxArcConfig) -> "ActionNumbers":
+        """Number the actions that a config allows.
+
+        Raises:
+            ValueError: masks are too many to be numbered, or so are these points or boxes.
+        """
+        numbers = cls(config.legal_operations, config.action.selection_format, config.grid_shape)
+        height, width = numbers.grid_shape
+        if numbers.selection_format == "mask":
+            raise ValueError(
+                f"flat actions need action.selection_format 'point' or 'bbox', got 'mask': {height}x{width} cells have "
+                f"2**{height * width} masks; change the format, or choose structured actions"
+            )
+        if numbers.num_actions > MAX_FLAT_ACTIONS:
+            raise ValueError(
+                f"flat actions would be {numbers.num_actions:,} ({len(numbers.operations)} operations x "
+                f"{numbers.num_selections:,} selections of format {numbers.selection_format!r} on {height}x{width}), "
+                f"the limit is {MAX_FLAT_ACTIONS:,}; use a smaller canvas, fewer action.allowed_operations, "
+                "selection_format='point', or structured actions"
+            )
+        return numbers
+
+    @property
+    def num_selections(self) -> int:
+        """How many points or boxes the canvas has."""
+        height, width = self.grid_shape
+        if self.selection_format == "point":
+            return height * width
+        return len(_spans(height)) * len(_spans(width))
+
+    @property
+    def num_actions(self) -> int:
+        return len(self.operations) * self.num_selections
+
+    @property
+    def selections(self) -> np.ndarray:
+        """Top, left, bottom and right of every point or box, int32[selections, 4]."""
+        height, width = self.grid_shape
+        if self.selection_format == "point":
+            cells = np.indices((height, width), np.int32).reshape(2, -1).T
+            return np.concatenate([cells, cells], axis=1)
+        rows, columns = _spans(height), _spans(width)
+        rows, columns = np.repeat(rows, len(columns), axis=0), np.tile(columns, (len(rows), 1))
+        return np.stack([rows[:, 0], columns[:, 0], rows[:, 1], columns[:, 1]], axis=1)
+
+    @property
+    def rule(self) -> IntegerRule:
+        """What a number must satisfy."""
+        return IntegerRule("flat action", 0, self.num_actions - 1)
+
+    def to_structured(self, number: Int32[Array, "*B"]) -> StructuredAction:
+        """Return the action of a number; one out of range gets the operation id -1, which is invalid."""
+        number = jnp.asarray(number, jnp.int32)
+        place = jnp.clip(number, 0, self.num_actions - 1)
+        exists = (number >= 0) & (number < self.num_actions)
+        ids = jnp.asarray(self.operations, jnp.int32)
+        operation = jnp.where(exists, ids[place // self.num_selections], c.NO_OPERATION)
+        selection = place % self.num_selections
+        height, width = self.grid_shape
+        if self.selection_format == "point":
+            return PointAction(operation, selection // width, selection % width)
+        rows, columns = jnp.asarray(_spans(height)), jnp.asarray(_spans(width))
+        row, column = rows[selection // len(columns)], columns[selection % len(columns)]
+        return BboxAction(operation, row[..., 0], column[..., 0], row[..., 1], column[..., 1])
+
+    def to_flat(self, action: StructuredAction) -> Int32[Array, "*B"]:
+        """Return the number of an action; -1 when the action is illegal or out of range.
+
+        Raises:
+            TypeError: the action has another format.
+        """
+        height, width = self.grid_shape
+        if isinstance(action, PointAction) and self.selection_format == "point":
+            selection = action.row * width + action.col
+            inside = _below(action.row, height) & _below(action.col, width)
+        elif isinstance(action, BboxAction) and self.selection_format == "bbox":
+            selection = _span_number(action.r1, action.r2, height) * len(_spans(width))
+            selection = selection + _span_number(action.c1, action.c2, width)
+            inside = _below(action.r1, height) & _below(action.r2, height)
+            inside = inside & _below(action.c1, width) & _below(action.c2, width)
+        else:
+            raise TypeError(
+                f"these numbers are of actions of format {self.selection_format!r}, got a {type(action).__name__}"
+            )
+        places = np.full(c.NUM_OPERATIONS, -1, np.int32)
+        places[list(self.operations)] = np.arange(len(self.operations))
+        place = jnp.asarray(places)[jnp.clip(action.operation, 0, c.NUM_OPERATIONS - 1)]
+        legal = inside & _below(action.operation, c.NUM_OPERATIONS) & (place >= 0)
+        return jnp.where(legal, place * self.num_selections + selection, -1)
+
+
+def _below(value: Int32[Array, "*B"], limit: int) -> Bool[Array, "*B"]:
+    return (value >= 0) & (value < limit)
+
+
+@functools.cache
+def _spans(length: int) -> np.ndarray:
+    """All ``(first, last)`` with ``0 <= first <= last < length``, int32[spans, 2]."""
+    return np.stack(np.triu_indices(length), axis=-1).astype(np.int32)
+
+
+def _span_number(one: Int32[Array, "*B"], other: Int32[Array, "*B"], length: int) -> Int32[Array, "*B"]:
+    first, last = jnp.minimum(one, other), jnp.maximum(one, other)
+    return first * length - first * (first - 1) // 2 + (last - first)
+
 
 _FLOODS = np.isin(np.arange(c.NUM_OPERATIONS), np.arange(c.FLOOD_FILL, c.FLOOD_FILL + c.NUM_COLORS))
 _NEEDS_CELLS = np.isin(  # lost on a selection without a cell of the active area
@@ -38,7 +163,7 @@ def legal_operation_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array
 
 
 def flat_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*B actions"]:
-    """Tell which numbers of :class:`~jaxarc.envs.action_numbers.FlatActionCodec` name an action that can apply.
+    """Tell which numbers of :class:`~jaxarc.envs.action_masks.FlatActionCodec` name an action that can apply.
 
     If every one would be a lost step, as in an episode that may only paste, those of legal operations stay.
 

@@ -8,14 +8,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
-from jaxarc.envs.boundary import compiled
 from jaxarc.envs.canvas import PairTable
-from jaxarc.envs.episode_keys import EpisodeKeys, split_for_episode
+from jaxarc.envs.compilation import compiled
 from jaxarc.envs.observations import make_info, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_of_buffer, pairs_of_table
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space, action_space
-from jaxarc.envs.start import start_episode
+from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import require_single, take_step
@@ -39,7 +38,7 @@ class Environment(abc.ABC, Generic[State]):
         state: :class:`ArcEnvState`, a few kilobytes at 30x30.
         observation: int8[H, W] working grid, -1 as padding; more by ``config.observation``.
         action: :class:`PointAction`, :class:`BboxAction` or :class:`MaskAction` by ``config.action.selection_format``.
-        reward: float32, see :func:`jaxarc.envs.rewards.compute_reward`.
+        reward: float32, see :func:`jaxarc.envs.scoring.compute_reward`.
         done: ``terminated | truncated``; both are in ``info``.
     """
 

@@ -12,10 +12,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.episode_keys import split_for_episode
 from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task
-from jaxarc.envs.start import start_episode
+from jaxarc.envs.start import split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import require_single, take_step

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int32, UInt8
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.operations.bits import from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
+from jaxarc.envs.canvas import from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
 STORED_FIELDS = 3  # operation, pair index, valid

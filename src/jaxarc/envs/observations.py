@@ -7,8 +7,8 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, NUM_OPERATIONS, PADDING
 from jaxarc.envs.action_masks import legal_operation_mask
 from jaxarc.envs.canvas import PairTable
-from jaxarc.envs.ending import discount
 from jaxarc.envs.pairs import PairSource
+from jaxarc.envs.scoring import discount
 from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.types import Info, Observation

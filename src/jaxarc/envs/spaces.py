@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batching import no_shared_arrays, with_batch_rule
-from jaxarc.envs.operations.bits import unpack_columns
+from jaxarc.envs.canvas import unpack_columns
+from jaxarc.envs.compilation import no_shared_arrays, with_batch_rule
 from jaxarc.envs.operations.compaction import choose_executor, staged
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.prng import as_typed_key, fast_bits, mixed_radix_ints, random_bits

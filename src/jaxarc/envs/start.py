@@ -1,4 +1,6 @@
-"""How an episode starts: its pair, its start grid, its first state."""
+"""Start an episode: its random keys, its pair, its start grid, its first state."""
+
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -6,17 +8,32 @@ from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.config import EpisodeConfig, JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.envs.canvas import Canvas, PairTable
-from jaxarc.envs.episode_keys import EpisodeKeys
+from jaxarc.envs.canvas import Canvas, PairTable, cell_columns, cell_rows, grid_size
+from jaxarc.envs.compilation import vary_like
 from jaxarc.envs.history import empty_history
-from jaxarc.envs.operations.geometry import cell_columns, cell_rows, grid_size
 from jaxarc.envs.pairs import PairSource, show_demonstrations
-from jaxarc.envs.similarity import count_matches, count_union, similarity
+from jaxarc.envs.scoring import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.varying import vary_like
-from jaxarc.prng import from_key_data, to_randint
+from jaxarc.prng import as_typed_key, from_key_data, split_words, to_randint
 from jaxarc.tasks.augmentation import Augmentation
-from jaxarc.types import JaxArcTask
+from jaxarc.types import JaxArcTask, PRNGKey
+
+
+class EpisodeKeys(NamedTuple):
+    """Random words of one reset, each for one use."""
+
+    task: UInt32[Array, ""]
+    pair: UInt32[Array, ""]
+    start: UInt32[Array, " words"]  # data of the key of the start grid
+    state: UInt32[Array, " words"]  # data of the key of the next episode
+    augmentation: UInt32[Array, " words"]  # data of the key of the augmentation
+    generation: UInt32[Array, " words"]  # data of the key of a generated task
+
+
+def split_for_episode(key: PRNGKey) -> EpisodeKeys:
+    """Draw everything that a reset needs from one key."""
+    words = split_words(as_typed_key(key), 6)
+    return EpisodeKeys(words[0, 0], words[1, 0], *words[2:])
 
 
 def start_episode(

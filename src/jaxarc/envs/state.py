@@ -9,9 +9,8 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt8, UInt32
 
 from jaxarc.constants import PADDING
 from jaxarc.envs import canvas as layout
-from jaxarc.envs.canvas import Canvas, PairTable
+from jaxarc.envs.canvas import Canvas, PairTable, unpack_columns
 from jaxarc.envs.history import unpack_history
-from jaxarc.envs.operations.bits import unpack_columns
 from jaxarc.notebooks import notebook_picture
 from jaxarc.tasks.augmentation import Augmentation, augment_task, restore_task
 from jaxarc.types import JaxArcTask

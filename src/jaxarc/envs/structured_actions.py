@@ -1,7 +1,7 @@
-"""The three kinds of action: an operation on a point, on a box, or on any set of cells."""
+"""The three kinds of action: an operation on a point, a box or any set of cells; and the check of an action."""
 
 import abc
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import equinox as eqx
 import jax
@@ -157,3 +157,46 @@ def _require_mask_shape(selection: Bool[Array, "*B H W"], grid_shape: tuple[int,
             f"Mask selection shape mismatch: expected {tuple(grid_shape)}, got {selection.shape[-2:]}; a mask covers "
             "the whole padded canvas, dataset.max_grid_height x max_grid_width"
         )
+
+
+class CheckedAction(NamedTuple):
+    operation: Int32[Array, ""]  # 0 .. 41, or -1 for an action that must change nothing
+    selection: Int32[Array, " 4"] | Bool[Array, " HW"]  # box with ordered corners inside the canvas, or cells
+    invalid: Bool[Array, ""]  # out of range or illegal
+
+
+def check_action(action: StructuredAction, config: JaxArcConfig) -> CheckedAction:
+    """Apply the invalid-action policy of the config.
+
+    Policy ``raise`` raises; where raising is switched off it acts like ``noop``. ``noop`` turns an invalid or illegal
+    action into one that changes nothing. ``clip`` moves coordinates into range, and never an operation id.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: see :meth:`JAXErrorHandler.validate_action`.
+    """
+    if config.action.invalid_action_policy == "raise" and JAXErrorHandler.stops_on_error():
+        action = JAXErrorHandler.validate_action(action, config)
+    rules = action.rules(config)
+    within = [(value >= rule.low) & (value <= rule.high) for rule, value in rules]
+    legal = np.isin(np.arange(c.NUM_OPERATIONS), config.legal_operations)
+    operation = jnp.clip(action.operation, 0, c.NUM_OPERATIONS - 1)
+    valid = within[0] & jnp.asarray(legal)[operation]
+    if config.action.invalid_action_policy != "clip":
+        for inside in within[1:]:
+            valid = valid & inside
+    selection = _selection(action, config.grid_shape)
+    return CheckedAction(jnp.where(valid, operation, c.NO_OPERATION), selection, ~valid)
+
+
+def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array, " 4"] | Bool[Array, " HW"]:
+    row_in = lambda row: jnp.clip(row, 0, shape[0] - 1)
+    column_in = lambda column: jnp.clip(column, 0, shape[1] - 1)
+    match action:
+        case PointAction():
+            row, column = row_in(action.row), column_in(action.col)
+            return jnp.stack([row, column, row, column])
+        case BboxAction():
+            rows, columns = (row_in(action.r1), row_in(action.r2)), (column_in(action.c1), column_in(action.c2))
+            return jnp.stack([jnp.minimum(*rows), jnp.minimum(*columns), jnp.maximum(*rows), jnp.maximum(*columns)])
+        case MaskAction():
+            return action.selection.reshape(-1)

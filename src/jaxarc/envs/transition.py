@@ -9,16 +9,13 @@ from jaxtyping import Array, Bool, Float32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import Command
-from jaxarc.envs.command import check_action
-from jaxarc.envs.ending import decide_ending
 from jaxarc.envs.history import append_record
 from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.operations.execute import KernelStatics, execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
-from jaxarc.envs.rewards import RewardInputs, compute_reward
-from jaxarc.envs.similarity import count_union, similarity
+from jaxarc.envs.scoring import RewardInputs, compute_reward, count_union, decide_ending, similarity
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import MaskAction, StructuredAction
+from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action
 from jaxarc.utils.error_handling import refuse_unstructured
 
 

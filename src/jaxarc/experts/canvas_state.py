@@ -9,15 +9,13 @@ from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import Canvas, Command, PairTable
-from jaxarc.envs.command import check_action
+from jaxarc.envs.canvas import Canvas, Command, PairTable, grid_size
 from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.operations.execute import KernelStatics, execute
-from jaxarc.envs.operations.geometry import grid_size
 from jaxarc.envs.pairs import pairs_of_buffer, pairs_of_table
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.envs.structured_actions import StructuredAction, check_action
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.types import Observation
 

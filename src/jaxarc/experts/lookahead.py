@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.similarity import similarity
+from jaxarc.envs.scoring import similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BaseAction, StructuredAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count

@@ -14,15 +14,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int32, UInt32
 
 from jaxarc import constants as c
-from jaxarc.envs.batching import Kernel, no_shared_arrays, with_batch_rule
-from jaxarc.envs.canvas import Canvas, Command, PairTable
-from jaxarc.envs.operations.bits import pack_columns
+from jaxarc.envs.canvas import BoundingBox, Canvas, Command, PairTable, pack_columns
+from jaxarc.envs.compilation import Kernel, no_shared_arrays, with_batch_rule
 from jaxarc.envs.operations.compaction import compact, staged, update_rows
 from jaxarc.envs.operations.execute import KernelStatics, execute_batch
-from jaxarc.envs.operations.flood import flood_fill
-from jaxarc.envs.operations.geometry import BoundingBox
+from jaxarc.envs.operations.kernels import flood_fill
 from jaxarc.envs.operations.selection import ResolvedSelection, resolve_selection
-from jaxarc.envs.similarity import count_matches, count_union
+from jaxarc.envs.scoring import count_matches, count_union
 from jaxarc.experts.canvas_state import CanvasState, Commands
 
 _FLOOD_FRACTION, _OTHER_FRACTION = 1 / 8, 1 / 16

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 from jaxtyping import Array, Int
 
-from jaxarc.envs.boundary import compiled
+from jaxarc.envs.compilation import compiled
 from jaxarc.envs.environment import Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction

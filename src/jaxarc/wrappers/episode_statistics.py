@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32, PyTree
 
-from jaxarc.envs.boundary import compiled
+from jaxarc.envs.compilation import compiled, vary_like
 from jaxarc.envs.environment import Environment, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.varying import vary_like
 from jaxarc.prng import as_typed_key
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper

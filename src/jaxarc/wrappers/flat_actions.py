@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Int32
 
-from jaxarc.envs.action_numbers import FlatActionCodec
-from jaxarc.envs.boundary import compiled
+from jaxarc.envs.action_masks import FlatActionCodec
+from jaxarc.envs.compilation import compiled
 from jaxarc.envs.environment import Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete
@@ -25,7 +25,7 @@ class FlatActions(Wrapper[State]):
     """Takes an action as one integer, ``0 .. num_actions(params) - 1``; all else is that of the environment inside.
 
     The actions are the legal operations times the points, or the boxes, of the canvas, numbered by
-    :class:`~jaxarc.envs.action_numbers.FlatActionCodec`. There may be at most 100,000 of them, and masks have no
+    :class:`~jaxarc.envs.action_masks.FlatActionCodec`. There may be at most 100,000 of them, and masks have no
     numbers. It works around an :class:`AutoReset` and inside one.
     """
 

@@ -7,13 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Int32, UInt32
 
-from jaxarc.envs.boundary import compiled
+from jaxarc.envs.compilation import compiled, vary_like
 from jaxarc.envs.environment import Environment, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.varying import vary_like
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.types import Info, Observation, PRNGKey

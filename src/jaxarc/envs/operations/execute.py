@@ -11,14 +11,24 @@ from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
-from jaxarc.envs.batching import Kernel, fold_rows, unfold_rows, with_batch_rule
-from jaxarc.envs.canvas import CLIPBOARD_HEIGHT, HEIGHT, TARGET_HEIGHT, WIDTH, Canvas, Command, PairTable
+from jaxarc.envs.canvas import (
+    CLIPBOARD_HEIGHT,
+    HEIGHT,
+    TARGET_HEIGHT,
+    WIDTH,
+    BoundingBox,
+    Canvas,
+    Command,
+    GridShape,
+    PairTable,
+    active_area,
+    grid_size,
+)
+from jaxarc.envs.compilation import Kernel, fold_rows, unfold_rows, with_batch_rule
 from jaxarc.envs.operations.compaction import CompactedRows, compact, staged, update_rows
-from jaxarc.envs.operations.flood import flood_fill
-from jaxarc.envs.operations.geometry import BoundingBox, GridShape, active_area, grid_size
+from jaxarc.envs.operations.kernels import flood_fill, shift_cells, turn_box
 from jaxarc.envs.operations.selection import ResolvedSelection, effective_cells, next_selection, resolve_selection
-from jaxarc.envs.operations.transform import shift_cells, turn_box
-from jaxarc.envs.similarity import count_matches
+from jaxarc.envs.scoring import count_matches
 from jaxarc.tasks.augmentation import recolor
 
 Loadable = tuple[Array, Array, Array, Array]  # grid, target, clipboard, sizes

@@ -8,10 +8,20 @@ from jax import lax
 from jaxtyping import Array, Bool, Int, Int8, Int32, UInt32
 
 from jaxarc import constants as c
-from jaxarc.envs.canvas import HEIGHT, WIDTH, Canvas, Command
-from jaxarc.envs.operations.bits import pack_columns
+from jaxarc.envs.canvas import (
+    HEIGHT,
+    WIDTH,
+    BoundingBox,
+    Canvas,
+    Command,
+    GridShape,
+    clip_box,
+    inside,
+    pack_box,
+    pack_columns,
+    whole_if_empty,
+)
 from jaxarc.envs.operations.compaction import staged
-from jaxarc.envs.operations.geometry import BoundingBox, GridShape, clip_box, inside, pack_box, whole_if_empty
 
 
 class ResolvedSelection(NamedTuple):

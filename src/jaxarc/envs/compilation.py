@@ -1,16 +1,46 @@
-"""Kernels of a whole batch, reached from the code of one environment.
+"""Compile, batch and shard the functions of one environment."""
 
-``jax.vmap`` of code that calls such a kernel does not vectorise the kernel: its rule folds every further batch axis
-into the one that the kernel has, however the vmaps are nested. So what users vmap runs what was written for batches.
-"""
-
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, PyTree, UInt32
+
+Result = TypeVar("Result")
+
+
+def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Compile a function of pytrees of arrays.
+
+    ``eqx.filter_jit`` explains what went wrong, and takes four times as long to call as ``jax.jit``. So the second is
+    tried first; a call that fails is repeated with the first, which fails in the same way and says why.
+
+    Args:
+        may_raise: tells from the arguments whether the function checks values at run time. Such a check fails no
+            sooner than the result is there, so the call waits for it.
+    """
+
+    def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
+        fast, careful = jax.jit(function), eqx.filter_jit(function)
+
+        @functools.wraps(function)
+        def call(*args: Any) -> Result:
+            try:
+                result = fast(*args)
+                if may_raise is not None and may_raise(*args):
+                    jax.block_until_ready(result)
+            except (TypeError, ValueError, RuntimeError):
+                return careful(*args)
+            return result
+
+        return call
+
+    return decorate
+
 
 Rows = TypeVar("Rows", bound=PyTree[Array])
 Kernel = Callable[[Any, Any], Any]  # (rows, shared arrays) -> rows
@@ -59,3 +89,20 @@ def unfold_rows(size: int, rows: Rows) -> Rows:
 def no_shared_arrays(kernel: Kernel, has_axis: Any, rows: Any, shared: Any) -> Any:
     """The ``unshare`` of a kernel that shares nothing."""
     raise AssertionError("a kernel that shares nothing cannot have shared arrays of its own")
+
+
+Tree = TypeVar("Tree", bound=PyTree[Array])
+
+
+def vary_like(tree: Tree, words: UInt32[Array, " words"]) -> Tree:
+    """Return the same values, as varying over the devices as ``words`` are.
+
+    A fresh state holds constants, which vary over no device; the state after a step does vary. Without this a
+    ``lax.scan`` over steps inside ``shard_map`` would refuse the carry. The compiler removes the addition of zero.
+    """
+    zero = words[0] & jnp.uint32(0)
+
+    def mark(leaf: Array) -> Array:
+        return leaf | zero.astype(jnp.bool_) if leaf.dtype == jnp.bool_ else leaf + zero.astype(leaf.dtype)
+
+    return jax.tree.map(mark, tree)
