@@ -22,8 +22,7 @@ from jaxarc.experts.traces import record_traces
 from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace_file import write_trace_file
 from jaxarc.training import load_pairs
-from jaxarc.training.cloning import clone_examples
-from jaxarc.training.trace_examples import load_examples
+from jaxarc.training.cloning import clone_examples, load_examples
 from jaxarc.training.updates import make_params
 
 SIDE = 5

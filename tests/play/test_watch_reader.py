@@ -9,9 +9,9 @@ from jaxarc.evaluation import TaskResults
 from jaxarc.play import watch_site
 from jaxarc.play.watch_site import MetricsReader, RunView
 from jaxarc.training import Report, RunFolder
-from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile
 from jaxarc.training.run_folder import RunFolderError
+from jaxarc.training.tables import write_measured_table
 
 
 def line(update, seed=0, **more):

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from jaxarc.training.code_revision import git_revision
+from jaxarc.training.run_folder import git_revision
 
 
 @pytest.fixture

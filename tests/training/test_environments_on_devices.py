@@ -15,7 +15,7 @@ from jaxarc.agents.ppo import UpdateBatch, _minibatches
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
 from jaxarc.parallel.shards import DataShard
 from jaxarc.training import Experiment, IncompatibleRunError
-from jaxarc.training.resuming import require_same_choices
+from jaxarc.training.run_state import require_same_choices
 
 SCRIPT = """
 import json, sys, tempfile

@@ -17,8 +17,7 @@ from jaxarc.experts.traces import Graph, pairs_by_id, record_traces
 from jaxarc.experts.traces.trace_file import write_trace_file
 from jaxarc.files import CHECKSUM
 from jaxarc.tasks import RawTask
-from jaxarc.training.cloning import clone_examples
-from jaxarc.training.trace_examples import TraceExampleError, load_examples
+from jaxarc.training.cloning import TraceExampleError, clone_examples, load_examples
 from jaxarc.training.updates import make_params
 
 SIDE, NUM_TASKS = 3, 8

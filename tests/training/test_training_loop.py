@@ -36,7 +36,7 @@ from jaxarc.training import (
     train,
     updates,
 )
-from jaxarc.training.rollout import collect
+from jaxarc.training.updates import collect
 
 AGENT = AgentConfig(num_envs=8, rollout_steps=4, num_minibatches=2)
 RULES = JaxArcConfig().with_fields(

@@ -28,7 +28,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.prng import keys_of_seeds
 from jaxarc.tasks import RawTask
 from jaxarc.training import updates
-from jaxarc.training.rollout import collect
+from jaxarc.training.updates import collect
 
 SIDE = 2
 RULES = JaxArcConfig().with_fields(

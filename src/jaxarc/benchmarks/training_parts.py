@@ -15,8 +15,7 @@ from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.pairs import load_pairs
-from jaxarc.training.rollout import collect
-from jaxarc.training.updates import TrainingState, answer_shown_params, make_params, run_seed, start_seed
+from jaxarc.training.updates import TrainingState, answer_shown_params, collect, make_params, run_seed, start_seed
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 

@@ -25,9 +25,9 @@ from jaxarc.parallel import NotEnoughMemoryError, ProcessError
 from jaxarc.tasks import TaskFormatError, UnknownTaskError
 from jaxarc.tasks.procedural import UnknownRuleError
 from jaxarc.training import CheckpointError, TrainingDivergedError
+from jaxarc.training.cloning import TraceExampleError
 from jaxarc.training.comparison import ComparisonError
-from jaxarc.training.sinks import SinkError
-from jaxarc.training.trace_examples import TraceExampleError
+from jaxarc.training.log_writers import LogWriterError
 
 DATA_ERRORS = (
     UnknownDatasetError,
@@ -37,7 +37,7 @@ DATA_ERRORS = (
     SubsetError,
     CheckpointError,
     TrainingDivergedError,
-    SinkError,
+    LogWriterError,
     ComparisonError,
     NotEnoughMemoryError,
     ProcessError,

@@ -47,7 +47,7 @@ class LiveLine:
 
 
 class TrainingProgress:
-    """How agents stand, on a live line. A sink of reports, open from its start.
+    """How agents stand, on a live line. A writer of reports, open from its start.
 
     The reports of several seeds come one after the other and make one line: means, and for rates also the range.
     """
@@ -80,7 +80,7 @@ class TrainingProgress:
 
 
 class SurrogateProgress:
-    """How a surrogate stands, on a live line. A sink of its reports, open from its start."""
+    """How a surrogate stands, on a live line. A writer of its reports, open from its start."""
 
     def __init__(self, console: Console, num_steps: int):
         self._line = LiveLine(console, num_steps)

@@ -8,7 +8,7 @@ from rich.markup import escape
 from jaxarc.cli.settings import AnyExperiment, read_any_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.training import RunFolder
-from jaxarc.training.resuming import require_same_choices
+from jaxarc.training.run_state import require_same_choices
 
 
 def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperiment:

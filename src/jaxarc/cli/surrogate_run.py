@@ -18,8 +18,8 @@ from jaxarc.parallel import use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import RunFolder, create_run_folder
+from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
 from jaxarc.training.run_folder import kept_if_used
-from jaxarc.training.sinks import Sink, Sinks, check_extras, open_sinks
 from jaxarc.training.surrogates import (
     SurrogateExperiment,
     SurrogateReport,
@@ -49,7 +49,7 @@ def learn_surrogate(
 
     Raises:
         ConfigValidationError: no task is left, or a library that the logging needs is missing.
-        TaskFormatError, UnknownDatasetError, TrainingDivergedError, SinkError, OSError: see the functions called.
+        TaskFormatError, UnknownDatasetError, TrainingDivergedError, LogWriterError, OSError: see the functions called.
     """
     start = time.perf_counter()
     check_extras(experiment.logging)
@@ -60,10 +60,13 @@ def learn_surrogate(
     folder = resume or create_run_folder(experiment)
     with kept_if_used(folder) if resume is None else nullcontext():
         console.print(_announcement(experiment, folder), highlight=False, soft_wrap=True)
-        sinks: list[Sink] = [*open_sinks(experiment, folder), SurrogateProgress(console, experiment.num_updates)]
-        with StopWish() as wish, Sinks[SurrogateReport](sinks, warn) as all_sinks:
+        writers: list[LogWriter] = [
+            *open_log_writers(experiment, folder),
+            SurrogateProgress(console, experiment.num_updates),
+        ]
+        with StopWish() as wish, LogWriters[SurrogateReport](writers, warn) as all_writers:
             outcome = train_surrogate(
-                experiment, lessons, folder, all_sinks.write, lambda: wish.is_set, resume=resume is not None
+                experiment, lessons, folder, all_writers.write, lambda: wish.is_set, resume=resume is not None
             )
     judgment = judge_models(lessons, outcome.state.models, outcome.reports[-1].update)
     write_judgment(folder, judgment)

@@ -20,10 +20,10 @@ from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import Experiment, Report, RunFolder, TrainingPairs, TrainResult, create_run_folder, load_pairs
 from jaxarc.training import train as run_training
+from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
 from jaxarc.training.loop import TrainingDivergedError, training_mesh
 from jaxarc.training.pairs import pairs_by_rule
 from jaxarc.training.run_folder import kept_if_used
-from jaxarc.training.sinks import Sink, Sinks, check_extras, open_sinks
 
 
 def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> TrainResult:
@@ -31,8 +31,8 @@ def learn(experiment: Experiment, console: Console, resume: RunFolder | None = N
 
     Raises:
         ConfigValidationError: no task is left, or a library that the logging needs is missing.
-        TaskFormatError, UnknownDatasetError, TrainingDivergedError, SinkError, ProcessError, OSError: see the functions
-            called.
+        TaskFormatError, UnknownDatasetError, TrainingDivergedError, LogWriterError, ProcessError, OSError: see the
+            functions called.
     """
     check_extras(experiment.logging)
     _make_cores(experiment.parallel)
@@ -49,10 +49,12 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
     folder = shared_folder(lambda: resume or create_run_folder(experiment))
     with kept_if_used(folder) if resume is None else nullcontext():
         console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
-        sinks: list[Sink] = open_sinks(experiment, folder) if is_primary() else []
-        sinks.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
-        with StopWish() as wish, Sinks(sinks, warn) as all_sinks:
-            outcome = run_training(experiment, pairs, folder, all_sinks.write, lambda: wish.is_set, resume=bool(resume))
+        writers: list[LogWriter] = open_log_writers(experiment, folder) if is_primary() else []
+        writers.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
+        with StopWish() as wish, LogWriters(writers, warn) as all_writers:
+            outcome = run_training(
+                experiment, pairs, folder, all_writers.write, lambda: wish.is_set, resume=bool(resume)
+            )
     if is_primary():
         _draw(outcome.reports, folder, _title(experiment, pairs))
     console.print(_results(experiment, outcome, pairs))

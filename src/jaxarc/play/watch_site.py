@@ -18,7 +18,7 @@ from jaxarc.play.episode_viewer import EpisodeViewer
 from jaxarc.play.local_site import page_file, palette_sheet
 from jaxarc.training import RunFolder
 from jaxarc.training.run_folder import RunFolderError
-from jaxarc.training.table_file import read_row, read_table
+from jaxarc.training.tables import read_row, read_table
 
 MOST_ROWS: Final = 6000  # that a page is sent at once; of more, moments are left out evenly
 

@@ -1,13 +1,12 @@
 """Training runs: the loop, its metrics, its checkpoints and its folder."""
 
-from jaxarc.training.checkpoint import CheckpointError, load_checkpoint
-from jaxarc.training.checkpoints import Checkpoints, DamagedCheckpointWarning
+from jaxarc.training.checkpoint import CheckpointError, Checkpoints, DamagedCheckpointWarning, load_checkpoint
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.loop import TrainingDivergedError, TrainResult, train
 from jaxarc.training.metrics import Report, read_metrics
 from jaxarc.training.pairs import TrainingPairs, load_pairs
-from jaxarc.training.resuming import IncompatibleRunError, OtherVersionsWarning
 from jaxarc.training.run_folder import RunFolder, RunFolderError, create_run_folder, open_run_folder
+from jaxarc.training.run_state import IncompatibleRunError, OtherVersionsWarning
 from jaxarc.training.updates import TrainingState
 
 __all__ = [

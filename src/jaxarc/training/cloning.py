@@ -1,17 +1,29 @@
-"""Let a policy imitate an expert in a batch of environments, before it learns by itself."""
+"""Behavior cloning from an expert that plays along, or from recorded traces, before a policy learns by itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float32
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int32
 
+from jaxarc import constants as c
 from jaxarc.agents import EditPolicy, LearnerState
 from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
 from jaxarc.agents.cloning import CloningExamples, CloningLosses, clone, make_cloning_optimizer, start_cloning
+from jaxarc.agents.edits import from_action
+from jaxarc.agents.kinds import kinds_of
 from jaxarc.config import AgentConfig, CloningConfig
+from jaxarc.datasets import TaskSet
+from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.evaluation.solve_rate import first_state, without_augmentation
+from jaxarc.experts.traces.trace_file import TraceLine, read_trace_file
+from jaxarc.tasks import UnknownTaskError
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.wrappers import EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
@@ -133,3 +145,135 @@ def _value_targets(
     """
     following = bootstrap_values(value, last_value, value, done, jnp.zeros_like(done))
     return value + estimate_advantages(reward, value, following, done, agent.gamma, agent.gae_lambda)
+
+
+_ENV: Final = ArcEnvironment()
+_TOGETHER: Final = 256  # traces that are replayed side by side
+_FORMAT: Final = "bbox"  # of the actions that policies know
+
+
+class TraceExampleError(ValueError):
+    """The traces of a file cannot be imitated in a run."""
+
+
+class _Replayed(NamedTuple):
+    observation: Observation  # before each action, leaves [S, B, ...]
+    reward: Float32[Array, "S B"]
+    solved: Bool[Array, " B"]  # at the end
+
+
+def load_examples(
+    path: str | Path, tasks: TaskSet, learned: TaskSet, params: EnvParams, gamma: float
+) -> CloningExamples:
+    """Read a file of traces and replay those of the learned pairs by the rules of a run.
+
+    Args:
+        path: as ``jaxarc traces export`` writes it.
+        tasks: what the traces' task ids name.
+        learned: tasks whose first pair is played.
+        params: of the learned tasks, by the rules that the policy practices by.
+        gamma: discount of the rewards from each situation on.
+
+    Raises:
+        TraceExampleError: a trace is of other actions, allows what the rules do not, or solves nothing; or none is of a
+            learned pair. Names the line.
+        TraceFileError: a line cannot be read.
+        OSError: the file cannot be read.
+    """
+    place_of = {_content(task.pairs[0]): place for place, task in enumerate(learned)}
+    found = [
+        (place_of[content], line)
+        for line in read_trace_file(path)
+        if (content := _content(_pair_of(line, tasks))) in place_of
+    ]
+    if not found:
+        raise TraceExampleError(
+            f"{path} has no trace of the {len(learned)} pairs that are learned from; export those "
+            f"of {tasks.name}, demonstrations included: jaxarc traces export --pairs all"
+        )
+    for _, line in found:
+        _check(line, params)
+    by_length = sorted(found, key=lambda item: len(item[1].actions))
+    parts = [_replay_some(by_length[i : i + _TOGETHER], params, gamma) for i in range(0, len(by_length), _TOGETHER)]
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.concatenate(leaves)), *parts)
+
+
+def _content(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Any, ...]:
+    return tuple((grid.shape, grid.tobytes()) for grid in pair)
+
+
+def _pair_of(line: TraceLine, tasks: TaskSet) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        task = tasks.raw_task(line.pair_id.task_id)
+    except UnknownTaskError as error:
+        raise TraceExampleError(f"{line.where}: {error}") from error
+    pairs = task.train if line.pair_id.split == "train" else task.test
+    if not 0 <= line.pair_id.pair_index < len(pairs):
+        raise TraceExampleError(
+            f"{line.where}: task {task.task_id!r} has {line.pair_id.split} pairs 0..{len(pairs) - 1}, got pair_index "
+            f"{line.pair_id.pair_index}; export the traces again"
+        )
+    return pairs[line.pair_id.pair_index]
+
+
+def _check(line: TraceLine, params: EnvParams) -> None:
+    if line.recipe.action_format != _FORMAT:
+        raise TraceExampleError(
+            f"{line.where}: actions in format {line.recipe.action_format!r}, but policies act in {_FORMAT!r}; record "
+            f"with --action-format {_FORMAT}"
+        )
+    legal, (height, width) = params.config.legal_operations, params.config.grid_shape
+    for action in line.actions:
+        operation, rows, columns = action[0], action[1::2], action[2::2]
+        if operation not in legal:
+            raise TraceExampleError(
+                f"{line.where}: operation {operation} is not among those allowed, {legal}; allow it, as action=boxes "
+                "does, or use traces of an expert that does without"
+            )
+        if len(action) != 5 or min(action[1:]) < 0 or max(rows) >= height or max(columns) >= width:
+            raise TraceExampleError(
+                f"{line.where}: {list(action)} is no box of the canvas {height}x{width}; use a larger canvas"
+            )
+
+
+def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamma: float) -> CloningExamples:
+    """Replay some traces side by side; returns an example for each action, on the host."""
+    lengths = np.array([len(line.actions) for _, line in found])
+    actions = np.zeros((lengths.max(), len(found), 5), np.int32)
+    actions[..., 0] = c.SUBMIT
+    for column, (_, line) in enumerate(found):
+        actions[: len(line.actions), column] = line.actions
+    boxes = BboxAction(*(jnp.asarray(part) for part in np.moveaxis(actions, -1, 0)))
+    places = jnp.array([place for place, _ in found], jnp.int32)
+    replayed: _Replayed = jax.device_get(_replay(without_augmentation(params), places, boxes))
+    for (_, line), solved in zip(found, replayed.solved, strict=True):
+        if not solved:
+            raise TraceExampleError(
+                f"{line.where}: by the rules of this run the trace does not solve its pair; allow more steps than "
+                f"environment.max_episode_steps={params.config.environment.max_episode_steps}, or record it again"
+            )
+    edit = from_action(boxes, kinds_of(params.config), params.config.grid_shape[1])
+    returns = np.stack(list(_returns(np.asarray(replayed.reward), gamma))[::-1])
+    is_played = np.arange(len(actions))[:, None] < lengths[None]
+    take = lambda leaf: np.asarray(leaf)[is_played]
+    return jax.tree.map(take, CloningExamples(replayed.observation, edit, jnp.asarray(returns)))
+
+
+def _returns(reward: np.ndarray, gamma: float) -> Iterator[np.ndarray]:
+    """The discounted rewards from each step on, the last step first; an episode that has ended pays nothing."""
+    following = np.zeros_like(reward[0])
+    for now in reward[::-1]:
+        following = (now + np.float32(gamma) * following).astype(np.float32)
+        yield following
+
+
+@jax.jit
+def _replay(params: EnvParams, places: Int32[Array, " B"], actions: BboxAction) -> _Replayed:
+    def step(states: ArcEnvState, action: BboxAction) -> tuple[ArcEnvState, tuple[Observation, Array]]:
+        observation = jax.vmap(_ENV.observe, (0, None))(states, params)
+        states, _, reward, _, _ = jax.vmap(_ENV.step, (0, 0, None))(states, action, params)
+        return states, (observation, reward)
+
+    states = jax.vmap(first_state, (None, 0))(params, places)
+    states, (observation, reward) = jax.lax.scan(step, states, actions)
+    return _Replayed(observation, reward, states.is_solved)

@@ -19,15 +19,20 @@ from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import TaskResults
 from jaxarc.parallel import any_process, broadcast_flag, data_mesh, is_primary, replicate, to_host
 from jaxarc.prng import keys_of_seeds
+from jaxarc.training.cloning import TraceExampleError, load_examples
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile, Report
 from jaxarc.training.pairs import TrainingPairs
 from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.run_state import RunState, load_run_state, require_unused, save_run_state
-from jaxarc.training.same_run import require_same_run, require_same_start
-from jaxarc.training.task_table import write_task_table
-from jaxarc.training.trace_examples import TraceExampleError, load_examples
+from jaxarc.training.run_state import (
+    RunState,
+    load_run_state,
+    require_same_run,
+    require_same_start,
+    require_unused,
+    save_run_state,
+)
+from jaxarc.training.tables import write_measured_table, write_task_table
 from jaxarc.training.updates import (
     Progress,
     TrainingState,

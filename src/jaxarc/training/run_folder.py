@@ -1,29 +1,51 @@
-"""Where a run leaves its files."""
+"""The folder of a run: the names of its files, its lock, and the versions that wrote it."""
 
 import datetime
+import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 
 from filelock import FileLock, Timeout
 
+from jaxarc.config import CheckpointConfig, LoggingConfig
 from jaxarc.files import add_checksum, write_whole
 from jaxarc.parallel import is_primary
-from jaxarc.training.checkpoints import Checkpoints
-from jaxarc.training.code_revision import git_revision
-from jaxarc.training.run_choices import RunChoices
+from jaxarc.training.checkpoint import Checkpoints
 
+_PACKAGE: Final = Path(__file__).parents[1]
+_SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost network drive must not hold up a run
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 class RunFolderError(OSError):
     """A folder is not that of a run, holds another one already, or is in use."""
+
+
+class RunConfig(Protocol):
+    """All choices of a run: an experiment."""
+
+    @property
+    def checkpoint(self) -> CheckpointConfig: ...
+
+    @property
+    def logging(self) -> LoggingConfig: ...
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """One for each that learns."""
+        ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return nested dictionaries of plain values, for JSON."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -99,7 +121,7 @@ def kept_if_used(folder: RunFolder) -> Iterator[None]:
             shutil.rmtree(folder.path)
 
 
-def create_run_folder(experiment: RunChoices) -> RunFolder:
+def create_run_folder(experiment: RunConfig) -> RunFolder:
     """Make ``<run_root>/<date>_<time>-<run_name>`` with the config in it; a taken name gets a number."""
     logging = experiment.logging
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{logging.run_name}"
@@ -140,3 +162,22 @@ def make_new_folder(root: Path, name: str) -> Path:
             number += 1
         else:
             return path
+
+
+def git_revision(folder: Path) -> str | None:
+    """Return the commit that a folder stands at, ``-dirty`` added when its files differ; None without git."""
+    command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
+    try:
+        answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):  # no git, no repository, no commit yet
+        return None
+    return answer.stdout.strip()
+
+
+def code_digest(package: Path = _PACKAGE) -> str:
+    """Return a hash of the names and the text of all Python files of a package, this one when left out."""
+    told = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        told.update(f"{file.relative_to(package).as_posix()}\n".encode())
+        told.update(file.read_bytes())
+    return told.hexdigest()[:16]

@@ -1,15 +1,19 @@
-"""Where a run stands: all that it needs to go on, in memory and in its folder."""
+"""The state of a run: save it, resume it, and compare it between runs and between processes."""
 
 import statistics
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from jaxarc.parallel import allgather_text, is_primary
+import jax
+
+from jaxarc.config import ConfigValidationError
+from jaxarc.config.build import spell
+from jaxarc.parallel import allgather_text, digest, is_primary, require_same
 from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, load_checkpoint
 from jaxarc.training.metrics import Kind, MetricsFile
-from jaxarc.training.resuming import require_same_choices, warn_of_other_versions
-from jaxarc.training.run_choices import RunChoices
-from jaxarc.training.run_folder import RunFolder, RunFolderError, library_versions
+from jaxarc.training.run_folder import RunConfig, RunFolder, RunFolderError, code_digest, library_versions
 
 State = TypeVar("State")
 """A pytree of arrays."""
@@ -43,7 +47,7 @@ def require_unused(folder: RunFolder) -> None:
 
 
 def save_run_state(
-    folder: RunFolder, experiment: RunChoices, run_state: RunState[State, Kind], kind: type[Kind]
+    folder: RunFolder, experiment: RunConfig, run_state: RunState[State, Kind], kind: type[Kind]
 ) -> None:
     """Write a checkpoint, if there is none of this update, and remove those that need not be kept."""
     if is_primary():
@@ -61,7 +65,7 @@ def save_run_state(
 
 
 def load_run_state(
-    folder: RunFolder, experiment: RunChoices, like: State, kind: type[Kind]
+    folder: RunFolder, experiment: RunConfig, like: State, kind: type[Kind]
 ) -> RunState[State, Kind] | None:
     """Go back to the newest checkpoint: what the folder tells of later updates is removed.
 
@@ -103,3 +107,95 @@ def _newest(folder: RunFolder) -> CheckpointRecord | None:
     record = folder.checkpoints.newest() if is_primary() else None
     told = allgather_text("" if record is None else str(record.update))[0]
     return record if is_primary() or not told else check_checkpoint(folder.checkpoints.at(int(told)))
+
+
+_FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
+_MOST_TOLD: Final = 20  # differences
+_FREE: Final = (
+    *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.max_seconds", "training.compilation_cache"),
+    *("surrogate.max_seconds", "surrogate.compilation_cache", "surrogate.buffer_size"),
+)
+
+
+class IncompatibleRunError(ConfigValidationError):
+    """A run cannot go on with choices that would change what it computes."""
+
+
+class OtherVersionsWarning(UserWarning):
+    """A run goes on with other library versions, which may round otherwise."""
+
+
+def require_same_choices(saved: Mapping[str, Any], wished: Mapping[str, Any]) -> None:
+    """Compare two experiments, as nested dictionaries, in all that the results depend on.
+
+    Raises:
+        IncompatibleRunError: they differ; the message lists each field with both values.
+    """
+    old, new = dict(fields_of(saved)), dict(fields_of(wished))
+    names = [name for name in {**old, **new} if name in _FIXED or not name.startswith(_FREE)]
+    missing = "no such field"
+    differ = [
+        f"{name} is {spell(old.get(name, missing))} in the run, but {spell(new.get(name, missing))} now"
+        for name in names
+        if old.get(name, missing) != new.get(name, missing)
+    ]
+    if differ:
+        more = f"; and {len(differ) - _MOST_TOLD} more" if len(differ) > _MOST_TOLD else ""
+        raise IncompatibleRunError(
+            f"the run cannot be resumed with other choices: {'; '.join(differ[:_MOST_TOLD])}{more}. Leave them out, "
+            f"or start a new run; {_say_what_may_change(new)}"
+        )
+
+
+def warn_of_other_versions(saved: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Name the libraries whose version is not that of the saved run."""
+    differ = [
+        f"{name} {saved.get(name)} -> {now.get(name)}" for name in {**saved, **now} if saved.get(name) != now.get(name)
+    ]
+    if differ:
+        warnings.warn(
+            f"the run goes on with other versions: {', '.join(differ)}; its numbers may differ from those of one that "
+            "was not interrupted",
+            OtherVersionsWarning,
+            stacklevel=2,
+        )
+
+
+def _say_what_may_change(fields: Mapping[str, Any]) -> str:
+    """Name what a run of this kind may change: those of the topics that it has."""
+    free = [free + "*" * free.endswith(".") for free in _FREE if any(name.startswith(free) for name in fields)]
+    fixed = [name for name in _FIXED if name in fields]
+    return f"what may change: {', '.join(free)}{''.join(f'; but not {name}' for name in fixed)}"
+
+
+def fields_of(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Name each value as the command line does: the topics of the rules stand beside the others."""
+    rules = experiment.get("environment", {})
+    topics = {**rules, **{name: topic for name, topic in experiment.items() if name != "environment"}}
+    for topic, fields in topics.items():
+        for name, value in fields.items():
+            yield f"{topic}.{name}", list(value) if isinstance(value, tuple) else value
+
+
+def require_same_run(experiment: RunConfig) -> None:
+    """Compare choices, versions and code between the processes.
+
+    Raises:
+        ProcessMismatchError: they differ; names each field with two of its values.
+    """
+    if jax.process_count() == 1:
+        return
+    versions = {f"the version of {name}": version for name, version in library_versions().items()}
+    require_same({**dict(fields_of(experiment.as_dict())), **versions, "the code of jaxarc": code_digest()})
+
+
+def require_same_start(learned: Any, measured: Any, state: Any) -> None:
+    """Compare the bits of what is learned, what is measured, and the state that learning starts from.
+
+    Raises:
+        ProcessMismatchError: other data lie on another machine, or its processor rounds otherwise.
+    """
+    if jax.process_count() == 1:
+        return
+    parts = {"the learned tasks": learned, "the measured tasks": measured, "the first state": state}
+    require_same({f"the hash of {name}": digest(part) for name, part in parts.items()})

@@ -35,11 +35,9 @@ from jaxarc.tasks import TaskFormatError
 from jaxarc.tasks.curriculum import start_curriculum
 from jaxarc.training import CheckpointError, Report, RunFolder, create_run_folder, load_checkpoint
 from jaxarc.training.checkpoint import CheckpointRecord, read_record, save_checkpoint
-from jaxarc.training.measured_table import write_measured_table
 from jaxarc.training.metrics import MetricsFile
 from jaxarc.training.run_folder import RunFolderError
-from jaxarc.training.table_file import read_table
-from jaxarc.training.task_table import write_task_table
+from jaxarc.training.tables import read_table, write_measured_table, write_task_table
 
 
 class Kind(NamedTuple):

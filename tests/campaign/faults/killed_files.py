@@ -17,8 +17,7 @@ from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
 from jaxarc.datasets.digest import digest_of
 from jaxarc.datasets.installed import has_published_set, read_installed
 from jaxarc.experts.traces import Graph, TraceCache, get_trace_hierarchical
-from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, load_checkpoint
-from jaxarc.training.checkpoints import Checkpoints
+from jaxarc.training.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
 
 NUM_SETS: Final = 6  # of tasks, each of which has an entry in the cache
 

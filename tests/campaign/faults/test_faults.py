@@ -20,8 +20,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.datasets.digest import digest_of
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import TraceCache, record_traces
-from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, save_checkpoint
-from jaxarc.training.checkpoints import Checkpoints
+from jaxarc.training.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, save_checkpoint
 
 RECORD = CheckpointRecord(1, 1, 0.0, None, {}, {})
 FULL, READ_ONLY, FORBIDDEN = "No space left on device", "Read-only file system", "Permission denied"

@@ -12,7 +12,7 @@ from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, t
 from jaxarc.cli.sweep import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.resuming import require_same_choices
+from jaxarc.training.run_state import require_same_choices
 from jaxarc.training.surrogates import SurrogateExperiment
 
 _KINDS: Final = {

@@ -20,8 +20,8 @@ from jaxarc.io.serialization import StateFileError
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import CheckpointError, DamagedCheckpointWarning
 from jaxarc.training.comparison import ComparisonError
-from jaxarc.training.resuming import IncompatibleRunError, require_same_choices
 from jaxarc.training.run_folder import RunFolderError
+from jaxarc.training.run_state import IncompatibleRunError, require_same_choices
 
 DEEP = b"[" * 900 + b"]" * 900
 PAIRS = [[[[0, 1]], [[2], [3]]]]

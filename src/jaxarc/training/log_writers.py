@@ -9,28 +9,27 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from jaxarc.config import ConfigValidationError, LoggingConfig
 from jaxarc.training.metrics import Kind, RunReport
-from jaxarc.training.run_choices import RunChoices
-from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.run_folder import RunConfig, RunFolder
 
 _EXTRAS: Final = {"tensorboard": "tensorboardX", "wandb": "wandb"}  # field of LoggingConfig and extra -> its library
 _PLACES: Final = ("update", "environment_steps", "examples", "seed")  # of a report: where it stands, not how it goes
 
 
-class SinkError(RuntimeError):
+class LogWriterError(RuntimeError):
     """Reports cannot be sent where they were to go."""
 
 
-_Taken = TypeVar("_Taken", bound=RunReport, contravariant=True)
+_Report_contra = TypeVar("_Report_contra", bound=RunReport, contravariant=True)
 
 
-class Sink(Protocol[_Taken]):
+class LogWriter(Protocol[_Report_contra]):
     """Takes the reports of a run, one after the other, those of several seeds in turn."""
 
-    def write(self, report: _Taken) -> None:
+    def write(self, report: _Report_contra) -> None:
         """Take one report.
 
         Raises:
-            SinkError, OSError: it went nowhere, and the next one would not fare better.
+            LogWriterError, OSError: it went nowhere, and the next one would not fare better.
         """
         ...
 
@@ -39,36 +38,36 @@ class Sink(Protocol[_Taken]):
         ...
 
 
-class Sinks(Generic[Kind]):
-    """Several sinks as one, for use in a ``with`` statement.
+class LogWriters(Generic[Kind]):
+    """Several writers as one, for use in a ``with`` statement.
 
     One that fails is closed to further reports after a warning, and the run goes on: what it learns is worth more than
-    a second copy of its numbers. The first copy, metrics.jsonl, is no sink: when that cannot be written the run ends.
+    a second copy of its numbers. The first copy, metrics.jsonl, is no writer: when that cannot be written the run ends.
     """
 
-    def __init__(self, sinks: Iterable[Sink[Kind]], warn: Callable[[str], None]):
-        self._open, self._warn = list(sinks), warn
+    def __init__(self, writers: Iterable[LogWriter[Kind]], warn: Callable[[str], None]):
+        self._open, self._warn = list(writers), warn
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for sink in self._open:
-            self._try(sink, sink.close)
+        for writer in self._open:
+            self._try(writer, writer.close)
 
     def write(self, report: Kind) -> None:
-        self._open = [sink for sink in self._open if self._try(sink, lambda sink=sink: sink.write(report))]
+        self._open = [writer for writer in self._open if self._try(writer, lambda writer=writer: writer.write(report))]
 
-    def _try(self, sink: Sink[Kind], act: Callable[[], None]) -> bool:
+    def _try(self, writer: LogWriter[Kind], act: Callable[[], None]) -> bool:
         try:
             act()
-        except (SinkError, OSError) as error:
-            self._warn(f"{type(sink).__name__} gets no more reports: {error}; metrics.jsonl has them all")
+        except (LogWriterError, OSError) as error:
+            self._warn(f"{type(writer).__name__} gets no more reports: {error}; metrics.jsonl has them all")
             return False
         return True
 
 
-class TensorBoardSink:
+class TensorBoardWriter:
     """Curves over environment steps, or examples, for TensorBoard, in a folder for each seed."""
 
     def __init__(self, folder: Path):
@@ -95,14 +94,14 @@ class TensorBoardSink:
             file.close()
 
 
-class WandbSink:
+class WandbWriter:
     """Curves over environment steps, or examples, at Weights & Biases; several seeds are told apart by their names.
 
     Raises:
-        SinkError: a run cannot be started there, for want of a login, say.
+        LogWriterError: a run cannot be started there, for want of a login, say.
     """
 
-    def __init__(self, experiment: RunChoices, folder: Path):
+    def __init__(self, experiment: RunConfig, folder: Path):
         wandb = importlib.import_module("wandb")
         self._error: type[Exception] = wandb.Error
         self._has_seeds = len(experiment.seeds) > 1
@@ -111,7 +110,7 @@ class WandbSink:
                 project=experiment.logging.wandb_project, name=folder.name, dir=str(folder), config=experiment.as_dict()
             )
         except self._error as error:
-            raise SinkError(f"wandb: {error}; WANDB_MODE=offline keeps the reports here") from error
+            raise LogWriterError(f"wandb: {error}; WANDB_MODE=offline keeps the reports here") from error
 
     def write(self, report: RunReport) -> None:
         prefix = f"seed_{report.seed}/" if self._has_seeds else ""
@@ -119,7 +118,7 @@ class WandbSink:
         try:
             self._run.log(values, step=report.samples)
         except self._error as error:
-            raise SinkError(f"wandb: {error}") from error
+            raise LogWriterError(f"wandb: {error}") from error
 
     def close(self) -> None:
         self._run.finish()
@@ -141,18 +140,18 @@ def check_extras(logging: LoggingConfig) -> None:
                 ) from error
 
 
-def open_sinks(experiment: RunChoices, folder: RunFolder) -> list[Sink[RunReport]]:
+def open_log_writers(experiment: RunConfig, folder: RunFolder) -> list[LogWriter[RunReport]]:
     """Open what the experiment's logging asks for.
 
     Raises:
-        SinkError: one cannot be opened.
+        LogWriterError: one cannot be opened.
     """
-    sinks: list[Sink[RunReport]] = []
+    writers: list[LogWriter[RunReport]] = []
     if experiment.logging.tensorboard:
-        sinks.append(TensorBoardSink(folder.path / "tensorboard"))
+        writers.append(TensorBoardWriter(folder.path / "tensorboard"))
     if experiment.logging.wandb:
-        sinks.append(WandbSink(experiment, folder.path))
-    return sinks
+        writers.append(WandbWriter(experiment, folder.path))
+    return writers
 
 
 def numbers_of(report: RunReport) -> dict[str, float]:

@@ -10,7 +10,7 @@ from tensorboardX.proto.event_pb2 import Event
 from jaxarc.cli.main import main
 from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TrainingConfig
 from jaxarc.training import Experiment, Report, RunFolder
-from jaxarc.training.sinks import SinkError, Sinks, TensorBoardSink, check_extras, open_sinks
+from jaxarc.training.log_writers import LogWriterError, LogWriters, TensorBoardWriter, check_extras, open_log_writers
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 
@@ -45,16 +45,16 @@ class Recorder:
 
     def close(self):
         if self.fails_to_close:
-            raise SinkError("not flushed")
+            raise LogWriterError("not flushed")
         self.is_closed = True
 
 
 def test_tensorboard_gets_what_was_measured_over_environment_steps_one_folder_a_seed(tmp_path):
-    sink = TensorBoardSink(tmp_path)
+    writer = TensorBoardWriter(tmp_path)
     for seed in (3, 4):
-        sink.write(report(0, seed, train_solve_rate=0.0))
-        sink.write(report(1, seed, mean_return=seed - 0.5, train_solve_rate=0.25))
-    sink.close()
+        writer.write(report(0, seed, train_solve_rate=0.0))
+        writer.write(report(1, seed, mean_return=seed - 0.5, train_solve_rate=0.25))
+    writer.close()
     scalars = read_events(tmp_path / "seed_4")
     assert (100, "mean_return", 3.5) in scalars
     assert (100, "seconds", 0.5) in scalars
@@ -65,9 +65,9 @@ def test_tensorboard_gets_what_was_measured_over_environment_steps_one_folder_a_
 
 def test_a_sink_that_fails_is_named_once_and_the_others_go_on():
     warnings, broken, sound = [], Recorder(fails_at=1), Recorder()
-    with Sinks([broken, sound], warnings.append) as sinks:
+    with LogWriters([broken, sound], warnings.append) as writers:
         for update in range(4):
-            sinks.write(report(update))
+            writers.write(report(update))
     assert (broken.seen, sound.seen) == ([0], [0, 1, 2, 3])
     assert warnings == ["Recorder gets no more reports: [Errno 28] No space left on device; metrics.jsonl has them all"]
     assert sound.is_closed
@@ -75,7 +75,7 @@ def test_a_sink_that_fails_is_named_once_and_the_others_go_on():
 
 def test_every_sink_is_closed_also_when_the_run_ends_by_an_error_or_one_cannot_be_closed():
     warnings, first, second = [], Recorder(fails_to_close=True), Recorder()
-    with pytest.raises(ArithmeticError), Sinks([first, second], warnings.append):
+    with pytest.raises(ArithmeticError), LogWriters([first, second], warnings.append):
         raise ArithmeticError("diverged")
     assert second.is_closed
     assert len(warnings) == 1
@@ -113,10 +113,10 @@ def use(monkeypatch, wandb):
 
 def test_wandb_gets_the_config_and_the_reports_of_each_seed_under_its_name(tmp_path, monkeypatch):
     wandb = use(monkeypatch, FakeWandb())
-    (sink,) = open_sinks(experiment(num_seeds=2, wandb=True, wandb_project="grids"), RunFolder(tmp_path))
+    (writer,) = open_log_writers(experiment(num_seeds=2, wandb=True, wandb_project="grids"), RunFolder(tmp_path))
     for seed in (0, 1):
-        sink.write(report(2, seed, mean_return=1.5))
-    sink.close()
+        writer.write(report(2, seed, mean_return=1.5))
+    writer.close()
     assert wandb.options["project"] == "grids"
     assert wandb.options["config"]["training"]["num_seeds"] == 2
     assert wandb.logged == [
@@ -128,15 +128,15 @@ def test_wandb_gets_the_config_and_the_reports_of_each_seed_under_its_name(tmp_p
 
 def test_one_seed_needs_no_name_at_wandb(tmp_path, monkeypatch):
     wandb = use(monkeypatch, FakeWandb())
-    (sink,) = open_sinks(experiment(wandb=True), RunFolder(tmp_path))
-    sink.write(report(1))
+    (writer,) = open_log_writers(experiment(wandb=True), RunFolder(tmp_path))
+    writer.write(report(1))
     assert wandb.logged == [(100, {"seconds": 0.5, "episodes": 0})]
 
 
 def test_wandb_that_cannot_start_ends_the_run_before_it_begins(tmp_path, monkeypatch):
     use(monkeypatch, FakeWandb(refuses=True))
-    with pytest.raises(SinkError, match=r"no API key; WANDB_MODE=offline keeps the reports here"):
-        open_sinks(experiment(wandb=True), RunFolder(tmp_path))
+    with pytest.raises(LogWriterError, match=r"no API key; WANDB_MODE=offline keeps the reports here"):
+        open_log_writers(experiment(wandb=True), RunFolder(tmp_path))
 
 
 @pytest.mark.parametrize("overrides", [[], ["surrogate=parent_sets"]])
@@ -152,10 +152,10 @@ def test_a_run_that_wandb_refuses_leaves_no_folder(tmp_path, monkeypatch, capsys
 def test_wandb_that_fails_later_is_a_warning(tmp_path, monkeypatch):
     use(monkeypatch, FakeWandb(fails=True))
     warnings = []
-    with Sinks(open_sinks(experiment(wandb=True), RunFolder(tmp_path)), warnings.append) as sinks:
-        sinks.write(report(0))
-        sinks.write(report(1))
-    assert warnings == ["WandbSink gets no more reports: wandb: the connection is gone; metrics.jsonl has them all"]
+    with LogWriters(open_log_writers(experiment(wandb=True), RunFolder(tmp_path)), warnings.append) as writers:
+        writers.write(report(0))
+        writers.write(report(1))
+    assert warnings == ["WandbWriter gets no more reports: wandb: the connection is gone; metrics.jsonl has them all"]
 
 
 @pytest.mark.parametrize(("field", "library"), [("wandb", "wandb"), ("tensorboard", "tensorboardX")])
@@ -169,11 +169,11 @@ def test_nothing_is_imported_or_opened_unless_it_is_asked_for(tmp_path, monkeypa
     for library in ("wandb", "tensorboardX"):
         monkeypatch.setitem(sys.modules, library, None)
     check_extras(LoggingConfig())
-    assert open_sinks(experiment(), RunFolder(tmp_path)) == []
+    assert open_log_writers(experiment(), RunFolder(tmp_path)) == []
 
 
 def test_tensorboard_writes_below_the_run_folder(tmp_path):
-    (sink,) = open_sinks(experiment(tensorboard=True), RunFolder(tmp_path))
-    sink.write(report(0))
-    sink.close()
+    (writer,) = open_log_writers(experiment(tensorboard=True), RunFolder(tmp_path))
+    writer.write(report(0))
+    writer.close()
     assert read_events(tmp_path / "tensorboard" / "seed_0") == [(0, "seconds", 0.0), (0, "episodes", 0.0)]
