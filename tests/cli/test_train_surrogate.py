@@ -89,12 +89,12 @@ def test_a_run_leaves_its_files_and_prints_how_well_it_agrees(finished):
         "metrics.jsonl",
         "learning_curve.png",
         "calibration.png",
-        "surrogate.json",
+        "evaluation.json",
         "checkpoints",
     }
     reports = read_reports(folder.metrics, SurrogateReport)
     assert [report.update for report in reports] == list(range(0, STEPS + 1, 8))
-    agreement = json.loads(folder.surrogate.read_text())["agreement"]
+    agreement = json.loads(folder.evaluation.read_text())["agreement"]
     assert agreement["kl"] == reports[-1].kl < reports[0].kl
     assert agreement["calibration"]
     for words in (
@@ -125,16 +125,16 @@ def test_a_run_that_is_killed_and_resumed_ends_as_one_that_is_not(environment, f
     alone, _ = finished
     assert without_clocks(folder) == without_clocks(alone)
     assert arrays_of(folder.checkpoints.at(STEPS)) == arrays_of(alone.checkpoints.at(STEPS))
-    assert folder.surrogate.read_bytes() == alone.surrogate.read_bytes()
+    assert folder.evaluation.read_bytes() == alone.evaluation.read_bytes()
 
 
 @pytest.mark.usefixtures("standard_promotion")
 def test_judging_a_run_folder_repeats_what_was_measured(finished, capsys):
     folder, _ = finished
-    before = folder.surrogate.read_bytes()
-    folder.surrogate.unlink()
+    before = folder.evaluation.read_bytes()
+    folder.evaluation.unlink()
     succeed("judge", str(folder.path), "--checkpoint", "last")
-    assert folder.surrogate.read_bytes() == before
+    assert folder.evaluation.read_bytes() == before
     assert "KL(expert || surrogate)" in capsys.readouterr().out
 
 

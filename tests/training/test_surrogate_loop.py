@@ -16,9 +16,8 @@ from jaxarc.training import IncompatibleRunError, RunFolder, RunFolderError, Tra
 from jaxarc.training.metrics import read_reports
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, train_surrogate
 from jaxarc.training.surrogates.agreement import agreement
-from jaxarc.training.surrogates.lesson import CandidateLesson
-from jaxarc.training.surrogates.problem import ExpertBatch
-from jaxarc.training.surrogates.saved_surrogate import load_models
+from jaxarc.training.surrogates.evaluate import load_models
+from jaxarc.training.surrogates.task import CandidateTask, ExpertBatch
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
@@ -37,7 +36,10 @@ class Scorer(eqx.Module):
         return data[0] @ self.weights[0] + candidates.features[:, 0] * self.weights[1, 0]
 
 
-class Problem:
+_COMPILED = []
+
+
+class Problem(CandidateTask):
     """Two candidates; the expert likes the one whose number is larger."""
 
     def __init__(self, spoil=None, fail_at=None):
@@ -56,10 +58,16 @@ class Problem:
             examples = eqx.tree_at(lambda x: x.observational_data, examples, examples.observational_data * jnp.inf)
         return ExpertBatch(examples, candidates)
 
-    def measure(self, model):
+    def evaluate(self, model):
         examples, candidates = self.draw((99,))
         logits = jax.vmap(model)(examples.observational_data, candidates)
         return agreement(*map(np.asarray, (logits, examples.expert_probs, candidates.is_real)))
+
+    def make_step(self, model, optimizer, config):
+        """Return a step that is compiled once for all tests of this file."""
+        if not _COMPILED:
+            _COMPILED.append(super().make_step(model, optimizer, config))
+        return _COMPILED[0]
 
     def draw(self, place):
         numbers = np.random.default_rng(place).normal(size=(6, 2)).astype(np.float32)
@@ -71,20 +79,8 @@ class Problem:
         return ExpertBatch(TrainingBatchJAX(data, probs, np.ones(6)), candidates)
 
 
-_COMPILED = []
-
-
-class Lesson(CandidateLesson):
-    """A lesson whose step is compiled once for all tests of this file."""
-
-    def make_step(self, model, optimizer, config):
-        if not _COMPILED:
-            _COMPILED.append(super().make_step(model, optimizer, config))
-        return _COMPILED[0]
-
-
 def run(experiment=EXPERIMENT, folder=None, problem=None, **options):
-    return train_surrogate(experiment, {"candidates": Lesson(problem or Problem())}, folder, **options)
+    return train_surrogate(experiment, {"candidates": problem or Problem()}, folder, **options)
 
 
 def after(steps):
@@ -166,9 +162,9 @@ def test_an_interrupt_amid_a_report_leaves_the_checkpoint_before_it(whole, folde
         asked.append(model)
         if len(asked) == 3:  # in the report of update 16
             raise KeyboardInterrupt
-        return Problem.measure(problem, model)
+        return Problem.evaluate(problem, model)
 
-    problem.measure = measure
+    problem.evaluate = measure
     with pytest.raises(KeyboardInterrupt):
         run(folder=folder, problem=problem)
     resumed = run(folder=folder, resume=True)
@@ -204,7 +200,7 @@ def test_the_newest_and_the_best_checkpoints_stay(folder, whole):
 
 def test_saved_models_come_back_without_the_rest(whole, folder):
     run(folder=folder)
-    models = load_models(folder, {"candidates": Lesson(Problem())}, "last")
+    models = load_models(folder, {"candidates": Problem()}, "last")
     assert same(models, whole.state.models)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
-from jaxarc.training.surrogates.devices import Devices
+from jaxarc.surrogate.mesh import MeshPlacement
 
 SCRIPT = """
 import json, tempfile
@@ -22,7 +22,7 @@ from jaxarc.config import StructuralModelConfig
 from jaxarc.config import SurrogateMeshConfig
 from jaxarc.config import SurrogateConfig
 from jaxarc.training import RunFolder
-from jaxarc.training.surrogates import SurrogateExperiment, make_lessons, train_surrogate
+from jaxarc.training.surrogates import SurrogateExperiment, make_tasks, train_surrogate
 
 def learn(folder, steps=99, resume=False, **mesh):
     experiment = SurrogateExperiment(
@@ -34,7 +34,7 @@ def learn(folder, steps=99, resume=False, **mesh):
         checkpoint=CheckpointConfig(min_seconds=0), surrogate_mesh=SurrogateMeshConfig(**mesh))
     told = []
     stop = lambda: len(told) > steps
-    return train_surrogate(experiment, make_lessons(experiment), folder, told.append, stop, resume=resume)
+    return train_surrogate(experiment, make_tasks(experiment), folder, told.append, stop, resume=resume)
 
 whole, broken = (RunFolder(Path(tempfile.mkdtemp())) for _ in range(2))
 expected = learn(whole)
@@ -71,19 +71,20 @@ def test_batches_and_meshes_that_do_not_fit_are_refused():
     with pytest.raises(ConfigValidationError, match="stages must be at least 1, got 0"):
         SurrogateMeshConfig(stages=0)
     with pytest.raises(ValueError, match=r"data=1000 x model=1 takes 1000 devices"):
-        Devices(SurrogateMeshConfig(data_devices=1000))
+        MeshPlacement.from_config(SurrogateMeshConfig(data_devices=1000))
 
 
-def test_a_batch_that_cannot_be_split_evenly_is_refused(monkeypatch):
-    monkeypatch.setattr("jaxarc.training.surrogates.devices.create_mesh", lambda *shape_and_names: "six devices")
-    devices = Devices(SurrogateMeshConfig(data_devices=2, stages=3, parts=4), accumulation_steps=2)
-    with pytest.raises(ConfigValidationError, match=r"a batch of 24 examples .*data_devices=2, each in 2 .* of 16"):
-        devices.put_batch(np.ones(24))
+def test_a_batch_that_cannot_be_split_evenly_is_refused():
+    placement = MeshPlacement(jax.sharding.AbstractMesh((2, 3), ("data", "stage")), accumulation_steps=2, num_parts=4)
+    with pytest.raises(ValueError, match=r"a batch of 24 examples .*over 2 device.* a multiple of 16"):
+        placement.place_batch(np.ones(24))
 
 
 def test_one_device_leaves_all_as_it_is():
-    devices = Devices(SurrogateMeshConfig())
+    placement = MeshPlacement.from_config(SurrogateMeshConfig())
     batch = np.ones(3)
-    assert devices.put_batch(batch) is devices.put_weights(batch) is devices.spread(batch) is batch
-    assert devices.of_batches is None
-    assert devices.gather({"a": jax.numpy.ones(1)}).keys() == {"a"}
+    assert placement.place_batch(batch) is batch
+    assert placement.place_weights(batch) is batch
+    assert placement.split_layers(batch) is batch
+    assert placement.batch_sharding is None
+    assert placement.gather({"a": jax.numpy.ones(1)}).keys() == {"a"}

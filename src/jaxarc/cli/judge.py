@@ -7,14 +7,13 @@ import typer
 from rich.console import Console
 
 from jaxarc.cli.settings import read_any_experiment
-from jaxarc.cli.surrogate_run import load_lessons
-from jaxarc.cli.surrogate_tables import show_judgment
+from jaxarc.cli.surrogate_run import load_surrogate_tasks
+from jaxarc.cli.surrogate_tables import show_evaluation
 from jaxarc.training import open_run_folder
 from jaxarc.training.metrics import read_reports
 from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
-from jaxarc.training.surrogates.judgment import judge_everything, write_judgment
-from jaxarc.training.surrogates.saved_surrogate import load_models
+from jaxarc.training.surrogates.evaluate import evaluate_surrogate, load_models, write_evaluation
 
 _WHICH: Final = "The newest checkpoint, or the one that agreed best with the expert on the held-out examples."
 
@@ -33,7 +32,7 @@ def judge(
     single steps, and how far it drifts on its own predictions. A surrogate of the lookahead expert then plays the
     held-out pairs against that expert, and against agents, but for the pairs that one of them learned from.
 
-    The run folder gets surrogate.json and, of candidates, calibration.png.
+    The run folder gets evaluation.json and, of candidates, calibration.png.
     """
     folder = open_run_folder(run)
     experiment = read_any_experiment([], folder.config)
@@ -50,9 +49,9 @@ def judge(
         )
     agents = [open_run_folder(path) for path in against or []]
     record = chosen_checkpoint(folder, checkpoint)
-    lessons = load_lessons(experiment)
-    models = load_models(folder, lessons, checkpoint)
+    tasks = load_surrogate_tasks(experiment)
+    models = load_models(folder, tasks, checkpoint)
     learned = read_reports(folder.metrics, SurrogateReport)[-1].seconds
-    judgment = judge_everything(experiment, lessons, models, record.update, agents, learned)
-    write_judgment(folder, judgment)
-    show_judgment(judgment, folder, Console())
+    evaluation = evaluate_surrogate(experiment, tasks, models, record.update, agents, learned)
+    write_evaluation(folder, evaluation)
+    show_evaluation(evaluation, folder, Console())

@@ -11,11 +11,12 @@ from rich.markup import escape
 
 from jaxarc.cli.interrupt import StopWish
 from jaxarc.cli.progress import SurrogateProgress
-from jaxarc.cli.surrogate_tables import show_judgment
+from jaxarc.cli.surrogate_tables import show_evaluation
 from jaxarc.cli.training_run import warn
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.parallel import use_host_cores
 from jaxarc.profiling import enable_compilation_cache
+from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import RunFolder, create_run_folder
 from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
@@ -24,12 +25,11 @@ from jaxarc.training.surrogates import (
     SurrogateExperiment,
     SurrogateReport,
     SurrogateResult,
-    make_lessons,
+    make_tasks,
     train_surrogate,
 )
-from jaxarc.training.surrogates.devices import Devices
-from jaxarc.training.surrogates.judgment import judge_models, write_judgment
-from jaxarc.training.surrogates.lesson import Lesson
+from jaxarc.training.surrogates.evaluate import evaluate_models, write_evaluation
+from jaxarc.training.surrogates.task import SurrogateTask
 
 _EXPERTS: Final = {
     "parent_sets": "the exact posterior over parent sets of linear structural models",
@@ -56,7 +56,7 @@ def learn_surrogate(
     _make_devices(experiment.surrogate_mesh)
     if experiment.surrogate.compilation_cache:
         enable_compilation_cache()
-    lessons = load_lessons(experiment)
+    tasks = load_surrogate_tasks(experiment)
     folder = resume or create_run_folder(experiment)
     with kept_if_used(folder) if resume is None else nullcontext():
         console.print(_announcement(experiment, folder), highlight=False, soft_wrap=True)
@@ -66,12 +66,12 @@ def learn_surrogate(
         ]
         with StopWish() as wish, LogWriters[SurrogateReport](writers, warn) as all_writers:
             outcome = train_surrogate(
-                experiment, lessons, folder, all_writers.write, lambda: wish.is_set, resume=resume is not None
+                experiment, tasks, folder, all_writers.write, lambda: wish.is_set, resume=resume is not None
             )
-    judgment = judge_models(lessons, outcome.state.models, outcome.reports[-1].update)
-    write_judgment(folder, judgment)
+    evaluation = evaluate_models(tasks, outcome.state.models, outcome.reports[-1].update)
+    write_evaluation(folder, evaluation)
     _draw(outcome.reports, folder, _title(experiment))
-    show_judgment(judgment, folder, console)
+    show_evaluation(evaluation, folder, console)
     console.print(_closing(outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
     return outcome
 
@@ -82,20 +82,20 @@ def _make_devices(mesh: SurrogateMeshConfig) -> None:
         return
     try:
         use_host_cores(mesh.num_devices)
-        Devices(mesh)
+        MeshPlacement.from_config(mesh)
     except (RuntimeError, ValueError) as error:
         raise ConfigValidationError(f"jaxarc train: surrogate_mesh: {error}") from error
 
 
-def load_lessons(experiment: SurrogateExperiment) -> dict[str, Lesson]:
+def load_surrogate_tasks(experiment: SurrogateExperiment) -> dict[str, SurrogateTask]:
     """Make what a surrogate learns from and is measured on.
 
     Raises:
         ConfigValidationError: no task is left, or the rules do not fit the expert.
-        TaskFormatError, UnknownDatasetError: see :func:`make_lessons`.
+        TaskFormatError, UnknownDatasetError: see :func:`make_tasks`.
     """
     try:
-        return make_lessons(experiment)
+        return make_tasks(experiment)
     except TaskFormatError:
         raise
     except ValueError as error:  # no task is small enough, or the rules do not fit the expert

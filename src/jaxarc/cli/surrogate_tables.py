@@ -8,28 +8,24 @@ from rich.table import Table
 from jaxarc.envs.operations.table import get_operation_name
 from jaxarc.training import RunFolder
 from jaxarc.training.surrogates.agreement import Agreement
-from jaxarc.training.surrogates.contest import Standings
-from jaxarc.training.surrogates.drift import Drift
-from jaxarc.training.surrogates.judgment import Judgment
-from jaxarc.training.surrogates.transitions import StepAccuracy
+from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy
+from jaxarc.training.surrogates.evaluate import EvalResult, SurrogateEvaluation
 
 
-def show_judgment(judgment: Judgment, folder: RunFolder, console: Console) -> None:
+def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console: Console) -> None:
     """Print what was measured, and draw the calibration into the run folder."""
-    if judgment.agreement is not None:
-        console.print(_agreement(judgment.agreement))
-        console.print(_calibration(judgment.agreement))
-        _draw_calibration(judgment.agreement, folder)
-    if judgment.steps is not None:
-        console.print(_steps(judgment.steps))
-    if judgment.drift:
-        console.print(_drift(judgment.drift))
-    if judgment.contest:
-        console.print(_contest(judgment.contest))
-        if judgment.num_left_out:
-            told = (
-                f"{judgment.num_left_out:,} held-out pairs are left out, because one of the players learned from them."
-            )
+    if evaluation.agreement is not None:
+        console.print(_agreement(evaluation.agreement))
+        console.print(_calibration(evaluation.agreement))
+        _draw_calibration(evaluation.agreement, folder)
+    if evaluation.steps is not None:
+        console.print(_steps(evaluation.steps))
+    if evaluation.open_loop_errors:
+        console.print(_open_loop(evaluation.open_loop_errors))
+    if evaluation.policies:
+        console.print(_policies(evaluation.policies))
+        if evaluation.num_left_out:
+            told = f"{evaluation.num_left_out:,} held-out pairs are left out, because a baseline learned from them."
             console.print(told, highlight=False)
 
 
@@ -62,23 +58,23 @@ def _steps(steps: StepAccuracy) -> Table:
     return table
 
 
-def _drift(drift: Sequence[Drift]) -> Table:
+def _open_loop(errors: Sequence[OpenLoopError]) -> Table:
     """Tell of grids that are right in every cell, and for the last step also of keeping the first grid."""
-    num_steps = len(drift[0].exact)
+    num_steps = len(errors[0].exact)
     columns = [str(step) for step in range(1, num_steps + 1)]
     table = _with_numbers("% right on own predictions,\nafter steps", *columns, "by\nkeeping", "% cells\nwrong")
     table.columns[0].no_wrap = True
-    for each in drift:
+    for each in errors:
         name = get_operation_name(each.operation)
         shares = (*each.exact, each.kept[-1], each.wrong_cells[-1])
         table.add_row(name, *[f"{100 * share:.0f}" for share in shares])
     return table
 
 
-def _contest(contest: Mapping[str, Standings]) -> Table:
+def _policies(policies: Mapping[str, EvalResult]) -> Table:
     table = _with_numbers("held-out pairs,\nanswer visible", "solved", "actions", "decisions/s", "learning\nseconds")
     table.columns[0].overflow = "fold"
-    for name, each in contest.items():
+    for name, each in policies.items():
         numbers = (each.mean_steps, each.decisions_per_second, each.learning_seconds)
         texts = ["-" if number is None else f"{number:,.1f}" for number in numbers]
         table.add_row(name, _percent(each.solved), *texts)

@@ -1,9 +1,10 @@
-"""One update of a surrogate on many devices: examples split over them, weights too where the mesh says so.
+"""Train on a mesh of devices: examples are split over the axis ``"data"``, weights over ``"model"`` or ``"stage"``.
 
-How the weights of a model, and what its optimizer knows of each, lie on the devices of a mesh.
+Say a mesh has the axes data=2 and model=2, and a matrix has the shape (64, 192). The devices of one row of the mesh
+then hold all columns of the matrix between them, 96 each, and half of the examples; both rows hold the same weights.
 """
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import jax
 import optax
@@ -11,11 +12,101 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.stages import Compiled
 from jax.tree_util import KeyPath, keystr, tree_map_with_path
 
-from jaxarc.config import SurrogateTrainingConfig
+from jaxarc.config import SurrogateMeshConfig, SurrogateTrainingConfig
+from jaxarc.parallel import create_mesh
 from jaxarc.parallel.mesh import DATA, MODEL, REPLICATED, SPLIT, STAGE, is_array, place
 from jaxarc.surrogate.batch import TrainingBatchJAX
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
 from jaxarc.surrogate.train_step import LossFunction, Metrics, Model, create_jax_surrogate_train_step
+from jaxarc.surrogate.trunk import in_one_piece, over_stages
+
+Tree = TypeVar("Tree")
+
+_LAYERS: Final = "trunk.layers."  # in the names of arrays with a leading axis of layers
+
+
+class MeshPlacement:
+    """Puts models, optimizer states and batches on the devices of a mesh; without a mesh everything stays as it is.
+
+    Attributes:
+        mesh: of the devices; None for the default device.
+    """
+
+    def __init__(self, mesh: Mesh | None, accumulation_steps: int = 1, num_parts: int = 1):
+        """Remember the mesh, and what batches must be a multiple of.
+
+        Args:
+            mesh: has the axis ``"data"``.
+            accumulation_steps: of a train step.
+            num_parts: of the pipeline over the axis ``"stage"``, if there is one.
+
+        Raises:
+            ValueError: the mesh has no axis ``"data"``.
+        """
+        if mesh is not None and DATA not in mesh.shape:
+            raise ValueError(f"the mesh must have an axis {DATA!r}, got {mesh.axis_names}; give it one of size 1")
+        self.mesh = mesh
+        self._accumulation_steps = accumulation_steps
+        self._num_parts = num_parts
+
+    @classmethod
+    def from_config(cls, config: SurrogateMeshConfig, accumulation_steps: int = 1) -> Self:
+        """Make the mesh of a config, if it asks for several devices.
+
+        Raises:
+            ValueError: there are fewer devices than the config asks for.
+        """
+        if config.num_devices == 1:
+            return cls(None, accumulation_steps)
+        if config.stages > 1:
+            mesh = create_mesh((config.data_devices, config.stages), (DATA, STAGE))
+            return cls(mesh, accumulation_steps, config.parts)
+        return cls(create_mesh((config.data_devices, config.model_devices), (DATA, MODEL)), accumulation_steps)
+
+    @property
+    def batch_sharding(self) -> NamedSharding | None:
+        """How the arrays of a batch are split; None for the default device."""
+        return None if self.mesh is None else NamedSharding(self.mesh, SPLIT)
+
+    def split_layers(self, model: Model) -> Model:
+        """Return a fresh model whose layers are split over the stages, where the mesh has stages.
+
+        Raises:
+            ValueError: the stages cannot have the same number of layers.
+        """
+        if self.mesh is None or STAGE not in self.mesh.shape:
+            return model
+        return over_stages(model, self.mesh, self._num_parts)
+
+    def keep(self, optimizer: optax.GradientTransformation) -> optax.GradientTransformation:
+        """Return an optimizer whose updates stay on the devices of the weights."""
+        return optimizer if self.mesh is None else keep_placement(optimizer, self.mesh)
+
+    def place_weights(self, weights: Tree) -> Tree:
+        """Put models and optimizer states on the devices; see :func:`place_weights`."""
+        return weights if self.mesh is None else place_weights(weights, self.mesh)
+
+    def place_batch(self, batch: Tree) -> Tree:
+        """Split a batch over the devices.
+
+        Raises:
+            ValueError: the examples cannot be split evenly.
+        """
+        if self.mesh is None:
+            return batch
+        count = len(jax.tree.leaves(batch)[0])
+        num_slices = self.mesh.shape[DATA]
+        divisor = num_slices * self._accumulation_steps * self._num_parts
+        if count % divisor:
+            raise ValueError(
+                f"a batch of {count} examples cannot be split evenly over {num_slices} device(s) in accumulation_steps="
+                f"{self._accumulation_steps} of {self._num_parts} pipeline part(s); take a multiple of {divisor}"
+            )
+        return place(batch, self.mesh, SPLIT)
+
+    def gather(self, models: dict[str, Model]) -> dict[str, Model]:
+        """Return the models on one device, to be evaluated."""
+        return models if self.mesh is None else {name: in_one_piece(model) for name, model in models.items()}
 
 
 class MeshTrainStep:
@@ -33,10 +124,9 @@ class MeshTrainStep:
         config: SurrogateTrainingConfig,
         mesh: Mesh,
     ):
-        if DATA not in mesh.shape:
-            raise ValueError(f"the mesh must have an axis {DATA!r}, got {mesh.axis_names}; give it one of size 1")
-        self.mesh, self._parts = mesh, config.accumulation_steps
-        self._step = create_jax_surrogate_train_step(model, keep_placement(optimizer, mesh), loss_fn, config)
+        self.mesh = mesh
+        self._placement = MeshPlacement(mesh, config.accumulation_steps)
+        self._step = create_jax_surrogate_train_step(model, self._placement.keep(optimizer), loss_fn, config)
 
     def __call__(
         self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
@@ -53,20 +143,15 @@ class MeshTrainStep:
     def place(
         self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None
     ) -> tuple[Model, optax.OptState, TrainingBatchJAX, CandidateSet]:
-        """Put everything where the step takes it, so that nothing is copied when it is called.
+        """Put all arguments on the mesh, so that a call copies nothing.
 
         Raises:
             ValueError: the batch cannot be split evenly.
         """
-        count, slices = batch.expert_probs.shape[0], self.mesh.shape[DATA]
-        if count % (slices * self._parts):
-            raise ValueError(
-                f"a batch of {count} examples cannot be split evenly over {slices} device(s) in accumulation_steps="
-                f"{self._parts} parts; take a multiple of {slices * self._parts}"
-            )
         described = candidates_of(batch) if candidates is None else candidates
-        model, opt_state = place_weights((model, opt_state), self.mesh)
-        return model, opt_state, place(batch, self.mesh, SPLIT), place(described, self.mesh, SPLIT)
+        batch, described = self._placement.place_batch((batch, described))
+        model, opt_state = self._placement.place_weights((model, opt_state))
+        return model, opt_state, batch, described
 
 
 def create_mesh_train_step(
@@ -78,9 +163,9 @@ def create_mesh_train_step(
 ) -> MeshTrainStep:
     """Make a step that is compiled as one program for all devices of a mesh.
 
-    It computes what :func:`create_jax_surrogate_train_step` does, but for rounding: the compiler chooses how the
-    devices' sums are put together. Model and state are donated where they lie on the mesh already, as those that it
-    returns do.
+    It computes what :func:`create_jax_surrogate_train_step` does, but for rounding: the compiler chooses in which order
+    it adds the devices' sums. Model and state are donated where they are on the mesh already, as those that a step
+    returns are.
 
     Args:
         model: with a trunk over stages (:func:`over_stages`) where the mesh has the axis ``"stage"``.
@@ -96,19 +181,14 @@ def create_mesh_train_step(
     return MeshTrainStep(model, optimizer, loss_fn, config, mesh)
 
 
-Tree = TypeVar("Tree")
-
-_LAYERS: Final = "trunk.layers."  # in the names of arrays with a leading axis of layers
-
-
 def place_weights(weights: Tree, mesh: Mesh) -> Tree:
-    """Put the arrays of a model, or of a state of its optimizer, on a mesh; those that lie there are not copied.
+    """Put the arrays of a model, or of its optimizer's state, on a mesh; arrays that are there are not copied.
 
     Along ``"stage"`` the layers of a trunk are split. Along ``"model"`` each matrix is split by its outputs, and its
-    bias with it. What cannot be split evenly is on all devices, and so is all that is no part of an affine map.
+    bias with it. All devices hold what cannot be split evenly, and what is no part of a dense layer.
 
     Args:
-        weights: a tree whose fields have the names of the model's; an optimizer names its moments so too.
+        weights: a tree whose fields have the names of the model's, as the moments of an optimizer do.
         mesh: of any axes.
     """
     put = lambda path, leaf: jax.device_put(leaf, _sharding(path, leaf, mesh)) if is_array(leaf) else leaf
@@ -116,7 +196,7 @@ def place_weights(weights: Tree, mesh: Mesh) -> Tree:
 
 
 def keep_placement(optimizer: optax.GradientTransformation, mesh: Mesh) -> optax.GradientTransformation:
-    """Return an optimizer whose updates and state lie as the weights do, whatever the compiler would prefer."""
+    """Return an optimizer whose updates and state are split as the weights are, whatever the compiler would choose."""
     hold = lambda path, leaf: jax.lax.with_sharding_constraint(leaf, _sharding(path, leaf, mesh))
 
     def update(updates: Any, state: optax.OptState, params: Any = None) -> tuple[Any, optax.OptState]:
@@ -126,7 +206,7 @@ def keep_placement(optimizer: optax.GradientTransformation, mesh: Mesh) -> optax
 
 
 def _sharding(path: KeyPath, leaf: Any, mesh: Mesh) -> NamedSharding:
-    """Say how an array lies, by the name of its field."""
+    """Return how an array is split, by the name of its field."""
     name = keystr(path, simple=True, separator=".")
     axes: list[str | None] = [None] * leaf.ndim
     if STAGE in mesh.shape and _LAYERS in name:

@@ -15,7 +15,7 @@ from numpy import ndarray
 from jaxarc.files import verify_checksum
 from jaxarc.training.metrics import Report, RunReport, read_reports
 from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.surrogates.report import SurrogateReport
+from jaxarc.training.surrogates.experiment import SurrogateReport
 
 Axis = Literal["steps", "seconds"]
 _PLACES: Final = ("update", "environment_steps", "examples", "seconds", "seed")

@@ -78,9 +78,9 @@ class RunFolder:
         return self.path / "measured.jsonl"
 
     @property
-    def surrogate(self) -> Path:
-        """How a surrogate agrees with its expert, as JSON."""
-        return self.path / "surrogate.json"
+    def evaluation(self) -> Path:
+        """The measurements of a surrogate, as JSON."""
+        return self.path / "evaluation.json"
 
     @property
     def calibration(self) -> Path:

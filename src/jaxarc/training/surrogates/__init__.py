@@ -1,16 +1,16 @@
-"""Training surrogates of an expert: what they learn from, the loop, and how well they agree with the expert."""
+"""Training of surrogates: their experiment, their tasks, the loop, and their evaluation."""
 
-from jaxarc.training.surrogates.experiment import SurrogateExperiment
-from jaxarc.training.surrogates.lessons import make_lessons, make_problem
+from jaxarc.training.surrogates.experiment import SurrogateExperiment, SurrogateReport, make_tasks
 from jaxarc.training.surrogates.loop import SurrogateResult, SurrogateState, train_surrogate
-from jaxarc.training.surrogates.report import SurrogateReport
+from jaxarc.training.surrogates.task import CandidateTask, SurrogateTask
 
 __all__ = [
+    "CandidateTask",
     "SurrogateExperiment",
     "SurrogateReport",
     "SurrogateResult",
     "SurrogateState",
-    "make_lessons",
-    "make_problem",
+    "SurrogateTask",
+    "make_tasks",
     "train_surrogate",
 ]

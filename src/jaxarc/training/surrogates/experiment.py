@@ -1,9 +1,9 @@
-"""One run of a surrogate, said completely: the expert, the model, the learning, the data and their order."""
+"""One run of a surrogate: its experiment with all choices, its tasks, and its reports."""
 
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from jaxarc.config import (
     CheckedConfig,
@@ -21,8 +21,13 @@ from jaxarc.config import (
     TaskConfig,
 )
 from jaxarc.experts import missing_for_lookahead
+from jaxarc.training.surrogates.dynamics import TransitionDataset
+from jaxarc.training.surrogates.lookahead import LookaheadTask
+from jaxarc.training.surrogates.task import ParentSetsTask, SurrogateTask
 
-_READINGS = {"parent_sets": "samples", "lookahead": "colors"}  # by problem: how its data are to be read
+CANDIDATES: Final = "candidates"  # names of tasks
+TRANSITION: Final = "transition"
+_READINGS: Final = {"parent_sets": "samples", "lookahead": "colors"}  # the encoder that each problem needs
 
 
 def _environment_for_lookahead() -> JaxArcConfig:
@@ -127,3 +132,59 @@ class SurrogateExperiment(CheckedConfig):
         if self.surrogate.model != "candidates":
             sizes["edit_steps.num_examples"] = self.edit_steps.num_examples
         return sizes
+
+
+@dataclass(frozen=True)
+class SurrogateReport:
+    """Metrics of a surrogate after some steps; None where a model is not trained or was not evaluated."""
+
+    update: int  # steps so far
+    examples: int  # learned from so far
+    seconds: float  # of learning, without compilation, measuring and saving
+    seed: int = 0
+    examples_per_second: float | None = None
+    total_loss: float | None = None  # of the candidates' model: mean over the steps since the last report, in nats
+    batch_top1_agreement: float | None = None  # on training batches, weighted as the loss is
+    gradient_norm: float | None = None  # before it is clipped
+    transition_total_loss: float | None = None  # of the model of steps: nats a cell, and the reward's squared error
+    transition_exact_grids: float | None = None  # share of next grids right in every cell, in training batches
+    transition_gradient_norm: float | None = None
+    kl: float | None = None  # on held-out examples: KL(expert || surrogate), in nats
+    top1_agreement: float | None = None  # on them: share whose first choice is one that the expert likes best
+    top5_agreement: float | None = None
+    regret: float | None = None  # on them: score of the expert's best minus score of the first choice
+    calibration_error: float | None = None
+    exact_grid_accuracy: float | None = None  # on held-out steps: share of next grids right in every cell
+    cell_accuracy: float | None = None  # on them: share of cells
+    kept_grid_accuracy: float | None = None  # on them: share that is right when the grid is kept
+    reward_error: float | None = None  # on them: mean absolute error
+
+    @property
+    def samples(self) -> int:
+        """Examples so far, by the name that reports of all kinds share."""
+        return self.examples
+
+    @property
+    def score(self) -> float | None:
+        """Return -KL, or without a model of candidates the accuracy; the higher the better."""
+        return self.exact_grid_accuracy if self.kl is None else -self.kl
+
+
+def make_tasks(experiment: SurrogateExperiment) -> dict[str, SurrogateTask]:
+    """Make the tasks that ``surrogate.model`` names, with their held-out examples.
+
+    Raises:
+        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
+        ValueError: no task is small enough.
+    """
+    tasks = dict[str, SurrogateTask]()
+    network = experiment.surrogate_network
+    rules = experiment.environment
+    if experiment.surrogate.model in ("candidates", "both"):
+        if experiment.surrogate.problem == "parent_sets":
+            tasks[CANDIDATES] = ParentSetsTask(experiment.parent_sets, experiment.structural_models, network)
+        else:
+            tasks[CANDIDATES] = LookaheadTask.load(experiment.task, rules, experiment.lookahead, network)
+    if experiment.surrogate.model in ("transition", "both"):
+        tasks[TRANSITION] = TransitionDataset.load(experiment.task, rules, experiment.edit_steps, network)
+    return tasks

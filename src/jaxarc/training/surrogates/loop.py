@@ -15,19 +15,18 @@ import optax
 from jaxtyping import Array
 
 from jaxarc.surrogate import DataPrefetcher, init_optimizer, make_surrogate_optimizer
+from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.surrogate.train_step import Model
 from jaxarc.training.loop import TrainingDivergedError
 from jaxarc.training.metrics import MetricsFile
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.run_state import RunState, load_run_state, require_unused, save_run_state
-from jaxarc.training.surrogates.devices import Devices
-from jaxarc.training.surrogates.experiment import SurrogateExperiment
-from jaxarc.training.surrogates.lesson import Lesson, Step
-from jaxarc.training.surrogates.report import SurrogateReport
+from jaxarc.training.surrogates.experiment import SurrogateExperiment, SurrogateReport
+from jaxarc.training.surrogates.task import Step, SurrogateTask
 
 
 class SurrogateState(NamedTuple):
-    """What a run has learned, by the names of its lessons."""
+    """What a run has learned, by the names of its tasks."""
 
     models: dict[str, Model]
     optimizers: dict[str, optax.OptState]
@@ -46,18 +45,18 @@ class SurrogateResult:
 
 def train_surrogate(
     experiment: SurrogateExperiment,
-    lessons: Mapping[str, Lesson],
+    tasks: Mapping[str, SurrogateTask],
     folder: RunFolder | None = None,
     on_report: Callable[[SurrogateReport], None] = lambda report: None,
     should_stop: Callable[[], bool] = lambda: False,
     *,
     resume: bool = False,
 ) -> SurrogateResult:
-    """Train the models of a surrogate, each on its lesson, a step of every one in turn.
+    """Train the models of a surrogate, each on its task, one step of each in turn.
 
     Args:
         experiment: all choices.
-        lessons: by name; see :func:`jaxarc.training.surrogates.lessons.make_lessons`.
+        tasks: by name; see :func:`jaxarc.training.surrogates.make_tasks`.
         folder: gets the metrics as they come, and a checkpoint now and then.
         on_report: called with each new report; the first one comes before learning.
         should_stop: asked after each step.
@@ -78,7 +77,7 @@ def train_surrogate(
     with nullcontext() if folder is None else folder.lock():
         if folder is not None and not resume:
             require_unused(folder)
-        run = _Run(experiment, lessons, folder, on_report, resume)
+        run = _Run(experiment, tasks, folder, on_report, resume)
         if run.is_finished:
             return SurrogateResult(run.result, run.run_state.reports, 0.0, interrupted=False)
         return _learn(run, should_stop)
@@ -91,7 +90,7 @@ def _learn(run: "_Run", should_stop: Callable[[], bool]) -> SurrogateResult:
         if not run.run_state.reports:
             run.report_start()
         ahead = run.experiment.surrogate.buffer_size
-        with DataPrefetcher(run.batches(), ahead, run.devices.of_batches) as batches:
+        with DataPrefetcher(run.batches(), ahead, run.placement.batch_sharding) as batches:
             while not run.is_finished and not run.is_out_of_time:
                 if interrupted := should_stop():
                     break
@@ -111,20 +110,22 @@ class _Run:
     def __init__(
         self,
         experiment: SurrogateExperiment,
-        lessons: Mapping[str, Lesson],
+        tasks: Mapping[str, SurrogateTask],
         folder: RunFolder | None,
         on_report: Callable[[SurrogateReport], None],
         resume: bool,
     ):
-        self.experiment, self.lessons, self.folder, self.on_report = experiment, lessons, folder, on_report
+        self.experiment, self.tasks, self.folder, self.on_report = experiment, tasks, folder, on_report
         self.created, self.is_reporting = time.perf_counter(), False
-        self.devices = Devices(experiment.surrogate_mesh, experiment.surrogate_training.accumulation_steps)
-        self.first_batches = {name: self.devices.put_batch(batch) for name, batch in self._batches_at(0).items()}
+        self.placement = MeshPlacement.from_config(
+            experiment.surrogate_mesh, experiment.surrogate_training.accumulation_steps
+        )
+        self.first_batches = {name: self.placement.place_batch(batch) for name, batch in self._batches_at(0).items()}
         self.batch_size = max(len(jax.tree.leaves(batch)[0]) for batch in self.first_batches.values())
         self.steps, fresh = self._start()
         loaded = self._load(folder, fresh) if folder is not None and resume else None
         run_state = loaded or RunState[SurrogateState, SurrogateReport](fresh)
-        self.run_state = dataclasses.replace(run_state, state=self.devices.put_weights(run_state.state))
+        self.run_state = dataclasses.replace(run_state, state=self.placement.place_weights(run_state.state))
         self.seconds_saved = self.run_state.seconds  # when the newest checkpoint was written
         self.reported_at = self.run_state.updates, self.run_state.seconds
 
@@ -132,7 +133,7 @@ class _Run:
     def result(self) -> SurrogateState:
         """What was learned, its models on one device."""
         state = self.run_state.state
-        return state._replace(models=self.devices.gather(state.models))
+        return state._replace(models=self.placement.gather(state.models))
 
     @property
     def is_finished(self) -> bool:
@@ -167,7 +168,7 @@ class _Run:
         self._report({}, is_measured=True)
 
     def advance(self, batches: Mapping[str, Any]) -> None:
-        """Take one step of every lesson; report and save where it is time to."""
+        """Take one step of every task; report and save where it is time to."""
         state, learned = self.run_state.state, {}
         for name, step in self.steps.items():
             learned[name] = step(state.models[name], state.optimizers[name], batches[name])
@@ -189,18 +190,18 @@ class _Run:
             self._report({}, is_measured=True)
 
     def _batches_at(self, step: int) -> dict[str, Any]:
-        return {name: lesson.batch(self.experiment.surrogate.seed, step) for name, lesson in self.lessons.items()}
+        return {name: task.batch(self.experiment.surrogate.seed, step) for name, task in self.tasks.items()}
 
     def _start(self) -> tuple[dict[str, Step], SurrogateState]:
         """Make the steps, and the state before the first of them."""
         steps, state = {}, SurrogateState({}, {}, {})
         key = jax.random.key(self.experiment.surrogate.seed)
-        for number, (name, lesson) in enumerate(self.lessons.items()):
-            config = lesson.training(self.experiment.surrogate_training)
-            optimizer = self.devices.keep(make_surrogate_optimizer(config))
-            model = self.devices.spread(lesson.make_model(jax.random.fold_in(key, number)))
+        for number, (name, task) in enumerate(self.tasks.items()):
+            config = task.training_config(self.experiment.surrogate_training)
+            optimizer = self.placement.keep(make_surrogate_optimizer(config))
+            model = self.placement.split_layers(task.make_model(jax.random.fold_in(key, number)))
             opt_state = init_optimizer(optimizer, model)
-            steps[name] = step = lesson.make_step(model, optimizer, config)
+            steps[name] = step = task.make_step(model, optimizer, config)
             told = eqx.filter_eval_shape(step, model, opt_state, self.first_batches[name])[2]
             state.models[name], state.optimizers[name], state.sums[name] = model, opt_state, _zeros_like(told)
         return steps, state
@@ -219,7 +220,7 @@ class _Run:
         state, updates, seconds = self.run_state.state, self.run_state.updates, self.seconds
         count = (updates - 1) % self.experiment.surrogate.steps_per_report + 1
         means = {
-            self.lessons[name].fields[metric]: total.item() / count
+            self.tasks[name].metric_fields[metric]: total.item() / count
             for name, sums in state.sums.items()
             for metric, total in sums.items()
         }
@@ -234,9 +235,9 @@ class _Run:
     def _report(self, facts: dict[str, float], is_measured: bool) -> None:
         seconds, updates, begun = self.seconds, self.run_state.updates, time.perf_counter()
         if is_measured:
-            models = self.devices.gather(self.run_state.state.models)
-            for name, lesson in self.lessons.items():
-                facts = {**facts, **lesson.measure(models[name]).numbers()}
+            models = self.placement.gather(self.run_state.state.models)
+            for name, task in self.tasks.items():
+                facts = {**facts, **task.evaluate(models[name]).numbers()}
         examples = updates * self.batch_size
         report = SurrogateReport(updates, examples, seconds, self.experiment.surrogate.seed, **facts)
         if self.folder is not None:
@@ -263,7 +264,7 @@ class _Run:
     def _require_finite(self) -> None:
         told = jax.device_get(self.run_state.state.sums)
         wrong = {
-            self.lessons[name].fields[metric]: total.item()
+            self.tasks[name].metric_fields[metric]: total.item()
             for name, sums in told.items()
             for metric, total in sums.items()
             if not math.isfinite(total)

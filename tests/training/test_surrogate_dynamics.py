@@ -12,11 +12,12 @@ from jaxarc.datasets import TaskSet
 from jaxarc.surrogate import CandidateSet, Transition, init_optimizer, make_surrogate_optimizer
 from jaxarc.surrogate.transition_model import TransitionBatch, create_transition_train_step, predict_steps
 from jaxarc.tasks import RawTask
-from jaxarc.training.surrogates.drift import measure_drift
-from jaxarc.training.surrogates.edit_steps import EditSteps
-from jaxarc.training.surrogates.lesson import TransitionLesson
-from jaxarc.training.surrogates.transitions import measure_steps
-from jaxarc.training.surrogates.walks import walked_operations
+from jaxarc.training.surrogates.dynamics import (
+    TransitionDataset,
+    evaluate_steps,
+    open_loop_error,
+    trajectory_operations,
+)
 from jaxarc.training.updates import make_params
 
 RULES = JaxArcConfig().with_fields(
@@ -57,8 +58,8 @@ class Linear(eqx.Module):
         colors = jax.nn.one_hot(jnp.round(data[..., 0]).astype(jnp.int32) - c.PADDING, c.NUM_COLORS + 1)
         box = action.rows[:, None] * action.columns[None]
         outside = colors.astype(box.dtype) * (1 - box)[..., None]
-        told = jnp.concatenate([outside, box[..., None]], axis=-1)
-        return Transition(told @ self.weights, self.reward)
+        features = jnp.concatenate([outside, box[..., None]], axis=-1)
+        return Transition(features @ self.weights, self.reward)
 
 
 class Filler(Keeper):
@@ -75,7 +76,7 @@ def steps():
     test = (np.zeros((3, 2), int), np.eye(2, dtype=int))
     tasks = [RawTask(f"task-{i}", ((np.full((2, 3), i), np.eye(3, dtype=int)),), (test,)) for i in (1, 2)]
     params = make_params(TaskSet("small", tuple(tasks)), RULES)
-    return EditSteps(params, params, CONFIG, NETWORK)
+    return TransitionDataset(params, params, CONFIG, NETWORK)
 
 
 def batch_of(kind, count=16, seed=0):
@@ -96,21 +97,21 @@ def test_a_batch_is_the_same_whenever_it_is_made_and_other_steps_have_others(ste
     assert not eqx.tree_equal(first, other)
     assert not eqx.tree_equal(first, seeded)
     assert first.data.shape == (48, 3, 3, 3)
-    assert set(np.unique(first.operation)) <= set(walked_operations(RULES))
+    assert set(np.unique(first.operation)) <= set(trajectory_operations(RULES))
 
 
 def test_a_fill_in_the_environment_is_what_the_description_of_its_box_says(steps):
     held_out = steps.held_out()
     fills = np.asarray(held_out.operation) == c.FILL + 3
     assert fills.sum() > 5
-    found = measure_steps(Filler(jnp.float32(0)), jax.tree.map(lambda leaf: leaf[fills], held_out))
+    found = evaluate_steps(Filler(jnp.float32(0)), jax.tree.map(lambda leaf: leaf[fills], held_out))
     assert (found.exact_grid_accuracy, found.cell_accuracy) == (1, 1)
     assert found.kept_grid_accuracy < 1
 
 
 def test_steps_are_measured_by_operation_and_beside_a_model_that_expects_no_change(steps):
     held_out = steps.held_out()
-    keeper, filler = (measure_steps(kind(jnp.float32(0)), held_out) for kind in (Keeper, Filler))
+    keeper, filler = (evaluate_steps(kind(jnp.float32(0)), held_out) for kind in (Keeper, Filler))
     assert keeper.exact_grid_accuracy == keeper.kept_grid_accuracy
     assert all(exact == kept for _, exact, kept in keeper.by_operation.values())
     assert sum(count for count, _, _ in keeper.by_operation.values()) == 48
@@ -119,23 +120,23 @@ def test_steps_are_measured_by_operation_and_beside_a_model_that_expects_no_chan
 
 
 def test_a_model_that_is_right_does_not_drift_and_one_that_keeps_the_grid_is_as_right_as_that(steps):
-    walks = {int(each.operation[0, 0]): each for each in steps.walks()}
-    assert set(walks) == set(walked_operations(RULES))
-    fill = walks[c.FILL + 3]
-    exact = measure_drift(Filler(jnp.float32(0)), fill)
+    trajectories = {int(each.operation[0, 0]): each for each in steps.held_out_trajectories()}
+    assert set(trajectories) == set(trajectory_operations(RULES))
+    fill = trajectories[c.FILL + 3]
+    exact = open_loop_error(Filler(jnp.float32(0)), fill)
     assert (exact.exact, exact.wrong_cells) == ((1.0,) * 4, (0.0,) * 4)
-    kept = measure_drift(Keeper(jnp.float32(0)), fill)
+    kept = open_loop_error(Keeper(jnp.float32(0)), fill)
     assert kept.exact == kept.kept
     assert kept.wrong_cells[-1] > 0
 
 
 def test_drift_goes_on_from_predictions_and_not_from_what_was_seen(steps):
     """The first step is predicted wrong, all later ones right: their grids never become right again."""
-    walks = steps.walks()
-    flip = next(each for each in walks if each.operation[0, 0] == c.FLIP_LEFT_RIGHT)
+    trajectories = steps.held_out_trajectories()
+    flip = next(each for each in trajectories if each.operation[0, 0] == c.FLIP_LEFT_RIGHT)
     blank = jnp.ones_like(flip.next_grid)
     expected = float((flip.data[0, ..., 0] == 1).all(axis=(1, 2)).mean())
-    found = measure_drift(Keeper(jnp.float32(0)), eqx.tree_at(lambda x: x.next_grid, flip, blank))
+    found = open_loop_error(Keeper(jnp.float32(0)), eqx.tree_at(lambda x: x.next_grid, flip, blank))
     assert found.exact == (expected,) * 4
 
 
@@ -145,25 +146,25 @@ def test_a_step_learns_fills_and_keeps_its_parameters_in_float32(precision):
     config = SurrogateTrainingConfig(num_steps=30, learning_rate=0.3, warmup_steps=2, precision=precision)
     model, optimizer = Linear(), make_surrogate_optimizer(config)
     step = create_transition_train_step(model, optimizer, config)
-    state, told = init_optimizer(optimizer, model), []
+    state, metrics_of_steps = init_optimizer(optimizer, model), []
     for number in range(30):
         model, state, metrics = step(model, state, batch_of(c.FILL + 3, seed=number))
-        told.append({name: float(value) for name, value in metrics.items()})
-    assert np.mean([each["total_loss"] for each in told[-5:]]) < 0.3 * told[0]["total_loss"]
-    assert told[-1]["exact_grids"] > told[0]["exact_grids"]
+        metrics_of_steps.append({name: float(value) for name, value in metrics.items()})
+    assert np.mean([each["total_loss"] for each in metrics_of_steps[-5:]]) < 0.3 * metrics_of_steps[0]["total_loss"]
+    assert metrics_of_steps[-1]["exact_grids"] > metrics_of_steps[0]["exact_grids"]
     assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(model))
 
 
 @pytest.mark.usefixtures("standard_promotion")
 def test_accumulated_parts_give_the_gradient_of_the_whole_batch():
-    told = []
+    metrics_of_steps = []
     for parts in (1, 4):
         config, model = SurrogateTrainingConfig(accumulation_steps=parts), Linear()
         optimizer = make_surrogate_optimizer(config)
         step = create_transition_train_step(model, optimizer, config)
         metrics = step(model, init_optimizer(optimizer, model), batch_of(c.FILL + 3))[2]
-        told.append({name: float(value) for name, value in metrics.items()})
-    assert told[0] == pytest.approx(told[1], rel=1e-5)
+        metrics_of_steps.append({name: float(value) for name, value in metrics.items()})
+    assert metrics_of_steps[0] == pytest.approx(metrics_of_steps[1], rel=1e-5)
 
 
 def test_a_fresh_model_takes_what_batches_hold(steps):
@@ -174,6 +175,6 @@ def test_a_fresh_model_takes_what_batches_hold(steps):
 
 def test_a_model_of_transitions_has_a_learning_rate_of_its_own(steps):
     config = SurrogateTrainingConfig(learning_rate=0.5, num_steps=77)
-    assert TransitionLesson(steps).training(config) == config.replace(
+    assert steps.training_config(config) == config.replace(
         learning_rate=CONFIG.learning_rate, final_learning_rate=CONFIG.final_learning_rate
     )

@@ -1,4 +1,4 @@
-"""Who plays held-out pairs, and how it is told."""
+"""Policies and trained agents that play held-out pairs, and their results."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ from jaxarc.training.checkpoint import CheckpointRecord
 from jaxarc.training.metrics import MetricsFile
 from jaxarc.training.run_folder import make_new_folder
 from jaxarc.training.surrogates import SurrogateExperiment
-from jaxarc.training.surrogates.contest import Contest, standings
+from jaxarc.training.surrogates.evaluate import compare_policies, load_held_out_pairs, summarize
 
 RULES = JaxArcConfig().with_fields(
     selection_format="bbox",
@@ -61,22 +61,22 @@ def write_tasks(folder, outputs):
 
 @pytest.fixture
 def task(tmp_path):
-    learned = write_tasks(tmp_path / "learned", {"seen": 4})
-    return TaskConfig(learned, write_tasks(tmp_path / "held_out", {"kept": 0, "painted": 5}), max_side=2)
+    train = write_tasks(tmp_path / "train", {"seen": 4})
+    return TaskConfig(train, write_tasks(tmp_path / "held_out", {"kept": 0, "painted": 5}), max_side=2)
 
 
 def test_each_held_out_pair_is_played_once_from_its_input_and_decisions_are_timed(task):
     policies = {"painter": PaintThenSubmit(5), "submitter": SubmitPolicy.for_config(RULES)}
-    contest = Contest(task, RULES).hold(policies)
-    assert (contest["painter"].solved, contest["painter"].mean_steps) == (0.5, 2.0)
-    assert (contest["submitter"].solved, contest["submitter"].mean_steps) == (0.5, 1.0)
-    assert all(each.decisions_per_second > 0 for each in contest.values())
-    assert all(each.learning_seconds is None for each in contest.values())
+    results = compare_policies(policies, load_held_out_pairs(task, RULES))
+    assert (results["painter"].solved, results["painter"].mean_steps) == (0.5, 2.0)
+    assert (results["submitter"].solved, results["submitter"].mean_steps) == (0.5, 1.0)
+    assert all(each.decisions_per_second > 0 for each in results.values())
+    assert all(each.learning_seconds is None for each in results.values())
 
 
-def test_who_solves_nothing_has_no_mean_of_steps():
+def test_a_policy_that_solves_nothing_has_no_mean_of_steps():
     played = TaskResults(np.zeros(3, bool), np.full(3, 7))
-    assert dataclasses.astuple(standings(played, 12.0)) == (0.0, None, None, 12.0)
+    assert dataclasses.astuple(summarize(played, 12.0)) == (0.0, None, None, 12.0)
 
 
 def run_of_agent(task, root, name="agent"):
@@ -99,32 +99,33 @@ def test_an_agent_that_learned_from_all_that_is_held_out_is_refused_before_anyth
     copy = write_tasks(tmp_path / "copy", {"under_another_name": 0, "painted": 5, "more": 6})
     cheat = run_of_agent(task.replace(train_dataset=copy), tmp_path / "runs")
     with pytest.raises(ConfigValidationError, match=r"learned from .*copy, which holds every pair of .*held_out"):
-        Contest(task, RULES, [cheat])
+        load_held_out_pairs(task, RULES, [cheat])
 
 
 def test_pairs_that_an_agent_learned_from_are_left_out_for_all(task, tmp_path):
     half = write_tasks(tmp_path / "half", {"seen_before": 0})
     agent = run_of_agent(task.replace(train_dataset=half), tmp_path / "runs")
-    contest = Contest(task, RULES, [agent])
-    assert contest.num_left_out == 2
-    assert contest.pairs.task_ids == ("evaluation/painted/0", "evaluation/painted/1")
+    held_out = load_held_out_pairs(task, RULES, [agent])
+    assert held_out.num_left_out == 2
+    assert held_out.pairs.task_ids == ("evaluation/painted/0", "evaluation/painted/1")
 
 
-def test_players_that_learned_from_everything_together_are_refused(task, tmp_path):
+def test_policies_that_learned_from_everything_together_are_refused(task, tmp_path):
     halves = [write_tasks(tmp_path / f"half{color}", {"some": color}) for color in (0, 5)]
     agents = [run_of_agent(task.replace(train_dataset=half), tmp_path / "runs") for half in halves]
-    with pytest.raises(ConfigValidationError, match="the players learned from all 4 pairs"):
-        Contest(task, RULES, agents)
+    with pytest.raises(ConfigValidationError, match="the policies learned from all 4 pairs"):
+        load_held_out_pairs(task, RULES, agents)
 
 
 def test_agents_whose_folders_have_one_name_play_both_and_one_given_twice_plays_once(task, tmp_path):
     first, second = (run_of_agent(task, tmp_path / place, "surrogate") for place in ("here", "there"))
     third = run_of_agent(task, tmp_path / "here", "alone")
     again = RunFolder(tmp_path / "there" / ".." / "here" / "alone")
-    contest = Contest(task, RULES, [first, second, third, again]).hold({"surrogate": PaintThenSubmit(5)})
-    assert list(contest) == ["surrogate", str(first.path), str(second.path), "alone"]
-    assert contest["surrogate"].solved == 0.5
-    assert contest["alone"].learning_seconds == 3.0
+    held_out = load_held_out_pairs(task, RULES, [first, second, third, again])
+    results = compare_policies({"surrogate": PaintThenSubmit(5)}, held_out)
+    assert list(results) == ["surrogate", str(first.path), str(second.path), "alone"]
+    assert results["surrogate"].solved == 0.5
+    assert results["alone"].learning_seconds == 3.0
 
 
 def test_the_run_of_a_surrogate_is_no_agent(task, tmp_path):
@@ -132,9 +133,9 @@ def test_the_run_of_a_surrogate_is_no_agent(task, tmp_path):
     surrogate = SurrogateExperiment(surrogate_network=SurrogateNetworkConfig(reading="samples")).as_dict()
     folder.checkpoints.save({"a": jnp.zeros(1)}, CheckpointRecord(2, 1, 0.0, None, surrogate, {}))
     with pytest.raises(ConfigValidationError, match=r"holds no agent of this version: .*no field"):
-        Contest(task, RULES, [folder])
+        load_held_out_pairs(task, RULES, [folder])
 
 
 def test_rules_that_show_no_step_count_are_refused(task):
-    with pytest.raises(ConfigValidationError, match=r"needs observation\.include_step_count=true"):
-        Contest(task, RULES.with_fields(include_step_count=False))
+    with pytest.raises(ConfigValidationError, match=r"observation\.include_step_count=true"):
+        load_held_out_pairs(task, RULES.with_fields(include_step_count=False))

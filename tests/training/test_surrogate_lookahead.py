@@ -14,7 +14,8 @@ from jaxarc.benchmarks.host_lookahead import look_ahead_on_host
 from jaxarc.config import ConfigValidationError, LookaheadConfig, SurrogateConfig, SurrogateNetworkConfig, TaskConfig
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.surrogate.scorers import CountingScorer
-from jaxarc.training.surrogates.lookahead_problem import _HELD_OUT, LookaheadProblem, _batch_sizes
+from jaxarc.training.surrogates.lookahead import LookaheadTask, eval_batch_sizes
+from jaxarc.training.surrogates.task import HELD_OUT_SEED
 
 SIDE = 5
 CONFIG = LookaheadConfig(num_candidates=32, num_examples=32, episode_steps=4, num_measured=40)
@@ -36,7 +37,7 @@ def make_problem(folder):
         max_grid_height=SIDE, max_grid_width=SIDE, history_enabled=False, invalid_action_policy="noop",
     )  # fmt: skip
     task = TaskConfig(str(folder / "learned"), str(folder / "measured"), max_side=SIDE)
-    return LookaheadProblem.load(task, params.config, CONFIG, SurrogateNetworkConfig(latent_size=8, num_layers=1))
+    return LookaheadTask.load(task, params.config, CONFIG, SurrogateNetworkConfig(latent_size=8, num_layers=1))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_probabilities_sum_to_one_and_leave_out_what_is_not_real(problem):
 
 
 def test_a_batch_depends_on_seed_and_step_alone(problem):
-    same = LookaheadProblem(problem.learned, problem.measured, CONFIG, problem.network)
+    same = LookaheadTask(problem.train_params, problem.eval_params, CONFIG, problem.network)
     first, again = problem.batch(3, 5), same.batch(3, 5)
     for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -101,14 +102,14 @@ def test_states_lie_between_input_and_target(examples):
 
 
 def test_held_out_pairs_are_those_of_the_other_data_set(problem, examples):
-    wanted = {np.asarray(grid).tobytes() for grid in problem.measured.tasks.outputs}
+    wanted = {np.asarray(grid).tobytes() for grid in problem.eval_params.tasks.outputs}
     seen = {row.astype(np.int8).reshape(-1).tobytes() for row in examples.data[..., 1]}
     assert seen <= wanted
     assert sum(len(batch.probs) for batch in problem.held_out()) == CONFIG.num_measured
 
 
 def test_held_out_examples_do_not_depend_on_the_size_of_batches_that_are_learned_from(problem, examples):
-    other = LookaheadProblem(problem.learned, problem.measured, CONFIG.replace(num_examples=8), problem.network)
+    other = LookaheadTask(problem.train_params, problem.eval_params, CONFIG.replace(num_examples=8), problem.network)
     (same,) = other.held_out()
     for one, as_before in zip(jax.tree.leaves(same), jax.tree.leaves(examples), strict=True):
         np.testing.assert_array_equal(one, as_before)
@@ -119,28 +120,28 @@ def test_held_out_examples_do_not_depend_on_the_size_of_batches_that_are_learned
     [(4096, 8, [256] * 16), (520, 8, [256, 256, 8]), (12, 3, [12]), (900, 300, [300, 300, 300]), (510, 5, [255, 255])],
 )
 def test_held_out_batches_hold_whole_episodes_and_all_examples(num_examples, episode_steps, sizes):
-    assert _batch_sizes(num_examples, episode_steps) == sizes
+    assert eval_batch_sizes(num_examples, episode_steps) == sizes
 
 
 def test_the_seed_of_the_held_out_examples_is_no_seed_of_a_run():
-    assert SurrogateConfig(seed=2**31 - 2).seed == _HELD_OUT - 1
+    assert SurrogateConfig(seed=2**31 - 2).seed == HELD_OUT_SEED - 1
     with pytest.raises(ConfigValidationError, match=r"seed must be in \[0, 2147483646\], got 2147483647"):
-        SurrogateConfig(seed=_HELD_OUT)
+        SurrogateConfig(seed=HELD_OUT_SEED)
 
 
 def test_pairs_that_are_learned_from_are_not_held_out(tmp_path):
     problem = make_problem(tmp_path)
     task = TaskConfig(str(tmp_path / "learned"), str(tmp_path / "learned"), max_side=SIDE)
     with pytest.raises(ValueError, match=r"is held out, but shares 6 pairs with task\.train_dataset"):
-        LookaheadProblem.load(task, problem.learned.config, CONFIG, problem.network)
+        LookaheadTask.load(task, problem.train_params.config, CONFIG, problem.network)
     few = CONFIG.replace(num_candidates=5)
     with pytest.raises(ValueError, match="5"):
-        LookaheadProblem.load(task, problem.learned.config, few, problem.network)
+        LookaheadTask.load(task, problem.train_params.config, few, problem.network)
 
 
 def test_the_expert_itself_agrees_and_a_fresh_model_does_not(problem):
-    knows = problem.measure(exact_scorer())
-    fresh = problem.measure(problem.make_model(jax.random.key(0)))
+    knows = problem.evaluate(exact_scorer())
+    fresh = problem.evaluate(problem.make_model(jax.random.key(0)))
     held = [jax.tree.map(np.asarray, batch) for batch in problem.held_out()]
     known = np.concatenate([np.where(b.is_real & np.isin(b.actions.operation, EXACT), b.scores, -9) for b in held])
     best = np.concatenate([np.where(b.is_real, b.scores, -9) for b in held]).max(axis=1)
@@ -152,8 +153,8 @@ def test_the_expert_itself_agrees_and_a_fresh_model_does_not(problem):
 
 def test_the_config_names_the_model(problem):
     assert isinstance(problem.make_model(jax.random.key(0)), CountingScorer)
-    attentive = LookaheadProblem(
-        problem.learned, problem.measured, CONFIG.replace(scorer="attention"), problem.network
+    attentive = LookaheadTask(
+        problem.train_params, problem.eval_params, CONFIG.replace(scorer="attention"), problem.network
     ).make_model(jax.random.key(0))
     batch, candidates = problem.batch(0, 0)
     row = jax.tree.map(lambda x: x[0], candidates)
@@ -161,10 +162,10 @@ def test_the_config_names_the_model(problem):
 
 
 def test_points_and_masks_are_refused(problem):
-    rules = problem.learned.config.with_fields(selection_format="point")
-    params = jaxarc.envs.EnvParams(problem.learned.tasks, problem.learned.weights, rules)
+    rules = problem.train_params.config.with_fields(selection_format="point")
+    params = jaxarc.envs.EnvParams(problem.train_params.tasks, problem.train_params.weights, rules)
     with pytest.raises(TypeError, match=r"set action\.selection_format=bbox"):
-        LookaheadProblem(params, problem.measured, CONFIG, problem.network).batch(0, 0)
+        LookaheadTask(params, problem.eval_params, CONFIG, problem.network).batch(0, 0)
 
 
 def test_examples_that_no_whole_episodes_make_are_refused():

@@ -1,0 +1,272 @@
+"""Data of a dynamics model: random trajectories of the environment, and how well a model predicts them.
+
+A model is measured twice on held-out pairs: on single steps from true grids (:func:`evaluate_steps`), and in open loop,
+where it goes on from its own predictions (:func:`open_loop_error`).
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import ClassVar, Final, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float32, Int32
+
+from jaxarc import constants as c
+from jaxarc.config import EditStepsConfig, JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig, TaskConfig
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.experts.canvas_state import canvas_of_state
+from jaxarc.surrogate import TransitionModel, create_transition_train_step
+from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, describe_boxes
+from jaxarc.surrogate.train_step import Model
+from jaxarc.surrogate.transition_model import TransitionBatch, predict_steps
+from jaxarc.training.pairs import load_pairs
+from jaxarc.training.surrogates.lookahead import describe_canvas
+from jaxarc.training.surrogates.task import HELD_OUT_SEED, Step, held_out_params
+from jaxarc.training.updates import make_params
+from jaxarc.types import PRNGKey
+
+_ENV: Final = ArcEnvironment()
+
+
+class StepAccuracy(NamedTuple):
+    """How well single steps are predicted; shares of 0 .. 1."""
+
+    exact_grid_accuracy: float  # of next grids, right in every cell
+    cell_accuracy: float
+    kept_grid_accuracy: float  # of next grids that equal the grid before: the accuracy of "nothing changes"
+    reward_error: float  # mean absolute error
+    by_operation: dict[int, tuple[int, float, float]]  # steps, exact_grid_accuracy and kept_grid_accuracy of each
+
+    def numbers(self) -> dict[str, float]:
+        """Return the numbers of a report, by the names of its fields."""
+        return {name: value for name, value in self._asdict().items() if isinstance(value, float)}
+
+
+class OpenLoopError(NamedTuple):
+    """How far predictions of predictions are from the environment, after each of S steps; shares of 0 .. 1."""
+
+    operation: int  # of every step of the trajectories
+    exact: tuple[float, ...]  # of trajectories: every cell of the grid is right
+    wrong_cells: tuple[float, ...]  # of the cells of the canvas
+    kept: tuple[float, ...]  # of trajectories whose grid still equals the first one: the accuracy of "nothing changes"
+
+
+class TransitionDataset:
+    """Short random trajectories with any operations on any boxes; a :class:`SurrogateTask`.
+
+    Batch i of a seed has a random key of its own.
+
+    Attributes:
+        train_params: pairs that the model learns from, and rules.
+        eval_params: held-out pairs, without augmentation.
+    """
+
+    metric_fields: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {name: f"transition_{name}" for name in ("total_loss", "exact_grids", "gradient_norm")}
+    )
+
+    def __init__(
+        self,
+        train_params: EnvParams,
+        eval_params: EnvParams,
+        config: EditStepsConfig,
+        network: SurrogateNetworkConfig,
+    ):
+        self.train_params = train_params
+        self.eval_params = eval_params
+        self.config = config
+        self.network = network
+        self._operations = jnp.array(trajectory_operations(train_params.config), jnp.int32)
+        self._held_out_steps: TransitionBatch | None = None
+
+    @classmethod
+    def load(
+        cls, task: TaskConfig, rules: JaxArcConfig, config: EditStepsConfig, network: SurrogateNetworkConfig
+    ) -> "TransitionDataset":
+        """Load both data sets.
+
+        Raises:
+            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
+        """
+        pairs = load_pairs(task, rules.grid_shape)
+        plain = rules.with_fields(recolor="none", symmetries="none")
+        return cls(make_params(pairs.train, rules), held_out_params(pairs, plain), config, network)
+
+    def make_model(self, key: PRNGKey) -> TransitionModel:
+        """Make a fresh model; the features of an action are the one-hot operation."""
+        shape = self.train_params.config.grid_shape
+        return eqx.filter_jit(TransitionModel)(key, self.network, NUM_ACTION_FEATURES, shape)
+
+    def training_config(self, config: SurrogateTrainingConfig) -> SurrogateTrainingConfig:
+        """Return the run's config with the learning rates of ``edit_steps``."""
+        return config.replace(
+            learning_rate=self.config.learning_rate, final_learning_rate=self.config.final_learning_rate
+        )
+
+    def make_step(self, model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig) -> Step:
+        """Make a step that learns next grids and rewards."""
+        return create_transition_train_step(model, optimizer, config)
+
+    def batch(self, seed: int, step: int) -> TransitionBatch:
+        """Take random steps in training pairs."""
+        key = jax.random.fold_in(jax.random.key(seed), step)
+        return _draw_steps(key, self.train_params, self._operations, self.config.walk_steps, self.config.num_examples)
+
+    def evaluate(self, model: Model) -> StepAccuracy:
+        """Predict single steps in held-out pairs."""
+        return evaluate_steps(model, self.held_out())
+
+    def held_out(self) -> TransitionBatch:
+        """Take random steps in held-out pairs, in every call the same ones."""
+        if self._held_out_steps is None:
+            self._held_out_steps = _draw_steps(
+                jax.random.key(HELD_OUT_SEED),
+                self.eval_params,
+                self._operations,
+                self.config.walk_steps,
+                self.config.num_measured,
+            )
+        return self._held_out_steps
+
+    def held_out_trajectories(self) -> Iterator[TransitionBatch]:
+        """Yield trajectories in held-out pairs, one batch for each operation, in every call the same ones."""
+        shape = (self.config.drift_steps, self.config.drift_walks)
+        for operation in trajectory_operations(self.eval_params.config):
+            key = jax.random.fold_in(jax.random.key(HELD_OUT_SEED), operation)
+            yield _draw_trajectories(key, jnp.full(shape, operation, jnp.int32), self.eval_params)
+
+    def open_loop_errors(self, model: Model) -> list[OpenLoopError]:
+        """Return the open-loop error of each operation on held-out pairs."""
+        return [open_loop_error(model, trajectories) for trajectories in self.held_out_trajectories()]
+
+
+def trajectory_operations(config: JaxArcConfig) -> tuple[int, ...]:
+    """Return the operations of random trajectories: the legal ones but the submit, which ends an episode."""
+    return tuple(number for number in config.legal_operations if number < c.SUBMIT)
+
+
+def random_trajectories(key: PRNGKey, operations: Int32[Array, "S B"], params: EnvParams) -> TransitionBatch:
+    """Take steps on boxes drawn uniformly from the whole canvas, from the starts of episodes.
+
+    A flood fill gets a single cell: on most larger boxes it changes nothing. Compilation belongs to the caller.
+
+    Args:
+        key: random key.
+        operations: of :func:`trajectory_operations`, for S steps of B trajectories.
+        params: tasks and rules; actions are boxes, and an episode has at least S steps.
+
+    Returns:
+        The grids before each step of the environment, the action, the next grid and the reward: leaves [S, B, ...].
+
+    Raises:
+        ValueError: an episode has fewer steps.
+    """
+    limit = params.config.environment.max_episode_steps
+    grid_shape = params.config.grid_shape
+    num_steps, num_trajectories = operations.shape
+    if not 1 <= num_steps <= limit:
+        raise ValueError(f"a trajectory has 1 .. {limit} steps, environment.max_episode_steps, got {num_steps}")
+    key_start, key_boxes = jax.random.split(key)
+    states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_start, num_trajectories), params)
+
+    def take_step(states: ArcEnvState, step: tuple[Array, Array]) -> tuple[ArcEnvState, TransitionBatch]:
+        key, operations = step
+        key_rows, key_columns = jax.random.split(key)
+        rows = jax.random.randint(key_rows, (2, num_trajectories), 0, grid_shape[0], jnp.int32)
+        columns = jax.random.randint(key_columns, (2, num_trajectories), 0, grid_shape[1], jnp.int32)
+        is_flood = (operations >= c.FLOOD_FILL) & (operations < c.FLOOD_FILL + c.NUM_COLORS)
+        last_rows = jnp.where(is_flood, rows[0], rows[1])
+        last_columns = jnp.where(is_flood, columns[0], columns[1])
+        actions = BboxAction(operations, rows[0], columns[0], last_rows, last_columns)
+        data = _describe_states(states, params)
+        states, _, rewards, _, _ = jax.vmap(_ENV.step, (0, 0, None))(states, actions, params)
+        described = jax.vmap(lambda action: describe_boxes(action, jnp.bool_(True), grid_shape))(actions)
+        next_grid = _describe_states(states, params)[..., 0]
+        return states, TransitionBatch(data, described, operations, next_grid, rewards)
+
+    _, trajectories = jax.lax.scan(take_step, states, (jax.random.split(key_boxes, num_steps), operations))
+    return trajectories
+
+
+def evaluate_steps(model: Model, steps: TransitionBatch) -> StepAccuracy:
+    """Predict each step by itself, and compare with the environment."""
+    predicted = _predict(model, steps)
+    truth = np.asarray(steps.next_grid, np.int32)
+    is_right = np.asarray(predicted.grid) == truth
+    is_exact = is_right.all(axis=(1, 2))
+    is_kept = (np.asarray(steps.data[..., 0]).round().astype(np.int32) == truth).all(axis=(1, 2))
+    operation = np.asarray(steps.operation)
+    by_operation = {}
+    for number in np.unique(operation).tolist():
+        mine = operation == number
+        by_operation[number] = (int(mine.sum()), float(is_exact[mine].mean()), float(is_kept[mine].mean()))
+    return StepAccuracy(
+        exact_grid_accuracy=float(is_exact.mean()),
+        cell_accuracy=float(is_right.mean()),
+        kept_grid_accuracy=float(is_kept.mean()),
+        reward_error=float(np.abs(np.asarray(predicted.reward) - np.asarray(steps.reward)).mean()),
+        by_operation=by_operation,
+    )
+
+
+def open_loop_error(model: Model, trajectories: TransitionBatch) -> OpenLoopError:
+    """Compare the model's own rollout with trajectories of the environment, from the same first grids.
+
+    Say a trajectory has the grids a, b, c. A model that predicts b' != b after a is asked for the step from b', not
+    from b; it is right after the second step only if it says c there.
+
+    Args:
+        model: of transitions.
+        trajectories: with one operation, leaves [S, B, ...].
+    """
+    is_right, is_kept = map(np.asarray, rollout_model(model, trajectories))
+    exact = is_right.all(axis=(2, 3)).mean(axis=1)
+    wrong_cells = 1 - is_right.mean(axis=(1, 2, 3))
+    kept = is_kept.mean(axis=1)
+    operation = int(trajectories.operation[0, 0])
+    return OpenLoopError(operation, tuple(exact.tolist()), tuple(wrong_cells.tolist()), tuple(kept.tolist()))
+
+
+@eqx.filter_jit
+def rollout_model(model: Model, trajectories: TransitionBatch) -> tuple[Bool[Array, "S B N d"], Bool[Array, "S B"]]:
+    """Let a model take the actions of trajectories from its own predictions.
+
+    The model sees its own last grid in place of the working grid. It never sees the clipboard.
+
+    Returns:
+        Which cells of each predicted grid are right, and whether the true grid still equals the first one.
+    """
+    first = trajectories.data[0, ..., 0]
+
+    def predict_next(grid: Float32[Array, "B N d"], step: TransitionBatch) -> tuple[Array, tuple[Array, Array]]:
+        predicted = predict_steps(model, step.data.at[..., 0].set(grid), step.action).grid.astype(jnp.float32)
+        is_kept = (step.next_grid == first).all(axis=(1, 2))
+        return predicted, (predicted == step.next_grid, is_kept)
+
+    return jax.lax.scan(predict_next, first, trajectories)[1]
+
+
+def _describe_states(states: ArcEnvState, params: EnvParams) -> Float32[Array, "B H W 3"]:
+    return jax.vmap(lambda state: describe_canvas(canvas_of_state(state, params), params.config.grid_shape))(states)
+
+
+@eqx.filter_jit
+def _draw_steps(
+    key: PRNGKey, params: EnvParams, operations: Int32[Array, " K"], num_steps: int, count: int
+) -> TransitionBatch:
+    """Draw ``count`` single steps: trajectories of ``num_steps`` with any operations, one after the other."""
+    key_operations, key_trajectories = jax.random.split(key)
+    indices = jax.random.randint(key_operations, (num_steps, count // num_steps), 0, len(operations), jnp.int32)
+    trajectories = random_trajectories(key_trajectories, operations[indices], params)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), trajectories)
+
+
+_draw_trajectories = eqx.filter_jit(random_trajectories)
+_predict = eqx.filter_jit(lambda model, steps: predict_steps(model, steps.data, steps.action))

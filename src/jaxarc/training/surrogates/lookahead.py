@@ -1,0 +1,201 @@
+"""The lookahead expert as a task: a distribution over k candidate edits, in states between input and target.
+
+Episodes start as the rules say, partly solved for example, and go on with an edit that the expert likes or, with a
+small probability, with any candidate. So the examples hold fresh inputs, half painted grids, spoiled grids, and solved
+ones, in which a submit is best. Candidates are drawn with the target in sight, for expert and surrogate alike.
+"""
+
+from typing import Final, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32
+
+from jaxarc.config import JaxArcConfig, LookaheadConfig, SurrogateNetworkConfig, TaskConfig
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.experts.candidates import candidates_of_canvas, require_count
+from jaxarc.experts.canvas_state import CanvasState, canvas_of_state
+from jaxarc.experts.lookahead import score_candidates, soft_choice
+from jaxarc.surrogate import CandidateScorer, CandidateSet, TrainingBatchJAX
+from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, describe_boxes, describe_grids
+from jaxarc.surrogate.scorers import CountingScorer
+from jaxarc.surrogate.train_step import Model
+from jaxarc.training.pairs import load_pairs, shared_ids
+from jaxarc.training.surrogates.agreement import Agreement, agreement
+from jaxarc.training.surrogates.task import HELD_OUT_SEED, CandidateTask, ExpertBatch, held_out_params
+from jaxarc.training.updates import make_params
+from jaxarc.types import PRNGKey
+from jaxarc.wrappers import AutoReset
+
+_ENV: Final = AutoReset(ArcEnvironment())
+_EVAL_BATCH: Final = 256  # held-out examples in a batch, or as many as one episode gives
+
+
+class LookaheadExamples(NamedTuple):
+    """B states, k candidate edits of each, and the expert's distribution over them."""
+
+    data: Float32[Array, "B H W 3"]  # working grid, target and input: -1 .. 9
+    probs: Float32[Array, "B k"]  # softmax of score / temperature; 0 where not real
+    scores: Float32[Array, "B k"]  # similarity after the action; 2 for a right submit, -1 for a wrong one
+    actions: BboxAction  # [B, k]
+    is_real: Bool[Array, "B k"]  # false for an invalid action and for one that repeats an earlier one
+
+
+class LookaheadTask(CandidateTask):
+    """Pairs of ARC, and the lookahead expert's distribution over candidate boxes on the way to the target.
+
+    Batch i of a seed has a random key of its own. The expert's scores are exact, so every example has an accuracy of
+    1. The regret is the score of the best candidate minus that of the surrogate's first choice.
+
+    Attributes:
+        train_params: pairs that the model learns from, and rules.
+        eval_params: held-out pairs, without augmentation.
+    """
+
+    def __init__(
+        self,
+        train_params: EnvParams,
+        eval_params: EnvParams,
+        config: LookaheadConfig,
+        network: SurrogateNetworkConfig,
+    ):
+        self.train_params = train_params
+        self.eval_params = eval_params
+        self.config = config
+        self.network = network
+        self._held_out: list[LookaheadExamples] = []
+
+    @classmethod
+    def load(
+        cls, task: TaskConfig, rules: JaxArcConfig, config: LookaheadConfig, network: SurrogateNetworkConfig
+    ) -> "LookaheadTask":
+        """Load both data sets.
+
+        Raises:
+            UnknownDatasetError, TaskFormatError: see :func:`jaxarc.training.load_pairs`.
+            ValueError: no task is small enough, the data sets share pairs, or there are too few candidates.
+        """
+        require_count(config.num_candidates, rules)
+        pairs = load_pairs(task, rules.grid_shape)
+        if shared := shared_ids(pairs):
+            raise ValueError(
+                f"task.evaluation_dataset={task.evaluation_dataset} is held out, but shares {len(shared)} pairs with "
+                f"task.train_dataset={task.train_dataset}, such as {min(shared)}; choose another one"
+            )
+        plain = rules.with_fields(recolor="none", symmetries="none")
+        return cls(make_params(pairs.train, rules), held_out_params(pairs, plain), config, network)
+
+    def make_model(self, key: PRNGKey) -> Model:
+        """Make the fresh scorer that the config names; the features of a candidate are the one-hot operation."""
+        if self.config.scorer == "counts":
+            return CountingScorer(key)
+        shape = self.train_params.config.grid_shape
+        return eqx.filter_jit(CandidateScorer)(key, self.network, NUM_ACTION_FEATURES, shape)
+
+    def batch(self, seed: int, step: int) -> ExpertBatch:
+        """Play episodes of training pairs, and ask the expert in each state."""
+        key = jax.random.fold_in(jax.random.key(seed), step)
+        examples = _draw_examples(key, self.train_params, self.config)
+        labeled = TrainingBatchJAX(examples.data, examples.probs, jnp.ones((len(examples.probs),), jnp.float32))
+        return ExpertBatch(labeled, _describe(examples))
+
+    def held_out(self) -> list[LookaheadExamples]:
+        """Return batches of held-out examples, which do not depend on the size of the training batches."""
+        if not self._held_out:
+            key = jax.random.key(HELD_OUT_SEED)
+            self._held_out = [
+                _draw_examples(jax.random.fold_in(key, i), self.eval_params, self.config.replace(num_examples=size))
+                for i, size in enumerate(eval_batch_sizes(self.config.num_measured, self.config.episode_steps))
+            ]
+        return self._held_out
+
+    def evaluate(self, model: Model) -> Agreement:
+        """Compare a model with the expert on held-out pairs."""
+        batches = self.held_out()
+        logits = [np.asarray(_score(model, examples)) for examples in batches]
+        return agreement(
+            np.concatenate(logits),
+            np.concatenate([np.asarray(each.probs) for each in batches]),
+            np.concatenate([np.asarray(each.is_real) for each in batches]),
+            np.concatenate([np.asarray(each.scores) for each in batches]),
+        )
+
+
+def draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> LookaheadExamples:
+    """Make a batch from fresh episodes; it depends on the key alone, and compilation belongs to the caller.
+
+    Args:
+        key: random key.
+        params: tasks and rules; actions are boxes.
+        config: how many examples, and which.
+    """
+    key_start, key_play = jax.random.split(key)
+    num_episodes = config.num_examples // config.episode_steps
+    states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_start, num_episodes), params)
+
+    def take_step(states: ArcEnvState, key: Array) -> tuple[ArcEnvState, LookaheadExamples]:
+        keys = jax.random.split(key, num_episodes)
+        examples, actions = jax.vmap(lambda key, state: _ask_expert(key, state, params, config))(keys, states)
+        return jax.vmap(_ENV.step, (0, 0, None))(states, actions, params)[0], examples
+
+    _, examples = jax.lax.scan(take_step, states, jax.random.split(key_play, config.episode_steps))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), examples)
+
+
+def describe_canvas(canvas_state: CanvasState, grid_shape: tuple[int, int]) -> Float32[Array, "H W 3"]:
+    """Stack working grid, target and input of a canvas state, as a model sees it."""
+    flat = canvas_state.canvas.grid, canvas_state.canvas.target, canvas_state.pair_input
+    return describe_grids(*(grid.reshape(grid_shape) for grid in flat))
+
+
+def eval_batch_sizes(num_examples: int, episode_steps: int) -> list[int]:
+    """Cut examples into batches of whole episodes; only the last one may be smaller.
+
+    >>> eval_batch_sizes(520, 8)
+    [256, 256, 8]
+    """
+    size = max(_EVAL_BATCH // episode_steps, 1) * episode_steps
+    whole, rest = divmod(num_examples, size)
+    return [size] * whole + [rest] * (rest > 0)
+
+
+def _ask_expert(
+    key: PRNGKey, state: ArcEnvState, params: EnvParams, config: LookaheadConfig
+) -> tuple[LookaheadExamples, BboxAction]:
+    """Return the expert's distribution in one state, and the action with which the episode goes on."""
+    key_candidates, key_any, key_choice = jax.random.split(key, 3)
+    canvas_state = canvas_of_state(state, params)
+    candidates = candidates_of_canvas(key_candidates, canvas_state, config.num_candidates, params.config)
+    actions = candidates.actions
+    if not isinstance(actions, BboxAction):
+        raise TypeError(f"examples are made of boxes; set action.selection_format=bbox, got {type(actions).__name__}")
+    scores = score_candidates(canvas_state, actions, params.config)
+    is_real = scores.is_valid & candidates.is_distinct
+    probs = soft_choice(scores.score, is_real, config.temperature)
+    takes_any = jax.random.bernoulli(key_any, jnp.float32(config.random_share))
+    weights = jnp.where(takes_any, is_real.astype(jnp.float32), probs)
+    index = jax.random.categorical(key_choice, jnp.log(weights))
+    data = describe_canvas(canvas_state, params.config.grid_shape)
+    examples = LookaheadExamples(data, probs, scores.score, actions, is_real)
+    return examples, jax.tree.map(lambda leaf: leaf[index], actions)
+
+
+@eqx.filter_jit
+def _draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> LookaheadExamples:
+    return draw_examples(key, params, config)
+
+
+@jax.jit
+def _describe(examples: LookaheadExamples) -> CandidateSet:
+    _, height, width, _ = examples.data.shape
+    return describe_boxes(examples.actions, examples.is_real, (height, width))
+
+
+@eqx.filter_jit
+def _score(model: Model, examples: LookaheadExamples) -> Float32[Array, "B k"]:
+    return jax.vmap(model)(examples.data, _describe(examples))
