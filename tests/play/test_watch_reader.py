@@ -86,20 +86,22 @@ def test_tables_are_means_over_seeds(tmp_path):
     assert view.stamp() != before
 
 
-def test_a_changed_digit_is_counted_and_not_shown(tmp_path, path):
+def test_tables_and_metrics_may_be_edited_and_lost_rows_are_counted(tmp_path, path):
     (tmp_path / "config.json").write_text('{"agent": {}}')
     view = RunView(RunFolder(tmp_path))
     played = TaskResults(np.array([[True, False]]), np.array([[3, 4]]))
     write_measured_table(view.folder.measured, [5], ["a", "b"], played)
     assert view.tables()["measured"] == {"rows": [["a", 1.0], ["b", 0.0]], "num_unreadable": 0}
     text = view.folder.measured.read_text()
-    for damaged in (text.replace('"solved": false', '"solved": true'), text.splitlines()[0] + "\n"):
-        view.folder.measured.write_text(damaged)
-        assert view.tables()["measured"] == {"rows": [["a", 1.0]], "num_unreadable": 1}
+    assert "sha256" not in text
+    view.folder.measured.write_text(text.replace('"solved": false', '"solved": true, "sha256": "of other fields"'))
+    assert view.tables()["measured"] == {"rows": [["a", 1.0], ["b", 1.0]], "num_unreadable": 0}
+    view.folder.measured.write_text(text.splitlines()[0] + "\n")
+    assert view.tables()["measured"] == {"rows": [["a", 1.0]], "num_unreadable": 1}
     MetricsFile(path, Report).append([Report(0, 0, 0.25), Report(4, 128, 1.5)])
     path.write_text(path.read_text().replace("128", "129"))
     found = MetricsReader(path).read(-1, 0)
-    assert (found.total, found.num_unreadable) == (1, 1)
+    assert (found.total, found.num_unreadable, found.rows[1]["environment_steps"]) == (2, 0, 129)
 
 
 def test_a_damaged_config_is_one_line(tmp_path):

@@ -18,7 +18,7 @@ from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEve
 from jaxarc.cli.config_folder import config_folder
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, check_known
-from jaxarc.files import CHECKSUM, ChecksumError, verify_checksum
+from jaxarc.files import CHECKSUM
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.surrogates import SurrogateExperiment
 
@@ -152,7 +152,7 @@ def _read_mapping(file: Path) -> dict[str, Any]:
         config = OmegaConf.load(file)
     except (YAMLError, ValueError) as error:
         raise ConfigValidationError(f"jaxarc train: {file} is not YAML: {error}") from error
-    _require_unchanged(file)
+    _require_json(file)
     if not OmegaConf.is_dict(config) or not config:
         raise ConfigValidationError(f"jaxarc train: {file} is no config; give what --show prints, or a config.json")
     mapping = {name: value for name, value in _plain(config).items() if name not in (*_ABOUT_A_RUN, CHECKSUM)}
@@ -160,19 +160,16 @@ def _read_mapping(file: Path) -> dict[str, Any]:
     return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= _RULES.keys() else mapping
 
 
-def _require_unchanged(file: Path) -> None:
-    """Compare a run folder's config with its checksum; YAML has none."""
+def _require_json(file: Path) -> None:
+    """Refuse a ``.json`` file that is not JSON: half a file may still be YAML."""
+    if file.suffix != ".json":
+        return
     try:
-        content = json.loads(file.read_bytes())
-        if isinstance(content, dict):
-            verify_checksum(content)
-    except ChecksumError as error:
-        raise ConfigValidationError(f"jaxarc train: {file}: {error}") from error
+        json.loads(file.read_bytes())
     except ValueError as error:
-        if file.suffix == ".json":
-            raise ConfigValidationError(
-                f"jaxarc train: {file} is not JSON ({error}); bring the file back, or name another config"
-            ) from error
+        raise ConfigValidationError(
+            f"jaxarc train: {file} is not JSON ({error}); bring the file back, or name another config"
+        ) from error
 
 
 def _require_plain(file: Path) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
-from jaxarc.files import verify_checksum
 from jaxarc.training.metrics import Report, RunReport, read_reports
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.experiment import SurrogateReport
@@ -175,7 +174,7 @@ def _curves(path: Path, metric: str, kind: type[RunReport]) -> Iterator[Curve]:
 def _experiment_fields(path: Path) -> dict[str, Any]:
     file = RunFolder(path).config
     try:
-        saved = verify_checksum(json.loads(file.read_text(encoding="utf-8")))
+        saved = json.loads(file.read_text(encoding="utf-8"))
         topics = {**saved["environment"], **{name: saved[name] for name in saved if name != "environment"}}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ComparisonError(f"{file} is not the config of a run: {error!r:.200}") from error

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from filelock import FileLock, Timeout
 
 from jaxarc.config import CheckpointConfig, LoggingConfig
-from jaxarc.files import add_checksum, write_whole
+from jaxarc.files import write_whole
 from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoint import Checkpoints
 
@@ -127,7 +127,7 @@ def create_run_folder(experiment: RunConfig) -> RunFolder:
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{logging.run_name}"
     folder = RunFolder(make_new_folder(Path(logging.run_root), name))
     about = {"versions": library_versions(), "git_revision": git_revision(Path.cwd())}
-    text = json.dumps(add_checksum({**experiment.as_dict(), **about}), indent=2)
+    text = json.dumps({**experiment.as_dict(), **about}, indent=2)
     write_whole(folder.config, (text + "\n").encode())
     return folder
 

@@ -9,22 +9,22 @@ import jax
 import numpy as np
 
 from jaxarc.evaluation import TaskResults
-from jaxarc.files import CHECKSUM, add_checksum, verify_checksum, write_whole
+from jaxarc.files import without_checksum, write_whole
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows, whole or not at all.
+    """Write rows, whole or not at all; each row has in ``of`` the number of rows, so that a reader misses none.
 
     Raises:
         OSError: the file cannot be written.
     """
     rows = list(rows)
-    write_whole(path, "".join(json.dumps(add_checksum({**row, "of": len(rows)})) + "\n" for row in rows).encode())
+    write_whole(path, "".join(json.dumps({**row, "of": len(rows)}) + "\n" for row in rows).encode())
 
 
 def read_table(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows, and how many are damaged or missing; a table that is not there has none.
+    """Return the rows, and how many are unreadable or missing; a missing file has no rows.
 
     Raises:
         OSError: the file is there and cannot be read.
@@ -39,13 +39,12 @@ def read_table(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def read_row(line: bytes) -> dict[str, Any] | None:
-    """Read a line of JSON; None for what is no object, or not as it was written."""
+    """Read a line of JSON; None if it is not an object. The checksum that earlier versions wrote is left out."""
     try:
         content = json.loads(line)
-        row = verify_checksum(content)
-    except (ValueError, RecursionError):  # a ChecksumError is one
+    except (ValueError, RecursionError):
         return None
-    return None if "of" in row and CHECKSUM not in content else row  # such a row had a checksum when it was written
+    return without_checksum(content) if isinstance(content, dict) else None
 
 
 _weights = jax.jit(jax.vmap(curriculum_weights))

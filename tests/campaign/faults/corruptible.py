@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from campaign.faults.killed_files import write_tasks
-from jaxarc.cli.settings import read_any_experiment
-from jaxarc.config import ConfigValidationError, CurriculumConfig
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.datasets.installed import install, read_installed
 from jaxarc.datasets.packed_cache import DamagedCacheWarning
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig, UnifiedDatasetConfig
 from jaxarc.envs.functional import arc_reset
-from jaxarc.evaluation import RecordingError, TaskResults, read_recordings, read_submission, write_submission
+from jaxarc.evaluation import RecordingError, read_recordings, read_submission, write_submission
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, SubmissionError
 from jaxarc.experts import Painter, Pair
 from jaxarc.experts.traces import Graph, Recording, TraceCache, pairs_by_id, record_traces
@@ -32,12 +29,8 @@ from jaxarc.experts.traces.trace_file import (
 )
 from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.tasks import TaskFormatError
-from jaxarc.tasks.curriculum import start_curriculum
-from jaxarc.training import CheckpointError, Report, RunFolder, create_run_folder, load_checkpoint
+from jaxarc.training import CheckpointError, load_checkpoint
 from jaxarc.training.checkpoint import CheckpointRecord, read_record, save_checkpoint
-from jaxarc.training.metrics import MetricsFile
-from jaxarc.training.run_folder import RunFolderError
-from jaxarc.training.tables import read_table, write_measured_table, write_task_table
 
 
 class Kind(NamedTuple):
@@ -61,7 +54,6 @@ def make_kinds(home: Path) -> list[Kind]:
     recording = record_traces(tasks, Painter())
     return [
         *_checkpoints(home),
-        *_run_files(home),
         _task_cache(home),
         _installed_set(home, tasks),
         _trace_cache(home, tasks),
@@ -90,41 +82,6 @@ def _checkpoints(home: Path) -> list[Kind]:
         call = lambda path=path, like=like, within=within: read(path, like, within)
         kinds.append(Kind(name, path, call, (CheckpointError,)))
     return kinds
-
-
-def _run_files(home: Path) -> list[Kind]:
-    experiment = read_any_experiment([f"logging.run_root={home / 'runs'}"])
-    run = create_run_folder(experiment)
-    (home / "config").mkdir()
-    config = run.config.rename(home / "config" / "config.json")
-    reports = [Report(update, 32 * update, 0.5 * update, 0, 100.0, mean_return=0.1 * update) for update in range(8)]
-    metrics = MetricsFile(run.metrics, Report)
-    metrics.append(reports)
-    return [
-        Kind("metrics.jsonl of a run", run.path, lambda: metrics.head(len(reports)), (RunFolderError,)),
-        Kind("config.json of a run", config.parent, lambda: read_any_experiment([], config), (ConfigValidationError,)),
-        _tables(home),
-    ]
-
-
-def _tables(home: Path) -> Kind:
-    """Both tables of a run, whose damaged rows are left out and counted."""
-    run = RunFolder(home / "tables")
-    solved = np.arange(8).reshape(2, 4) % 3 == 0
-    write_measured_table(run.measured, (3, 4), ("a", "b", "c", "d"), TaskResults(solved, np.full((2, 4), 7)))
-    curricula = jax.vmap(lambda weights: start_curriculum(weights, CurriculumConfig()))(jnp.ones((2, 4)))
-    write_task_table(run.tasks, (3, 4), ("a", "b", "c", "d"), curricula)
-
-    def read() -> list:
-        found = []
-        for path in (run.measured, run.tasks):
-            rows, num_lost = read_table(path)
-            if num_lost:
-                raise RunFolderError(f"{path}: {num_lost} rows cannot be read")
-            found.append(rows)
-        return found
-
-    return Kind("tables of a run", run.path, read, (RunFolderError,))
 
 
 def _task_cache(home: Path) -> Kind:
