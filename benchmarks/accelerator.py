@@ -1,7 +1,7 @@
 """What an accelerator brings to surrogates: the same steps on it and on the processor, then the whole benchmark.
 
 Run it with ``python benchmarks/accelerator.py --json accelerator.json`` where JAX finds an accelerator; what is passed
-goes to ``jaxarc benchmark surrogate``. Elsewhere both sides are the processor.
+goes to ``benchmarks/measure.py surrogate``. Elsewhere both sides are the processor.
 """
 
 import sys
@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+from measure import main as run_benchmark
+from surrogate_rows import WORKLOADS
+from surrogate_workload import Learner, Workload
 
-from jaxarc.benchmarks.surrogate_rows import WORKLOADS
-from jaxarc.benchmarks.surrogate_workload import Learner, Workload
-from jaxarc.cli.main import main as run_command
 from jaxarc.config import SurrogateTrainingConfig
 from jaxarc.surrogate import create_jax_surrogate_train_step, kl_divergence_loss_jax
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str], workloads: dict[str, Workload] | None = None)
             print(f"  {name:10} {precision:9} {np.round(here, 4)} {np.round(there, 4)}")
             if not np.allclose(here, there, rtol=TOLERANCE):
                 sys.exit(f"{name} in {precision} learns something else on the accelerator; nothing is measured")
-    run_command(["benchmark", "surrogate", *arguments])
+    run_benchmark(["surrogate", *arguments])
 
 
 def losses(workload: Workload, device: jax.Device) -> list[float]:

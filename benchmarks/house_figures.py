@@ -3,8 +3,9 @@
     python benchmarks/house_figures.py            # a second: the files as they are
     python benchmarks/house_figures.py --flows    # a minute: the files that one step and one update run through, too
 
-A figure is something to look at, not a limit. Counted the same way, a few packages that are easy to read have (median lines
-of a file / whole-line comments / import lines per 1,000 lines): mctx 182 / 123 / 23, pgx 141 / 88 / 27, equinox 133 / 50 / 57.
+A figure is something to look at, not a limit. Counted the same way, packages that are easy to read have, in median
+lines of a file / whole-line comments and import lines per 1,000 lines: mctx 182 / 123 / 23, pgx 141 / 88 / 27, equinox
+133 / 50 / 57.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# A step of one environment and a small training run, each in a fresh process that notes which functions of the package run.
+# A step and a small training run, each in a fresh process that notes which functions of the package run.
 _STEP = """
 import jax, jaxarc
 env, params = jaxarc.make("arc-agi-1/training", selection_format="bbox")
@@ -29,9 +30,9 @@ flow = watch(lambda: env.step(state, action, params))
 """
 _UPDATE = """
 from jaxarc.cli.main import main
-choices = ["experiment=small_grids", "agent.num_envs=8", "agent.rollout_steps=4", "agent.num_minibatches=2", "task.max_side=3",
-    "dataset.max_grid_height=3", "dataset.max_grid_width=3", "environment.max_episode_steps=3", "training.total_steps=64",
-    "training.updates_per_report=1", "logging.run_root={folder}"]
+choices = ["experiment=small_grids", "agent.num_envs=8", "agent.rollout_steps=4", "agent.num_minibatches=2",
+    "task.max_side=3", "dataset.max_grid_height=3", "dataset.max_grid_width=3", "environment.max_episode_steps=3",
+    "training.total_steps=64", "training.updates_per_report=1", "logging.run_root={folder}"]
 def run():
     try:
         main(["train", *choices])
@@ -88,9 +89,11 @@ def shape_of(folder: Path) -> str:
     total = sum(lines)
     twice = {name: sorted(where) for name, where in homes.items() if len(where) > 1}
     short = sum(count < 60 for count in lines)
+    median = statistics.median(lines)
+    per_thousand = 1000 / total
     facts = [
-        f"{len(lines)} files, {total:,} lines, median {statistics.median(lines):.0f} lines a file, {short} files under 60",
-        f"per 1,000 lines {1000 * comments / total:.1f} whole-line comments and {1000 * imports / total:.0f} import lines",
+        f"{len(lines)} files, {total:,} lines, median {median:.0f} lines a file, {short} files under 60",
+        f"per 1,000 lines {per_thousand * comments:.1f} whole-line comments, {per_thousand * imports:.0f} import lines",
         f"{len(twice)} public class names in two or more modules",
     ]
     return "\n".join(["; ".join(facts), *(f"  {name}: {', '.join(where)}" for name, where in sorted(twice.items()))])
@@ -113,7 +116,7 @@ def flow_of(code: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--flows", action="store_true", help="also run a step and a training run, and count their files")
+    parser.add_argument("--flows", action="store_true", help="count the files of a step and a training run, too")
     choices = parser.parse_args()
     for name in ("src/jaxarc", "tests"):
         print(f"{name}: {shape_of(ROOT / name)}")

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from jaxarc.benchmarks.playing import DATASET, MINI_SIDE
+from jaxarc.benchmarks.speed import DATASET, MINI_SIDE
 from jaxarc.datasets import TaskSet, load_tasks
 
 

@@ -9,11 +9,9 @@ from ppo_peer import Game, training_sampler
 from worker_protocol import Request, serve
 
 from jaxarc.benchmarks import versions
-from jaxarc.benchmarks.playing import play_params
-from jaxarc.benchmarks.single_step import PythonLoop
-from jaxarc.benchmarks.stepping import Throughput
+from jaxarc.benchmarks.speed import PythonLoop, Throughput, play_params
+from jaxarc.benchmarks.training import with_environments
 from jaxarc.benchmarks.training_parts import TrainingParts
-from jaxarc.benchmarks.training_rows import with_environments
 from jaxarc.cli.settings import read_experiment
 from jaxarc.envs import ArcEnvironment, BboxAction
 from jaxarc.wrappers import AutoReset

@@ -2,8 +2,8 @@
 
 import accelerator
 import pytest
+from surrogate_workload import Workload
 
-from jaxarc.benchmarks.surrogate_workload import Workload
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig
 
 STRUCTURE = StructuralModelConfig(num_variables=2, max_parents=1, num_samples=4)
@@ -19,9 +19,9 @@ def _one_short_comparison(monkeypatch):
 @pytest.mark.usefixtures("standard_promotion")
 def test_losses_are_compared_and_then_everything_is_measured(capsys, monkeypatch):
     commands = []
-    monkeypatch.setattr(accelerator, "run_command", commands.append)
+    monkeypatch.setattr(accelerator, "run_benchmark", commands.append)
     accelerator.main(["--quick"], {"tiny": TINY})
-    assert commands == [["benchmark", "surrogate", "--quick"]]
+    assert commands == [["surrogate", "--quick"]]
     assert "tiny       float32" in capsys.readouterr().out
 
 

@@ -8,13 +8,11 @@ import jax
 import numpy as np
 import pytest
 
-from jaxarc.benchmarks import Effort, Row, UnknownRowError, choose_rows, core_rows, measure_rows, pinned_to_cores
-from jaxarc.benchmarks import cores as cores_module
-from jaxarc.benchmarks import stepping as stepping_module
+from jaxarc.benchmarks import Budget, Row, UnknownRowError, choose_rows, core_rows, measure_rows, pinned_to_cores
+from jaxarc.benchmarks import measure as measure_module
+from jaxarc.benchmarks import speed as speed_module
 from jaxarc.benchmarks.fresh_start import start_fresh
-from jaxarc.benchmarks.playing import play_params
-from jaxarc.benchmarks.single_step import PythonLoop
-from jaxarc.benchmarks.stepping import CompiledScan, Throughput
+from jaxarc.benchmarks.speed import CompiledScan, PythonLoop, Throughput, play_params
 from jaxarc.cli.main import main
 from jaxarc.envs import ArcEnvironment
 
@@ -47,7 +45,7 @@ def test_the_bytes_are_those_of_real_arrays():
     params = play_params("point", history=True)
     state, _ = ArcEnvironment().reset(jax.random.key(0), params)
     results = measure_rows(
-        choose_rows(core_rows(), ["state-bytes-history", "buffer-bytes"]), Effort(1, 0.0, 1), lambda *_: None
+        choose_rows(core_rows(), ["state-bytes-history", "buffer-bytes"]), Budget(1, 0.0, 1), lambda *_: None
     )
     assert [result.value for result in results] == [
         sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(tree)) for tree in (state, params.tasks)
@@ -76,7 +74,7 @@ def test_more_cores_than_there_are_is_refused(capsys):
 
 def test_the_process_is_pinned_to_the_last_cores_and_only_inside(monkeypatch):
     cores = [{0, 2, 5, 7}]
-    monkeypatch.setattr(cores_module, "sys", SimpleNamespace(platform="linux"))
+    monkeypatch.setattr(measure_module, "sys", SimpleNamespace(platform="linux"))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: cores[-1], raising=False)
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, chosen: cores.append(set(chosen)), raising=False)
     with pinned_to_cores(2) as used:
@@ -86,7 +84,7 @@ def test_the_process_is_pinned_to_the_last_cores_and_only_inside(monkeypatch):
 
 
 def test_where_processes_cannot_be_pinned_nothing_happens(monkeypatch):
-    monkeypatch.setattr(cores_module, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(measure_module, "sys", SimpleNamespace(platform="darwin"))
     with pinned_to_cores(1) as used:
         assert used is None
 
@@ -95,7 +93,7 @@ def test_rows_take_turns_and_exact_ones_are_measured_once():
     calls, seen = [], []
     row = lambda name, **more: Row(name, f"what {name} is", "s", lambda _: calls.append(name) or len(calls), **more)
     rows = (row("a"), row("b", is_exact=True), row("c", target=4.0, less_is_better=True))
-    results = measure_rows(rows, Effort(3, 0.0, 1), lambda *progress: seen.append(progress))
+    results = measure_rows(rows, Budget(3, 0.0, 1), lambda *progress: seen.append(progress))
     assert calls == ["a", "b", "c", "a", "c", "a", "c"]
     assert [result.samples for result in results] == [(1, 4, 6), (2,), (3, 5, 7)]
     assert [result.value for result in results] == [4, 2, 5]
@@ -112,7 +110,7 @@ def test_rows_take_turns_and_exact_ones_are_measured_once():
 def test_a_target_is_a_floor_or_a_ceiling(less_is_better, value, met):
     row = Row("id", "what", "s", lambda _: value, target=2.0, less_is_better=less_is_better)
     result, without = (
-        measure_rows([row], Effort(1, 0.0, 1), lambda *_: None, has_targets)[0] for has_targets in (True, False)
+        measure_rows([row], Budget(1, 0.0, 1), lambda *_: None, has_targets)[0] for has_targets in (True, False)
     )
     assert result.is_met is met
     assert result.as_json()["target_is"] == ("at most" if less_is_better else "at least")
@@ -133,7 +131,7 @@ def test_row_ids_are_unique_and_choosing_keeps_their_order():
 
 def test_a_sample_divides_the_steps_of_all_calls_by_their_time(monkeypatch):
     clock = itertools.count()
-    monkeypatch.setattr(stepping_module.time, "perf_counter", lambda: next(clock) * 0.5)
+    monkeypatch.setattr(speed_module.time, "perf_counter", lambda: next(clock) * 0.5)
     calls = []
     scan = CompiledScan(lambda carry, *_: calls.append(carry) or carry + 1, 7, 0.0, 0)
     playing = Throughput(scan, 0, None, num_envs=3)

@@ -1,21 +1,21 @@
 """The rows on decisions: who decides, that all see the same, and that ratios follow."""
 
+import decision_rows as decision_rows_module
 import numpy as np
 import pytest
+from decision_rows import PLAYERS, DecisionSpeed, decision_rows
 
-from jaxarc.benchmarks import Effort, decision_speed, measure_rows
-from jaxarc.benchmarks.decision_rows import decision_rows
-from jaxarc.benchmarks.decision_speed import PLAYERS, DecisionSpeed
+from jaxarc.benchmarks import Budget, measure_rows
 
-ONCE = Effort(repeats=1, seconds=0.0, longest_scan=1)
+ONCE = Budget(repeats=1, seconds=0.0, longest_scan=1)
 
 
 @pytest.fixture(scope="module")
 def speed():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decision_speed, "NUM_CANDIDATES", 24)
-        patch.setattr(decision_speed, "_SIDE", 5)
-        patch.setattr(decision_speed, "_STATES_STEPPED", 2)
+        patch.setattr(decision_rows_module, "NUM_CANDIDATES", 24)
+        patch.setattr(decision_rows_module, "_SIDE", 5)
+        patch.setattr(decision_rows_module, "_STATES_STEPPED", 2)
         yield DecisionSpeed(num_states=4)
 
 

@@ -2,11 +2,12 @@
 
 import jax
 import pytest
+from adapter_rows import VectorLoop, adapter_rows
+from task_rows import task_rows
 
-from jaxarc.benchmarks import adapter_rows, core_rows, operation_rows, task_rows
+from jaxarc.benchmarks import core_rows, operation_rows
 from jaxarc.benchmarks.fresh_start import TASKS
-from jaxarc.benchmarks.playing import play_params
-from jaxarc.benchmarks.vector_loop import VectorLoop
+from jaxarc.benchmarks.speed import play_params
 from jaxarc.datasets import load_tasks
 from jaxarc.tasks.procedural import procedural_names
 

@@ -10,23 +10,14 @@ import jax
 import jax.numpy as jnp
 import optax
 import pytest
+import surrogate_workload
+from measure import main
+from surrogate_rows import WORKLOADS, surrogate_rows
+from surrogate_workload import CompiledSteps, Learner, Workload, time_feeding, time_steps
 
-from jaxarc.benchmarks import (
-    Effort,
-    Row,
-    measure_rows,
-    surrogate_feeding,
-    surrogate_rows,
-    surrogate_steps,
-    surrogate_workload,
-)
-from jaxarc.benchmarks.shared_samples import SharedSamples
-from jaxarc.benchmarks.surrogate_feeding import time_feeding
-from jaxarc.benchmarks.surrogate_rows import WORKLOADS
-from jaxarc.benchmarks.surrogate_steps import CompiledSteps, time_steps
-from jaxarc.benchmarks.surrogate_workload import Learner, Workload
-from jaxarc.benchmarks.workbench import Workbench
-from jaxarc.cli.main import main
+from jaxarc.benchmarks import Budget, Row, measure_rows
+from jaxarc.benchmarks.measure import SharedSamples
+from jaxarc.benchmarks.suite import Suite
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.surrogate import create_jax_surrogate_train_step, create_surrogate_train_step, kl_divergence_loss_jax
 
@@ -46,7 +37,7 @@ class SmallScorer(eqx.Module):
         return (candidates.columns @ cells.mean(axis=0)) + candidates.features.sum(axis=-1)
 
 
-ONCE = Effort(repeats=1, seconds=0.0, longest_scan=1)
+ONCE = Budget(repeats=1, seconds=0.0, longest_scan=1)
 NETWORK = SurrogateNetworkConfig("samples", latent_size=8, num_layers=1, num_heads=2)
 TINY = Workload(NETWORK, 2, structure=StructuralModelConfig(num_variables=2, max_parents=1, num_samples=4))
 
@@ -86,7 +77,7 @@ def test_steps_that_learn_different_things_are_no_measurement(monkeypatch):
         return 2 * kl_divergence_loss_jax(predicted, target)
 
     monkeypatch.setattr(
-        surrogate_steps, "_plain_learner", lambda workload: Learner(workload, create_surrogate_train_step, twice)
+        surrogate_workload, "_plain_learner", lambda workload: Learner(workload, create_surrogate_train_step, twice)
     )
     with pytest.raises(ArithmeticError, match=r"compiled and plain steps must have the same loss, got \[0\.\d+, "):
         time_steps(TINY, 0.0)
@@ -125,15 +116,15 @@ def test_loading_is_hidden_behind_work():
 
 
 def test_without_prefetching_nothing_is_hidden(monkeypatch):
-    monkeypatch.setattr(surrogate_feeding, "DataPrefetcher", nullcontext)
+    monkeypatch.setattr(surrogate_workload, "DataPrefetcher", nullcontext)
     assert feed()["hidden"] < 30
 
 
 def test_each_number_of_a_measurement_is_handed_out_once():
     efforts = []
-    samples = SharedSamples(lambda effort: efforts.append(effort) or {"a": len(efforts), "b": -len(efforts)})
-    bench = Workbench(ONCE)
-    assert [samples.sample(bench, name) for name in "abba"] == [1, -1, -2, 2]
+    samples = SharedSamples(lambda budget: efforts.append(budget) or {"a": len(efforts), "b": -len(efforts)})
+    suite = Suite(ONCE)
+    assert [samples.sample(suite, name) for name in "abba"] == [1, -1, -2, 2]
     assert efforts == [ONCE, ONCE]
 
 
@@ -147,9 +138,7 @@ def test_a_target_for_accelerators_is_none_for_a_core():
 
 def test_the_command_writes_its_rows(tmp_path):
     path = tmp_path / "surrogate.json"
-    with pytest.raises(SystemExit) as exit_info:
-        main(["benchmark", "surrogate", "--quick", "--rows", "feeding-in-turn,feeding-hidden", "--json", str(path)])
-    assert exit_info.value.code == 0
+    main(["surrogate", "--quick", "--rows", "feeding-in-turn,feeding-hidden", "--json", str(path)])
     rows = {row["id"]: row for row in json.loads(path.read_text())["rows"]}
     assert rows["feeding-in-turn"]["value"] >= 0.025
     assert rows["feeding-hidden"]["target"] == (95 if jax.default_backend() == "cpu" else None)

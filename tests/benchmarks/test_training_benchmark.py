@@ -7,10 +7,9 @@ import ppo_peer
 import pytest
 from worker_ours import game
 
-from jaxarc.benchmarks import Effort, measure_rows, training_rows, workbench
-from jaxarc.benchmarks.training_parts import Speeds
-from jaxarc.benchmarks.training_replay import Replay, record
-from jaxarc.benchmarks.training_rows import with_environments
+from jaxarc.benchmarks import Budget, measure_rows, suite, training_rows
+from jaxarc.benchmarks.training import with_environments
+from jaxarc.benchmarks.training_parts import Replay, Speeds, record
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config import ConfigValidationError
@@ -44,7 +43,7 @@ def played(experiment):
 def test_every_row_of_a_training_is_measured_and_the_shares_sum_to_one(experiment):
     rows = training_rows({"tiny": experiment}, [NUM_ENVS])
     with jax.numpy_dtype_promotion("standard"):  # optax
-        results = {result.row.row_id: result for result in measure_rows(rows, Effort(1, 0.0, 1), lambda *_: None)}
+        results = {result.row.row_id: result for result in measure_rows(rows, Budget(1, 0.0, 1), lambda *_: None)}
     value = lambda name: results[f"{name}-tiny-{NUM_ENVS}"].value
     assert len(results) == 8
     assert all(value(name) > 0 for name in ("learning", "playing", "stepping", "bound", "of-bound"))
@@ -101,7 +100,7 @@ def test_a_replay_repeats_what_happened_whatever_the_action(played):
 
 def test_the_command_writes_its_rows(tmp_path, monkeypatch):
     speeds = SimpleNamespace(sample=lambda _: Speeds(90.0, 30.0, 10.0, 11.0))
-    monkeypatch.setattr(workbench, "TrainingParts", SimpleNamespace(of=lambda _: speeds))
+    monkeypatch.setattr(suite, "TrainingParts", SimpleNamespace(of=lambda _: speeds))
     path = tmp_path / "training.json"
     with pytest.raises(SystemExit) as exit_info:
         main(["benchmark", "training", "--quick", "--sizes", "256,1024", "--json", str(path)])

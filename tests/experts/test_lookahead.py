@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from lookahead_speed import look_ahead_on_host
 
 import jaxarc
 from jaxarc import constants as c
-from jaxarc.benchmarks.host_lookahead import look_ahead_on_host
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
 from jaxarc.experts.candidates import candidate_actions

@@ -7,10 +7,10 @@ import jax
 import numpy as np
 import pytest
 from exact_scorer import EXACT, exact_scorer
+from lookahead_speed import look_ahead_on_host
 
 import jaxarc
 from jaxarc import constants as c
-from jaxarc.benchmarks.host_lookahead import look_ahead_on_host
 from jaxarc.config import ConfigValidationError, LookaheadConfig, SurrogateConfig, SurrogateNetworkConfig, TaskConfig
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.surrogate.scorers import CountingScorer

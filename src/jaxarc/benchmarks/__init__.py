@@ -4,41 +4,37 @@
 on what.
 """
 
-from jaxarc.benchmarks.adapter_rows import adapter_rows
-from jaxarc.benchmarks.core_rows import DEFAULT_SIZES, core_rows, operation_rows
-from jaxarc.benchmarks.cores import pinned_to_cores
-from jaxarc.benchmarks.machine import describe_machine, versions
-from jaxarc.benchmarks.measuring import RowResult, measure_rows
-from jaxarc.benchmarks.row import Row, UnknownRowError, choose_rows
-from jaxarc.benchmarks.scaling_rows import NUM_CORES, scaling_rows
-from jaxarc.benchmarks.surrogate_rows import surrogate_rows
-from jaxarc.benchmarks.task_rows import task_rows
-from jaxarc.benchmarks.trace_rows import trace_rows
-from jaxarc.benchmarks.training_rows import DEFAULT_TRAINING_SIZES, training_rows
-from jaxarc.benchmarks.workbench import QUICK, THOROUGH, Effort, Workbench
+from jaxarc.benchmarks.core import DEFAULT_SIZES, core_rows, operation_rows
+from jaxarc.benchmarks.measure import (
+    Row,
+    RowResult,
+    UnknownRowError,
+    choose_rows,
+    describe_machine,
+    measure_rows,
+    pinned_to_cores,
+    versions,
+)
+from jaxarc.benchmarks.suite import QUICK, THOROUGH, Budget, EnvSpec, Suite
+from jaxarc.benchmarks.training import DEFAULT_TRAINING_SIZES, training_rows
 
 __all__ = [
     "DEFAULT_SIZES",
     "DEFAULT_TRAINING_SIZES",
-    "NUM_CORES",
     "QUICK",
     "THOROUGH",
-    "Effort",
+    "Budget",
+    "EnvSpec",
     "Row",
     "RowResult",
+    "Suite",
     "UnknownRowError",
-    "Workbench",
-    "adapter_rows",
     "choose_rows",
     "core_rows",
     "describe_machine",
     "measure_rows",
     "operation_rows",
     "pinned_to_cores",
-    "scaling_rows",
-    "surrogate_rows",
-    "task_rows",
-    "trace_rows",
     "training_rows",
     "versions",
 ]

@@ -59,8 +59,7 @@ def measure(parts: Iterable[str]) -> dict[str, float]:
 def _make_and_compile(compiles: bool) -> dict[str, float]:
     import jax
 
-    from jaxarc.benchmarks.playing import play_params
-    from jaxarc.benchmarks.stepping import compile_steps, start_playing
+    from jaxarc.benchmarks.speed import compile_steps, play_params, start_playing
 
     start = time.perf_counter()
     params = play_params("bbox")

@@ -17,23 +17,17 @@ from rich.table import Table
 from jaxarc.benchmarks import (
     DEFAULT_SIZES,
     DEFAULT_TRAINING_SIZES,
-    NUM_CORES,
     QUICK,
     THOROUGH,
     Row,
     RowResult,
     UnknownRowError,
-    adapter_rows,
     choose_rows,
     core_rows,
     describe_machine,
     measure_rows,
     operation_rows,
     pinned_to_cores,
-    scaling_rows,
-    surrogate_rows,
-    task_rows,
-    trace_rows,
     training_rows,
     versions,
 )
@@ -73,7 +67,7 @@ def core(
 
     The targets are for one processor core; elsewhere the table has none.
     """
-    _measure("core", _choose(rows, core_rows(_parse_sizes(sizes))), quick, cores, json_file)
+    run_benchmark("core", _choose(rows, core_rows(_parse_sizes(sizes))), quick, cores, json_file)
 
 
 @app.command()
@@ -84,29 +78,7 @@ def operations(
     json_file: _JsonFile = None,
 ) -> None:
     """Measure what a step costs in which all environments draw operations of one family."""
-    _measure("operations", _choose(rows, operation_rows()), quick, cores, json_file)
-
-
-@app.command()
-def tasks(
-    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
-    quick: _Quick = False,
-    cores: _Cores = 1,
-    json_file: _JsonFile = None,
-) -> None:
-    """Measure what a reset costs: tasks as they are, augmented in each way, and made by each procedural rule."""
-    _measure("tasks", _choose(rows, task_rows()), quick, cores, json_file)
-
-
-@app.command()
-def adapters(
-    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
-    quick: _Quick = False,
-    cores: _Cores = 1,
-    json_file: _JsonFile = None,
-) -> None:
-    """Measure steps per second behind Gymnasium's vector interface, beside our own loop."""
-    _measure("adapters", _choose(rows, adapter_rows()), quick, cores, json_file)
+    run_benchmark("operations", _choose(rows, operation_rows()), quick, cores, json_file)
 
 
 @app.command()
@@ -128,56 +100,23 @@ def training(
     """
     names = [name.strip() for name in experiments.split(",")]
     chosen = {name: read_experiment([f"experiment={name}"]) for name in names}
-    _measure("training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, json_file)
+    run_benchmark("training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, json_file)
 
 
-@app.command()
-def traces(
-    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
-    quick: _Quick = False,
-    cores: _Cores = 1,
-    json_file: _JsonFile = None,
-) -> None:
-    """Measure how long recording takes by each strategy and kind of expert, and how fast a look ahead is.
-
-    Processes of their own have 1, 2 and 8 virtual devices of the processor; more than one core shows what runs at once.
-    """
-    _measure("traces", _choose(rows, trace_rows()), quick, cores, json_file)
-
-
-@app.command()
-def surrogate(
-    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
-    quick: _Quick = False,
-    cores: _Cores = 1,
-    json_file: _JsonFile = None,
-) -> None:
-    """Measure steps of surrogates, compiled and plain, and what prefetching, parts, recomputing and bfloat16 bring.
-
-    On an accelerator bfloat16 has a target, and is measured on a model that fills it.
-    """
-    _measure("surrogate", _choose(rows, surrogate_rows()), quick, cores, json_file)
-
-
-@app.command()
-def scaling(
-    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
-    quick: _Quick = False,
-    cores: _Cores = NUM_CORES,
-    json_file: _JsonFile = None,
-) -> None:
-    """Measure rollouts on one and two cores, what eight devices cost more than one, and what devices tell one another.
-
-    Processes of their own have 1, 2 and 8 virtual devices of the processor. The targets are for two cores.
-    """
-    _measure("scaling", _choose(rows, scaling_rows()), quick, cores, json_file, target_cores=NUM_CORES)
-
-
-def _measure(
+def run_benchmark(
     name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None, target_cores: int = 1
 ) -> None:
-    """Measure rows, print them as a table and write them to a file."""
-    effort, console = QUICK if quick else THOROUGH, Console()
+    """Measure rows, print them as a table and write them to a file.
+
+    Args:
+        name: of the benchmark, for the title.
+        chosen: what to measure.
+        quick: take few steps.
+        cores: processor cores to use.
+        json_file: gets the results; none is written without.
+        target_cores: number of cores that the rows' targets are for.
+    """
+    budget, console = QUICK if quick else THOROUGH, Console()
     with ExitStack() as stack:
         try:
             used = stack.enter_context(pinned_to_cores(cores))
@@ -186,7 +125,7 @@ def _measure(
         is_on_accelerator = jax.default_backend() != "cpu"
         has_targets = used == target_cores and not is_on_accelerator
         bar = stack.enter_context(_ProgressBar(Console(stderr=True)))
-        results = measure_rows(chosen, effort, bar.show, has_targets, is_on_accelerator)
+        results = measure_rows(chosen, budget, bar.show, has_targets, is_on_accelerator)
         machine = describe_machine(used)
     console.print(_table(name, results, machine, console.width))
     if json_file is not None:

@@ -1,11 +1,32 @@
-"""Gymnasium's vector environment stepped from a Python loop, as its agents do."""
+"""Measure steps per second behind Gymnasium's vector interface."""
 
+import functools
 import itertools
 import time
 from typing import Final
 
 from jaxarc.adapters import GymnasiumVectorEnv
+from jaxarc.benchmarks.measure import Row
+from jaxarc.benchmarks.suite import EnvSpec, Suite
 from jaxarc.envs import ArcEnvironment, EnvParams
+
+_NUM_ENVS: Final = 1024
+_MODES: Final = {"next-step": "NextStep", "same-step": "SameStep"}
+
+
+def adapter_rows() -> tuple[Row, ...]:
+    """List a row for each autoreset mode and action format, and for our own step beside them."""
+    rows = []
+    for selection_format in ("point", "bbox", "mask"):
+        spec = EnvSpec(_NUM_ENVS, selection_format)
+        what = f"30x30, {selection_format} actions, {_NUM_ENVS:,} environments"
+        own = functools.partial(Suite.steps_per_second, spec=spec)
+        rows.append(Row(f"own-{selection_format}", f"{what}, our own loop inside one scan", "steps/s", own))
+        for name, mode in _MODES.items():
+            measure = functools.partial(Suite.vector_steps_per_second, spec=spec, autoreset_mode=mode)
+            rows.append(Row(f"gymnasium-{name}-{selection_format}", f"{what}, {mode}", "steps/s", measure, 300e3))
+    return tuple(rows)
+
 
 _NUM_BATCHES: Final = 16  # of actions, drawn beforehand and played again and again
 

@@ -1,14 +1,17 @@
-"""How many decisions a second the lookahead expert makes, and the quick surrogate of it."""
+"""Measure decisions per second of the surrogate and of the lookahead expert."""
 
+import functools
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int32
 
+from jaxarc.benchmarks.measure import Row, SharedSamples
+from jaxarc.benchmarks.suite import Budget, Measure
 from jaxarc.envs import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -19,6 +22,40 @@ from jaxarc.experts.lookahead import score_candidates
 from jaxarc.registration import make
 from jaxarc.surrogate.scorers import CountingScorer, choose_box, first_best
 from jaxarc.types import Observation
+
+_TIMES_AS_FAST: Final = 20.0
+
+
+def decision_rows(make_speed: Callable[[], DecisionSpeed] = DecisionSpeed) -> list[Row]:
+    """List the rows.
+
+    Args:
+        make_speed: makes what is measured, when the first row is.
+    """
+    speed = functools.cache(make_speed)
+
+    def sample(budget: Budget) -> Mapping[str, float]:
+        told = speed().per_second(budget.seconds)
+        return told | {
+            "ratio": told["surrogate"] / told["expert"],
+            "steps-ratio": told["surrogate"] / told["steps"],
+            "drawing-ratio": told["drawing-surrogate"] / told["drawing-expert"],
+        }
+
+    samples = SharedSamples(sample)
+    measure: Callable[[str], Measure] = lambda name: functools.partial(samples.sample, name=name)
+    unit = "decisions/s"
+    return [
+        Row("decisions-expert", f"lookahead expert, {NUM_CANDIDATES} drawn candidates, 10x10", unit, measure("expert")),
+        Row("decisions-surrogate", "quick surrogate on the same ones", unit, measure("surrogate")),
+        Row("decisions-ratio", "how many times as fast as the expert", "times", measure("ratio"), _TIMES_AS_FAST),
+        Row("decisions-steps", "an expert that takes a step for each candidate", unit, measure("steps")),
+        Row("decisions-steps-ratio", "surrogate over that expert", "times", measure("steps-ratio"), _TIMES_AS_FAST),
+        Row("decisions-drawing-expert", "drawing candidates, then the expert", unit, measure("drawing-expert")),
+        Row("decisions-drawing-surrogate", "drawing them, then the surrogate", unit, measure("drawing-surrogate")),
+        Row("decisions-drawing-ratio", "ratio of the two: drawing bounds it", "times", measure("drawing-ratio")),
+    ]
+
 
 NUM_CANDIDATES: Final = 256
 PLAYERS: Final = ("expert", "surrogate", "drawing-expert", "drawing-surrogate", "steps")

@@ -1,13 +1,13 @@
-"""The rows of ``jaxarc benchmark core``: what is measured, and what it should reach on one core."""
+"""The rows of ``jaxarc benchmark core`` and ``operations``, and their targets on one core."""
 
 import functools
 from collections.abc import Sequence
 from typing import Final
 
 from jaxarc import constants as c
-from jaxarc.benchmarks.playing import EPISODE_STEPS, MINI_SIDE
-from jaxarc.benchmarks.row import Row
-from jaxarc.benchmarks.workbench import Play, Workbench
+from jaxarc.benchmarks.measure import Row
+from jaxarc.benchmarks.speed import EPISODE_STEPS, MINI_SIDE
+from jaxarc.benchmarks.suite import EnvSpec, Suite
 
 DEFAULT_SIZES: Final = (256, 1024, 4096, 16384, 65536)
 
@@ -22,7 +22,7 @@ def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
             f"steps-bbox-{size}",
             f"30x30, box actions, {size:,} environments",
             "steps/s",
-            lambda bench, size=size: bench.steps_per_second(Play(size)),
+            lambda suite, size=size: suite.steps_per_second(EnvSpec(size)),
             target=None if size > _ROLLOUT_FROM else _STEPS_TARGETS.get(size),
         )
         for size in sizes
@@ -32,7 +32,7 @@ def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
             f"rollout-bbox-{size}",
             f"jaxarc.parallel.rollout, 30x30, box actions, {size:,} environments",
             "steps/s",
-            lambda bench, size=size: bench.rollout_steps_per_second(Play(size)),
+            lambda suite, size=size: suite.rollout_steps_per_second(EnvSpec(size)),
             target=_STEPS_TARGETS.get(size),
         )
         for size in sizes
@@ -48,11 +48,11 @@ def operation_rows() -> tuple[Row, ...]:
             f"operations-{name}",
             f"{first}..{last}, {selection_format} actions, 1,024 environments",
             "ns/step",
-            functools.partial(Workbench.nanoseconds_per_step, play=play),
+            functools.partial(Suite.nanoseconds_per_step, spec=spec),
             less_is_better=True,
         )
         for name, (first, last, selection_format) in _FAMILIES.items()
-        for play in [Play(1024, selection_format, operations=tuple(range(first, last + 1)))]
+        for spec in [EnvSpec(1024, selection_format, operations=tuple(range(first, last + 1)))]
     )
 
 
@@ -73,7 +73,7 @@ _OTHER_THROUGHPUTS: Final = (
         "cost-65536",
         "time per step of a rollout of 65,536 environments over that of 1,024",
         "ratio",
-        lambda bench: bench.cost_ratio(Play(65536), Play(1024)),
+        lambda suite: suite.cost_ratio(EnvSpec(65536), EnvSpec(1024)),
         target=1.15,
         less_is_better=True,
     ),
@@ -81,34 +81,34 @@ _OTHER_THROUGHPUTS: Final = (
         "steps-point-1024",
         "30x30, point actions, 1,024 environments",
         "steps/s",
-        lambda bench: bench.steps_per_second(Play(1024, "point")),
+        lambda suite: suite.steps_per_second(EnvSpec(1024, "point")),
         target=2.0e6,
     ),
     Row(
         "steps-mask-1024",
         "30x30, mask actions, 1,024 environments",
         "steps/s",
-        lambda bench: bench.steps_per_second(Play(1024, "mask")),
+        lambda suite: suite.steps_per_second(EnvSpec(1024, "mask")),
         target=1.5e6,
     ),
     Row(
         "steps-history-1024",
         f"30x30, box actions, 1,024 environments, a history of {EPISODE_STEPS} actions",
         "steps/s",
-        lambda bench: bench.steps_per_second(Play(1024, history=True)),
+        lambda suite: suite.steps_per_second(EnvSpec(1024, history=True)),
     ),
     Row(
         "steps-5x5-2048",
         "5x5, box actions, 2,048 environments",
         "steps/s",
-        lambda bench: bench.steps_per_second(Play(2048, side=MINI_SIDE)),
+        lambda suite: suite.steps_per_second(EnvSpec(2048, side=MINI_SIDE)),
         target=10e6,
     ),
     Row(
         "resets-1024",
         "30x30, resets of 1,024 environments",
         "resets/s",
-        lambda bench: bench.resets_per_second(Play(1024)),
+        lambda suite: suite.resets_per_second(EnvSpec(1024)),
         target=2e6,
     ),
 )
@@ -118,7 +118,7 @@ _SINGLE: Final = (
         "env-step",
         "env.step in a Python loop that reads done, one environment",
         "us",
-        lambda bench: bench.step_microseconds(compiled_outside=False),
+        lambda suite: suite.step_microseconds(compiled_outside=False),
         target=40,
         less_is_better=True,
     ),
@@ -126,7 +126,7 @@ _SINGLE: Final = (
         "env-step-jit",
         "the same with jax.jit(env.step)",
         "us",
-        lambda bench: bench.step_microseconds(compiled_outside=True),
+        lambda suite: suite.step_microseconds(compiled_outside=True),
         less_is_better=True,
     ),
 )
@@ -136,7 +136,7 @@ _SIZES: Final = (
         "state-bytes",
         "state of one environment, box actions, no history",
         "bytes",
-        lambda bench: bench.state_bytes(Play(1)),
+        lambda suite: suite.state_bytes(EnvSpec(1)),
         target=2_800,
         less_is_better=True,
         is_exact=True,
@@ -145,7 +145,7 @@ _SIZES: Final = (
         "state-bytes-history",
         f"state of one environment, point actions, a history of {EPISODE_STEPS}",
         "bytes",
-        lambda bench: bench.state_bytes(Play(1, "point", history=True)),
+        lambda suite: suite.state_bytes(EnvSpec(1, "point", history=True)),
         target=4_200,
         less_is_better=True,
         is_exact=True,
@@ -154,7 +154,7 @@ _SIZES: Final = (
         "buffer-bytes",
         "all 400 tasks, shared by all environments",
         "bytes",
-        lambda bench: bench.buffer_bytes(),
+        lambda suite: suite.buffer_bytes(),
         target=4e6,
         less_is_better=True,
         is_exact=True,
@@ -163,7 +163,7 @@ _SIZES: Final = (
         "temp-bytes-1024",
         "working memory of XLA per environment, 1,024 environments",
         "bytes",
-        lambda bench: bench.temp_bytes(Play(1024)),
+        lambda suite: suite.temp_bytes(EnvSpec(1024)),
         less_is_better=True,
         is_exact=True,
     ),
@@ -171,7 +171,7 @@ _SIZES: Final = (
         "temp-bytes-16384",
         "the same with 16,384 environments",
         "bytes",
-        lambda bench: bench.temp_bytes(Play(16384)),
+        lambda suite: suite.temp_bytes(EnvSpec(16384)),
         less_is_better=True,
         is_exact=True,
     ),
@@ -182,7 +182,7 @@ _STARTS: Final = (
         "import",
         "import of jaxarc.make and jaxarc.wrappers, after import jax",
         "s",
-        lambda bench: bench.fresh("import"),
+        lambda suite: suite.fresh("import"),
         target=0.5,
         less_is_better=True,
         fresh_part="import",
@@ -191,7 +191,7 @@ _STARTS: Final = (
         "make-cold",
         "make of 400 tasks in a fresh process",
         "s",
-        lambda bench: bench.fresh("make-cold"),
+        lambda suite: suite.fresh("make-cold"),
         target=2.0,
         less_is_better=True,
         fresh_part="make",
@@ -200,7 +200,7 @@ _STARTS: Final = (
         "make-warm",
         "the same once more",
         "s",
-        lambda bench: bench.fresh("make-warm"),
+        lambda suite: suite.fresh("make-warm"),
         target=0.3,
         less_is_better=True,
         fresh_part="make",
@@ -209,7 +209,7 @@ _STARTS: Final = (
         "compile",
         "trace, lower and compile a rollout of 1,024 environments in a fresh process",
         "s",
-        lambda bench: bench.fresh("compile"),
+        lambda suite: suite.fresh("compile"),
         target=3.0,
         less_is_better=True,
         fresh_part="compile",

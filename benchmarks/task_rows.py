@@ -1,10 +1,10 @@
-"""The rows of ``jaxarc benchmark tasks``: what a reset costs, by where its task comes from and how it is changed."""
+"""Measure what a reset costs, by the source of its task and the augmentation."""
 
 import functools
 from typing import Final
 
-from jaxarc.benchmarks.row import Row
-from jaxarc.benchmarks.workbench import Play, Workbench
+from jaxarc.benchmarks.measure import Row
+from jaxarc.benchmarks.suite import EnvSpec, Suite
 from jaxarc.config import AugmentationConfig
 from jaxarc.tasks.procedural import procedural_names
 
@@ -27,7 +27,7 @@ def task_rows() -> tuple[Row, ...]:
         _row(
             f"reset-{name}",
             f"{given}, {_spell(change)}",
-            Play(_NUM_ENVS, augmentation=change),
+            EnvSpec(_NUM_ENVS, augmentation=change),
             1.0 if name == _WHOLE else None,
         )
         for name, change in _AUGMENTATIONS.items()
@@ -36,12 +36,12 @@ def task_rows() -> tuple[Row, ...]:
         _row(
             f"reset-{name.replace('/', '-')}",
             f"{_SIDE}x{_SIDE}, {name}, 3 demonstrations and a test, {_NUM_ENVS:,} environments",
-            Play(_NUM_ENVS, side=_SIDE, dataset=name),
+            EnvSpec(_NUM_ENVS, side=_SIDE, dataset=name),
             None if name == "procedural/all" else 5.0,
         )
         for name in procedural_names()
     ]
-    return (*_LOADS, _row("reset-plain", given, Play(_NUM_ENVS), None), *changed, *made)
+    return (*_LOADS, _row("reset-plain", given, EnvSpec(_NUM_ENVS), None), *changed, *made)
 
 
 _LOADS: Final = tuple(
@@ -49,7 +49,7 @@ _LOADS: Final = tuple(
         f"tasks-{count}-{how}",
         f"{what} on the device, {origin}, in a fresh process",
         "s",
-        lambda bench, name=f"tasks-{count}-{how}": bench.fresh(name),
+        lambda suite, name=f"tasks-{count}-{how}": suite.fresh(name),
         target,
         less_is_better=True,
         fresh_part="tasks",
@@ -62,8 +62,8 @@ _LOADS: Final = tuple(
 )
 
 
-def _row(row_id: str, what: str, play: Play, target: float | None) -> Row:
-    measure = functools.partial(Workbench.microseconds_per_reset, play=play)
+def _row(row_id: str, what: str, spec: EnvSpec, target: float | None) -> Row:
+    measure = functools.partial(Suite.microseconds_per_reset, spec=spec)
     return Row(row_id, what, "us/reset", measure, target, less_is_better=True)
 
 

@@ -1,4 +1,4 @@
-"""Experts whose solution is simple and whose labor is a setting: what recording costs shows beside it."""
+"""Experts whose solution is simple and whose work is a setting, so that the cost of recording shows."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""Environments side by side, stepped or reset by a random policy inside one compiled scan."""
+"""Loops whose speed is measured: steps and resets in one scan, rollouts, and one environment in Python."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float32, Int32, Key, PyTree
 
+from jaxarc.config import AugmentationConfig
+from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS, SUBMIT
 from jaxarc.envs import ArcEnvironment, EnvParams
+from jaxarc.envs.spaces import action_space
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.parallel import RandomPolicy, compile_rollout, data_mesh, replicate
+from jaxarc.registration import make
 from jaxarc.types import Observation
 from jaxarc.wrappers import AutoReset
 
@@ -139,3 +145,129 @@ def _key_stream() -> Any:
     while True:
         key, key_call = jax.random.split(key)
         yield key_call
+
+
+DATASET: Final = "arc-agi-1/training"
+EPISODE_STEPS: Final = 100
+NO_AUGMENTATION: Final = AugmentationConfig()
+MINI_SIDE: Final = 5  # the canvas of Mini-ARC
+
+
+def play_params(
+    selection_format: str,
+    side: int = MAX_GRID_SIZE,
+    history: bool = False,
+    operations: tuple[int, ...] = tuple(range(NUM_GRID_OPERATIONS)),
+    dataset: str = DATASET,
+    augmentation: AugmentationConfig = NO_AUGMENTATION,
+) -> EnvParams:
+    """Make the params of an episode of at most 100 steps, by default on ARC-AGI-1 training tasks.
+
+    Args:
+        selection_format: point, bbox or mask.
+        side: rows and columns of the canvas; below 30 only the tasks that fit are played.
+        history: whether states remember the actions of their episode.
+        operations: the ones that can be drawn, the 35 grid operations by default.
+        dataset: what is played; a name.
+        augmentation: how tasks are changed, by default not at all.
+    """
+    _, params = make(
+        dataset,
+        too_large="skip",
+        augmentation=augmentation,
+        selection_format=selection_format,
+        max_grid_height=side,
+        max_grid_width=side,
+        max_episode_steps=EPISODE_STEPS,
+        invalid_action_policy="noop",
+        allowed_operations=operations,
+        history_enabled=history,
+        max_history_length=EPISODE_STEPS,
+    )
+    return params
+
+
+_FEWEST_STEPS: Final = 100  # of each environment in a call, an episode's length
+
+
+class Rolling:
+    """A compiled rollout that goes on where the last call stopped."""
+
+    def __init__(self, params: EnvParams, num_envs: int, longest_scan: int):
+        env, mesh = AutoReset(ArcEnvironment()), data_mesh()
+        self._params, self._num_envs = replicate(params, mesh), num_envs
+        self._policy = RandomPolicy(env.action_space(params))
+        self._num_steps = min(max(scan_length(num_envs), _FEWEST_STEPS), longest_scan)
+        self._rollout = compile_rollout(env, self._params, self._policy, num_envs, self._num_steps, mesh)
+        self._key, self._states = jax.random.key(2), None
+        self.advance()
+
+    def sample(self, min_seconds: float) -> float:
+        """Measure for at least ``min_seconds``, at least one call.
+
+        Returns:
+            Steps of all environments together per second.
+        """
+        steps, start = 0, time.perf_counter()
+        while True:
+            steps += self.advance()
+            seconds = time.perf_counter() - start
+            if seconds >= min_seconds:
+                return steps / seconds
+
+    def advance(self) -> int:
+        """Make one call, wait for its end, and return how many steps all environments took together."""
+        self._key, key_call = jax.random.split(self._key)
+        result = self._rollout(self._params, self._policy, key_call, self._states)
+        self._states = jax.block_until_ready(result.carry.states)
+        return self._num_steps * self._num_envs
+
+
+class PythonLoop:
+    """Steps one environment as a script does, reading ``done`` after each step.
+
+    The actions are drawn beforehand and leave out submits, so that each episode lasts until it is cut off; resets are
+    not timed.
+    """
+
+    def __init__(self, params: EnvParams, compiled_outside: bool):
+        self._env, self._params = ArcEnvironment(), params
+        self._step = jax.jit(self._env.step) if compiled_outside else self._env.step
+        self._actions = _actions(params)
+        self._episodes = 0
+        self.play_episode()
+
+    def play_episode(self) -> float:
+        """Play one episode to its end.
+
+        Returns:
+            Microseconds per step.
+        """
+        state, _ = self._env.reset(jax.random.key(self._episodes), self._params)
+        self._episodes += 1
+        jax.block_until_ready(state)
+        start, steps = time.perf_counter(), 0
+        for action in self._actions:
+            state, _, _, done, _ = self._step(state, action, self._params)
+            steps += 1
+            if done:
+                break
+        return (time.perf_counter() - start) / steps * 1e6
+
+    def sample(self, min_seconds: float) -> float:
+        """Play whole episodes for at least ``min_seconds``, at least one.
+
+        Returns:
+            Microseconds per step, the mean of the episodes.
+        """
+        means, start = [], time.perf_counter()
+        while not means or time.perf_counter() - start < min_seconds:
+            means.append(self.play_episode())
+        return sum(means) / len(means)
+
+
+def _actions(params: EnvParams) -> list[StructuredAction]:
+    edits = tuple(operation for operation in params.config.legal_operations if operation != SUBMIT)
+    sample = jax.jit(action_space(params.config.with_fields(allowed_operations=edits)).sample)
+    keys = jax.random.split(jax.random.key(0), params.config.environment.max_episode_steps)
+    return [jax.block_until_ready(sample(key)) for key in keys]

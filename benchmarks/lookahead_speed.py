@@ -1,15 +1,18 @@
-"""How many candidate actions are looked at per second, compiled and in plain NumPy."""
+"""Candidate actions scored per second, compiled and in plain NumPy."""
 
+import copy
 import time
+from collections.abc import Sequence
 from typing import Final
 
 import jax
 import numpy as np
+from jaxtyping import Float, Int8
 
-from jaxarc.benchmarks.host_lookahead import look_ahead_on_host
-from jaxarc.benchmarks.playing import play_params
+from jaxarc.benchmarks.speed import play_params
 from jaxarc.envs import ArcEnvironment
 from jaxarc.experts.candidates import candidate_actions
+from jaxarc.experts.expert import Action, ActionFormat
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.experts.lookahead import look_ahead
 
@@ -69,3 +72,22 @@ class LookaheadSpeed:
 def _cut(grid: np.ndarray) -> np.ndarray:
     """The active area."""
     return grid[grid[:, 0] >= 0][:, grid[0] >= 0]
+
+
+def look_ahead_on_host(
+    canvas: HostCanvas, target: Int8[np.ndarray, "h w"], actions: Sequence[Action], action_format: ActionFormat
+) -> Float[np.ndarray, " k"]:
+    """Play each of k actions on a copy of a canvas, and tell how similar the grid then is to the target, 0 .. 1."""
+    return np.array([_similarity_after(canvas, target, action, action_format) for action in actions])
+
+
+def _similarity_after(
+    canvas: HostCanvas, target: Int8[np.ndarray, "h w"], action: Action, action_format: ActionFormat
+) -> float:
+    edited = copy.copy(canvas)
+    edited.grid = canvas.grid.copy()
+    edited.apply(action, action_format)
+    (height, width), (wanted_height, wanted_width) = edited.grid.shape, target.shape
+    rows, columns = min(height, wanted_height), min(width, wanted_width)
+    matches = np.count_nonzero(edited.grid[:rows, :columns] == target[:rows, :columns])
+    return matches / (max(height, wanted_height) * max(width, wanted_width))

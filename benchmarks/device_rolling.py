@@ -1,6 +1,6 @@
 """How fast rollouts are on so many devices; a script for a process of its own, as devices are fixed at the start.
 
-``python -P device_rolling.py speed 8 1 8192 1.0 512`` prints a JSON object: a rollout of 8,192 environments on eight
+``python device_rolling.py speed 8 1 8192 1.0 512`` prints a JSON object: a rollout of 8,192 environments on eight
 devices of one core. ``facts`` instead of ``speed`` says what the compiled programs are like; nothing is played.
 """
 
@@ -37,7 +37,7 @@ def roll_in_fresh_process(devices: Devices) -> Facts:
     """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices.num_devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-P", __file__, *map(str, asdict(devices).values())]
+    command = [sys.executable, __file__, *map(str, asdict(devices).values())]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         count = devices.num_devices
@@ -47,7 +47,7 @@ def roll_in_fresh_process(devices: Devices) -> Facts:
 
 def measure(devices: Devices) -> Facts:
     """Measure in this process, which has the devices already."""
-    from jaxarc.benchmarks.cores import pinned_to_cores
+    from jaxarc.benchmarks.measure import pinned_to_cores
 
     with pinned_to_cores(devices.num_cores):
         return _measure_speed(devices) if devices.what == "speed" else _look_at_programs(devices)
@@ -58,8 +58,7 @@ def _measure_speed(devices: Devices) -> Facts:
 
     Waiting for a core is no work.
     """
-    from jaxarc.benchmarks.playing import play_params
-    from jaxarc.benchmarks.rolling import Rolling
+    from jaxarc.benchmarks.speed import Rolling, play_params
 
     rolling = Rolling(play_params("bbox"), devices.num_envs, devices.longest_scan)
     steps, work = 0, time.process_time()
@@ -80,7 +79,7 @@ def _look_at_programs(devices: Devices) -> Facts:
     """Bytes on each device, and what the devices tell one another, with replicated and with sharded tasks."""
     import jax
 
-    from jaxarc.benchmarks.playing import play_params
+    from jaxarc.benchmarks.speed import play_params
     from jaxarc.envs import ArcEnvironment
     from jaxarc.parallel import RandomPolicy, data_mesh, replicate, shard_tasks
     from jaxarc.parallel.program import compile_play, make_statics

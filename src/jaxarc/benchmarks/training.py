@@ -1,12 +1,12 @@
-"""The rows of ``jaxarc benchmark training``: steps per second with and without learning, and where the time goes."""
+"""The rows of ``jaxarc benchmark training``: speed with and without learning, and the share of each part."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from jaxarc.benchmarks.row import Row
+from jaxarc.benchmarks.measure import Row
+from jaxarc.benchmarks.suite import Measure
 from jaxarc.benchmarks.training_parts import Speeds
-from jaxarc.benchmarks.workbench import Measure
 from jaxarc.training.experiment import Experiment
 
 DEFAULT_TRAINING_SIZES: Final = (256, 1024)
@@ -72,4 +72,4 @@ def _rows(name: str, experiment: Experiment) -> list[Row]:
 
 
 def _measure(experiment: Experiment, read: Callable[[Speeds], float]) -> Measure:
-    return lambda bench: read(bench.training_speeds(experiment))
+    return lambda suite: read(suite.training_speeds(experiment))

@@ -1,6 +1,6 @@
 """How long recordings take on so many devices; a script for a process of its own, as devices are fixed at the start.
 
-``python -P trace_recording.py 2 1.0`` prints a JSON object of seconds by name, for two virtual devices of a CPU and the
+``python trace_recording.py 2 1.0`` prints a JSON object of seconds by name, for two virtual devices of a CPU and the
 whole labor.
 """
 
@@ -36,7 +36,7 @@ def record_in_fresh_process(num_devices: int, labor: float) -> dict[str, float]:
     """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={num_devices}"
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_COMPILATION_CACHE": "false"}
-    command = [sys.executable, "-P", __file__, str(num_devices), str(labor)]
+    command = [sys.executable, __file__, str(num_devices), str(labor)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"recording on {num_devices} devices failed: {done.stderr.strip()[-500:]}")
@@ -53,7 +53,8 @@ def measure(num_devices: int, labor: float) -> dict[str, float]:
 
 
 def _measure_strategy(strategy: str, labor: float) -> dict[str, float]:
-    from jaxarc.benchmarks.trace_experts import HeldLabor, ReleasedLabor
+    from trace_experts import HeldLabor, ReleasedLabor
+
     from jaxarc.experts.painter import Painter
     from jaxarc.experts.traces import TraceCache
 

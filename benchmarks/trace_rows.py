@@ -1,14 +1,14 @@
-"""The rows of ``jaxarc benchmark traces``: how long recording takes by each strategy, and how fast a look ahead is."""
+"""Measure how long recording takes by each strategy, and how fast the lookahead is."""
 
 import functools
 from collections.abc import Callable
 from typing import Final
 
-from jaxarc.benchmarks.lookahead_speed import NUM_CANDIDATES, LookaheadSpeed
-from jaxarc.benchmarks.row import Row
-from jaxarc.benchmarks.shared_samples import SharedSamples
-from jaxarc.benchmarks.trace_recording import record_in_fresh_process
-from jaxarc.benchmarks.workbench import Effort
+from lookahead_speed import NUM_CANDIDATES, LookaheadSpeed
+from trace_recording import record_in_fresh_process
+
+from jaxarc.benchmarks.measure import Row, SharedSamples
+from jaxarc.benchmarks.suite import Budget
 
 Record = Callable[[int, float], dict[str, float]]
 """Seconds by name of recordings on so many devices, with so much labor."""
@@ -62,8 +62,8 @@ def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
     return [*rows, *_lookahead_rows()]
 
 
-def _record(record: Record, num_devices: int, effort: Effort) -> dict[str, float]:
-    return record(num_devices, 1.0 if effort.seconds >= _LONG else _LITTLE_LABOR)
+def _record(record: Record, num_devices: int, budget: Budget) -> dict[str, float]:
+    return record(num_devices, 1.0 if budget.seconds >= _LONG else _LITTLE_LABOR)
 
 
 def _lookahead_rows() -> list[Row]:
@@ -74,19 +74,19 @@ def _lookahead_rows() -> list[Row]:
             "lookahead-compiled",
             f"{what}, compiled, 64 states at once",
             "candidates/s",
-            lambda bench: speed().compiled(bench.effort.seconds),
+            lambda suite: speed().compiled(suite.budget.seconds),
         ),
         Row(
             "lookahead-numpy",
             f"{what}, in plain NumPy",
             "candidates/s",
-            lambda bench: speed().on_host(bench.effort.seconds),
+            lambda suite: speed().on_host(suite.budget.seconds),
         ),
         Row(
             "lookahead-ratio",
             "how many times as fast the first is",
             "times",
-            lambda bench: speed().ratio(bench.effort.seconds / 2),
+            lambda suite: speed().ratio(suite.budget.seconds / 2),
             _TIMES_AS_FAST,
         ),
     ]

@@ -1,13 +1,14 @@
-"""The rows of ``jaxarc benchmark scaling``: what more devices bring, what they cost, and what they tell one another."""
+"""Measure what more devices bring and cost, and the bytes that they exchange."""
 
 import functools
 from collections.abc import Callable
 from typing import Final
 
-from jaxarc.benchmarks.device_rolling import Devices, Facts, roll_in_fresh_process
-from jaxarc.benchmarks.playing import play_params
-from jaxarc.benchmarks.row import Row
-from jaxarc.benchmarks.workbench import Effort, Workbench
+from device_rolling import Devices, Facts, roll_in_fresh_process
+
+from jaxarc.benchmarks.measure import Row
+from jaxarc.benchmarks.speed import play_params
+from jaxarc.benchmarks.suite import Budget, Suite
 from jaxarc.envs import ArcEnvironment
 from jaxarc.parallel import RandomPolicy, available_memory, compile_rollout, data_mesh, replicate
 from jaxarc.wrappers import AutoReset
@@ -89,14 +90,14 @@ def _fact_rows(rolls: "_Rolls") -> list[Row]:
     ]
 
 
-def _fitting(bench: Workbench) -> float:
+def _fitting(suite: Suite) -> float:
     """Environments for which there is memory: free memory over what a further environment needs.
 
     Two compiled sizes tell what an environment needs, for part of the memory does not grow with their number.
     """
     env, mesh = AutoReset(ArcEnvironment()), data_mesh()
     params = replicate(play_params("bbox"), mesh)
-    policy, steps = RandomPolicy(env.action_space(params)), min(_STEPS, bench.effort.longest_scan)
+    policy, steps = RandomPolicy(env.action_space(params)), min(_STEPS, suite.budget.longest_scan)
     compiled = [compile_rollout(env, params, policy, size, steps, mesh) for size in (_PROBE, 2 * _PROBE)]
     less, more = (program.bytes_per_device for program in compiled)
     free = available_memory(mesh)
@@ -113,26 +114,26 @@ class _Rolls:
         self._roll = roll
         self._found: dict[Devices, tuple[Facts, set[str]]] = {}  # with the rows that have seen it
 
-    def speed(self, bench: Workbench, row_id: str, num_devices: int) -> float:
+    def speed(self, suite: Suite, row_id: str, num_devices: int) -> float:
         """Steps per second on devices that have a core each."""
-        return self._roll_on(bench, row_id, num_devices, num_devices, _NUM_ENVS)["speed"]
+        return self._roll_on(suite, row_id, num_devices, num_devices, _NUM_ENVS)["speed"]
 
-    def speedup(self, bench: Workbench) -> float:
-        return self.speed(bench, "speedup-2", 2) / self.speed(bench, "speedup-2", 1)
+    def speedup(self, suite: Suite) -> float:
+        return self.speed(suite, "speedup-2", 2) / self.speed(suite, "speedup-2", 1)
 
-    def variation(self, bench: Workbench) -> float:
-        return 100 * self._roll_on(bench, "variation-2", 2, 2, _NUM_ENVS)["variation"]
+    def variation(self, suite: Suite) -> float:
+        return 100 * self._roll_on(suite, "variation-2", 2, 2, _NUM_ENVS)["variation"]
 
-    def overhead(self, bench: Workbench, row_id: str, num_envs: int) -> float:
+    def overhead(self, suite: Suite, row_id: str, num_envs: int) -> float:
         """Work for a step on eight devices of one core, over that on one device with so many environments."""
-        many = self._roll_on(bench, row_id, _MANY, 1, _NUM_ENVS)["work"]
-        return many / self._roll_on(bench, row_id, 1, 1, num_envs)["work"]
+        many = self._roll_on(suite, row_id, _MANY, 1, _NUM_ENVS)["work"]
+        return many / self._roll_on(suite, row_id, 1, 1, num_envs)["work"]
 
-    def fact(self, bench: Workbench, name: str) -> float:
-        return self._ask(Devices("facts", _MANY, 1, _NUM_ENVS, *_effort(bench.effort)), name)[name]
+    def fact(self, suite: Suite, name: str) -> float:
+        return self._ask(Devices("facts", _MANY, 1, _NUM_ENVS, *_effort(suite.budget)), name)[name]
 
-    def _roll_on(self, bench: Workbench, row_id: str, num_devices: int, num_cores: int, num_envs: int) -> Facts:
-        return self._ask(Devices("speed", num_devices, num_cores, num_envs, *_effort(bench.effort)), row_id)
+    def _roll_on(self, suite: Suite, row_id: str, num_devices: int, num_cores: int, num_envs: int) -> Facts:
+        return self._ask(Devices("speed", num_devices, num_cores, num_envs, *_effort(suite.budget)), row_id)
 
     def _ask(self, devices: Devices, row_id: str) -> Facts:
         found = self._found.get(devices)
@@ -142,5 +143,5 @@ class _Rolls:
         return found[0]
 
 
-def _effort(effort: Effort) -> tuple[float, int]:
-    return effort.seconds, effort.longest_scan
+def _effort(budget: Budget) -> tuple[float, int]:
+    return budget.seconds, budget.longest_scan

@@ -1,4 +1,4 @@
-"""The rows of ``jaxarc benchmark surrogate``: what compiling, prefetching, parts, recomputing and bfloat16 bring."""
+"""Measure what compiling, prefetching, accumulation, recomputing and bfloat16 bring to a surrogate's steps."""
 
 import functools
 import time
@@ -8,14 +8,11 @@ from typing import Final
 
 import jax
 import numpy as np
+from decision_rows import decision_rows
+from surrogate_workload import GRID_CANDIDATES, GRID_SIDE, CompiledSteps, Learner, Workload, time_feeding, time_steps
 
-from jaxarc.benchmarks.decision_rows import decision_rows
-from jaxarc.benchmarks.row import Row
-from jaxarc.benchmarks.shared_samples import SharedSamples
-from jaxarc.benchmarks.surrogate_feeding import time_feeding
-from jaxarc.benchmarks.surrogate_steps import CompiledSteps, time_steps
-from jaxarc.benchmarks.surrogate_workload import GRID_CANDIDATES, GRID_SIDE, Learner, Workload
-from jaxarc.benchmarks.workbench import Effort, Measure, Workbench
+from jaxarc.benchmarks.measure import Row, SharedSamples
+from jaxarc.benchmarks.suite import Budget, Measure, Suite
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.surrogate import (
     TrainingBatchJAX,
@@ -75,7 +72,7 @@ def surrogate_rows(workloads: Mapping[str, Workload] = WORKLOADS) -> list[Row]:
 
 
 def _step_rows(name: str, workload: Workload) -> list[Row]:
-    measure = _shared(lambda effort: _steps_and_ratios(workload, effort.seconds))
+    measure = _shared(lambda budget: _steps_and_ratios(workload, budget.seconds))
     target = _TIMES_AS_FAST if workload.network.reading == "samples" else None
     return [
         Row(f"compiled-{name}", f"{_describe(workload)}: a compiled step", "s", measure("compiled")),
@@ -119,13 +116,13 @@ def _feeding_rows() -> list[Row]:
     ]
 
 
-def _feed_waiting(effort: Effort) -> dict[str, float]:
-    share = 1.0 if effort.seconds >= _LONG else _LITTLE
+def _feed_waiting(budget: Budget) -> dict[str, float]:
+    share = 1.0 if budget.seconds >= _LONG else _LITTLE
     load, work = (lambda: time.sleep(share * _LOAD_SECONDS)), (lambda _: time.sleep(share * _WORK_SECONDS))
     return time_feeding(load, work, _STEPS_FED)
 
 
-def _feed_drawing(_: Effort) -> dict[str, float]:
+def _feed_drawing(_: Budget) -> dict[str, float]:
     workload, generator = _ACCUMULATED, np.random.default_rng(1)
     learner = Learner(workload, create_jax_surrogate_train_step, kl_divergence_loss_jax)
     num_models = workload.num_examples // workload.structure.num_variables
@@ -185,7 +182,7 @@ def _precision_rows() -> list[Row]:
             "bfloat16-speed",
             f"{what}: how many times as fast a step in bfloat16 is",
             "times",
-            lambda bench: _time_ratio(*_precisions())(bench),
+            lambda suite: _time_ratio(*_precisions())(suite),
             _TIMES_AS_FAST_ROUNDED,
             on_accelerators=True,
         ),
@@ -193,7 +190,7 @@ def _precision_rows() -> list[Row]:
             "bfloat16-memory",
             "how many times less working memory",
             "times",
-            lambda bench: _less_memory(*_precisions())(bench),
+            lambda suite: _less_memory(*_precisions())(suite),
             is_exact=True,
         ),
     ]
@@ -205,7 +202,7 @@ def _precisions() -> tuple[Workload, Workload]:
     return exact, replace(exact, training=SurrogateTrainingConfig(precision="bfloat16"))
 
 
-def _shared(measure: Callable[[Effort], Mapping[str, float]]) -> Callable[[str], Measure]:
+def _shared(measure: Callable[[Budget], Mapping[str, float]]) -> Callable[[str], Measure]:
     """One measurement for several rows: from the name of a number to what measures it."""
     samples = SharedSamples(measure)
     return lambda name: functools.partial(samples.sample, name=name)
@@ -222,8 +219,8 @@ def _less_memory(more: Workload, less: Workload) -> Measure:
 def _time_ratio(over: Workload, under: Workload) -> Measure:
     """Seconds of a step of one workload over those of another, measured one after the other."""
 
-    def measure(bench: Workbench) -> float:
-        seconds = bench.effort.seconds
+    def measure(suite: Suite) -> float:
+        seconds = suite.budget.seconds
         return _compiled_steps(over).seconds(seconds) / _compiled_steps(under).seconds(seconds)
 
     return measure
