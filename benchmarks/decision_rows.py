@@ -26,13 +26,13 @@ from jaxarc.types import Observation
 _TIMES_AS_FAST: Final = 20.0
 
 
-def decision_rows(make_speed: Callable[[], DecisionSpeed] = DecisionSpeed) -> list[Row]:
+def decision_rows(make_speed: "Callable[[], DecisionSpeed] | None" = None) -> list[Row]:
     """List the rows.
 
     Args:
-        make_speed: makes what is measured, when the first row is.
+        make_speed: makes what is measured, when the first row is; :class:`DecisionSpeed` by default.
     """
-    speed = functools.cache(make_speed)
+    speed = functools.cache(make_speed or DecisionSpeed)
 
     def sample(budget: Budget) -> Mapping[str, float]:
         told = speed().per_second(budget.seconds)

@@ -16,6 +16,53 @@ import jax
 
 from jaxarc.benchmarks.suite import Budget, Measure, Suite
 
+
+class UnknownRowError(KeyError):
+    """No row has this id."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that is measured.
+
+    The target is for one processor core, or for accelerators; it is a floor, or a ceiling where less is better.
+    """
+
+    row_id: str
+    what: str
+    unit: str
+    measure: Measure
+    target: float | None = None
+    less_is_better: bool = False
+    is_exact: bool = False  # the same number each time, so one sample is enough
+    fresh_part: str | None = None  # what a fresh process has to do for it
+    on_accelerators: bool = False  # the target is for them, and not for a processor core
+
+    def meets(self, value: float) -> bool | None:
+        """Whether a value reaches the target; None without one."""
+        if self.target is None:
+            return None
+        return value <= self.target if self.less_is_better else value >= self.target
+
+
+def choose_rows(rows: Sequence[Row], ids: Iterable[str]) -> tuple[Row, ...]:
+    """Keep the rows with these ids, in the order of ``rows``; all of them when no id is given.
+
+    Raises:
+        UnknownRowError: a ``KeyError`` that lists the known ids and the nearest ones.
+    """
+    wanted, known = list(ids), [row.row_id for row in rows]
+    for row_id in wanted:
+        if row_id not in known:
+            near = difflib.get_close_matches(row_id, known, n=2)
+            hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+            raise UnknownRowError(f"no row {row_id!r}; {hint}The rows are {', '.join(known)}")
+    return tuple(row for row in rows if row.row_id in wanted) if wanted else tuple(rows)
+
+
 OnSample = Callable[[int, int, str], None]
 """Called before a sample is taken, with how many are done, how many there are, and what comes next; once at the end."""
 
@@ -89,52 +136,6 @@ def measure_rows(
         RowResult(row, tuple(samples[row.row_id]), on_accelerator if row.on_accelerators else has_targets)
         for row in rows
     ]
-
-
-class UnknownRowError(KeyError):
-    """No row has this id."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One thing that is measured.
-
-    The target is for one processor core, or for accelerators; it is a floor, or a ceiling where less is better.
-    """
-
-    row_id: str
-    what: str
-    unit: str
-    measure: Measure
-    target: float | None = None
-    less_is_better: bool = False
-    is_exact: bool = False  # the same number each time, so one sample is enough
-    fresh_part: str | None = None  # what a fresh process has to do for it
-    on_accelerators: bool = False  # the target is for them, and not for a processor core
-
-    def meets(self, value: float) -> bool | None:
-        """Whether a value reaches the target; None without one."""
-        if self.target is None:
-            return None
-        return value <= self.target if self.less_is_better else value >= self.target
-
-
-def choose_rows(rows: Sequence[Row], ids: Iterable[str]) -> tuple[Row, ...]:
-    """Keep the rows with these ids, in the order of ``rows``; all of them when no id is given.
-
-    Raises:
-        UnknownRowError: a ``KeyError`` that lists the known ids and the nearest ones.
-    """
-    wanted, known = list(ids), [row.row_id for row in rows]
-    for row_id in wanted:
-        if row_id not in known:
-            near = difflib.get_close_matches(row_id, known, n=2)
-            hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-            raise UnknownRowError(f"no row {row_id!r}; {hint}The rows are {', '.join(known)}")
-    return tuple(row for row in rows if row.row_id in wanted) if wanted else tuple(rows)
 
 
 class SharedSamples:

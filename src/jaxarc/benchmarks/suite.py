@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import jax
 
@@ -55,7 +55,6 @@ class Suite:
         self._rollouts: dict[EnvSpec, Rolling] = {}
         self._resets: dict[EnvSpec, Throughput] = {}
         self._loops: dict[bool, PythonLoop] = {}
-        self._vectors: dict[tuple[EnvSpec, str], Any] = {}
         self._trainings: dict[Experiment, TrainingParts] = {}
         self._fresh: dict[str, float] = {}
         self._speeds: dict[Experiment, Speeds] = {}
@@ -91,14 +90,6 @@ class Suite:
         slow, fast = self._rolling(larger), self._rolling(smaller)
         seconds = self.budget.seconds
         return fast.sample(seconds) / slow.sample(seconds)
-
-    def vector_steps_per_second(self, spec: EnvSpec, autoreset_mode: str) -> float:
-        """Environment steps per second behind Gymnasium's vector interface."""
-        from adapter_rows import VectorLoop  # Gymnasium is optional, and slow to import
-
-        if (spec, autoreset_mode) not in self._vectors:
-            self._vectors[spec, autoreset_mode] = VectorLoop(spec.params(), spec.num_envs, autoreset_mode)
-        return self._vectors[spec, autoreset_mode].sample(self.budget.seconds)
 
     def training_speeds(self, experiment: Experiment) -> Speeds:
         """Environment steps per second of a training and its parts, the same for all rows of a round."""
