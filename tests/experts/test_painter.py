@@ -14,10 +14,8 @@ from jaxarc import constants as c
 from jaxarc.experts.expert import CannotSolveError, Pair
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.experts.painter import Painter
-from jaxarc.experts.painting.needless import prune
-from jaxarc.experts.painting.parts import laid_on
-from jaxarc.experts.painting.rectangles import best_boxes
-from jaxarc.experts.painting.stamps import correlate
+from jaxarc.experts.painting.copies import best_boxes, correlate, overlay
+from jaxarc.experts.painting.search import prune
 
 FORMATS = ("point", "bbox", "mask")
 PAINTER = Painter()
@@ -155,7 +153,7 @@ def test_correlation_sums_what_lies_on_each_other_for_every_shift():
     wanted, given = draw.integers(0, 1000, (2, 5, 7), np.int32), draw.random((2, 4, 9)) < 0.5
     sums = correlate(wanted, given)
     for down, across in itertools.product(range(-3, 5), range(-8, 7)):
-        expected = [laid_on(np.zeros((5, 7), np.bool_), part, down, across) for part in given]
+        expected = [overlay(np.zeros((5, 7), np.bool_), part, down, across) for part in given]
         assert sums[:, down, across].tolist() == (wanted * np.stack(expected)).sum(axis=(1, 2)).tolist()
 
 

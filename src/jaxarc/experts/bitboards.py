@@ -77,7 +77,7 @@ def with_neighbors(bits: int, width: int) -> int:
     return bits | bits << 1 | bits >> 1 | bits << row | bits >> row
 
 
-def pairs_by_id(bits: int, width: int) -> Iterator[tuple[int, int]]:
+def iter_cells(bits: int, width: int) -> Iterator[tuple[int, int]]:
     """Yield row and column of each cell, row by row."""
     while bits:
         yield first_cell(bits, width)

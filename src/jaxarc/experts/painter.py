@@ -7,32 +7,29 @@ import numpy as np
 from jaxarc import constants as c
 from jaxarc.experts.expert import Action, ActionFormat, CannotSolveError, Pair
 from jaxarc.experts.host_canvas import check_solution
-from jaxarc.experts.painting.boxes import BoxEdits
-from jaxarc.experts.painting.goal import Goal
+from jaxarc.experts.painting.boxes import BoxEdits, box_starts
 from jaxarc.experts.painting.masks import paint_with_masks
-from jaxarc.experts.painting.needless import prune
-from jaxarc.experts.painting.plan import search
 from jaxarc.experts.painting.points import paint_with_points
-from jaxarc.experts.painting.starts import box_starts
+from jaxarc.experts.painting.search import Target, prune, search
 
 
 @dataclass(frozen=True)
 class Painter:
-    """Solves every pair, with the shortest sequence that a beam finds, and plays it before it hands it over.
+    """Solves every pair with the shortest sequence that a beam search finds, and checks it by replay.
 
     - *bbox*: begins with the input, turned, moved, resized, or with parts of it copied before the resize; then fills,
       flood fills, moves, and boxes that are copied or cut, pasted, and flipped.
     - *mask*: one fill for each color that is wrong; before it a turn, a move or a copy that makes some right.
     - *point*: flood fills, walls of single cells that part regions for them, moves of a cell, single fills.
 
-    No sequence is longer than a resize, a fill for each wrong cell and the submit. There is no chance and no clock in
-    it: the same pair gives the same actions on every machine. Larger settings make sequences a little shorter,
-    and are part of the identity of its traces.
+    No sequence is longer than a resize, a fill for each wrong cell and the submit. It uses no random numbers and no
+    clock: the same pair gives the same actions on every machine. Larger settings make sequences a little shorter, and
+    are part of the identity of its traces.
     """
 
-    width: int = 6  # plans of one length that go on
+    width: int = 6  # sequences of one length that are extended
     copying: int = 2  # of them, those for which copies of boxes are tried
-    shifts: int = 6  # shifts of a grid that are looked at for what to copy
+    shifts: int = 6  # shifts of a grid to look at, for boxes to copy
 
     name = "painter"
     version = 1
@@ -55,16 +52,19 @@ class Painter:
                 format is none of the three.
         """
         pair = Pair(*(_checked(grid, name) for grid, name in zip(pair, Pair._fields, strict=True)))
-        goal = Goal(pair.output)
+        target = Target(pair.output)
         if action_format == "point":
-            actions, nowhere = paint_with_points(pair, goal, self.width), (0, 0)
+            actions = paint_with_points(pair, target, self.width)
+            nowhere = (0, 0)
         elif action_format == "bbox":
-            starts = box_starts(pair, goal, self.shifts)
-            edits = BoxEdits(goal, self.width, self.copying, self.shifts)
-            found = search(starts, edits, goal, self.width)
-            actions, nowhere = prune(pair, found, action_format), (0, 0, 0, 0)
+            starts = box_starts(pair, target, self.shifts)
+            edits = BoxEdits(target, self.width, self.copying, self.shifts)
+            found = search(starts, edits, target, self.width)
+            actions = prune(pair, found, action_format)
+            nowhere = (0, 0, 0, 0)
         elif action_format == "mask":
-            actions, nowhere = paint_with_masks(pair, goal, self.shifts), ()
+            actions = paint_with_masks(pair, target, self.shifts)
+            nowhere = ()
         else:
             raise CannotSolveError(f"action format {action_format!r} is none of point, bbox, mask; name one of them")
         actions = (*actions, (c.SUBMIT, *nowhere))

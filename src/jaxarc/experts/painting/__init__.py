@@ -1,1 +1,1 @@
-"""How the painter finds short sequences: what is left to do, edits worth a try for each action format, a beam."""
+"""The steps of :class:`jaxarc.experts.painter.Painter`: targets and search, copies, boxes, masks, points."""

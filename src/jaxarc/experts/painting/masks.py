@@ -1,4 +1,4 @@
-"""Plans when selections are any cells: a fill for each color that is wrong, fewer where a turn, copy or move helps."""
+"""Paint with masks: one fill for each color that is wrong; a turn, a copy or a move comes first if it saves fills."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,84 +9,95 @@ from jaxtyping import Bool
 from jaxarc import constants as c
 from jaxarc.experts.expert import Action, Pair
 from jaxarc.experts.host_canvas import STEPS, Grid
-from jaxarc.experts.painting.goal import Goal
-from jaxarc.experts.painting.parts import laid_on
-from jaxarc.experts.painting.plan import Plan
-from jaxarc.experts.painting.stamps import correlate, signed_shift
-from jaxarc.experts.painting.starts import box_starts
+from jaxarc.experts.painting.boxes import box_starts
+from jaxarc.experts.painting.copies import correlate, overlay, signed_shift
+from jaxarc.experts.painting.search import SearchNode, Target
 
-_ACTIONS_OF_A_COPY: Final = 2  # copy and paste
+_COPY_ACTIONS: Final = 2  # copy and paste
 
 
-def paint_with_masks(pair: Pair, goal: Goal, shifts: int) -> tuple[Action, ...]:
+def paint_with_masks(pair: Pair, target: Target, shifts: int) -> tuple[Action, ...]:
     """Find actions with masks that turn the input into the output.
 
     Args:
         pair: what to solve.
-        goal: its output.
-        shifts: how many shifts of the input to look at, for what to copy before a resize.
+        target: its output.
+        shifts: shifts of the input to look at, for boxes to copy before a resize.
     """
-    starts = [_with_masks(start) for start in box_starts(pair, goal, shifts)]
-    plans = [*starts, *_copied(pair.input, starts[0], goal)]
+    starts = [_with_masks(start) for start in box_starts(pair, target, shifts)]
+    nodes = [*starts, *_copied(pair.input, starts[0], target)]
     for start in starts:
-        plans += _moved(start, goal)
-    best = min(plans, key=lambda plan: len(plan.actions) + len(goal.wrong_colors(plan.grid)))
-    wrong = best.grid != goal.output
-    fills = [_on(c.FILL + color, wrong & goal.colors[color]) for color in goal.wrong_colors(best.grid)]
+        nodes += _moved(start, target)
+    best = min(nodes, key=lambda node: len(node.actions) + len(target.wrong_colors(node.grid)))
+    wrong = best.grid != target.output
+    fills = [_on_cells(c.FILL + color, wrong & target.colors[color]) for color in target.wrong_colors(best.grid)]
     return *best.actions, *fills
 
 
-def _with_masks(plan: Plan) -> Plan:
-    """Give the boxes of a plan's actions as masks."""
-    return plan._replace(actions=tuple(_as_mask(action) for action in plan.actions))
+def _with_masks(node: SearchNode) -> SearchNode:
+    """Turn the boxes of a node's actions into masks."""
+    return node._replace(actions=tuple(_as_mask(action) for action in node.actions))
 
 
 def _as_mask(action: Action) -> Action:
+    """List the cells of a box: ``(2, 0, 0, 1, 1)`` becomes ``(2, 0, 0, 0, 1, 1, 0, 1, 1)``."""
     operation, top, left, bottom, right = action
-    if operation == c.RESIZE:  # its corner says it all
+    if operation == c.RESIZE:  # the size is that of the lower right corner
         return operation, bottom, right
     rows, columns = np.mgrid[top : bottom + 1, left : right + 1]
     return operation, *np.stack([rows, columns], axis=-1).ravel().tolist()
 
 
-def _on(operation: int, cells: Bool[np.ndarray, "h w"]) -> Action:
+def _on_cells(operation: int, cells: Bool[np.ndarray, "h w"]) -> Action:
     return operation, *np.argwhere(cells).ravel().tolist()
 
 
-def _copied(source: Grid, start: Plan, goal: Goal) -> Iterator[Plan]:
-    """Copy from the input, and paste, what makes all wrong cells of the most colors right, if that saves actions."""
+def _copied(source: Grid, start: SearchNode, target: Target) -> Iterator[SearchNode]:
+    """Copy cells of the input and paste them at the shift that completes the most colors, if that saves actions.
+
+    A shift completes a color if the shifted input has it at all wrong cells that should have it; the fill of that color
+    is then not needed. ``won`` counts for each color and shift the cells that become right.
+    """
     grid = start.grid
-    colors, wrong = goal.wrong_colors(grid), grid != goal.output
-    if len(colors) <= _ACTIONS_OF_A_COPY:
+    wrong = grid != target.output
+    colors = target.wrong_colors(grid)
+    if len(colors) <= _COPY_ACTIONS:
         return
-    wanted = goal.colors[colors] & wrong
+    wanted = target.colors[colors] & wrong
     won = correlate(wanted, source == np.array(colors, np.int8)[:, None, None])
     completed = won == wanted.sum(axis=(1, 2))[:, None, None]
     count = completed.sum(axis=0)
-    place = divmod(int(count.argmax()), count.shape[1])
-    if count[place] <= _ACTIONS_OF_A_COPY:
+    shift = divmod(int(count.argmax()), count.shape[1])
+    if count[shift] <= _COPY_ACTIONS:
         return
-    goal_cells = wanted[completed[:, *place]].any(axis=0)
-    down, across = signed_shift(place, count.shape, grid.shape)
-    rows, columns = np.nonzero(goal_cells)
+    pasted = wanted[completed[:, *shift]].any(axis=0)
+    down, across = signed_shift(shift, count.shape, grid.shape)
+    rows, columns = np.nonzero(pasted)
     sources = np.zeros(source.shape, np.bool_)
     sources[rows - down, columns - across] = True
     paste = c.PASTE, int(rows.min()), int(columns.min())
-    after = np.where(goal_cells, goal.output, grid)
-    yield start._replace(grid=after, actions=(_on(c.COPY, sources), *start.actions, paste))
+    after = np.where(pasted, target.output, grid)
+    yield start._replace(grid=after, actions=(_on_cells(c.COPY, sources), *start.actions, paste))
 
 
-def _moved(plan: Plan, goal: Goal) -> Iterator[Plan]:
-    """Move by one cell all that lies right after it and leaves no cell wrong that is not to be 0."""
-    grid, output = plan.grid, goal.output
+def _moved(node: SearchNode, target: Target) -> Iterator[SearchNode]:
+    """Move all cells by one that are right afterwards, in each direction.
+
+    A cell moves if its color is right one step on. It leaves a 0 unless another cell arrives. Cells that would leave a
+    wrong 0 stay; then fewer cells arrive, so this repeats until no cell spoils. To the right, for the output ``0 1 2 0``:
+
+        grid  1 2 0 0      moving  x x x .      arriving  . x x x      column 0 keeps the 0, which is right
+    """
+    grid = node.grid
+    output = target.output
     for operation, (down, across) in STEPS.items():
-        moving = grid == laid_on(np.full_like(output, -1), output, -down, -across)
+        moving = grid == overlay(np.full_like(output, -1), output, -down, -across)
         while True:
-            arriving = laid_on(np.zeros_like(moving), moving, down, across)
+            arriving = overlay(np.zeros_like(moving), moving, down, across)
             spoils = moving & ~arriving & (output != 0)
             if not spoils.any():
                 break
             moving &= ~spoils
         if (moving & (grid != 0)).any():
             after = np.where(arriving, output, np.where(moving, np.int8(0), grid))
-            yield plan.then(after, _on(operation, moving))
+            yield node.then(after, _on_cells(operation, moving))

@@ -1,123 +1,177 @@
-"""Plans when selections are single cells: flood fills, walls that part a region for them, and single fills."""
+"""Paint with points: flood fills, walls that divide a region so that floods fit, moves of a cell and single fills.
+
+The search extends nodes by floods and walls only; :func:`_finish` completes any of them, and the shortest is taken.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from jaxarc import constants as c
-from jaxarc.experts.bitboards import components, first_cell, pairs_by_id, unpack_cells, with_neighbors
+from jaxarc.experts.bitboards import (
+    components,
+    components_among,
+    first_cell,
+    iter_cells,
+    unpack_cells,
+    with_neighbors,
+)
 from jaxarc.experts.expert import Action, Pair
-from jaxarc.experts.host_canvas import Grid
-from jaxarc.experts.painting.finish import finish_with_points
-from jaxarc.experts.painting.goal import Goal
-from jaxarc.experts.painting.parts import resized
-from jaxarc.experts.painting.plan import Plan
-from jaxarc.experts.painting.regions import Region, wrong_regions
+from jaxarc.experts.host_canvas import STEPS, Cells, Grid
+from jaxarc.experts.painting.copies import resize
+from jaxarc.experts.painting.search import SearchNode, Target
 
-_TRIES: Final = 6  # of what to do next with a plan
+_TRIES: Final = 6  # extensions of one node
 
 
-def paint_with_points(pair: Pair, goal: Goal, width: int) -> tuple[Action, ...]:
+class Region(NamedTuple):
+    """Cells of one color, connected by sides, some of them wrong; sets of cells are bits."""
+
+    cells: int
+    color: int
+    wanted: Mapping[int, int]  # by color the cells that should have it; no color without cells
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether all of it should become one color, so that a flood fill makes it right."""
+        return len(self.wanted) == 1
+
+    @property
+    def left_to_do(self) -> int:
+        """Count the actions that make it right as it is: one flood fill, or a fill for each wrong cell."""
+        return 1 if self.is_pure else (self.cells & ~self.wanted.get(self.color, 0)).bit_count()
+
+
+def wrong_regions(grid: Grid, target: Target) -> list[Region]:
+    """List the regions of a grid of the output's size that have a wrong cell."""
+    found = []
+    for cells, (row, column) in components_among(grid, grid != target.output):
+        wanted = {color: cells & bits for color, bits in target.bits.items() if cells & bits}
+        found.append(Region(cells, int(grid[row, column]), wanted))
+    return found
+
+
+def paint_with_points(pair: Pair, target: Target, width: int) -> tuple[Action, ...]:
     """Find actions on single cells that turn the input into the output.
 
-    Each plan can be finished at any time, with at most one action for each wrong cell; the shortest finished one wins.
+    Any node can be finished, with at most one action for each wrong cell; the shortest finished one is returned.
 
     Args:
         pair: what to solve.
-        goal: its output.
-        width: how many plans of one length go on.
+        target: its output.
+        width: nodes of one length that are extended.
     """
-    waiting: defaultdict[int, dict[bytes, Plan]] = defaultdict(dict)
-    for start in _starts(pair, goal):
+    waiting: defaultdict[int, dict[bytes, SearchNode]] = defaultdict(dict)
+    for start in _starts(pair, target):
         waiting[len(start.actions)].setdefault(start.grid.tobytes(), start)
     finished: list[tuple[Action, ...]] = []
     while waiting and (not finished or min(waiting) + 1 < len(finished[0])):
-        outlooks = [_look(plan, goal) for plan in waiting.pop(min(waiting)).values()]
-        for scores in sorted(outlooks, key=lambda scores: scores.left_to_do)[:width]:
-            plan = scores.plan
-            actions = *plan.actions, *finish_with_points(plan.grid, scores.regions, goal)
+        assessed = [_assess(node, target) for node in waiting.pop(min(waiting)).values()]
+        for candidate in sorted(assessed, key=lambda candidate: candidate.left_to_do)[:width]:
+            node = candidate.node
+            actions = *node.actions, *_finish(node.grid, candidate.regions, target)
             finished = sorted([*finished, actions], key=len)[:1]
-            for longer in _edits(scores, goal):
+            for longer in _edits(candidate, target):
                 waiting[len(longer.actions)].setdefault(longer.grid.tobytes(), longer)
     return finished[0]
 
 
-def _starts(pair: Pair, goal: Goal) -> Iterator[Plan]:
-    """The input in the output's size, at once or after a cut: to one cell, or to what leaves the most cells right."""
-    shape = goal.output.shape
+def _starts(pair: Pair, target: Target) -> Iterator[SearchNode]:
+    """Yield the input in the output's size, resized at once or after a cut, which clears the cells beyond it.
+
+    The cut is to one cell, or to the size that leaves the most cells right: inside it those that equal the output,
+    outside it those that should be 0.
+    """
+    shape = target.output.shape
     yield _start(pair.input, [shape] if pair.input.shape != shape else [])
     height, width = (min(sides) for sides in zip(shape, pair.input.shape, strict=True))
     count = lambda cells: np.cumsum(np.cumsum(cells[:height, :width], axis=0), axis=1)
-    right = count(pair.input[:height, :width] == goal.output[:height, :width]) - count(goal.output == 0)
+    right = count(pair.input[:height, :width] == target.output[:height, :width]) - count(target.output == 0)
     best = np.unravel_index(right.argmax(), right.shape)
     for kept in dict.fromkeys([(1, 1), (int(best[0]) + 1, int(best[1]) + 1)]):
         if kept not in (shape, pair.input.shape):
             yield _start(pair.input, [kept, shape])
 
 
-def _start(grid: Grid, shapes: Sequence[tuple[int, ...]]) -> Plan:
+def _start(grid: Grid, shapes: Sequence[tuple[int, ...]]) -> SearchNode:
     for shape in shapes:
-        grid = resized(grid, shape)
-    return Plan(grid.copy(), None, tuple((c.RESIZE, height - 1, width - 1) for height, width in shapes))
+        grid = resize(grid, shape)
+    return SearchNode(grid.copy(), None, tuple((c.RESIZE, height - 1, width - 1) for height, width in shapes))
 
 
-class _Outlook(NamedTuple):
-    plan: Plan
+class _Assessed(NamedTuple):
+    """A node with its wrong regions."""
+
+    node: SearchNode
     regions: list[Region]  # with wrong cells
     left_to_do: int  # about how many actions
 
 
-def _look(plan: Plan, goal: Goal) -> _Outlook:
-    regions = wrong_regions(plan.grid, goal)
-    return _Outlook(plan, regions, sum(region.left_to_do for region in regions))
+def _assess(node: SearchNode, target: Target) -> _Assessed:
+    regions = wrong_regions(node.grid, target)
+    return _Assessed(node, regions, sum(region.left_to_do for region in regions))
 
 
-class _Try(NamedTuple):
-    saved: int  # about how many actions it makes needless, more than it takes
+class _Extension(NamedTuple):
+    """Some actions that may come next."""
+
+    saved: int  # about how many later actions it replaces, minus its own
     color: int | None  # that a flood fill gives to the cells; None: a fill for each, with the color it should have
     cells: int  # as bits
 
 
-def _edits(scores: _Outlook, goal: Goal) -> Iterator[Plan]:
-    """What saves the most actions, and all walls at once."""
-    plan, width = scores.plan, scores.plan.grid.shape[1]
-    mixed = [region for region in scores.regions if not region.is_pure]
-    floods = [flood for region in mixed if (flood := _flood(region)).saved > 0]
+def _edits(candidate: _Assessed, target: Target) -> Iterator[SearchNode]:
+    """Extend a node by the floods and walls that save the most actions, and by all walls at once."""
+    node = candidate.node
+    width = node.grid.shape[1]
+    mixed = [region for region in candidate.regions if not region.is_pure]
+    floods = [flood for region in mixed if (flood := _flood_of_majority(region)).saved > 0]
     walls = [wall for region in mixed for wall in _walls(region, width) if wall.saved > 0]
-    tries = sorted([*floods, *walls], key=lambda entry: -entry.saved)[:_TRIES]
+    extensions = sorted([*floods, *walls], key=lambda extension: -extension.saved)[:_TRIES]
     if len(walls) > 1:
-        tries.append(_Try(0, None, _union(walls)))
-    for entry in tries:
-        grid, cells = plan.grid.copy(), unpack_cells(entry.cells, plan.grid.shape)
-        if entry.color is not None:
-            grid[cells] = entry.color
-            actions = [(c.FLOOD_FILL + entry.color, *first_cell(entry.cells, width))]
+        extensions.append(_Extension(0, None, _union(walls)))
+    for extension in extensions:
+        grid = node.grid.copy()
+        cells = unpack_cells(extension.cells, grid.shape)
+        if extension.color is not None:
+            grid[cells] = extension.color
+            actions = [(c.FLOOD_FILL + extension.color, *first_cell(extension.cells, width))]
         else:
-            grid[cells] = goal.output[cells]
-            places = pairs_by_id(entry.cells, width)
-            actions = [(c.FILL + int(grid[place]), *place) for place in places if plan.grid[place] != grid[place]]
-        yield plan.then(grid, *actions)
+            grid[cells] = target.output[cells]
+            changed = [cell for cell in iter_cells(extension.cells, width) if node.grid[cell] != grid[cell]]
+            actions = [(c.FILL + int(grid[cell]), *cell) for cell in changed]
+        yield node.then(grid, *actions)
 
 
-def _union(tries: Sequence[_Try]) -> int:
+def _union(extensions: Sequence[_Extension]) -> int:
     cells = 0
-    for entry in tries:
-        cells |= entry.cells
+    for extension in extensions:
+        cells |= extension.cells
     return cells
 
 
-def _flood(region: Region) -> _Try:
+def _flood_of_majority(region: Region) -> _Extension:
     """Flood a region with the color that most of its wrong cells should have."""
     wanted = {color: cells.bit_count() for color, cells in region.wanted.items()}
     right = wanted.pop(region.color, 0)
     color = max(wanted, key=lambda color: wanted[color])
-    return _Try(wanted[color] - right - 1, color, region.cells)
+    return _Extension(wanted[color] - right - 1, color, region.cells)
 
 
-def _walls(region: Region, width: int) -> Iterator[_Try]:
-    """Part off what should have one color: by a wall of its own cells, or of the cells around it if all are wrong."""
+def _walls(region: Region, width: int) -> Iterator[_Extension]:
+    """Separate a part that should have another color from the rest of its region, so that one flood can fill it.
+
+    The region of 0 below should become 3 on the right. The wall is the column of the part that touches the rest (marked
+    w); after its three fills one flood fills the inner cells (i), which saves five actions:
+
+        0 0 0 w i i
+        0 0 0 w i i
+        0 0 0 w i i
+
+    If all cells around the part are wrong, filling those first encloses the part as well.
+    """
     for color, cells in region.wanted.items():
         if color == region.color:
             continue
@@ -125,7 +179,86 @@ def _walls(region: Region, width: int) -> Iterator[_Try]:
             beyond = region.cells & ~part
             wall = part & with_neighbors(beyond, width)
             inner = part & ~wall
-            yield _Try(inner.bit_count() - sum(1 for _ in components(inner, width)), None, wall)
+            yield _Extension(inner.bit_count() - sum(1 for _ in components(inner, width)), None, wall)
             around = beyond & with_neighbors(part, width)
             if not around & region.wanted.get(region.color, 0):
-                yield _Try(part.bit_count() - 1, None, around)
+                yield _Extension(part.bit_count() - 1, None, around)
+
+
+def _finish(grid: Grid, regions: Sequence[Region], target: Target) -> list[Action]:
+    """Flood the pure regions, move cells and fill the rest: at most one action for each wrong cell.
+
+    Args:
+        grid: what to finish.
+        regions: all its regions with wrong cells.
+        target: the output.
+    """
+    grid = grid.copy()  # each step edits it in place, so the next one sees what is still wrong
+    return [*_floods(grid, regions, target), *_moves(grid, target), *_fills(grid, target)]
+
+
+def _floods(grid: Grid, regions: Sequence[Region], target: Target) -> Iterator[Action]:
+    """Flood pure regions, but none whose new color a waiting neighbor still has: the two would merge.
+
+    Regions that wait for each other in a circle need a color between. With ``1 1 2 2`` to become ``2 2 1 1``, flooding
+    the left with 2 would merge all four cells; so the left takes 0, then the right 1, then the left 2.
+    """
+    width = grid.shape[1]
+    waiting = [region for region in regions if region.is_pure and region.cells.bit_count() > 1]
+    to_flood: defaultdict[int, int] = defaultdict(int)  # cells of the waiting regions by the color they have
+    for region in waiting:
+        to_flood[region.color] |= region.cells
+    while waiting:
+        is_free = lambda region: not with_neighbors(region.cells, width) & to_flood[_wanted_color(region)]
+        ready = next(filter(is_free, waiting), None)
+        region = ready or waiting[0]
+        waiting.remove(region)
+        to_flood[region.color] &= ~region.cells
+        color = _wanted_color(region) if ready else _color_between(grid, region, target)
+        if color is None:
+            continue  # _fills does its cells one by one
+        yield _flood(grid, region, color)
+        if not ready:
+            waiting.append(region._replace(color=color))
+            to_flood[color] |= region.cells
+
+
+def _wanted_color(region: Region) -> int:
+    return next(iter(region.wanted))
+
+
+def _color_between(grid: Grid, region: Region, target: Target) -> int | None:
+    """Find a color that no neighbor has or will have."""
+    around = _inside(with_neighbors(region.cells, grid.shape[1]), grid)
+    taken = {*grid[around].tolist(), *target.output[around].tolist()}
+    return next((color for color in range(c.NUM_COLORS) if color not in taken), None)
+
+
+def _inside(bits: int, grid: Grid) -> Cells:
+    """Unpack bits without those below the last row, which neighbors may reach."""
+    height, width = grid.shape
+    return unpack_cells(bits & ((1 << height * (width + 1)) - 1), (height, width))
+
+
+def _flood(grid: Grid, region: Region, color: int) -> Action:
+    grid[unpack_cells(region.cells, grid.shape)] = color
+    return c.FLOOD_FILL + color, *first_cell(region.cells, grid.shape[1])
+
+
+def _moves(grid: Grid, target: Target) -> Iterator[Action]:
+    """Move a cell if that makes two right: the cell that it leaves, which should be 0, and the cell that it enters."""
+    output = target.output
+    for row, column in np.argwhere((grid != output) & (output == 0)).tolist():
+        for operation, (down, across) in STEPS.items():
+            to = row + down, column + across
+            is_inside = 0 <= to[0] < grid.shape[0] and 0 <= to[1] < grid.shape[1]
+            if is_inside and grid[to] != output[to] == grid[row, column]:
+                grid[to] = grid[row, column]
+                grid[row, column] = 0
+                yield operation, row, column
+                break
+
+
+def _fills(grid: Grid, target: Target) -> Iterator[Action]:
+    for row, column in np.argwhere(grid != target.output).tolist():
+        yield c.FILL + int(target.output[row, column]), row, column
