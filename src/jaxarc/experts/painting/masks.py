@@ -84,7 +84,7 @@ def _moved(node: SearchNode, target: Target) -> Iterator[SearchNode]:
     """Move all cells by one that are right afterwards, in each direction.
 
     A cell moves if its color is right one step on. It leaves a 0 unless another cell arrives. Cells that would leave a
-    wrong 0 stay; then fewer cells arrive, so this repeats until no cell spoils. To the right, for the output ``0 1 2 0``:
+    wrong 0 stay; then fewer cells arrive, so this repeats until none spoils. To the right, for the output ``0 1 2 0``:
 
         grid  1 2 0 0      moving  x x x .      arriving  . x x x      column 0 keeps the 0, which is right
     """
