@@ -13,11 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from jaxarc.errors import JaxarcError
+
 CHECKSUM: Final = "sha256"  # the field that add_checksum adds
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
 
 
-class ChecksumError(ValueError):
+class ChecksumError(JaxarcError, ValueError):
     """An object of JSON does not match its checksum."""
 
 

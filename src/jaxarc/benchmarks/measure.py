@@ -15,9 +15,10 @@ from typing import Any, Final
 import jax
 
 from jaxarc.benchmarks.suite import Budget, Measure, Suite
+from jaxarc.errors import JaxarcError
 
 
-class UnknownRowError(KeyError):
+class UnknownRowError(JaxarcError, KeyError):
     """No row has this id."""
 
     def __str__(self) -> str:

@@ -15,41 +15,9 @@ from jaxarc.cli.system_errors import say
 from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.cli.traces import app as traces_app
 from jaxarc.cli.train_help import TrainCommand
-from jaxarc.config import ConfigValidationError
-from jaxarc.datasets import SubsetError, UnknownDatasetError
-from jaxarc.evaluation import AgentMismatchError, RecordingError
-from jaxarc.experts import ExpertError
-from jaxarc.experts.traces import GraphError
-from jaxarc.experts.traces.trace_file import TraceFileError
-from jaxarc.parallel import NotEnoughMemoryError, ProcessError
-from jaxarc.tasks import TaskFormatError, UnknownTaskError
-from jaxarc.tasks.procedural import UnknownRuleError
-from jaxarc.training import CheckpointError, TrainingDivergedError
-from jaxarc.training.cloning import TraceExampleError
-from jaxarc.training.comparison import ComparisonError
-from jaxarc.training.log_writers import LogWriterError
+from jaxarc.errors import JaxarcError
 
-DATA_ERRORS = (
-    UnknownDatasetError,
-    UnknownTaskError,
-    UnknownRuleError,
-    TaskFormatError,
-    SubsetError,
-    CheckpointError,
-    TrainingDivergedError,
-    LogWriterError,
-    ComparisonError,
-    NotEnoughMemoryError,
-    ProcessError,
-    AgentMismatchError,
-    RecordingError,
-    ExpertError,
-    GraphError,
-    TraceExampleError,
-    TraceFileError,
-    OSError,
-)
-CONFIG_ERRORS = (ConfigValidationError, HydraException, OmegaConfBaseException)
+HYDRA_ERRORS = (HydraException, OmegaConfBaseException)
 
 app = typer.Typer(
     help="Reinforcement learning on ARC puzzles.",
@@ -82,9 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with left_at_once():
         try:
             app(args=arguments if arguments is None else list(arguments))
-        except CONFIG_ERRORS as error:
+        except JaxarcError as error:
+            _fail(error, error.exit_code)
+        except HYDRA_ERRORS as error:
             _fail(error, 2)
-        except DATA_ERRORS as error:
+        except OSError as error:
             _fail(error, 1)
         except KeyboardInterrupt:
             leave(130)

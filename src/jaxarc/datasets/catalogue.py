@@ -17,6 +17,7 @@ from jaxarc.datasets.samples import sample_task_set
 from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
 from jaxarc.datasets.subset import SubsetError
 from jaxarc.datasets.task_set import TaskSet
+from jaxarc.errors import JaxarcError
 from jaxarc.tasks.procedural import procedural_names, procedural_tasks
 
 _NUM_SAMPLES: Final = 16  # tasks of a generator that load_tasks makes to look at
@@ -25,11 +26,8 @@ _REGISTERED: dict[str, Dataset] = {}
 _LOADED: dict[tuple[str, str], TaskSet] = {}  # what cannot change while the process runs: (name, version)
 
 
-class UnknownDatasetError(KeyError):
+class UnknownDatasetError(JaxarcError, KeyError):
     """No dataset has this name or version, and no file or folder is there."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
 
 def dataset_names() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import platformdirs
 from jaxarc.datasets.archives import ARCHIVES
 from jaxarc.datasets.digest import digest_of
 from jaxarc.datasets.task_set import TaskSet
+from jaxarc.errors import JaxarcError
 from jaxarc.files import write_whole
 from jaxarc.tasks.raw_task import Pair, RawTask
 from jaxarc.tasks.validation import TaskFormatError, check_task
@@ -20,7 +21,7 @@ FORMAT: Final = "jaxarc-tasks/1"
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 
 
-class NotInstalledError(FileNotFoundError):
+class NotInstalledError(JaxarcError, FileNotFoundError):
     """The data folder has no task set of this name."""
 
 

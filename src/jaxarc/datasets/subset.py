@@ -3,10 +3,11 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
+from jaxarc.errors import JaxarcError
 from jaxarc.tasks.raw_task import RawTask
 
 
-class SubsetError(ValueError):
+class SubsetError(JaxarcError, ValueError):
     """A subset is spelled wrong, or leaves no task."""
 
 

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import requests
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
+from jaxarc.errors import JaxarcError
+
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the bytes that are there and the bytes that there will be, None where the server does not say."""
 
@@ -23,7 +25,7 @@ _CUT: Final = (requests.ConnectionError, requests.Timeout, requests.exceptions.C
 _PASSING: Final = {408, 425, 429, 500, 502, 503, 504}  # answers that may be another a moment later
 
 
-class DownloadError(OSError):
+class DownloadError(JaxarcError, OSError):
     """A task set cannot be downloaded; the message says why and what to do instead."""
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Int32, PyTree
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import ACTION_CLASSES, StructuredAction
+from jaxarc.errors import JaxarcError
 from jaxarc.parallel import Policy
 from jaxarc.types import Observation, PRNGKey
 
@@ -19,7 +20,7 @@ Memory = PyTree[Array]
 _NOT_UNDERSTOOD: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # on a strange observation
 
 
-class AgentMismatchError(ValueError):
+class AgentMismatchError(JaxarcError, ValueError):
     """An agent needs other observations than it gets, or takes other actions than it may."""
 
 

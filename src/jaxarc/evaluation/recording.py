@@ -17,6 +17,7 @@ from jaxtyping import Array, Int32
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.errors import JaxarcError
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.evaluation.builtin_agents import submission
 from jaxarc.experts.traces.trace_file import warn_of_missing_lines
@@ -34,7 +35,7 @@ _TAKES: Final = {
 }
 
 
-class RecordingError(ValueError):
+class RecordingError(JaxarcError, ValueError):
     """A recording cannot be read, or does not fit the tasks or the actions of an environment."""
 
 

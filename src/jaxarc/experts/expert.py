@@ -12,6 +12,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_arg
 import numpy as np
 from jaxtyping import Int8
 
+from jaxarc.errors import JaxarcError
+
 ActionFormat: TypeAlias = Literal["point", "bbox", "mask"]
 ACTION_FORMATS: Final = get_args(ActionFormat)
 
@@ -70,7 +72,7 @@ class BatchExpert(abc.ABC):
         """
 
 
-class ExpertError(ValueError):
+class ExpertError(JaxarcError, ValueError):
     """An expert broke the contract of its interface."""
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.constants import MAX_GRID_SIZE, PADDING
+from jaxarc.errors import JaxarcError
 from jaxarc.files import write_whole
 from jaxarc.tasks.registry import NO_TASK, task_id_of
 from jaxarc.types import JaxArcTask
@@ -26,7 +27,7 @@ _MOST_OF_SHAPE: Final = (1000, 1000, MAX_GRID_SIZE, MAX_GRID_SIZE)  # slots for 
 State = TypeVar("State", bound="TaskState")
 
 
-class StateFileError(ValueError):
+class StateFileError(JaxarcError, ValueError):
     """A state file is damaged, of another kind, or does not fit what it is loaded into."""
 
 

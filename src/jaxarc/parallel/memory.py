@@ -8,12 +8,14 @@ from typing import Final
 
 from jax.sharding import Mesh
 
+from jaxarc.errors import JaxarcError
+
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _MARGIN: Final = 0.9  # of the batch that would fit by proportion, since some memory does not grow with the batch
 _NO_LIMIT: Final = 1 << 60  # what cgroup v1 reports without a limit is about 2**63
 
 
-class NotEnoughMemoryError(MemoryError):
+class NotEnoughMemoryError(JaxarcError, MemoryError):
     """A batch needs more memory than there is; nothing has been started.
 
     Attributes:

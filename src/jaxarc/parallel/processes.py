@@ -14,12 +14,13 @@ import numpy as np
 from jax.experimental.multihost_utils import process_allgather, sync_global_devices
 
 from jaxarc.config import ParallelConfig
+from jaxarc.errors import JaxarcError
 
 _GRACE: Final = 60  # seconds; JAX aborts at its own limit without a word of advice, so ours has to come first
 _BROKEN: Final = ("Gloo", "NCCL", "coordination service", "CoordinationService", "Socket closed", "heartbeat")
 
 
-class ProcessError(RuntimeError):
+class ProcessError(JaxarcError, RuntimeError):
     """The processes of a run do not come together, are not alike, or have lost one another."""
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxarc import constants as c
 from jaxarc.envs.operations import get_operation_name
+from jaxarc.errors import JaxarcError
 from jaxarc.experts import Action, ActionFormat, Painter, Pair
 from jaxarc.experts.host_canvas import FULL_CANVAS, check_action
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, WorkUnit
@@ -21,7 +22,7 @@ from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
 _MOST_NAMED = 4  # cells that are listed one by one
 
 
-class WrongMoveError(ValueError):
+class WrongMoveError(JaxarcError, ValueError):
     """Something is asked for that the episode does not allow."""
 
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from jaxarc.errors import JaxarcError
 from jaxarc.render.palette import PALETTES, ink_on
 
 LOOPBACK: Final = "127.0.0.1"
@@ -31,7 +32,7 @@ _HEADERS: Final = {
 _KINDS: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-class PortError(OSError):
+class PortError(JaxarcError, OSError):
     """A port cannot be used."""
 
 

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from jaxarc.datasets import TaskSet
+from jaxarc.errors import JaxarcError
 from jaxarc.experts import ActionFormat, ExpertError
 from jaxarc.experts.expert import ACTION_FORMATS
 from jaxarc.experts.host_canvas import FULL_CANVAS
@@ -27,7 +28,7 @@ Direction = Literal["next", "previous", "random"]
 DIRECTIONS: Final = get_args(Direction)
 
 
-class StaleEpisodeError(ValueError):
+class StaleEpisodeError(JaxarcError, ValueError):
     """Something is asked for in an episode that was left."""
 
 
@@ -123,7 +124,7 @@ _FILES: Final = (
 _IN_VAIN: Final = (ExpertError, StaleEpisodeError, UnknownTaskError, WrongMoveError)  # what a player may try in vain
 
 
-class RequestError(ValueError):
+class RequestError(JaxarcError, ValueError):
     """A request lacks something, or has something of another type."""
 
 

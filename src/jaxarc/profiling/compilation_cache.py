@@ -7,8 +7,10 @@ from pathlib import Path
 import jax
 from jax.experimental.compilation_cache import compilation_cache as jax_cache
 
+from jaxarc.errors import JaxarcError
 
-class CacheFolderError(PermissionError):
+
+class CacheFolderError(JaxarcError, PermissionError):
     """A folder that others could fill with programs of theirs."""
 
 

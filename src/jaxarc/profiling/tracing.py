@@ -7,8 +7,10 @@ from pathlib import Path
 
 import jax
 
+from jaxarc.errors import JaxarcError
 
-class ProfilerBusyError(RuntimeError):
+
+class ProfilerBusyError(JaxarcError, RuntimeError):
     """The profiler, or the port of its server, is in use."""
 
 

@@ -7,14 +7,13 @@ written to a file is the id.
 import threading
 from typing import Final
 
+from jaxarc.errors import JaxarcError
+
 NO_TASK: Final = -1  # the index of a task without an id
 
 
-class UnknownTaskError(KeyError):
+class UnknownTaskError(JaxarcError, KeyError):
     """No task has this id or index."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
 
 class TaskRegistry:

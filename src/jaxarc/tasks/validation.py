@@ -6,12 +6,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_COLORS
+from jaxarc.errors import JaxarcError
 
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Input and output, each ``int8[h, w]`` with colors 0..9 and sides 1..30."""
 
 
-class TaskFormatError(ValueError):
+class TaskFormatError(JaxarcError, ValueError):
     """A task, pair or grid breaks a rule of the ARC format."""
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Array, UInt32
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.errors import JaxarcError
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.testing import rollout_checks, trace_checks
@@ -31,7 +32,7 @@ class CheckReport:
     episodes_truncated: int
 
 
-class EnvironmentCheckError(AssertionError):
+class EnvironmentCheckError(JaxarcError, AssertionError):
     """An environment breaks its contract.
 
     Attributes:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import jax
 import numpy as np
 
+from jaxarc.errors import JaxarcError
 from jaxarc.files import names_file, write_whole
 from jaxarc.parallel import barrier, broadcast_flag, is_primary, to_host
 
@@ -25,7 +26,7 @@ _RECORD: Final = "record.json"
 _RENAMED: Final = {"imagination.": "predictor_state."}  # begin of an array's name, as earlier versions wrote it
 
 
-class CheckpointError(ValueError):
+class CheckpointError(JaxarcError, ValueError):
     """A folder is not a checkpoint, is damaged, or belongs to another configuration."""
 
 

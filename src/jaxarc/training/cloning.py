@@ -21,6 +21,7 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.errors import JaxarcError
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts.traces.trace_file import TraceLine, read_trace_file
 from jaxarc.tasks import UnknownTaskError
@@ -152,7 +153,7 @@ _TOGETHER: Final = 256  # traces that are replayed side by side
 _FORMAT: Final = "bbox"  # of the actions that policies know
 
 
-class TraceExampleError(ValueError):
+class TraceExampleError(JaxarcError, ValueError):
     """The traces of a file cannot be imitated in a run."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from jaxarc.config import ConfigValidationError, LoggingConfig
+from jaxarc.errors import JaxarcError
 from jaxarc.training.metrics import Kind, RunReport
 from jaxarc.training.run_folder import RunConfig, RunFolder
 
@@ -15,7 +16,7 @@ _EXTRAS: Final = {"tensorboard": "tensorboardX", "wandb": "wandb"}  # field of L
 _PLACES: Final = ("update", "environment_steps", "examples", "seed")  # of a report: where it stands, not how it goes
 
 
-class LogWriterError(RuntimeError):
+class LogWriterError(JaxarcError, RuntimeError):
     """Reports cannot be sent where they were to go."""
 
 

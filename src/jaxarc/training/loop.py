@@ -16,6 +16,7 @@ from jax.sharding import Mesh
 from jaxarc.agents.cloning import CloningExamples
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.errors import JaxarcError
 from jaxarc.evaluation import TaskResults
 from jaxarc.parallel import any_process, broadcast_flag, data_mesh, is_primary, replicate, to_host
 from jaxarc.prng import keys_of_seeds
@@ -45,7 +46,7 @@ from jaxarc.training.updates import (
 )
 
 
-class TrainingDivergedError(ArithmeticError):
+class TrainingDivergedError(JaxarcError, ArithmeticError):
     """A loss or a gradient is not a finite number any more."""
 
 

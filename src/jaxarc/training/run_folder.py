@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from filelock import FileLock, Timeout
 
 from jaxarc.config import CheckpointConfig, LoggingConfig
+from jaxarc.errors import JaxarcError
 from jaxarc.files import write_whole
 from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoint import Checkpoints
@@ -25,7 +26,7 @@ _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost networ
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
 
-class RunFolderError(OSError):
+class RunFolderError(JaxarcError, OSError):
     """A folder is not that of a run, holds another one already, or is in use."""
 
 

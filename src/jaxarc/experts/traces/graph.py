@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
+from jaxarc.errors import JaxarcError
 from jaxarc.experts.expert import Pair
 
 if TYPE_CHECKING:  # tasks import JAX, which a graph does not need
@@ -18,7 +19,7 @@ PairChoice: TypeAlias = Literal["all", "train", "test"]
 PAIR_CHOICES: Final = ("all", "train", "test")
 
 
-class GraphError(ValueError):
+class GraphError(JaxarcError, ValueError):
     """A graph, or the text of a graph, breaks a rule."""
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from jaxarc.errors import JaxarcError
 from jaxarc.experts.expert import Action
 from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace import ExpertSpec, Trace
 from jaxarc.files import ChecksumError, add_checksum, verify_checksum, write_whole
 
 
-class TraceFileError(ValueError):
+class TraceFileError(JaxarcError, ValueError):
     """A file of traces cannot be read."""
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key, UInt32
 
 from jaxarc.constants import MAX_TRACKED_PAIRS
+from jaxarc.errors import JaxarcError
 from jaxarc.tasks.procedural.colors import MapColors, RandomGrids
 from jaxarc.tasks.procedural.frames import CropFrame, FillEnclosed
 from jaxarc.tasks.procedural.generator import ProceduralTasks
@@ -43,11 +44,8 @@ _RULES: Final[dict[str, Rule]] = {
 _UNRELATED: Final = {"random"}  # has no rule to infer, so the mixture leaves it out
 
 
-class UnknownRuleError(KeyError):
+class UnknownRuleError(JaxarcError, KeyError):
     """No rule has this name."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
 
 def procedural_names() -> tuple[str, ...]:
