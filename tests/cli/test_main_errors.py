@@ -18,7 +18,11 @@ def run(capsys, *arguments):
         (["train", "agent.seed=[1"], 2, "no viable alternative"),
         (["train", "task.train_dataset=arc-agi-1/trainig"], 1, "did you mean 'arc-agi-1/training'"),
         (["train", "task.max_side=1"], 2, "the smallest of the 400 tasks needs max_side=3"),
-        (["train", "task.evaluation_dataset=arc-agi-2/evaluation"], 2, "leaves no task of 'arc-agi-2/evaluation'"),
+        (
+            ["train", "task.max_side=5", "task.evaluation_dataset=arc-agi-2/evaluation"],
+            2,
+            "leaves no task of 'arc-agi-2/evaluation'",
+        ),
         (["train", "logging.run_root=/dev/null/runs"], 1, "/dev/null"),
         (["train", "experiment=small"], 2, "no experiment 'small'; known: "),
         (["train", "--multirun", "training.seed=1"], 2, "--multirun needs a field with several values"),
