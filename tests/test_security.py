@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from jaxarc.cli.main import CONFIG_ERRORS
 from jaxarc.cli.settings import read_any_experiment, read_experiment, topics_of
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.datasets.archive_reader import MAX_FILE_BYTES, read_zip
@@ -152,7 +151,7 @@ def test_a_config_file_of_millions_of_bytes_is_not_read(tmp_path):
     ],
 )
 def test_an_override_names_no_function(override):
-    with pytest.raises(CONFIG_ERRORS):
+    with pytest.raises(ConfigValidationError):
         read_any_experiment([override])
 
 

@@ -21,9 +21,6 @@ from jaxarc.errors import JaxarcError
 class UnknownRowError(JaxarcError, KeyError):
     """No row has this id."""
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
 
 @dataclass(frozen=True)
 class Row:

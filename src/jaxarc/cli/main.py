@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 import typer
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.markup import escape
 
@@ -16,8 +14,6 @@ from jaxarc.cli.tasks import app as tasks_app
 from jaxarc.cli.traces import app as traces_app
 from jaxarc.cli.train_help import TrainCommand
 from jaxarc.errors import JaxarcError
-
-HYDRA_ERRORS = (HydraException, OmegaConfBaseException)
 
 app = typer.Typer(
     help="Reinforcement learning on ARC puzzles.",
@@ -52,8 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             app(args=arguments if arguments is None else list(arguments))
         except JaxarcError as error:
             _fail(error, error.exit_code)
-        except HYDRA_ERRORS as error:
-            _fail(error, 2)
         except OSError as error:
             _fail(error, 1)
         except KeyboardInterrupt:
@@ -61,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(error: BaseException, code: int) -> None:
-    message = " ".join(say(error).partition("Config search path")[0].split())
+    message = " ".join(say(error).split())
     Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
     leave(code)
 

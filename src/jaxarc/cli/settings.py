@@ -5,14 +5,17 @@ import difflib
 import json
 import re
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
 from jaxarc.cli.config_folder import config_folder
@@ -98,8 +101,8 @@ def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Exper
         file: what ``jaxarc train --show`` printed, or a run folder's ``config.json``; then overrides set fields only.
 
     Raises:
-        ConfigValidationError: an unknown topic, choice or field, a wrong type, or a broken rule.
-        hydra.errors.HydraException: an override cannot be read.
+        ConfigValidationError: an unknown topic, choice or field, a wrong type, a broken rule, or an override that
+            cannot be read.
         OSError: the file cannot be read.
     """
     return _read(AGENT_RUN, overrides, None if file is None else _read_mapping(file))
@@ -130,7 +133,7 @@ def _read(run_kind: RunKind, overrides: Sequence[str], mapping: dict[str, Any] |
     """Compose the file of a run_kind with the overrides, or change a complete mapping by them."""
     if mapping is not None:
         return run_kind.build(_changed(run_kind, mapping, overrides))
-    with initialize_config_dir(str(config_folder()), version_base="1.3"):
+    with one_kind_of_error(), initialize_config_dir(str(config_folder()), version_base="1.3"):
         composed = compose(run_kind.file, [_settable(run_kind, override) for override in overrides])
     return run_kind.build(_plain(composed))
 
@@ -195,15 +198,28 @@ def _changed(run_kind: RunKind, mapping: dict[str, Any], overrides: Sequence[str
     """Set fields of a mapping that is complete already."""
     config = OmegaConf.create(mapping)
     settable = [_settable(run_kind, override) for override in overrides]
-    for override in OverridesParser.create().parse_overrides(settable):
+    with one_kind_of_error():
+        parsed = OverridesParser.create().parse_overrides(settable)
+    for override in parsed:
         name = override.key_or_group
         if "." not in name or override.is_delete() or override.is_sweep_override():
             raise ConfigValidationError(
                 f"jaxarc train: {str(override.input_line).lstrip('+')!r} does not go with --config, which has made "
                 "every choice; write topic.field=value"
             )
-        OmegaConf.update(config, name, override.value(), merge=False, force_add=True)
+        with one_kind_of_error():
+            OmegaConf.update(config, name, override.value(), merge=False, force_add=True)
     return _plain(config)
+
+
+@contextmanager
+def one_kind_of_error() -> Iterator[None]:
+    """Raise what Hydra and OmegaConf cannot read as a :class:`ConfigValidationError`."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        words = str(error).partition("Config search path")[0]
+        raise ConfigValidationError(f"jaxarc train: {words.strip()}") from error
 
 
 def _settable(run_kind: RunKind, override: str) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from jaxarc.cli.progress import measured_parts
 from jaxarc.cli.runs import AnyResult, learn_any
-from jaxarc.cli.settings import AnyExperiment
+from jaxarc.cli.settings import AnyExperiment, one_kind_of_error
 from jaxarc.cli.spread import mean_share
 from jaxarc.cli.training_run import last_reports
 from jaxarc.config import ConfigValidationError
@@ -34,13 +34,14 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
     """Return each combination of the values that overrides list, as overrides with one value each.
 
     Raises:
-        ConfigValidationError: no override lists values.
-        hydra.errors.HydraException: an override cannot be read, or is a range without end.
+        ConfigValidationError: no override lists values, one cannot be read, or one is a range without end.
     """
-    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    with one_kind_of_error():
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
     if not any(override.is_sweep_override() for override in parsed):
         raise ConfigValidationError("jaxarc train: --multirun needs a field with several values: training.seed=0,1,2")
-    (combinations,) = BasicSweeper.split_arguments(parsed, None)
+    with one_kind_of_error():
+        (combinations,) = BasicSweeper.split_arguments(parsed, None)
     return [list(combination) for combination in combinations]
 
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.cli import settings
-from jaxarc.cli.main import CONFIG_ERRORS
 from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, topics_of
 from jaxarc.cli.sweep import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
@@ -90,7 +89,7 @@ def config_file(folder: Path) -> Target:
         json_bytes(topics_of(_AGENT)),
     )
     words = ("${", "}", "${oc.env:PATH}", "&a", "*a", "!!python/object/apply:os.system", "<<: ", "- ", "_target_: ")
-    return Target(read, (*CONFIG_ERRORS, OSError), texts, (*AGENT_RUN.topics, *words), is_typed=True)
+    return Target(read, (ConfigValidationError, OSError), texts, (*AGENT_RUN.topics, *words), is_typed=True)
 
 
 def override(folder: Path) -> Target:
@@ -102,7 +101,9 @@ def override(folder: Path) -> Target:
         AGENT_RUN.build(settings._changed(AGENT_RUN, topics, text.split("\n")))
 
     seeds = (b"training.seed=1", b"action.allowed_operations=[0,1,34]\ntraining.num_seeds=2", b"~agent.kind", b"a=b")
-    return Target(read, CONFIG_ERRORS, seeds, (*_FIELDS, *_WORDS, "range(0,3)", "choice(1,2)", ".", "="), is_typed=True)
+    return Target(
+        read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, "range(0,3)", "choice(1,2)", ".", "="), is_typed=True
+    )
 
 
 def composed_overrides(folder: Path) -> Target:
@@ -118,7 +119,7 @@ def composed_overrides(folder: Path) -> Target:
         b"~agent",
     )
     return Target(
-        read, (*CONFIG_ERRORS, OSError), seeds, (*AGENT_RUN.topics, *_WORDS, "@", "/", "+", "~"), is_typed=True
+        read, (ConfigValidationError, OSError), seeds, (*AGENT_RUN.topics, *_WORDS, "@", "/", "+", "~"), is_typed=True
     )
 
 
@@ -131,7 +132,11 @@ def sweep(folder: Path) -> Target:
 
     seeds = (b"training.seed=0,1,2\nagent.gamma=0.9,0.99", b"training.seed=range(0,9)", b"a=choice(1,2)", b"a=glob(*)")
     return Target(
-        read, CONFIG_ERRORS, seeds, (",", "range(", "choice(", "interval(", ")", "sort(", "shuffle("), is_typed=True
+        read,
+        (ConfigValidationError,),
+        seeds,
+        (",", "range(", "choice(", "interval(", ")", "sort(", "shuffle("),
+        is_typed=True,
     )
 
 
