@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
 LEAF = {"constants", "types", "prng", "notebooks", "errors", "files", "fusion"}
-CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer"}
+CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
     "constants": set(),
@@ -28,6 +28,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "tasks": LEAF | {"config", "utils"},
     "datasets": LEAF | {"config", "tasks"},
     "envs": LEAF | {"config", "utils", "tasks.task", "tasks.buffer", "tasks.sampling", "tasks.augmentation"},
+    "unroll": LEAF | {"envs"},
     "parallel": CORE | TASKS,
     "wrappers": CORE,
     "render": LEAF | {"envs.state", "envs.operations"},

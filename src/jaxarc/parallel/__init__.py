@@ -4,7 +4,6 @@ from jaxarc.parallel.memory import NotEnoughMemoryError, available_memory, requi
 from jaxarc.parallel.mesh import create_mesh, data_mesh, host_cores, replicate, to_host, use_host_cores
 from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts
 from jaxarc.parallel.pipeline import pipeline
-from jaxarc.parallel.policy import Policy, RandomPolicy
 from jaxarc.parallel.processes import (
     ProcessError,
     ProcessMismatchError,
@@ -22,6 +21,7 @@ from jaxarc.parallel.processes import (
 from jaxarc.parallel.program import Trajectory
 from jaxarc.parallel.rollout import CompiledRollout, Rollout, compile_rollout, rollout
 from jaxarc.parallel.shards import shard_tasks
+from jaxarc.unroll import Policy, RandomPolicy
 
 __all__ = [
     "CompiledRollout",

@@ -1,15 +1,27 @@
-"""The compiled programs of a rollout: reset a batch and step it, each device its own part."""
+"""The compiled programs of a rollout: reset a batch and step it, each device its own rows.
+
+A rollout of B environments on D devices is two programs, each one ``jit`` of a ``shard_map`` over the mesh axis
+``"data"``. ``compile_start`` resets all environments, ``compile_play`` takes S steps. No device waits for another inside
+them, unless the tasks are sharded. Eight environments on two devices, on a CPU with chunks of two::
+
+    device 0                          device 1
+    envs 0 1 | envs 2 3               envs 4 5 | envs 6 7
+    S steps of chunk 0 1, then of 2 3 S steps of chunk 4 5, then of 6 7
+
+The bits of environment i are the same for any B, D and chunk size, because its keys are derived from three numbers only:
+``fold_in(fold_in(key_steps, time_step), i)`` for the policy, ``fold_in(key_reset, i)`` for the reset.
+"""
 
 import functools
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree
+from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree, UInt32
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.operations.compaction import choose_executor
@@ -24,8 +36,16 @@ from jaxarc.parallel.metrics import (
     zero_metrics,
     zero_task_metrics,
 )
-from jaxarc.parallel.policy import Policy
 from jaxarc.parallel.shards import task_specs
+from jaxarc.unroll import Policy, actor_step, vectorize
+
+SMALLEST_CHUNK: Final = 256  # environments
+LARGEST_CHUNK: Final = 1024
+KEY: Final = jax.ShapeDtypeStruct((2,), np.uint32)  # data of a threefry key; its draws depend on no vmap or device
+_STEP: Final = jax.ShapeDtypeStruct((), np.int32)
+_RECORDED: Final = PartitionSpec(None, DATA)  # of arrays [S, B]
+
+Arrays = tuple[Array, ...]  # of environment, params and policy, in the order of ``jax.tree.leaves``
 
 
 class Trajectory(NamedTuple):
@@ -37,34 +57,28 @@ class Trajectory(NamedTuple):
     terminated: Bool[Array, "S B"]  # it ended by a submit, not by the limit of steps
 
 
-SMALLEST_CHUNK, LARGEST_CHUNK = 256, 1024
-KEY = jax.ShapeDtypeStruct((2,), np.uint32)  # words of a threefry key, whose draws do not depend on vmap or device
-_STEP = jax.ShapeDtypeStruct((), np.int32)
-_RECORDED = PartitionSpec(None, DATA)  # of arrays [S, B]
-
-
 class RolloutStatics(NamedTuple):
-    """All that the programs depend on but the number of steps, hashable: equal plans share one compilation."""
+    """Everything that the programs depend on but the number of steps; hashable, and equal ones share a compilation."""
 
-    treedef: Any  # of (env, params, policy)
+    treedef: jax.tree_util.PyTreeDef  # of (env, params, policy)
     leaves: tuple[Any, ...]  # shape and dtype of each array, everything else as it is
-    specs: tuple[PartitionSpec, ...]  # how each array lies on the devices
-    num_envs: int
+    specs: tuple[PartitionSpec, ...]  # of each array
+    num_envs: int  # B
     mesh: Mesh
     records: bool  # whether every step is kept
     counts_tasks: bool  # whether episodes are counted by task
 
 
 class RolloutCarry(NamedTuple):
-    """What a program hands on; of B' rows, those of padding are the last and count for nothing."""
+    """What one program hands to the next: B' rows, of which the last B' - B are padding."""
 
-    states: PyTree[Array]
-    metrics: EpisodeMetrics
-    tasks: TaskMetrics | None
+    states: PyTree[Array]  # [B', ...]
+    metrics: EpisodeMetrics  # [B']; 0 in rows of padding
+    tasks: TaskMetrics | None  # [D, T]; None where tasks are not counted
 
 
 class Program(NamedTuple):
-    """What was compiled."""
+    """A compiled program and what it costs."""
 
     call: jax.stages.Compiled
     compile_seconds: float
@@ -79,31 +93,34 @@ def make_statics(
     mesh: Mesh,
     records: bool = False,
     counts_tasks: bool = False,
-) -> tuple[RolloutStatics, tuple[Array, ...]]:
-    """Return the plan, and the arrays that its programs take.
+) -> tuple[RolloutStatics, Arrays]:
+    """Separate what is compiled from the arrays that the programs take.
 
     Raises:
         ValueError: the mesh has no axis ``"data"``, or there is no environment.
-        TypeError: the params are none.
+        TypeError: ``params`` are no EnvParams.
     """
     if not isinstance(params, EnvParams):
         raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
     envs_per_device(num_envs, mesh)
     leaves, treedef = jax.tree.flatten((env, params, policy))
-    lies = jax.tree.leaves((jax.tree.map(lambda _: REPLICATED, env), task_specs(params)))
-    lies += [REPLICATED] * (len(leaves) - len(lies))
+    all_specs = jax.tree.leaves((jax.tree.map(lambda _: REPLICATED, env), task_specs(params)))
+    all_specs += [REPLICATED] * (len(leaves) - len(all_specs))  # of the policy
     described = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) if is_array(x) else x for x in leaves)
-    specs = tuple(spec for x, spec in zip(leaves, lies, strict=True) if is_array(x))
+    specs = tuple(spec for x, spec in zip(leaves, all_specs, strict=True) if is_array(x))
     statics = RolloutStatics(treedef, described, specs, num_envs, mesh, records, counts_tasks)
     return statics, tuple(x for x in leaves if is_array(x))
 
 
 @functools.lru_cache(maxsize=64)
 def carry_shapes(statics: RolloutStatics) -> RolloutCarry:
-    """Return the shapes of what the programs hand on; nothing is allocated or compiled."""
+    """Return the shapes of a carry; nothing is allocated or compiled.
+
+    They are traced with one environment per device and then made B' rows long, which is faster than to trace B' rows.
+    """
     devices = statics.mesh.shape[DATA]
-    smallest = _spread(statics._replace(num_envs=devices), _start, (statics.specs, REPLICATED), SPLIT)
-    one = jax.eval_shape(smallest, _arrays(statics), KEY)
+    smallest = _shard_mapped(statics._replace(num_envs=devices), _start, (statics.specs, REPLICATED), SPLIT)
+    one = jax.eval_shape(smallest, _array_shapes(statics), KEY)
     rows = padded_size(statics.num_envs, statics.mesh)
     grown = lambda tree: jax.tree.map(lambda x: jax.ShapeDtypeStruct((rows, *x.shape[1:]), x.dtype), tree)
     return RolloutCarry(grown(one.states), grown(one.metrics), one.tasks)
@@ -111,26 +128,28 @@ def carry_shapes(statics: RolloutStatics) -> RolloutCarry:
 
 @functools.lru_cache(maxsize=64)
 def compile_start(statics: RolloutStatics) -> Program:
-    """Compile the reset of a batch: ``(arrays, words of the key) -> Played``."""
-    arguments = (_placed(_arrays(statics), statics.specs, statics), _placed(KEY, REPLICATED, statics))
-    return _compile(_spread(statics, _start, (statics.specs, REPLICATED), SPLIT), *arguments)
+    """Compile the reset of a batch: ``(arrays, key data) -> RolloutCarry``."""
+    arguments = (_sharded(_array_shapes(statics), statics.specs, statics), _sharded(KEY, REPLICATED, statics))
+    return _compile(_shard_mapped(statics, _start, (statics.specs, REPLICATED), SPLIT), *arguments)
 
 
 @functools.lru_cache(maxsize=64)
 def compile_play(statics: RolloutStatics, num_steps: int) -> Program:
-    """Compile steps of a batch: ``(arrays, words of the key, first step, Played) -> (Played, Trajectory or None)``."""
+    """Compile the steps: ``(arrays, key data, first step, RolloutCarry) -> (RolloutCarry, Trajectory or None)``."""
     in_specs = (statics.specs, REPLICATED, REPLICATED, SPLIT)
-    arguments = (_arrays(statics), KEY, _STEP, carry_shapes(statics))
-    placed = [_placed(tree, spec, statics) for tree, spec in zip(arguments, in_specs, strict=True)]
+    shapes = (_array_shapes(statics), KEY, _STEP, carry_shapes(statics))
+    arguments = [_sharded(tree, spec, statics) for tree, spec in zip(shapes, in_specs, strict=True)]
     play = functools.partial(_play, num_steps=num_steps)
-    return _compile(_spread(statics, play, in_specs, (SPLIT, _RECORDED)), *placed)
+    return _compile(_shard_mapped(statics, play, in_specs, (SPLIT, _RECORDED)), *arguments)
 
 
 def chunk_size(num_envs: int, executor: str) -> int:
-    """Environments that a device plays to the end before it turns to the next ones.
+    """Return how many environments a device plays to the end before it turns to the next ones.
 
-    On a CPU a batch that fits into the cache takes all its steps there; a larger one would come from memory in each
-    step. Accelerators take everything at once.
+    On a CPU a chunk that fits into the cache takes all its steps there, where a larger batch would come from memory in
+    each step. Accelerators take everything at once. Chunks are equal, so the size is the largest divisor of the batch
+    in 256 .. 1024: 1,000 environments are one chunk, 4,096 are four of 1,024, 1,500 are two of 750. A batch without
+    such a divisor, as 1,031 (a prime), is one chunk.
     """
     if choose_executor(executor) != "compact" or num_envs <= LARGEST_CHUNK:
         return num_envs
@@ -138,11 +157,14 @@ def chunk_size(num_envs: int, executor: str) -> int:
     return max(sizes, default=num_envs)
 
 
-def _start(statics: RolloutStatics, arrays: tuple[Array, ...], words: Array) -> RolloutCarry:
+# What each device does. The functions below run inside the shard_map: B and B' are the rows of this device.
+
+
+def _start(statics: RolloutStatics, arrays: Arrays, key_data: UInt32[Array, " 2"]) -> RolloutCarry:
     """Reset this device's environments."""
-    env, params, _ = _inputs(statics, arrays)
+    env, params, _ = _unflatten(statics, arrays)
     index, _ = local_rows(statics.num_envs, statics.mesh)
-    key_reset, _ = jax.random.split(_key_of(words))
+    key_reset, _ = jax.random.split(_wrap_key(key_data))
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key_reset, index)
     states = jax.vmap(env.reset, (0, None))(keys, params)[0]
     info = jax.eval_shape(jax.vmap(env.info, (0, None)), states, params)
@@ -153,60 +175,77 @@ def _start(statics: RolloutStatics, arrays: tuple[Array, ...], words: Array) -> 
 
 def _play(
     statics: RolloutStatics,
-    arrays: tuple[Array, ...],
-    words: Array,
+    arrays: Arrays,
+    key_data: UInt32[Array, " 2"],
     first_step: Int32[Array, ""],
     carry: RolloutCarry,
     num_steps: int,
 ) -> tuple[RolloutCarry, Trajectory | None]:
-    """Step this device's environments, chunk by chunk; no device waits for another."""
-    _, params, _ = _inputs(statics, arrays)
+    """Step this device's environments, chunk by chunk."""
+    _, params, _ = _unflatten(statics, arrays)
     steps = first_step + jnp.arange(num_steps, dtype=jnp.int32)
     index, counts = local_rows(statics.num_envs, statics.mesh)
     size = chunk_size(index.shape[0], params.config.environment.executor)
     if size == index.shape[0]:
-        return _play_chunk(statics, arrays, words, steps, index, counts, carry)
+        return _play_chunk(statics, arrays, key_data, steps, index, counts, carry)
+    # Rows [B', ...] become chunks [C, size, ...]. Each chunk counts tasks from zero, so that its counts can be added to
+    # those before; states and metrics have a row for each environment and come back as they went.
     split = lambda tree: jax.tree.map(lambda x: x.reshape(-1, size, *x.shape[1:]), tree)
-    states, metrics, tasks = carry
-    nothing = jax.tree.map(jnp.zeros_like, tasks)
+    zeros = jax.tree.map(jnp.zeros_like, carry.tasks)
 
     def play_chunk(chunk: tuple[Any, ...]) -> tuple[RolloutCarry, Trajectory | None]:
         states, metrics, index, counts = chunk
-        return _play_chunk(statics, arrays, words, steps, index, counts, RolloutCarry(states, metrics, nothing))
+        return _play_chunk(statics, arrays, key_data, steps, index, counts, RolloutCarry(states, metrics, zeros))
 
-    after, recorded = jax.lax.map(play_chunk, split((states, metrics, index, counts)))
+    after, recorded = jax.lax.map(play_chunk, split((carry.states, carry.metrics, index, counts)))
     joined = lambda tree: jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
-    tasks = jax.tree.map(lambda before, more: before + more.sum(axis=0), tasks, after.tasks)
-    beside = lambda x: jnp.moveaxis(x, 0, 1).reshape(num_steps, -1, *x.shape[3:])
-    return RolloutCarry(joined(after.states), joined(after.metrics), tasks), jax.tree.map(beside, recorded)
+    tasks = jax.tree.map(lambda before, more: before + more.sum(axis=0), carry.tasks, after.tasks)
+    # Records [C, S, size, ...] become [S, C * size, ...]: the environments of a step side by side again.
+    side_by_side = lambda x: jnp.moveaxis(x, 0, 1).reshape(num_steps, -1, *x.shape[3:])
+    return RolloutCarry(joined(after.states), joined(after.metrics), tasks), jax.tree.map(side_by_side, recorded)
 
 
 def _play_chunk(
     statics: RolloutStatics,
-    arrays: tuple[Array, ...],
-    words: Array,
+    arrays: Arrays,
+    key_data: UInt32[Array, " 2"],
     steps: Int32[Array, " S"],
     index: Int32[Array, " B"],
     counts: Bool[Array, " B"],
     carry: RolloutCarry,
 ) -> tuple[RolloutCarry, Trajectory | None]:
-    """Step environments whose numbers in the whole batch are given; rows that do not count leave the tallies alone."""
-    env, params, policy = _inputs(statics, arrays)
-    _, key_steps = jax.random.split(_key_of(words))
+    """Step some environments.
+
+    Args:
+        statics: what was compiled.
+        arrays: of environment, params and policy.
+        key_data: of the rollout.
+        steps: numbers of the steps in the whole rollout.
+        index: numbers of these environments in the whole batch.
+        counts: false for a row of padding, which adds nothing to the metrics.
+        carry: of these environments.
+    """
+    env, params, policy = _unflatten(statics, arrays)
+    _, key_steps = jax.random.split(_wrap_key(key_data))
 
     def step(carry: RolloutCarry, time_step: Int32[Array, ""]) -> tuple[RolloutCarry, Trajectory | None]:
-        states, metrics, tasks = carry
         keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key_steps, time_step), index)
-        actions = jax.vmap(policy)(keys, jax.vmap(env.observe, (0, None))(states, params))
-        before = jax.vmap(env.info, (0, None))(states, params)
+        before = jax.vmap(env.info, (0, None))(carry.states, params)
         running = ~(before["terminated"] | before["truncated"])
-        states, _, reward, done, info = jax.vmap(env.step, (0, 0, None))(states, actions, params)
+        states, taken = actor_step(env, params, vectorize(policy), carry.states, keys)
+        tasks = carry.tasks
         if tasks is not None:
-            tasks = update_task_metrics(tasks, counts & running & done, info)
-        recorded = Trajectory(actions, reward, done, info["terminated"]) if statics.records else None
-        return RolloutCarry(states, update_metrics(metrics, counts, running, reward, done, info), tasks), recorded
+            tasks = update_task_metrics(tasks, counts & running & taken.done, taken.info)
+        metrics = update_metrics(carry.metrics, counts, running, taken.reward, taken.done, taken.info)
+        recorded = None
+        if statics.records:
+            recorded = Trajectory(taken.action, taken.reward, taken.done, taken.info["terminated"])
+        return RolloutCarry(states, metrics, tasks), recorded
 
     return jax.lax.scan(step, carry, steps)
+
+
+# How the functions above are compiled, and how arrays find their way in.
 
 
 def _compile(function: Any, *arguments: Any) -> Program:
@@ -215,34 +254,34 @@ def _compile(function: Any, *arguments: Any) -> Program:
     return Program(program, time.perf_counter() - began, _bytes_in_use(program))
 
 
-def _spread(statics: RolloutStatics, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
-    _, params, _ = _inputs(statics, statics.leaves)
+def _shard_mapped(statics: RolloutStatics, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
+    _, params, _ = _unflatten(statics, statics.leaves)
     # equinox.error_if, behind the policy "raise", does not pass JAX's check of what varies between devices.
-    checks = params.config.action.invalid_action_policy != "raise"
+    check_vma = params.config.action.invalid_action_policy != "raise"
     local = functools.partial(function, statics)
-    return jax.jit(jax.shard_map(local, mesh=statics.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=checks))
+    return jax.jit(jax.shard_map(local, mesh=statics.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma))
 
 
-def _arrays(statics: RolloutStatics) -> tuple[jax.ShapeDtypeStruct, ...]:
+def _array_shapes(statics: RolloutStatics) -> tuple[jax.ShapeDtypeStruct, ...]:
     return tuple(leaf for leaf in statics.leaves if isinstance(leaf, jax.ShapeDtypeStruct))
 
 
-def _placed(shapes: Any, spec: Any, statics: RolloutStatics) -> Any:
-    """Say how arguments lie on the devices; ``spec`` is one for all, or one for each."""
+def _sharded(shapes: Any, spec: Any, statics: RolloutStatics) -> Any:
+    """Add shardings to the shapes of arguments; ``spec`` is one for all arrays, or a tuple with one for each."""
     specs = spec if isinstance(spec, tuple) else jax.tree.map(lambda _: spec, shapes)
-    place = lambda x, spec: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(statics.mesh, spec))
-    return jax.tree.map(place, shapes, specs)
+    shard = lambda x, spec: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(statics.mesh, spec))
+    return jax.tree.map(shard, shapes, specs)
 
 
-def _inputs(statics: RolloutStatics, arrays: Any) -> tuple[Environment[Any], EnvParams, Policy]:
-    """Put arrays, or all leaves, back into their places in environment, params and policy."""
+def _unflatten(statics: RolloutStatics, arrays: Any) -> tuple[Environment[Any], EnvParams, Policy]:
+    """Put arrays, or all leaves, back into environment, params and policy."""
     rest = iter(arrays)
     leaves = [next(rest) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf for leaf in statics.leaves]
     return jax.tree.unflatten(statics.treedef, leaves)
 
 
-def _key_of(words: Array) -> Key[Array, ""]:
-    return jax.random.wrap_key_data(words, impl="threefry2x32")
+def _wrap_key(key_data: UInt32[Array, " 2"]) -> Key[Array, ""]:
+    return jax.random.wrap_key_data(key_data, impl="threefry2x32")
 
 
 def _bytes_in_use(program: Any) -> int | None:

@@ -18,7 +18,6 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.parallel.memory import available_memory, require_memory
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, drop_padding, pad_rows, padded_size, place, to_host
 from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts, sum_metrics, sum_task_metrics
-from jaxarc.parallel.policy import Policy
 from jaxarc.parallel.program import (
     KEY,
     RolloutCarry,
@@ -31,6 +30,7 @@ from jaxarc.parallel.program import (
 )
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
+from jaxarc.unroll import Policy
 
 
 class Rollout(eqx.Module):
