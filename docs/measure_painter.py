@@ -52,7 +52,9 @@ def painted(pairs: list[Pair], action_format: ActionFormat) -> tuple[list[int], 
 def painted_greedily(tasks: TaskSet) -> list[int]:
     """The same for the greedy painter, which fills boxes."""
     painter, params = GreedyPainter(), make_params(tasks, RULES)
-    played = jax.jit(lambda params: play_every_task(lambda seen, _: painter.act(seen), params))(params)
+    played = jax.jit(lambda params: play_every_task(lambda task, seen, states: (painter.act(seen), None), params))(
+        params
+    )
     return np.where(np.asarray(played.solved), np.asarray(played.steps), 0).tolist()
 
 

@@ -103,7 +103,7 @@ def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(ru
     file.write_text(file.read_text().replace("2", "7", 1))
     code, _, err = run(dataset, "--score", file)
     assert code == 1
-    assert f"error: {file}: it is not the one that summary.json beside it tells of" in err
+    assert f"error: {file}: its SHA-256 is not the one in summary.json" in err
     (tmp_path / "elsewhere").mkdir()
     assert run(dataset, "--score", file.rename(tmp_path / "elsewhere" / file.name))[0] == 0
 

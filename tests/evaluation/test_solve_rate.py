@@ -38,18 +38,18 @@ def params(*pairs, **fields):
 play = jax.jit(play_every_task, static_argnums=(0, 2))
 
 
-def paint_first_wrong_cell(observation, task_index):
+def paint_first_wrong_cell(task_index, observation, states):
     """Repair one cell a step, from the left; submit when all are right."""
     wrong = (observation["working_grid"] != observation["target_grid"])[:, 0]
     column = jnp.argmax(wrong, axis=1).astype(jnp.int32)
     color = jnp.take_along_axis(observation["target_grid"][:, 0], column[:, None], axis=1)[:, 0].astype(jnp.int32)
     zero = jnp.zeros_like(column)
-    return BboxAction(jnp.where(wrong.any(axis=1), color, c.SUBMIT), zero, column, zero, column)
+    return BboxAction(jnp.where(wrong.any(axis=1), color, c.SUBMIT), zero, column, zero, column), None
 
 
-def always_submit(observation, task_index):
+def always_submit(task_index, observation, states):
     zero = jnp.zeros(observation["working_grid"].shape[0], jnp.int32)
-    return BboxAction(zero + c.SUBMIT, zero, zero, zero, zero)
+    return BboxAction(zero + c.SUBMIT, zero, zero, zero, zero), None
 
 
 def test_each_task_is_played_once_and_judged_by_its_own_pair():
@@ -70,15 +70,15 @@ def test_results_do_not_depend_on_how_many_episodes_run_side_by_side(num_slots):
     np.testing.assert_array_equal(played.steps, [2, 1, 2, 2, 1, 2, 2])
 
 
-def paint_number_of_task(observation, task_index):
+def paint_number_of_task(task_index, observation, states):
     """Paint the left cell in the color of the task's number, then submit."""
     painted = observation["working_grid"][:, 0, 0] == task_index.astype(jnp.int8)
     zero = jnp.zeros(painted.shape, jnp.int32)
-    return BboxAction(jnp.where(painted, c.SUBMIT, task_index), zero, zero, zero, zero)
+    return BboxAction(jnp.where(painted, c.SUBMIT, task_index), zero, zero, zero, zero), None
 
 
 @pytest.mark.parametrize("num_slots", [2, 256])
-def test_an_actor_is_told_which_task_each_observation_is_of(num_slots):
+def test_a_policy_gets_the_task_index_of_each_observation(num_slots):
     tasks = params(*(([[9, 9]], [[number, 9]]) for number in range(5)))
     played = play(paint_number_of_task, tasks, num_slots)
     assert played.solved.all()
@@ -90,9 +90,9 @@ def test_a_grid_that_is_not_submitted_in_time_is_not_solved_whatever_training_st
     np.testing.assert_array_equal(play(paint_first_wrong_cell, tasks, 16).solved, [False] * 15 + [True])
 
 
-def paint_three_on_the_left(observation, task_index):
+def paint_three_on_the_left(task_index, observation, states):
     """Paint the left cell with color 3 whatever the target is, then submit."""
-    return paint_number_of_task(observation, jnp.full_like(task_index, 3))
+    return paint_number_of_task(jnp.full_like(task_index, 3), observation, states)
 
 
 def test_tasks_are_measured_as_they_are_whatever_training_augments():
@@ -105,11 +105,10 @@ def test_another_policy_of_the_same_kind_compiles_nothing_anew():
     @jax.jit
     def measure(color, tasks):
         traced.append(color)
-        actor = functools.partial(paint, color)
-        return play_every_task(actor, tasks).solved
+        return play_every_task(functools.partial(paint, color), tasks).solved
 
-    def paint(color, observation, task_index):
-        return paint_number_of_task(observation, jnp.broadcast_to(color, task_index.shape))
+    def paint(color, task_index, observation, states):
+        return paint_number_of_task(jnp.broadcast_to(color, task_index.shape), observation, states)
 
     tasks = params(SAME, ONE_CELL)
     assert measure(jnp.int32(3), tasks).tolist() == [False, True]

@@ -99,7 +99,9 @@ def test_a_policy_that_imitates_the_examples_solves_their_pairs(examples, world)
         policy, jax.random.key(1)
     )
     solve_rate = jax.jit(
-        lambda policy: play_every_task(lambda observation, _: policy.act(observation), params).solved.mean()
+        lambda policy: play_every_task(
+            lambda task, observation, states: (policy.act(observation), None), params
+        ).solved.mean()
     )
     assert solve_rate(policy) < 0.2
     assert solve_rate(cloned) > 0.8

@@ -1,11 +1,11 @@
-"""How well an agent plays: by the rules of ARC on answers it never sees, and on every pair while it trains."""
+"""Evaluate agents: by the rules of ARC on answers they never see, and on every pair while they train."""
 
 from jaxarc.config import EvaluationConfig
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec
 from jaxarc.evaluation.builtin_agents import AnswerPredictingAgent, EditAgent, SearchAgent, SubmitPolicy
 from jaxarc.evaluation.evaluate import Evaluation, TaskRow, best_first, evaluate, write_task_rows
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
-from jaxarc.evaluation.solve_rate import BatchPolicy, TaskResults, one_task_per_pair, one_task_per_test, play_every_task
+from jaxarc.evaluation.solve_rate import TaskResults, one_task_per_pair, one_task_per_test, play_every_task
 from jaxarc.evaluation.submission import (
     Score,
     Submission,
@@ -20,7 +20,6 @@ __all__ = [
     "Agent",
     "AgentMismatchError",
     "AnswerPredictingAgent",
-    "BatchPolicy",
     "EditAgent",
     "EpisodeSpec",
     "Evaluation",

@@ -1,4 +1,4 @@
-"""What plays in an evaluation: any policy, or an agent that remembers."""
+"""The agent of an evaluation: a policy, or a policy with a memory of its episode."""
 
 import abc
 from typing import Final, NamedTuple
@@ -12,12 +12,12 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import ACTION_CLASSES, StructuredAction
 from jaxarc.errors import JaxarcError
-from jaxarc.parallel import Policy
 from jaxarc.types import Observation, PRNGKey
+from jaxarc.unroll import Policy
 
 Memory = PyTree[Array]
 
-_NOT_UNDERSTOOD: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # on a strange observation
+_CANNOT_ACT: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # on an observation of another shape
 
 
 class AgentMismatchError(JaxarcError, ValueError):
@@ -25,22 +25,22 @@ class AgentMismatchError(JaxarcError, ValueError):
 
 
 class EpisodeSpec(NamedTuple):
-    """Which episode of an evaluation this is."""
+    """Which episode of an evaluation to play."""
 
-    task_index: Int32[Array, "*B"]  # place in the task set
+    task_index: Int32[Array, "*B"]  # in the task set
     pair_index: Int32[Array, "*B"]  # which test input of the task
     attempt_index: Int32[Array, "*B"]  # which episode of this test input, from 0 on
 
 
 class Agent(eqx.Module):
-    """Acts in one episode and remembers what it likes; evaluations ``vmap`` it.
+    """Acts in one episode with a memory; evaluations ``vmap`` it.
 
-    What needs no memory is simply a :class:`jaxarc.parallel.Policy`, a function ``(key, observation) -> action``.
+    An agent without memory is simply a :class:`jaxarc.parallel.Policy`, a function ``(key, observation) -> action``.
     """
 
     @abc.abstractmethod
-    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
-        """Return the memory that an episode starts with, any pytree of arrays, after a look at what is shown first."""
+    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
+        """Make the memory that an episode starts with, any pytree of arrays, from its first observation."""
 
     @abc.abstractmethod
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
@@ -52,7 +52,7 @@ class Memoryless(Agent):
 
     policy: Policy
 
-    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
         return ()
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
@@ -65,22 +65,22 @@ def as_agent(agent: Agent | Policy) -> Agent:
 
 
 def require_agent_fits(agent: Agent, params: EnvParams) -> None:
-    """Refuse an agent that does not understand what it is shown, or whose actions the environment does not take.
+    """Refuse an agent that cannot act on the observations, or whose actions the environment does not take.
 
     Only shapes are computed.
 
     Raises:
-        AgentMismatchError: says what is shown and what is expected.
+        AgentMismatchError: with the observation or action that there is, and the one that is expected.
     """
     selection_format = params.config.action.selection_format
     wanted = ACTION_CLASSES[selection_format]
     key = jax.random.key(0)
-    shown = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params, 0, 0)[1])
+    observation = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params, 0, 0)[1])
     try:
-        action, memory, after = eqx.filter_eval_shape(_first_step, agent, key, shown)
-    except _NOT_UNDERSTOOD as error:
+        action, memory, after = eqx.filter_eval_shape(_first_step, agent, key, observation)
+    except _CANNOT_ACT as error:
         raise AgentMismatchError(
-            f"the agent cannot act on what this environment shows, {_describe(shown)} "
+            f"the agent cannot act on what this environment shows, {_describe(observation)} "
             f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); "
             "evaluate it with the observations that it was made for"
         ) from error
@@ -89,7 +89,7 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
             f"the agent takes actions of type {type(action).__name__}, but action.selection_format is "
             f"{selection_format!r}, which takes {wanted.__name__}; change the agent or the config"
         )
-    if not _alike(memory, after):
+    if not _same_shapes(memory, after):
         raise AgentMismatchError(
             f"the agent's memory changes from {_describe(memory)} to {_describe(after)} in its first step; keep "
             "structure, shapes and dtypes as start made them"
@@ -97,20 +97,21 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
 
 
 def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[StructuredAction, Memory, Memory]:
-    here = jnp.int32(0)
-    memory = agent.start(key, EpisodeSpec(here, here, here), observation)
+    index = jnp.int32(0)
+    memory = agent.start(key, EpisodeSpec(index, index, index), observation)
     action, after = agent.act(key, observation, memory)
     return action, *(jax.tree.map(jnp.asarray, tree) for tree in (memory, after))
 
 
-def _alike(left: PyTree, right: PyTree) -> bool:
+def _same_shapes(left: PyTree, right: PyTree) -> bool:
     """Whether structure, shapes and dtypes are the same."""
     kinds = [[(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)] for tree in (left, right)]
     return jax.tree.structure(left) == jax.tree.structure(right) and kinds[0] == kinds[1]
 
 
-def _describe(shown: PyTree) -> str:
-    if isinstance(shown, dict):
-        return ", ".join(f"{name} {_describe(part)}" for name, part in shown.items())
-    leaves = [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(shown)]
+def _describe(tree: PyTree) -> str:
+    """Write shapes and dtypes as text: ``working_grid int8[3, 3], step_count int32[]``."""
+    if isinstance(tree, dict):
+        return ", ".join(f"{name} {_describe(part)}" for name, part in tree.items())
+    leaves = [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
     return ", ".join(leaves) or "nothing"

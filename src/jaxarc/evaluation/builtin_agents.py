@@ -23,7 +23,7 @@ from jaxarc.types import Observation, PRNGKey
 
 
 class SubmitPolicy(eqx.Module):
-    """Hands in the grid as it stands: right exactly where the answer is the input."""
+    """Submits at once: right where the answer equals the input."""
 
     selection_format: str = eqx.field(static=True)
     grid_shape: tuple[int, int] = eqx.field(static=True)
@@ -42,21 +42,21 @@ class EditAgent(Agent):
 
     policy: EditPolicy
 
-    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
-        return place.attempt_index
+    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
+        return spec.attempt_index
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
         return _edit(self.policy, key, observation, memory), memory
 
 
 class AnswerPredictingAgent(Agent):
-    """A trained :class:`AnswerPredictingPolicy`: it imagines the answer once, then edits like an :class:`EditAgent`."""
+    """A trained :class:`AnswerPredictingPolicy`: it predicts the answer once, then edits like an :class:`EditAgent`."""
 
     policy: AnswerPredictingPolicy
 
-    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
         answer = self.policy.predict_answer(jax.tree.map(lambda x: x[None], observation))[0]
-        return place.attempt_index, answer
+        return spec.attempt_index, answer
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
         attempt_index, answer = memory
@@ -67,7 +67,8 @@ def _edit(
     policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
 ) -> StructuredAction:
     batch = jax.tree.map(lambda x: x[None], observation)
-    likeliest, drawn = policy.greedy(batch), policy.sample(key, batch).edit
+    likeliest = policy.greedy(batch)
+    drawn = policy.sample(key, batch).edit
     edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
     return jax.tree.map(lambda x: x[0], policy.to_action(edit))
 
@@ -76,24 +77,33 @@ def submission(selection_format: str, grid_shape: tuple[int, int]) -> Structured
     """Return the action that submits; its selection does not matter."""
     if selection_format == "mask":
         return MaskAction(c.SUBMIT, jnp.zeros(grid_shape, jnp.bool_))
-    return PointAction(c.SUBMIT, 0, 0) if selection_format == "point" else BboxAction(c.SUBMIT, 0, 0, 0, 0)
+    if selection_format == "point":
+        return PointAction(c.SUBMIT, 0, 0)
+    return BboxAction(c.SUBMIT, 0, 0, 0, 0)
 
 
 class SearchAgent(Agent):
-    """Takes the answer of the best program, in the second attempt that of the next other one, and paints it."""
+    """Searches short programs that explain the demonstrations, and paints the answer of the best one.
+
+    The second attempt paints the next answer that differs from the first. Nothing is learned.
+    """
 
     painter: GreedyPainter = GreedyPainter()
 
-    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
+    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
         answers = search_answers(puzzle_of(jax.tree.map(lambda x: x[None], observation)))[0]
-        return _nth_distinct(answers, place.attempt_index)
+        return _nth_distinct(answers, spec.attempt_index)
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
         return self.painter(key, with_answer(observation, memory)), memory
 
 
 def _nth_distinct(grids: Int8[Array, "N H W"], n: Array) -> Int8[Array, "H W"]:
-    """Return the grid that is the n-th different one, counted from 0; the first where there are not so many."""
+    """Return the n-th distinct grid, counted from 0, and the first grid where there are fewer.
+
+    Of the grids ``A A B A C`` each first copy is new, ``1 0 1 0 1``, and a running sum numbers them ``0 0 1 1 2``: the
+    second distinct grid, ``n = 1``, is the one that is new and has the number 1, ``B``.
+    """
     equal = (grids[:, None] == grids[None]).all(axis=(2, 3))
     is_new = ~jnp.tril(equal, -1).any(axis=1)
     rank = jnp.cumsum(is_new, dtype=jnp.int32) - 1
@@ -101,11 +111,11 @@ def _nth_distinct(grids: Int8[Array, "N H W"], n: Array) -> Int8[Array, "H W"]:
 
 
 class SurrogateAgent(eqx.Module):
-    """Draws candidates and takes the one that a surrogate likes best; of equals the first.
+    """Draws candidates and takes the one that a surrogate scores highest; of equals the first.
 
-    It stands where a :class:`jaxarc.experts.lookahead.LookaheadAgent` stands, and with the same key it draws the same
-    candidates. They are drawn with the target in sight, as the expert's are, so it is a teacher's stand-in, no
-    solver: observations must show what :func:`jaxarc.experts.lookahead.missing_for_lookahead` asks for.
+    It takes the place of a :class:`jaxarc.experts.lookahead.LookaheadAgent`, and with the same key it draws the same
+    candidates. They are drawn from the target, as the expert's are, so this agent imitates a teacher and is no solver:
+    observations must show what :func:`jaxarc.experts.lookahead.missing_for_lookahead` asks for.
 
     Raises:
         ValueError: actions are no boxes, or there are too few candidates.
@@ -118,7 +128,7 @@ class SurrogateAgent(eqx.Module):
     def __check_init__(self) -> None:
         if self.config.action.selection_format != "bbox":
             raise ValueError(
-                f"a surrogate judges boxes, but action.selection_format is {self.config.action.selection_format!r}; "
+                f"a surrogate scores boxes, but action.selection_format is {self.config.action.selection_format!r}; "
                 "set it to 'bbox'"
             )
         require_count(self.num_candidates, self.config)
@@ -130,5 +140,5 @@ class SurrogateAgent(eqx.Module):
         actions, is_distinct = candidates_of_canvas(key_candidates, canvas_state, self.num_candidates, self.config)
         assert isinstance(actions, BboxAction)
         is_real = is_distinct & check_edits(actions, self.config).is_valid
-        place = choose_box(self.model, observation, actions, is_real)
-        return jax.tree.map(lambda leaf: leaf[place], actions)
+        index = choose_box(self.model, observation, actions, is_real)
+        return jax.tree.map(lambda leaf: leaf[index], actions)

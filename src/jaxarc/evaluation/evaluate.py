@@ -1,4 +1,8 @@
-"""An agent over a task set by the rules of ARC: k attempts at each test input, whose answer it never sees."""
+"""Evaluate an agent by the rules of ARC: k attempts at each test input, whose answer it never sees.
+
+:func:`evaluate` plays one episode per attempt (or per vote), turns the final grids into a submission, scores it, and
+sums up each task in a :class:`TaskRow`, because a mean hides that 3 of 400 tasks are solved.
+"""
 
 import dataclasses
 import json
@@ -19,11 +23,19 @@ from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent, require_agent_
 from jaxarc.evaluation.episodes import Episodes, play_episodes
 from jaxarc.evaluation.submission import Score, Submission, is_right, majority_vote, score_submission
 from jaxarc.files import write_whole
-from jaxarc.parallel import Policy
 from jaxarc.tasks import RawTask, uniform_weights
+from jaxarc.unroll import Policy
 
 ActionCounts: TypeAlias = Mapping[tuple[str, int], int]
 """By task id and index of the test input: how many actions an expert took."""
+
+_RULES_OF_ARC: Final = {  # whatever the config says: one pair, from its input, one submit, no score of the submit
+    "start_grid": "input",
+    "max_submissions": 1,
+    "score_on_submit": False,
+    "allow_demo_switching": False,
+    "allow_test_switching": False,
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,7 @@ class TaskRow:
 
     task_id: str
     num_outputs: int  # test outputs of the task
-    solved_outputs: int  # of which an attempt that was handed in is right
+    solved_outputs: int  # of these, with a right attempt in the submission
     attempts: int  # episodes played: every attempt, or every vote, at every test input
     solves: int  # of these, whose grid is the answer
     submitted: int  # of these, ended by the agent; the others ran out of time
@@ -52,19 +64,80 @@ class TaskRow:
     efficiency: float | None  # expert's actions over fewest steps, mean of the solved outputs whose count is known
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """The submission of an agent, its score, and a row for each task."""
+
+    submission: Submission
+    score: Score
+    rows: tuple[TaskRow, ...]  # in the order of the task set
+
+    @property
+    def efficiency(self) -> float | None:
+        """Mean over the tasks that have one; None where none has."""
+        known = [row.efficiency for row in self.rows if row.efficiency is not None]
+        return fmean(known) if known else None
+
+
+def evaluate(
+    agent: Agent | Policy,
+    tasks: TaskSet,
+    rules: JaxArcConfig,
+    config: EvaluationConfig | None = None,
+    *,
+    answers_visible: bool = False,
+    action_counts: ActionCounts | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Evaluation:
+    """Let an agent submit grids for every test input of a task set, and score them.
+
+    An attempt is an episode in test mode on one test pair, from its input: the grid that the agent submits, or the
+    working grid when time runs out. With ``config.votes`` each episode plays the task augmented, the augmentation of
+    its grid is undone, and the most frequent grids become the attempts. Scoring compares grids on the host, outside the
+    agent.
+
+    Args:
+        agent: a policy ``(key, observation) -> action`` of one environment, or an :class:`Agent` with a memory.
+        tasks: every task must fit the canvas of ``rules``.
+        rules: canvas, actions, observations, length of an episode. Pairs, starts, submits and augmentation are those
+            described above, whatever it says.
+        config: attempts, votes, seed, batch size.
+        answers_visible: show the answers, as ``rules.observation`` says. Such a score measures how well the agent edits
+            one grid into another, and is not a score by the rules of ARC. Demonstrations, if shown, are then the tests.
+        action_counts: number of actions of an expert, for the efficiency.
+        on_progress: called with episodes done and episodes in all.
+
+    Raises:
+        AgentMismatchError: the agent needs other observations or takes other actions.
+        ConfigValidationError: the rules would show the answer.
+        ValueError: a task does not fit the canvas.
+    """
+    config = config or EvaluationConfig()
+    agent = as_agent(agent)
+    params = _make_params(tasks, rules, config, answers_visible)
+    require_agent_fits(agent, params)
+    specs = _make_specs(tasks, _episodes_per_input(config))
+    key = jax.random.key(config.seed)
+    episodes = play_episodes(agent, params, specs, key, config.batch_size, on_progress)
+    return _score(tasks, episodes, config, action_counts or {})
+
+
 def make_row(
-    task_id: str, solved: Sequence[bool], played: Sequence[Sequence[EpisodeResult]], counts: ActionCounts
+    task_id: str, solved: Sequence[bool], results: Sequence[Sequence[EpisodeResult]], counts: ActionCounts
 ) -> TaskRow:
     """Sum up the episodes of one task.
 
+    Example of the efficiency: a task has two test outputs, solved in 8 and in 5 steps at best, and an expert took 6
+    actions at the first; the count of the second is not known. The efficiency is 6 / 8.
+
     Args:
-        task_id: names it.
-        solved: of each test output, whether an attempt that was handed in is right.
-        played: the episodes at each test input.
-        counts: what an expert needed, where that is known.
+        task_id: of the task.
+        solved: of each test output, whether an attempt in the submission is right.
+        results: the episodes at each test input.
+        counts: number of actions of an expert, where that is known.
     """
-    episodes = [episode for at_input in played for episode in at_input]
-    fewest = [min((e.steps for e in at_input if e.is_right), default=None) for at_input in played]
+    episodes = [episode for at_input in results for episode in at_input]
+    fewest = [min((e.steps for e in at_input if e.is_right), default=None) for at_input in results]
     ratios = [
         counts[task_id, i] / steps for i, steps in enumerate(fewest) if steps is not None and (task_id, i) in counts
     ]
@@ -97,109 +170,46 @@ def write_task_rows(path: str | Path, rows: Iterable[TaskRow]) -> Path:
     return write_whole(path, "".join(f"{json.dumps(dataclasses.asdict(row))}\n" for row in rows).encode())
 
 
-_ONE_INPUT: Final = {  # whatever the config says: one pair, from its input, one submit, no word on its worth
-    "start_grid": "input",
-    "max_submissions": 1,
-    "score_on_submit": False,
-    "allow_demo_switching": False,
-    "allow_test_switching": False,
-}
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What an agent handed in, and how it fared."""
-
-    submission: Submission
-    score: Score
-    rows: tuple[TaskRow, ...]  # in the order of the task set
-
-    @property
-    def efficiency(self) -> float | None:
-        """Mean over the tasks that have one; None where none has."""
-        known = [row.efficiency for row in self.rows if row.efficiency is not None]
-        return fmean(known) if known else None
-
-
-def evaluate(
-    agent: Agent | Policy,
-    tasks: TaskSet,
-    rules: JaxArcConfig,
-    config: EvaluationConfig | None = None,
-    *,
-    answers_visible: bool = False,
-    action_counts: ActionCounts | None = None,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Evaluation:
-    """Let an agent hand in grids for every test input of a task set, and score them.
-
-    An attempt is an episode in test mode on one test pair, from its input: the grid that the agent submits, or the
-    working grid when time runs out. With ``config.votes`` each episode plays the task augmented, its grid is turned
-    back, and the most frequent grids become the attempts. Scoring compares grids on the host, outside the agent.
-
-    Args:
-        agent: a policy ``(key, observation) -> action`` of one environment, or an :class:`Agent` with a memory.
-        tasks: what is played; every task must fit the canvas of ``rules``.
-        rules: canvas, actions, observations, length of an episode. What concerns pairs, starts, submits and
-            augmentation is fixed as said above.
-        config: attempts, votes, seed, batch size.
-        answers_visible: show the answers, as ``rules.observation`` says; such a score says how well the agent edits a
-            grid into a given one, and is none by the rules of ARC. Demonstrations, if shown, are then the other tests.
-        action_counts: what an expert needed, for the efficiency.
-        on_progress: called with episodes done and episodes in all.
-
-    Raises:
-        AgentMismatchError: the agent needs other observations or takes other actions.
-        ConfigValidationError: the rules would show the answer.
-        ValueError: a task does not fit the canvas.
-    """
-    config = config or EvaluationConfig()
-    agent = as_agent(agent)
-    params = _params(tasks, rules, config, answers_visible)
-    require_agent_fits(agent, params)
-    places = _places(tasks, _episodes_per_input(config))
-    key = jax.random.key(config.seed)
-    episodes = play_episodes(agent, params, places, key, config.batch_size, on_progress)
-    return _judge(tasks, episodes, config, action_counts or {})
-
-
-def _params(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool) -> EnvParams:
+def _make_params(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool) -> EnvParams:
     augmentation = config.augmentation if config.votes else AugmentationConfig()
     mode = "train" if answers_visible else "test"
-    rules = rules.with_fields(**_ONE_INPUT, mode=mode, augmentation=augmentation)
-    if answers_visible:  # where answers may be seen, the tests are what demonstrations are
+    rules = rules.with_fields(**_RULES_OF_ARC, mode=mode, augmentation=augmentation)
+    if answers_visible:  # the environment shows answers of demonstrations only, so each test becomes one
         tests = tuple(RawTask.of_checked_pairs(task.task_id, task.test, task.test) for task in tasks)
         tasks = TaskSet(tasks.name, tests)
     buffer = tasks.buffer(rules.grid_shape).with_symmetries(augmentation.num_symmetries)
     return EnvParams(buffer, uniform_weights(len(tasks)), rules)
 
 
-def _places(tasks: TaskSet, per_input: int) -> EpisodeSpec:
-    """Every attempt at every test input of every task, in this order."""
-    places = [
-        (task_index, pair_index, attempt)
+def _make_specs(tasks: TaskSet, per_input: int) -> EpisodeSpec:
+    """List every attempt at every test input of every task, the attempts of one input next to each other."""
+    specs = [
+        (task_index, pair_index, attempt_index)
         for task_index, task in enumerate(tasks)
         for pair_index in range(len(task.test))
-        for attempt in range(per_input)
+        for attempt_index in range(per_input)
     ]
-    return EpisodeSpec(*np.array(places, np.int32).T)
+    return EpisodeSpec(*np.array(specs, np.int32).T)
 
 
-def _judge(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts: ActionCounts) -> Evaluation:
+def _score(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts: ActionCounts) -> Evaluation:
+    """Make a submission of the final grids, in the order of :func:`_make_specs`, and score it."""
     submission: dict[str, list[list[np.ndarray]]] = {}
-    rows: dict[str, list[list[EpisodeResult]]] = {}
-    first, per_input = 0, _episodes_per_input(config)
+    results: dict[str, list[list[EpisodeResult]]] = {}
+    per_input = _episodes_per_input(config)
+    first = 0
     for task in tasks:
-        submission[task.task_id], rows[task.task_id] = [], []
+        submission[task.task_id] = []
+        results[task.task_id] = []
         for _, answer in task.test:
-            here = range(first, first + per_input)
-            grids = [_active_area(np.asarray(episodes.grids[i])) for i in here]
+            grids = [_active_area(np.asarray(episodes.grids[first + i])) for i in range(per_input)]
             submission[task.task_id].append(majority_vote(grids, config.attempts) if config.votes else grids)
-            rows[task.task_id].append([_played(episodes, i, is_right(grids[i - first], answer)) for i in here])
+            played = [_result(episodes, first + i, is_right(grid, answer)) for i, grid in enumerate(grids)]
+            results[task.task_id].append(played)
             first += per_input
     score = score_submission(submission, tasks)
-    table = tuple(make_row(task_id, score.solved[task_id], played, counts) for task_id, played in rows.items())
-    return Evaluation(submission, score, table)
+    rows = tuple(make_row(task_id, score.solved[task_id], of_task, counts) for task_id, of_task in results.items())
+    return Evaluation(submission, score, rows)
 
 
 def _active_area(padded: np.ndarray) -> np.ndarray:
@@ -207,12 +217,12 @@ def _active_area(padded: np.ndarray) -> np.ndarray:
     return padded[: active[:, 0].sum(), : active[0].sum()]
 
 
-def _played(episodes: Episodes, place: int, right: bool) -> EpisodeResult:
+def _result(episodes: Episodes, index: int, right: bool) -> EpisodeResult:
     return EpisodeResult(
         is_right=right,
-        submitted=bool(episodes.submitted[place]),
-        steps=int(episodes.steps[place]),
-        best_similarity=float(episodes.best_similarity[place]),
+        submitted=bool(episodes.submitted[index]),
+        steps=int(episodes.steps[index]),
+        best_similarity=float(episodes.best_similarity[index]),
     )
 
 

@@ -1,10 +1,12 @@
-"""Submission files of the ARC Prize: the grids handed in for every test input of a task set.
+"""Submissions of the ARC Prize: which grids are submitted, the file that holds them, and their score.
 
-``{task_id: [{"attempt_1": grid, "attempt_2": grid}, ...], ...}``, one object per test input, in their order.
+The file is ``{task_id: [{"attempt_1": grid, "attempt_2": grid}, ...], ...}``, one object per test input, in order.
+An attempt is right if it equals the answer in size and in every cell.
 """
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,7 @@ Submission: TypeAlias = Mapping[str, Sequence[Sequence[np.ndarray]]]
 """By task id: for each test input, in their order, the attempts ``int8[h, w]``."""
 
 _ATTEMPT: Final = "attempt_"
-_SUMMARY: Final = "summary.json"  # beside a submission; tells its SHA-256 under the name below
+_SUMMARY: Final = "summary.json"  # beside a submission; holds its SHA-256 under the name below
 SUBMISSION_DIGEST: Final = "submission_sha256"
 
 
@@ -70,7 +72,7 @@ def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[l
 
 
 def _require_as_written(file: Path) -> None:
-    """Compare a submission with the summary of its evaluation, where that is beside it."""
+    """Compare a submission with the checksum in the summary of its evaluation, if there is one beside it."""
     try:
         summary = json.loads(file.with_name(_SUMMARY).read_bytes())
     except (FileNotFoundError, ValueError, RecursionError):
@@ -78,8 +80,8 @@ def _require_as_written(file: Path) -> None:
     digest = summary.get(SUBMISSION_DIGEST) if isinstance(summary, dict) else None
     if digest is not None and digest != hashlib.sha256(file.read_bytes()).hexdigest():
         raise SubmissionError(
-            f"{file}: it is not the one that {_SUMMARY} beside it tells of, its SHA-256 is another; evaluate again, or "
-            "move it to another folder to have it scored as it is"
+            f"{file}: its SHA-256 is not the one in {_SUMMARY} beside it; evaluate again, or move it to another folder "
+            "to score it as it is"
         )
 
 
@@ -135,7 +137,7 @@ def _kind(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Score:
-    """Which test outputs are solved, and the three numbers that are made of it."""
+    """Which test outputs are solved, and the three scores in use."""
 
     solved: Mapping[str, tuple[bool, ...]]  # by task id: whether an attempt at each test output is right
 
@@ -238,17 +240,14 @@ def _some(ids: Sequence[str]) -> str:
 def majority_vote(grids: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
     """Return the most frequent distinct grids, the more frequent first, and of equally frequent ones the first seen.
 
-    Where there are fewer distinct grids than asked for, the first one fills the rest.
+    Where there are fewer distinct grids than asked for, the first one fills the rest. The votes ``A B C B C B`` elect
+    ``B C`` for two attempts, ``B C A`` for three, and ``B C A B`` for four.
 
     Args:
-        grids: candidates ``int8[h, w]`` of any sizes, at least one.
+        grids: votes ``int8[h, w]`` of any sizes, at least one.
         count: how many to return.
     """
-    votes: dict[tuple[tuple[int, ...], bytes], int] = {}
-    first_seen: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}
-    for grid in grids:
-        ballot = (grid.shape, grid.tobytes())
-        votes[ballot] = votes.get(ballot, 0) + 1
-        first_seen.setdefault(ballot, grid)
-    ranked = sorted(votes, key=lambda ballot: -votes[ballot])[:count]  # sorting keeps the order of equal counts
-    return [first_seen[ballot] for ballot in ranked + ranked[:1] * (count - len(ranked))]
+    by_content = {(grid.shape, grid.tobytes()): grid for grid in reversed(grids)}  # the first of equal grids
+    votes = Counter((grid.shape, grid.tobytes()) for grid in grids)
+    ranked = [by_content[content] for content, _ in votes.most_common(count)]  # keeps the order of equal counts
+    return ranked + ranked[:1] * (count - len(ranked))

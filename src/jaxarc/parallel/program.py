@@ -1,15 +1,14 @@
 """The compiled programs of a rollout: reset a batch and step it, each device its own rows.
 
-A rollout of B environments on D devices is two programs, each one ``jit`` of a ``shard_map`` over the mesh axis
-``"data"``. ``compile_start`` resets all environments, ``compile_play`` takes S steps. No device waits for another inside
-them, unless the tasks are sharded. Eight environments on two devices, on a CPU with chunks of two::
+A rollout of B environments on D devices is two programs, each a ``shard_map`` over the mesh axis ``"data"``:
+``compile_start`` resets all environments, ``compile_play`` takes S steps. No device waits for another inside them,
+unless the tasks are sharded. Eight environments on two devices, on a CPU with chunks of two::
 
-    device 0                          device 1
-    envs 0 1 | envs 2 3               envs 4 5 | envs 6 7
-    S steps of chunk 0 1, then of 2 3 S steps of chunk 4 5, then of 6 7
+    device 0: S steps of environments 0 1, then S steps of 2 3
+    device 1: S steps of environments 4 5, then S steps of 6 7
 
-The bits of environment i are the same for any B, D and chunk size, because its keys are derived from three numbers only:
-``fold_in(fold_in(key_steps, time_step), i)`` for the policy, ``fold_in(key_reset, i)`` for the reset.
+The bits of environment i are the same for any B, D and chunk size, because its keys depend on nothing else: the key of
+its reset is ``fold_in(key_reset, i)``, and that of its action in a step ``fold_in(fold_in(key_steps, step), i)``.
 """
 
 import functools
@@ -60,7 +59,7 @@ class Trajectory(NamedTuple):
 class RolloutStatics(NamedTuple):
     """Everything that the programs depend on but the number of steps; hashable, and equal ones share a compilation."""
 
-    treedef: jax.tree_util.PyTreeDef  # of (env, params, policy)
+    treedef: Any  # a PyTreeDef, of (env, params, policy)
     leaves: tuple[Any, ...]  # shape and dtype of each array, everything else as it is
     specs: tuple[PartitionSpec, ...]  # of each array
     num_envs: int  # B

@@ -21,7 +21,7 @@ from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import BatchPolicy, TaskResults, play_every_task
+from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts import GreedyPainter
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
@@ -39,6 +39,7 @@ from jaxarc.tasks.curriculum import (
 from jaxarc.tasks.procedural import ProceduralTasks
 from jaxarc.training.cloning import clone_examples, clone_expert
 from jaxarc.types import Observation, PRNGKey
+from jaxarc.unroll import BatchPolicy
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
@@ -321,7 +322,7 @@ def make_params(task_set: TaskSet | ProceduralTasks, config: JaxArcConfig) -> En
 
 def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvParams) -> BatchPolicy:
     if isinstance(policy, EditPolicy):
-        return lambda observation, task_index: policy.act(observation)
+        return lambda task_index, observation, states: (policy.act(observation), None)
     rules, env = without_augmentation(params), ArcEnvironment()
 
     def imagine(task_index: Array) -> Array:
@@ -331,7 +332,10 @@ def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvPar
 
     tasks = jnp.arange(params.tasks.num_tasks, dtype=jnp.int32)
     answers = jax.lax.map(imagine, tasks, batch_size=_PUZZLES)
-    return lambda observation, task_index: policy.editor.act(with_answer(observation, answers[task_index]))
+    return lambda task_index, observation, states: (
+        policy.editor.act(with_answer(observation, answers[task_index])),
+        None,
+    )
 
 
 def _state_of(*parts: Any) -> TrainingState:

@@ -21,11 +21,10 @@ from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.evaluation import BatchPolicy, TaskResults, play_every_task
+from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import write_whole
-from jaxarc.parallel.policy import Policy
 from jaxarc.surrogate.train_step import Model
 from jaxarc.training.checkpoint import load_checkpoint
 from jaxarc.training.experiment import Experiment
@@ -39,6 +38,7 @@ from jaxarc.training.surrogates.experiment import CANDIDATES, SurrogateExperimen
 from jaxarc.training.surrogates.task import SurrogateTask
 from jaxarc.training.updates import make_params, measure
 from jaxarc.types import Observation
+from jaxarc.unroll import BatchPolicy, Policy
 
 _REPEATS: Final = 5  # timed calls of each policy, in turn
 
@@ -321,7 +321,7 @@ def _batch_policy_of(policy: Policy) -> BatchPolicy:
         key = jax.random.fold_in(jax.random.key(0), task_index)
         return policy(jax.random.fold_in(key, observation["step_count"]), observation)
 
-    return jax.vmap(choose)
+    return lambda task_index, observation, states: (jax.vmap(choose)(observation, task_index), None)
 
 
 @eqx.filter_jit
