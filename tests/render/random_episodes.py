@@ -5,8 +5,7 @@ from reference.canvas import apply_operation, start_canvas
 from reference.cases import random_canvas, random_selection
 
 from jaxarc import constants as c
-from jaxarc.render.expected_grids import selection_of
-from jaxarc.render.replay_page import ReplayEpisode
+from jaxarc.render.replay_page import ReplayEpisode, selection_of
 
 SIDE = 9  # of the canvas
 

@@ -13,9 +13,8 @@ from jaxarc.constants import FLOOD_FILL, MOVE_UP, PADDING
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.render import pixels, svg
-from jaxarc.render.expected_grids import acts_on_cells, selection_of
 from jaxarc.render.palette import ARC_COLORS, COLOR_NAMES, Palette
-from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
+from jaxarc.render.replay_page import ReplayEpisode, ReplayTask, acts_on_cells, selection_of
 from jaxarc.types import JaxArcTask
 
 _CELL: Final = 12  # pixels

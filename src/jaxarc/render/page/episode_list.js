@@ -25,9 +25,9 @@ class EpisodeList {
     const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const outcome = this.outcome.value;
     this.shown = [];
-    episodes.forEach((episode, place) => {
+    episodes.forEach((episode, episodeIndex) => {
       if (outcome !== "all" && (episode.solved === 1) !== (outcome === "solved")) return;
-      if (words.every((word) => this.texts[place].includes(word))) this.shown.push(place);
+      if (words.every((word) => this.texts[episodeIndex].includes(word))) this.shown.push(episodeIndex);
     });
     const keys = { short: (e) => e.steps, long: (e) => -e.steps, far: (e) => e.similarity, paid: (e) => -e.reward };
     const key = keys[this.order.value];
@@ -40,17 +40,17 @@ class EpisodeList {
 
   summarize() {
     const count = this.shown.length;
-    const solved = this.shown.filter((place) => episodes[place].solved).length;
-    const steps = this.shown.reduce((sum, place) => sum + episodes[place].steps, 0);
+    const solved = this.shown.filter((episodeIndex) => episodes[episodeIndex].solved).length;
+    const steps = this.shown.reduce((sum, episodeIndex) => sum + episodes[episodeIndex].steps, 0);
     const words = count.toLocaleString("en");
     document.getElementById("summary").textContent = count
       ? `${words} episode${count === 1 ? "" : "s"}, ${percent(solved / count)} solved, ${(steps / count).toFixed(1)} actions in the mean`
       : "No episode fits; change the filter.";
   }
 
-  choose(place) {
+  choose(episodeIndex) {
     const hadFocus = this.spacer.contains(document.activeElement);
-    this.chosen = place;
+    this.chosen = episodeIndex;
     this.reveal();
     this.draw();
     const button = this.spacer.querySelector('[aria-current="true"]');
@@ -84,7 +84,7 @@ class EpisodeList {
   draw() {
     const first = Math.max(0, Math.floor(this.list.scrollTop / ROW) - SPARE);
     const last = Math.min(this.shown.length, Math.ceil((this.list.scrollTop + this.list.clientHeight) / ROW) + SPARE);
-    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.place : undefined;
+    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.episode : undefined;
     this.spacer.style.height = `${this.shown.length * ROW}px`;
     const rows = [];
     for (let at = first; at < last; at++) rows.push(this.row(at));
@@ -93,18 +93,18 @@ class EpisodeList {
     const stop = this.spacer.querySelector('[aria-current="true"]') || this.spacer.querySelector("button");
     if (stop) stop.tabIndex = 0;
     if (focused !== undefined) {
-      const again = this.spacer.querySelector(`[data-place="${focused}"]`);
+      const again = this.spacer.querySelector(`[data-episode="${focused}"]`);
       if (again) again.focus({ preventScroll: true });
     }
   }
 
   row(at) {
-    const place = this.shown[at];
-    const episode = episodes[place];
+    const episodeIndex = this.shown[at];
+    const episode = episodes[episodeIndex];
     const item = make("div", "item", "", { role: "listitem", "aria-setsize": this.shown.length, "aria-posinset": at + 1 });
     item.style.top = `${at * ROW}px`;
-    const button = make("button", "episode", "", { type: "button", "aria-current": String(place === this.chosen) });
-    button.dataset.place = String(place);
+    const button = make("button", "episode", "", { type: "button", "aria-current": String(episodeIndex === this.chosen) });
+    button.dataset.episode = String(episodeIndex);
     button.tabIndex = -1;
     const state = episode.solved ? "solved" : "failed";
     button.append(
@@ -113,7 +113,7 @@ class EpisodeList {
       make("span", "detail", `${episode.pair} · ${state} · ${episode.steps} action${episode.steps === 1 ? "" : "s"}`),
       make("span", "share", percent(episode.similarity)),
     );
-    button.addEventListener("click", () => this.onChoose(place));
+    button.addEventListener("click", () => this.onChoose(episodeIndex));
     item.append(button);
     return item;
   }

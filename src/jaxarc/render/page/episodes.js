@@ -1,4 +1,6 @@
-// Episodes and tasks, unpacked when they are looked at.
+// Episodes and tasks, unpacked when the reader opens them.
+
+const COPY_INPUT = 32, RESIZE = 33, SUBMIT = 34; // operations
 
 const index = JSON.parse(document.getElementById("index").textContent);
 const packed = document.getElementById("packed").textContent.split("\n");
@@ -14,49 +16,60 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-async function loadTask(place) {
-  if (!unpackedTasks.has(place)) {
-    const task = JSON.parse(new TextDecoder().decode(await inflate(packed[index.tasks[place].packed])));
+async function loadTask(taskIndex) {
+  if (!unpackedTasks.has(taskIndex)) {
+    const task = JSON.parse(new TextDecoder().decode(await inflate(packed[index.tasks[taskIndex].packed])));
     task.demonstrations = task.demonstrations.map((pair) => pair.map(gridFromRows));
-    unpackedTasks.set(place, task);
+    unpackedTasks.set(taskIndex, task);
   }
-  return unpackedTasks.get(place);
+  return unpackedTasks.get(taskIndex);
 }
 
-async function loadEpisode(place) {
-  if (!unpackedEpisodes.has(place)) {
-    unpackedEpisodes.set(place, unpack(await inflate(packed[episodes[place].packed])));
+async function loadEpisode(episodeIndex) {
+  if (!unpackedEpisodes.has(episodeIndex)) {
+    unpackedEpisodes.set(episodeIndex, unpack(await inflate(packed[episodes[episodeIndex].packed])));
     if (unpackedEpisodes.size > KEPT) unpackedEpisodes.delete(unpackedEpisodes.keys().next().value);
   }
-  return unpackedEpisodes.get(place);
+  return unpackedEpisodes.get(episodeIndex);
 }
 
-/** A line of JSON; of masks a bit for each cell; then the target and all grids, as how much they differ from expected. */
+/**
+ * Unpack an episode: a line of JSON; in the mask format a bit for each cell of a selection; then the target and all
+ * grids, a byte for each cell. A byte is the difference from what is known: of the target from padding, of the first
+ * grid from the target, of a later grid from the grid before, its selected cells painted. See replay_page.py.
+ */
 function unpack(bytes) {
   const end = bytes.indexOf(10);
   const facts = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
   const [height, width] = facts.shape;
   const size = height * width;
-  const kinds = index.colors.length + 1;
+  const cellValues = index.colors.length + 1; // the padding and the colors
   const [masks, start] = masksOf(facts, bytes, end + 1);
   const selections = facts.actions.map((action, i) => masks[i] || selectionOf(action, facts));
-  const gridAt = (place, expected) => {
+  const readGrid = (frame, known) => {
     const cells = new Int8Array(size);
-    const from = start + place * size;
-    for (let i = 0; i < size; i++) cells[i] = ((expected[i] - NOTHING + bytes[from + i]) % kinds) + NOTHING;
+    const from = start + frame * size;
+    for (let i = 0; i < size; i++) cells[i] = ((known[i] - PADDING + bytes[from + i]) % cellValues) + PADDING;
     return { height, width, cells };
   };
-  const target = gridAt(0, new Int8Array(size).fill(NOTHING));
-  const grids = [gridAt(1, target.cells)];
-  facts.actions.forEach((action, i) => {
-    grids.push(gridAt(i + 2, expectedCells(grids[i], grids[0], action[0], selections[i])));
-  });
+  const target = readGrid(0, new Int8Array(size).fill(PADDING));
+  const grids = [readGrid(1, target.cells)];
+  facts.actions.forEach((action, i) => grids.push(readGrid(i + 2, painted(grids[i], selections[i], facts.paints[i]))));
   let paid = 0;
   const totals = [0, ...facts.rewards.map((reward) => (paid += reward))];
-  const clipboards = facts.clipboards.map(([step, rows]) => [
-    step, rows ? gridFromRows(rows) : expectedClipboard(grids[step - 1], selections[step - 1]),
-  ]);
+  const clipboards = facts.clipboards.map(([step, rows]) => [step, gridFromRows(rows)]);
   return { ...facts, target, grids, selections, totals, invalid: new Set(facts.invalid), clipboards };
+}
+
+/** The cells of a grid, those selected in the active area in one color; without a paint as they are. */
+function painted(grid, selection, paint) {
+  if (paint === null || !selection) return grid.cells;
+  return grid.cells.map((color, i) => (selection[i] && color !== PADDING ? paint : color));
+}
+
+/** Whether an operation changes or takes the selected cells. */
+function actsOnCells(operation) {
+  return ![COPY_INPUT, RESIZE, SUBMIT].includes(operation);
 }
 
 /** The selections of an episode with masks, by step, and where the bytes behind them begin. */

@@ -1,14 +1,14 @@
 "use strict";
 // Grids on canvases. A grid is {height, width, cells}, cells row by row, -1 outside its active area.
 
-const NOTHING = -1;
+const PADDING = -1;
 
 function gridFromRows(rows) {
   const height = rows.length;
   const width = height ? rows[0].length : 0;
   const cells = new Int8Array(height * width);
   rows.forEach((row, r) => {
-    for (let c = 0; c < width; c++) cells[r * width + c] = row[c] === "." ? NOTHING : Number(row[c]);
+    for (let c = 0; c < width; c++) cells[r * width + c] = row[c] === "." ? PADDING : Number(row[c]);
   });
   return { height, width, cells };
 }
@@ -17,13 +17,13 @@ function gridFromRows(rows) {
 function activeArea(grid) {
   let rows = 0;
   let columns = 0;
-  while (rows < grid.height && grid.cells[rows * grid.width] !== NOTHING) rows++;
-  while (columns < grid.width && grid.cells[columns] !== NOTHING) columns++;
+  while (rows < grid.height && grid.cells[rows * grid.width] !== PADDING) rows++;
+  while (columns < grid.width && grid.cells[columns] !== PADDING) columns++;
   return { rows, columns };
 }
 
 function cellAt(grid, row, column) {
-  return row < grid.height && column < grid.width ? grid.cells[row * grid.width + column] : NOTHING;
+  return row < grid.height && column < grid.width ? grid.cells[row * grid.width + column] : PADDING;
 }
 
 function countWrong(grid, target) {
@@ -43,7 +43,7 @@ function textOf(grid) {
 function describe(grid, names) {
   const { rows, columns } = activeArea(grid);
   const counts = new Array(names.length).fill(0);
-  for (const cell of grid.cells) if (cell !== NOTHING) counts[cell]++;
+  for (const cell of grid.cells) if (cell !== PADDING) counts[cell]++;
   const colors = names.map((name, color) => [counts[color], name]).filter(([count]) => count > 0);
   colors.sort((one, other) => other[0] - one[0]);
   return `${rows} by ${columns} cells: ${colors.map(([count, name]) => `${count} ${name}`).join(", ")}`;
@@ -73,11 +73,11 @@ function drawGrid(canvas, grid, side, look, selected = null) {
   for (let r = 0; r < rows; r++) {
     for (let c = 0; c < columns; c++) {
       const color = cellAt(grid, r, c);
-      pen.fillStyle = color === NOTHING ? look.outside : look.colors[color];
+      pen.fillStyle = color === PADDING ? look.outside : look.colors[color];
       pen.fillRect(c * side, r * side, side + 1, side + 1);
     }
   }
-  drawLines(pen, (r, c) => cellAt(grid, r, c) !== NOTHING, rows, columns, side, look.line);
+  drawLines(pen, (r, c) => cellAt(grid, r, c) !== PADDING, rows, columns, side, look.line);
   if (look.numbers && side >= 11) drawNumbers(pen, grid, rows, columns, side, look);
   if (selected) outline(pen, selected, rows, columns, side);
 }
@@ -86,14 +86,14 @@ function drawGrid(canvas, grid, side, look, selected = null) {
 function drawDifference(canvas, grid, target, side, look) {
   const [rows, columns] = [target.height, target.width];
   const pen = prepare(canvas, rows, columns, side);
-  const ground = (color) => (color === NOTHING ? look.outside : look.colors[color]);
+  const ground = (color) => (color === PADDING ? look.outside : look.colors[color]);
   const wrong = new Uint8Array(rows * columns);
   for (let r = 0; r < rows; r++) {
     for (let c = 0; c < columns; c++) {
       const [is, should] = [cellAt(grid, r, c), cellAt(target, r, c)];
       const [x, y] = [c * side, r * side];
       if (is === should) {
-        pen.fillStyle = is === NOTHING ? look.outside : look.right;
+        pen.fillStyle = is === PADDING ? look.outside : look.right;
         pen.fillRect(x, y, side + 1, side + 1);
         continue;
       }
@@ -109,7 +109,7 @@ function drawDifference(canvas, grid, target, side, look) {
       pen.stroke();
     }
   }
-  const exists = (r, c) => cellAt(grid, r, c) !== NOTHING || cellAt(target, r, c) !== NOTHING;
+  const exists = (r, c) => cellAt(grid, r, c) !== PADDING || cellAt(target, r, c) !== PADDING;
   drawLines(pen, exists, rows, columns, side, look.faintLine);
   outline(pen, wrong, rows, columns, side, look.wrong);
 }
@@ -149,7 +149,7 @@ function drawNumbers(pen, grid, rows, columns, side, look) {
   for (let r = 0; r < rows; r++) {
     for (let c = 0; c < columns; c++) {
       const color = cellAt(grid, r, c);
-      if (color === NOTHING) continue;
+      if (color === PADDING) continue;
       pen.fillStyle = inkOn(look.colors[color]);
       pen.fillText(String(color), (c + 0.5) * side + 0.5, (r + 0.54) * side + 0.5);
     }

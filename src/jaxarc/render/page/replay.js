@@ -1,8 +1,8 @@
 // The page: which episode and step are shown, and what changes them.
 
 const byId = (id) => document.getElementById(id);
-const view = { place: -1, episode: null, task: null, step: 0, timer: null, loading: 0 };
-let list, similarityCurve, rewardCurve, actionRows, marked, savingPlace;
+const view = { episodeIndex: -1, episode: null, task: null, step: 0, timer: null, loading: 0 };
+let list, similarityCurve, rewardCurve, actionRows, marked, savingAddress;
 
 function start() {
   if (typeof DecompressionStream === "undefined") {
@@ -14,8 +14,8 @@ function start() {
   recallLook();
   similarityCurve = new Curve(byId("similarity"), (step) => { pause(); goTo(step); });
   rewardCurve = new Curve(byId("reward"), (step) => { pause(); goTo(step); });
-  list = new EpisodeList((place) => {
-    open(place, 0);
+  list = new EpisodeList((episodeIndex) => {
+    open(episodeIndex, 0);
     if (window.innerWidth <= 760) byId("stage").scrollIntoView(); // on a phone the list is far below the grids
   });
   listen();
@@ -44,39 +44,39 @@ function listen() {
 
 function followLink() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const place = clamp(Math.round(Number(wanted.get("episode") || 1)) - 1, 0, episodes.length - 1);
+  const episodeIndex = clamp(Math.round(Number(wanted.get("episode") || 1)) - 1, 0, episodes.length - 1);
   const step = Math.round(Number(wanted.get("step") || 0));
-  if (place === view.place && view.episode) goTo(step);
-  else open(place, step);
+  if (episodeIndex === view.episodeIndex && view.episode) goTo(step);
+  else open(episodeIndex, step);
 }
 
-async function open(place, step) {
+async function open(episodeIndex, step) {
   pause();
   const mine = ++view.loading;
   try {
-    const [episode, task] = await Promise.all([loadEpisode(place), loadTask(episodes[place].task)]);
+    const [episode, task] = await Promise.all([loadEpisode(episodeIndex), loadTask(episodes[episodeIndex].task)]);
     if (mine !== view.loading) return; // another one was chosen meanwhile
     const sameTask = view.task === task;
-    Object.assign(view, { place, episode, task, step: clamp(step, 0, episode.actions.length) });
-    list.choose(place);
+    Object.assign(view, { episodeIndex, episode, task, step: clamp(step, 0, episode.actions.length) });
+    list.choose(episodeIndex);
     showHeading();
     if (!sameTask) showDemonstrations();
     listActions();
     byId("slider").max = String(episode.actions.length);
     redraw();
-    say(`Episode ${place + 1}, task ${task.id}, ${episodes[place].solved ? "solved" : "failed"}, ${episode.actions.length} actions`);
+    say(`Episode ${episodeIndex + 1}, task ${task.id}, ${episodes[episodeIndex].solved ? "solved" : "failed"}, ${episode.actions.length} actions`);
   } catch (error) {
-    fail(`Episode ${place + 1} cannot be unpacked (${error.message}); make the file again.`);
+    fail(`Episode ${episodeIndex + 1} cannot be unpacked (${error.message}); make the file again.`);
   }
 }
 
 function showHeading() {
-  const facts = episodes[view.place];
+  const facts = episodes[view.episodeIndex];
   byId("task").textContent = view.task.title ? `${view.task.id} · ${view.task.title}` : view.task.id;
   byId("pair").textContent = facts.pair;
   byId("badge").textContent = facts.solved ? "solved" : "failed";
   byId("badge").className = `badge ${facts.solved ? "solved" : "failed"}`;
-  byId("player").textContent = `episode ${view.place + 1} of ${episodes.length} · ${facts.player}`;
+  byId("player").textContent = `episode ${view.episodeIndex + 1} of ${episodes.length} · ${facts.player}`;
   document.title = `${view.task.id} · ${index.title}`;
 }
 
@@ -166,7 +166,7 @@ function showStep() {
   rewardCurve.show(step);
   markAction(step);
   if (byId("as-text").open) showTexts();
-  savePlace();
+  saveAddress();
 }
 
 function markAction(step) {
@@ -183,7 +183,7 @@ function markAction(step) {
 function showClipboard(held, look) {
   byId("clipboard-figure").hidden = !view.episode.clipboards.length;
   if (held) drawGrid(byId("clipboard"), held, view.side, look);
-  else drawGrid(byId("clipboard"), { height: 1, width: 1, cells: new Int8Array([NOTHING]) }, view.side, look);
+  else drawGrid(byId("clipboard"), { height: 1, width: 1, cells: new Int8Array([PADDING]) }, view.side, look);
   byId("clipboard").setAttribute("aria-label", held ? `Clipboard, ${describe(held, index.colors)}` : "Clipboard, empty");
 }
 
@@ -194,10 +194,10 @@ function showTexts() {
 }
 
 /** Keep the address in step, not more often than browsers allow. */
-function savePlace() {
-  clearTimeout(savingPlace);
-  savingPlace = setTimeout(() => {
-    history.replaceState(null, "", `#episode=${view.place + 1}&step=${view.step}`);
+function saveAddress() {
+  clearTimeout(savingAddress);
+  savingAddress = setTimeout(() => {
+    history.replaceState(null, "", `#episode=${view.episodeIndex + 1}&step=${view.step}`);
   }, 150);
 }
 
