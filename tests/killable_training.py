@@ -14,7 +14,7 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
 from jaxarc.prng import keys_of_seeds
-from jaxarc.training import load_pairs, loop
+from jaxarc.training import agent_training, load_pairs
 
 
 def start(target, *arguments: Any) -> BaseProcess:
@@ -26,12 +26,14 @@ def prepare(file: Path, overrides: list[str]) -> None:
     """Compile what a run calls, and write it into a file together with the run's first state."""
     experiment = read_experiment(overrides)
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
-    learned, measured = (loop.make_params(tasks, experiment.environment) for tasks in (pairs.train, pairs.eval))
+    learned, measured = (
+        agent_training.make_params(tasks, experiment.environment) for tasks in (pairs.train, pairs.eval)
+    )
     keys = keys_of_seeds(experiment.training.seeds)
-    state = loop.start_training(keys, learned, experiment.train_config, experiment.curriculum)
+    state = agent_training.start_training(keys, learned, experiment.train_config, experiment.curriculum)
     length = experiment.training.updates_per_report
-    run_updates = lambda state: loop.run_updates(state, learned, experiment.train_config, length)
-    measure = lambda policies: loop.measure(policies, measured)
+    run_updates = lambda state: agent_training.run_updates(state, learned, experiment.train_config, length)
+    measure = lambda policies: agent_training.measure(policies, measured)
     policies = state.policy
     contents = jax.device_get(state), _pack(run_updates, state), _pack(measure, policies)
     file.write_bytes(pickle.dumps(contents))
@@ -40,8 +42,8 @@ def prepare(file: Path, overrides: list[str]) -> None:
 def command(file: Path, log: Path, arguments: list[str]) -> None:
     """Run ``jaxarc`` with what was compiled in place of the compiler."""
     state, run_updates, measure = pickle.loads(file.read_bytes())
-    loop.start_training = lambda *_: jax.tree.map(jax.numpy.asarray, state)
-    loop.run_updates, loop.measure = Compiled(*run_updates), Compiled(*measure)
+    agent_training.start_training = lambda *_: jax.tree.map(jax.numpy.asarray, state)
+    agent_training.run_updates, agent_training.measure = Compiled(*run_updates), Compiled(*measure)
     with log.open("a") as out, contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         main(arguments)
 

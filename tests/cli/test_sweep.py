@@ -7,7 +7,7 @@ import pytest
 from jaxarc.cli.main import main
 from jaxarc.cli.sweep import expand
 from jaxarc.config import ConfigValidationError
-from jaxarc.training import Report, TrainingDivergedError, TrainResult, load_pairs
+from jaxarc.training import AgentResult, Report, TrainingDivergedError, load_pairs
 
 _load_pairs_once = functools.cache(load_pairs)
 
@@ -28,7 +28,7 @@ def trained(monkeypatch):
         ]
         for report in reports:
             on_report(report)
-        return TrainResult(state=None, reports=reports, compile_seconds=0.0, interrupted=experiment.training.seed == 9)
+        return AgentResult(state=None, reports=reports, compile_seconds=0.0, interrupted=experiment.training.seed == 9)
 
     monkeypatch.setattr("jaxarc.cli.training_run.run_training", train)
     monkeypatch.setattr("jaxarc.cli.training_run.load_pairs", _load_pairs_once)

@@ -22,7 +22,7 @@ from jaxarc.training.surrogates.task import CandidateTask, ExpertBatch
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
 EXPERIMENT = SurrogateExperiment(
-    surrogate=SurrogateConfig(seed=3, steps_per_report=4, reports_per_measurement=2),
+    surrogate=SurrogateConfig(problem="parent_sets", seed=3, steps_per_report=4, reports_per_measurement=2),
     surrogate_network=SurrogateNetworkConfig(reading="samples"),
     surrogate_training=SurrogateTrainingConfig(num_steps=18, learning_rate=0.05, warmup_steps=2),
     checkpoint=CheckpointConfig(min_seconds=0.0, keep_last=9),
@@ -176,11 +176,13 @@ def test_an_error_of_the_data_ends_the_run_and_the_thread_that_loads(folder):
     with pytest.raises(OSError, match="the disk is gone"):
         run(folder=folder, problem=Problem(fail_at=9))
     assert not [thread for thread in threading.enumerate() if thread.name == "jaxarc-prefetch"]
-    assert folder.checkpoints.updates()[-1] == 8
+    assert folder.checkpoints.updates()[-1] == 9
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_and_names_the_last_good_checkpoint(folder):
-    with pytest.raises(TrainingDivergedError, match=r"in the 4 steps up to 12, seed 3: .*total_loss.*checkpoints/8;"):
+    with pytest.raises(
+        TrainingDivergedError, match=r"seed 3 is not finite between updates 8 and 12: .*total_loss.*checkpoints/8,"
+    ):
         run(folder=folder, problem=Problem(spoil=10))
     assert folder.checkpoints.updates()[-1] == 8
 

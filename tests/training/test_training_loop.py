@@ -30,6 +30,7 @@ from jaxarc.training import (
     RunFolder,
     RunFolderError,
     TrainingPairs,
+    agent_training,
     load_checkpoint,
     loop,
     read_metrics,
@@ -97,9 +98,9 @@ class Ready:
 @pytest.fixture
 def quick(compiled, monkeypatch):
     """Let ``train`` find its functions compiled."""
-    monkeypatch.setattr(loop, "run_updates", Ready(compiled[2]))
-    monkeypatch.setattr(loop, "measure", Ready(compiled[3]))
-    monkeypatch.setattr(loop, "start_training", lambda *_: compiled[0])
+    monkeypatch.setattr(agent_training, "run_updates", Ready(compiled[2]))
+    monkeypatch.setattr(agent_training, "measure", Ready(compiled[3]))
+    monkeypatch.setattr(agent_training, "start_training", lambda *_: compiled[0])
 
 
 def same(first, second):
@@ -158,7 +159,7 @@ def test_the_table_of_measured_pairs_is_there_before_the_last_checkpoint(tmp_pat
         save(folder, experiment, run_state, kind)
 
     monkeypatch.setattr(loop, "save_run_state", note_and_save)
-    loop.train(EXPERIMENT, PAIRS, folder)
+    train(EXPERIMENT, PAIRS, folder)
     assert tables[-1] == (EXPERIMENT.num_updates, True)
 
 
@@ -240,7 +241,7 @@ def test_a_run_is_saved_after_each_report_if_wished_and_goes_on_past_a_damaged_c
 def test_a_finished_run_has_nothing_to_learn_and_compiles_nothing(tmp_path, quick, monkeypatch):
     folder = RunFolder(tmp_path)
     whole = train(EXPERIMENT, PAIRS, folder)
-    monkeypatch.setattr(loop, "run_updates", None)
+    monkeypatch.setattr(agent_training, "run_updates", None)
     outcome = train(EXPERIMENT, PAIRS, folder, resume=True)
     assert same(outcome.state, whole.state)
     assert outcome.reports == whole.reports
@@ -292,7 +293,7 @@ def test_a_loss_or_gradient_that_is_not_finite_stops_the_run_and_keeps_the_last_
         losses = progress.losses._replace(**{name: jnp.array([0.0, np.nan], jnp.float32)})
         return state, progress if len(calls) == 1 else progress._replace(losses=losses)
 
-    monkeypatch.setattr(loop, "run_updates", Ready(broken))
+    monkeypatch.setattr(agent_training, "run_updates", Ready(broken))
     folder = RunFolder(tmp_path)
     with pytest.raises(loop.TrainingDivergedError) as error:
         train(EXPERIMENT, PAIRS, folder)

@@ -7,10 +7,10 @@ from rich.console import Console
 from jaxarc.cli.settings import AnyExperiment
 from jaxarc.cli.surrogate_run import learn_surrogate
 from jaxarc.cli.training_run import learn
-from jaxarc.training import RunFolder, TrainResult
+from jaxarc.training import AgentResult, RunFolder
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult
 
-AnyResult: TypeAlias = TrainResult | SurrogateResult
+AnyResult: TypeAlias = AgentResult | SurrogateResult
 
 
 def learn_any(experiment: AnyExperiment, console: Console, resume: RunFolder | None = None) -> AnyResult:

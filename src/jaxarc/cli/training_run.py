@@ -18,15 +18,16 @@ from jaxarc.config import ConfigValidationError, ParallelConfig
 from jaxarc.parallel import distributed_session, is_primary, use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import Experiment, Report, RunFolder, TrainingPairs, TrainResult, create_run_folder, load_pairs
+from jaxarc.training import AgentResult, Experiment, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
 from jaxarc.training import train as run_training
+from jaxarc.training.agent_training import training_mesh
 from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
-from jaxarc.training.loop import TrainingDivergedError, training_mesh
+from jaxarc.training.loop import TrainingDivergedError
 from jaxarc.training.pairs import pairs_by_rule
 from jaxarc.training.run_folder import kept_if_used
 
 
-def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> TrainResult:
+def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> AgentResult:
     """Train in a new run folder, or go on in an old one, and tell of it.
 
     Raises:
@@ -40,7 +41,7 @@ def learn(experiment: Experiment, console: Console, resume: RunFolder | None = N
         return _learn(without_place(experiment), console if is_primary() else Console(quiet=True), resume)
 
 
-def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -> TrainResult:
+def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -> AgentResult:
     start = time.perf_counter()
     _check_devices(experiment)
     if experiment.training.compilation_cache:
@@ -131,7 +132,7 @@ def _material(experiment: Experiment, pairs: TrainingPairs) -> str:
     return f"{pairs.num_train} pairs of {task.train_dataset}, sides up to {task.max_side}"
 
 
-def _results(experiment: Experiment, outcome: TrainResult, pairs: TrainingPairs) -> Table:
+def _results(experiment: Experiment, outcome: AgentResult, pairs: TrainingPairs) -> Table:
     reports = outcome.reports
     first, last = last_reports(list(reversed(reports))), last_reports(reports)
     table = Table(f"solved, {_answer(experiment)}", "pairs", "before", "after", title_justify="left")
@@ -149,7 +150,7 @@ def _results(experiment: Experiment, outcome: TrainResult, pairs: TrainingPairs)
     return table
 
 
-def _actions(outcome: TrainResult, pairs: TrainingPairs) -> str:
+def _actions(outcome: AgentResult, pairs: TrainingPairs) -> str:
     """Say how many actions the unseen pairs took that were solved."""
     if outcome.played is None:
         return "The run was measured when it ended; nothing was played again."
@@ -171,7 +172,7 @@ def _drawn(kind: str, reports: Sequence[Report], num_learned: int) -> str:
     )
 
 
-def _closing(outcome: TrainResult, folder: RunFolder, seconds: float) -> str:
+def _closing(outcome: AgentResult, folder: RunFolder, seconds: float) -> str:
     last = outcome.reports[-1]
     files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
     each = " of each seed" if len(last_reports(outcome.reports)) > 1 else ""

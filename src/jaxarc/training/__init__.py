@@ -1,8 +1,9 @@
 """Training runs: the loop, its metrics, its checkpoints and its folder."""
 
+from jaxarc.training.agent_training import AgentResult, train
 from jaxarc.training.checkpoint import CheckpointError, Checkpoints, DamagedCheckpointWarning, load_checkpoint
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.loop import TrainingDivergedError, TrainResult, train
+from jaxarc.training.loop import Trainable, TrainingDivergedError, TrainResult
 from jaxarc.training.metrics import Report, read_metrics
 from jaxarc.training.pairs import TrainingPairs, load_pairs
 from jaxarc.training.run_folder import RunFolder, RunFolderError, create_run_folder, open_run_folder
@@ -10,6 +11,7 @@ from jaxarc.training.run_state import IncompatibleRunError, OtherVersionsWarning
 from jaxarc.training.updates import TrainingState
 
 __all__ = [
+    "AgentResult",
     "CheckpointError",
     "Checkpoints",
     "DamagedCheckpointWarning",
@@ -20,6 +22,7 @@ __all__ = [
     "RunFolder",
     "RunFolderError",
     "TrainResult",
+    "Trainable",
     "TrainingDivergedError",
     "TrainingPairs",
     "TrainingState",

@@ -1,49 +1,40 @@
-"""The training loop: a few updates in one compiled call, then a report; again until the steps are used up."""
+"""The training loop: steps, reports, checkpoints and their clock, the same for whatever is trained.
 
+``run`` drives a ``Trainable``. Agents (``agent_training.py``) and surrogates (``surrogates/loop.py``) are two of them.
+One pass of the loop:
+
+    step      a compiled call, which makes ``updates_per_step`` updates
+    check     every ``updates_per_report`` updates: are all losses finite?
+    evaluate  in the first report, the last one, and in every ``reports_per_evaluation``-th one
+    report    a line of metrics for each seed, which then counts as part of the run
+    save      if the newest checkpoint is old enough
+"""
+
+import abc
 import dataclasses
 import math
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, Generic, TypeVar
 
+import equinox as eqx
 import jax
-import numpy as np
-from jax.sharding import Mesh
 
-from jaxarc.agents.cloning import CloningExamples
-from jaxarc.config import ConfigValidationError
-from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.errors import JaxarcError
-from jaxarc.evaluation import TaskResults
-from jaxarc.parallel import any_process, broadcast_flag, data_mesh, is_primary, replicate, to_host
-from jaxarc.prng import keys_of_seeds
-from jaxarc.training.cloning import TraceExampleError, load_examples
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.metrics import MetricsFile, Report
-from jaxarc.training.pairs import TrainingPairs
-from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.run_state import (
-    RunState,
-    load_run_state,
-    require_same_run,
-    require_same_start,
-    require_unused,
-    save_run_state,
-)
-from jaxarc.training.tables import write_measured_table, write_task_table
-from jaxarc.training.updates import (
-    Progress,
-    TrainingState,
-    answer_shown_params,
-    make_params,
-    measure,
-    place_state,
-    run_updates,
-    start_training,
-)
+from jaxarc.parallel import any_process, broadcast_flag, is_primary
+from jaxarc.training.metrics import Kind, MetricsFile
+from jaxarc.training.run_folder import RunConfig, RunFolder
+from jaxarc.training.run_state import RunState, load_run_state, require_same_run, require_unused, save_run_state
+
+State = TypeVar("State")
+"""A pytree; its arrays are saved."""
+Metrics = TypeVar("Metrics")
+"""What steps measure while they learn."""
+
+Numbers = dict[str, float]
+"""Fields of a report."""
 
 
 class TrainingDivergedError(JaxarcError, ArithmeticError):
@@ -51,41 +42,128 @@ class TrainingDivergedError(JaxarcError, ArithmeticError):
 
 
 @dataclass(frozen=True)
-class TrainResult:
+class Intervals:
+    """How long a run lasts and how often it reports, in updates."""
+
+    num_updates: int  # of the whole run
+    updates_per_step: int  # in one call of ``step``; divides the next two
+    updates_per_report: int
+    reports_per_evaluation: int
+    max_seconds: float | None  # stop earlier, counted without compilation
+
+
+@dataclass(frozen=True)
+class TrainResult(Generic[State, Kind]):
     """How a run ended."""
 
-    state: TrainingState  # of all seeds, leaves [K, ...]
-    reports: list[Report]  # the first of each seed before learning, the last after it; both measured
+    state: State
+    reports: list[Kind]  # the first of each seed before learning, the last after it; both with an evaluation
     compile_seconds: float
-    interrupted: bool  # stopped before its steps were used up
-    played: TaskResults | None = None  # of the last state on each measured pair, [K, T]; None: it was measured before
+    interrupted: bool  # stopped before its updates were used up
 
 
-def train(
-    experiment: Experiment,
-    pairs: TrainingPairs,
+class Trainable(abc.ABC, Generic[State, Metrics, Kind]):
+    """What the loop asks of something that learns: five methods, and a few with defaults."""
+
+    report_type: type[Kind]
+    intervals: Intervals
+    advice: ClassVar[str]  # what to do after a loss that is not finite: "lower x or y"
+    clock_counts_reports: ClassVar[bool]  # whether the seconds of a run include its evaluations
+
+    @abc.abstractmethod
+    def init(self) -> State:
+        """Make the state before the first step."""
+
+    @abc.abstractmethod
+    def step(self, state: State, update: int) -> tuple[State, Metrics]:
+        """Learn for ``updates_per_step`` updates, and return when they are done.
+
+        Args:
+            state: may be donated.
+            update: number of updates before this step.
+
+        Returns:
+            The next state, and the metrics of all steps since the last report.
+        """
+
+    @abc.abstractmethod
+    def check(self, metrics: Metrics) -> Mapping[int, Numbers]:
+        """Return the losses of each seed, all of which have to be finite."""
+
+    @abc.abstractmethod
+    def evaluate(self, state: State) -> list[Numbers]:
+        """Measure a state on held-out data: fields of the report of each seed."""
+
+    @abc.abstractmethod
+    def report(
+        self,
+        update: int,
+        seconds: float,
+        metrics: Metrics | None,
+        evaluation: list[Numbers] | None,
+        updates_per_second: float | None,
+    ) -> list[Kind]:
+        """Make the report of each seed.
+
+        Args:
+            update: number of updates so far.
+            seconds: since learning began.
+            metrics: of the steps since the last report; None where there was none.
+            evaluation: what ``evaluate`` returned; None where this report goes without.
+            updates_per_second: of the steps since the last report.
+        """
+
+    def like(self) -> State:
+        """Return a state with the structure, shapes and dtypes of the run's; its arrays are not read."""
+        return self.init()
+
+    def place(self, state: State) -> State:
+        """Put a state on the devices of the run."""
+        return state
+
+    def compile(self, state: State) -> None:
+        """Compile what ``step`` and ``evaluate`` call, so that the clock does not count it."""
+
+    def running(self, update: int) -> AbstractContextManager[None]:
+        """Hold what the steps from ``update`` on need, such as a thread that loads data."""
+        del update
+        return nullcontext()
+
+    def write_tables(self, run_state: RunState[State, Kind], folder: RunFolder | None) -> None:
+        """Write tables beside the metrics at the end of a run; the folder is None in all processes but the first."""
+
+    def result(self, state: State) -> State:
+        """Return a state as the caller of the run wants it."""
+        return state
+
+
+def run(
+    trainable: Trainable[State, Metrics, Kind],
+    experiment: RunConfig,
     folder: RunFolder | None = None,
-    on_report: Callable[[Report], None] = lambda report: None,
+    on_report: Callable[[Kind], None] = lambda report: None,
     should_stop: Callable[[], bool] = lambda: False,
     *,
     resume: bool = False,
-) -> TrainResult:
-    """Train an agent of each seed, measuring it on every training pair and every unseen pair.
+) -> TrainResult[State, Kind]:
+    """Train until the updates are used up, the time is over, or somebody stops it.
 
     Args:
-        experiment: all choices.
-        pairs: what is played.
-        folder: gets the metrics as they come, a checkpoint now and then, and at the end how each learned task went.
+        trainable: what learns.
+        experiment: all choices, which checkpoints hold.
+        folder: gets the metrics as they come, checkpoints, and tables at the end.
         on_report: called with each new report; the first ones come before learning.
-        should_stop: asked after each compiled call; of several processes, all stop as soon as one of them wants to.
-        resume: go on from the folder's newest checkpoint, or from the start where there is none yet. What is computed,
-            and so what is written but for the clocks, is the same as without an interruption.
+        should_stop: asked before each step; of several processes, all stop as soon as one of them wants to.
+        resume: go on from the folder's newest checkpoint, or from the start where there is none yet. Everything that
+            is computed and written, except for the clocks, is the same as without an interruption.
 
     Returns:
-        The outcome, also after ``KeyboardInterrupt`` or ``should_stop``: what was learned is kept.
+        The result, also after ``should_stop``: the run keeps what it learned. After ``KeyboardInterrupt`` too, unless
+        that came amid a step or a report whose state was donated: then the newest checkpoint holds what is kept.
 
     Raises:
         TrainingDivergedError: a loss is not finite; the newest checkpoint then holds the last good state.
+        KeyboardInterrupt: see above; or it came in one of several processes before all of them agreed to stop.
         RunFolderError: another process uses the folder, or it holds a run that is not to be resumed.
         IncompatibleRunError: the run to resume was started with other choices.
         CheckpointError: every checkpoint of the run is damaged.
@@ -95,86 +173,87 @@ def train(
     with nullcontext() if folder is None else folder.lock():
         if folder is not None and not resume:
             require_unused(folder)
-        run = _Run(experiment, pairs, folder, on_report, resume)
-        if run.is_finished:
-            return TrainResult(run.run_state.state, run.run_state.reports, 0.0, interrupted=False)
-        return _learn(run, should_stop)
+        current = _Run(trainable, experiment, folder, on_report, resume)
+        if current.is_finished:
+            state = trainable.result(current.run_state.state)
+            return TrainResult(state, current.run_state.reports, 0.0, interrupted=False)
+        return _learn(current, should_stop)
 
 
-def training_mesh(experiment: Experiment) -> Mesh | None:
-    """Return the devices that share the work of a run; None where one does all of it.
-
-    Raises:
-        ValueError: there are fewer devices than the experiment asks for, or, as a ConfigValidationError, the work
-            cannot be split evenly over all there are.
-    """
-    choice = experiment.parallel
-    if choice.num_devices == 1 and choice.over == "seeds":
-        return None
-    mesh = data_mesh(choice.num_devices or None)
-    if problems := experiment.uneven_over(mesh.size):
-        raise ConfigValidationError("; ".join(problems))
-    return mesh
-
-
-def _learn(run: "_Run", should_stop: Callable[[], bool]) -> TrainResult:
-    run.compile()
-    interrupted, is_agreed = False, jax.process_count() == 1
+def _learn(current: "_Run[State, Metrics, Kind]", should_stop: Callable[[], bool]) -> TrainResult[State, Kind]:
+    current.compile()
+    interrupted = False
+    # Saving needs all processes, and the others do not know of an error in this one: so nothing is saved after an
+    # error that they do not share.
+    is_agreed = jax.process_count() == 1
     try:
-        if not run.run_state.reports:
-            run.report_start()
-        while not run.is_finished and not any_process(run.is_out_of_time):
-            if interrupted := any_process(should_stop()):
-                break
-            run.advance()
-            run.save_if_due()
+        if not current.run_state.reports:
+            current.report_start()
+        with current.trainable.running(current.run_state.updates):
+            while not current.is_finished and not any_process(current.is_out_of_time):
+                interrupted = any_process(should_stop())
+                if interrupted:
+                    break
+                current.advance()
         is_agreed = True
     except KeyboardInterrupt:
-        if not is_agreed:
+        if not is_agreed or current.is_donated:
             raise
         interrupted = True
     except TrainingDivergedError:
         is_agreed = True  # all processes see the same losses
         raise
     finally:
-        if is_agreed:  # saving needs all processes, and the others do not hear of what went wrong here alone
-            run.save_end()
-    run.measure_end()
-    return TrainResult(run.run_state.state, run.run_state.reports, run.compile_seconds, interrupted, run.played)
+        if is_agreed:
+            current.save_end()
+    current.require_finite(current.metrics, current.run_state.updates)
+    current.evaluate_end()
+    state = current.trainable.result(current.run_state.state)
+    return TrainResult(state, current.run_state.reports, current.compile_seconds, interrupted)
 
 
-class _Run:
-    """The host's side of a run: compiled functions, clock, reports and files."""
+class _Run(Generic[State, Metrics, Kind]):
+    """One call of :func:`run`: where it is, its clock and its files."""
 
     def __init__(
         self,
-        experiment: Experiment,
-        pairs: TrainingPairs,
+        trainable: Trainable[State, Metrics, Kind],
+        experiment: RunConfig,
         folder: RunFolder | None,
-        on_report: Callable[[Report], None],
+        on_report: Callable[[Kind], None],
         resume: bool,
     ):
-        self.experiment, self.folder, self.on_report = experiment, folder, on_report
-        self.writes = folder if is_primary() else None  # of several processes one keeps the log; all save
-        self.pairs, self.num_train, self.task_ids = pairs, pairs.num_train, pairs.train_ids
-        self.played: TaskResults | None = None
         self.created = time.perf_counter()
-        self.mesh, self.over = training_mesh(experiment), experiment.parallel.over
-        self.learned = make_params(pairs.train, experiment.environment)
-        self.measured = make_params(pairs.eval, experiment.environment)
-        self.run_state = (self._load(folder) if folder is not None and resume else None) or RunState(self._start())
-        require_same_start(self.learned, self.measured, self.run_state.state)
-        self._spread()
+        self.trainable = trainable
+        self.intervals = trainable.intervals
+        self.experiment = experiment
+        self.folder = folder
+        self.log_folder = folder if is_primary() else None  # of several processes one writes the log; all of them save
+        self.on_report = on_report
+        loaded = self._load(folder) if folder is not None and resume else None
+        run_state = loaded or RunState[State, Kind](trainable.init())
+        self.run_state = dataclasses.replace(run_state, state=trainable.place(run_state.state))
+        self.metrics: Metrics | None = None  # of the steps since the last report, up to ``run_state``
         self.seconds_saved = self.run_state.seconds  # when the newest checkpoint was written
+        self.step_seconds = 0.0  # of the steps since the last report that this process took
+        self.step_updates = 0  # and their number of updates
+        self.started = 0.0
+        self.compile_seconds = 0.0
 
     @property
     def is_finished(self) -> bool:
-        return self.run_state.updates >= self.experiment.num_updates
+        return self.run_state.updates >= self.intervals.num_updates
 
     @property
     def is_out_of_time(self) -> bool:
-        limit = self.experiment.training.max_seconds
+        limit = self.intervals.max_seconds
         return limit is not None and self.seconds >= limit
+
+    @property
+    def is_donated(self) -> bool:
+        """Whether a step that was interrupted has taken the arrays of the state."""
+        leaves = jax.tree.leaves(self.run_state.state)
+        return any(leaf.is_deleted() for leaf in leaves if isinstance(leaf, jax.Array))
 
     @property
     def seconds(self) -> float:
@@ -183,166 +262,122 @@ class _Run:
 
     def compile(self) -> None:
         """Compile what the loop calls, and start the clock."""
-        state, length = self.run_state.state, self.experiment.training.updates_per_report
-        lowered = (
-            run_updates.lower(state, self.learned, self.experiment.train_config, length, self.mesh, self.over),
-            measure.lower(state.policy, self.measured, self.mesh, self.over),
-        )
-        with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
-            self.run_updates, self.measure = pool.map(lambda function: function.compile(), lowered)
+        self.trainable.compile(self.run_state.state)
         now = time.perf_counter()
-        self.started, self.compile_seconds = now - self.run_state.seconds, now - self.created
+        self.started = now - self.run_state.seconds
+        self.compile_seconds = now - self.created
 
     def report_start(self) -> None:
-        self._step_to(self.run_state.state, 0, [{} for _ in self.experiment.training.seeds], is_measured=True)
+        """Report on the state before the first step."""
+        self._report_and_adopt(self.run_state.state, 0, None, is_evaluated=True)
 
     def advance(self) -> None:
-        """Make one compiled call, keep its result if it is sound, and report it."""
-        start = time.perf_counter()
-        state, progress = self.run_updates(self.run_state.state, self.learned)
-        progress = to_host(progress)
-        duration = time.perf_counter() - start
-        self._require_finite(progress)
-        each = self.experiment.training.updates_per_report
-        updates = self.run_state.updates + each
-        speed = each * self.experiment.agent.samples_per_update / duration
-        facts = [_describe(progress, k, speed) for k in range(self.experiment.training.num_seeds)]
-        number = len(self.run_state.reports) // len(facts)
-        is_measured = number % self.experiment.training.reports_per_evaluation == 0
-        self._step_to(state, updates, facts, is_measured or updates >= self.experiment.num_updates)
+        """Take one step; where a report is due, adopt its result once it is checked and reported, and save."""
+        before = time.perf_counter()
+        state, metrics = self.trainable.step(self.run_state.state, self.run_state.updates)
+        self.step_seconds += time.perf_counter() - before
+        self.step_updates += self.intervals.updates_per_step
+        updates = self.run_state.updates + self.intervals.updates_per_step
+        is_last = updates >= self.intervals.num_updates
+        if updates % self.intervals.updates_per_report and not is_last:
+            self.metrics = metrics
+            self.run_state = dataclasses.replace(self.run_state, state=state, updates=updates)
+            return
+        self.require_finite(metrics, updates)
+        number = len(self.run_state.reports) // len(self.experiment.seeds)  # of the report; the first one has number 0
+        is_evaluated = number % self.intervals.reports_per_evaluation == 0 or is_last
+        self._report_and_adopt(state, updates, metrics, is_evaluated=is_evaluated)
+        self._save_if_due()
 
-    def save_if_due(self) -> None:
-        """Save now and then, better after a measured report; the end has a call of its own."""
-        waited, enough = self.seconds - self.seconds_saved, self.experiment.checkpoint.min_seconds
-        is_due = waited >= (enough if self.run_state.score is not None else 2 * enough)
-        if not self.is_finished and broadcast_flag(is_due):
-            self._save()
+    def require_finite(self, metrics: Metrics | None, updates: int) -> None:
+        """Check the metrics of the steps up to ``updates``.
+
+        Raises:
+            TrainingDivergedError: names the seed, its losses and the newest checkpoint.
+        """
+        seed, losses = next(iter(self._faults(metrics).items()), (0, None))
+        if losses is None:
+            return
+        first = self._last_report()
+        raise TrainingDivergedError(
+            f"a loss or gradient of seed {seed} is not finite between updates {first} and {updates}: {losses}; "
+            f"{self._name_last_good_files()}{self.trainable.advice} and train again"
+        )
 
     def save_end(self) -> None:
-        """Write how each task and each measured pair went, and then the checkpoint: where that is, the run is whole."""
-        curricula = to_host(self.run_state.state.curriculum)
-        if self.writes is not None:
-            write_task_table(self.writes.tasks, self.experiment.training.seeds, self.task_ids, curricula)
-        self._write_measured()
+        """Write the tables and then a checkpoint, after which the run is complete; not of a state that is unsound."""
+        if self.is_donated or self._faults(self.metrics):
+            return
+        self.trainable.write_tables(self.run_state, self.log_folder)
         self._save()
 
-    def measure_end(self) -> None:
-        """Measure the last state if that did not happen; a run that goes on later takes this report back."""
+    def evaluate_end(self) -> None:
+        """Evaluate the last state if no report did; a run that goes on later takes this report back."""
         if self.run_state.score is None:
-            facts = [{} for _ in self.experiment.training.seeds]
-            self._step_to(self.run_state.state, self.run_state.updates, facts, is_measured=True)
-        elif self.played is None:  # it was measured by a process that was killed before it wrote the table, perhaps
-            self.played = to_host(self.measure(self.run_state.state.policy, self.measured))
-        self._write_measured()
+            self._report_and_adopt(self.run_state.state, self.run_state.updates, None, is_evaluated=True)
+        self.trainable.write_tables(self.run_state, self.log_folder)
 
-    def _write_measured(self) -> None:
-        """Write how each measured pair went, if it is the last state that played them."""
-        if self.writes is not None and self.played is not None and self.run_state.score is not None:
-            seeds = self.experiment.training.seeds
-            write_measured_table(self.writes.measured, seeds, self.pairs.eval.task_ids, self.played)
+    def _load(self, folder: RunFolder) -> RunState[State, Kind] | None:
+        is_leaf_array = lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+        arrays, rest = eqx.partition(self.trainable.like(), is_leaf_array)
+        loaded = load_run_state(folder, self.experiment, arrays, self.trainable.report_type)
+        if loaded is None:
+            return None
+        return dataclasses.replace(loaded, state=eqx.combine(loaded.state, rest))
 
-    def _spread(self) -> None:
-        """Put every agent, or its part, on its device, and the tasks on all."""
-        if self.mesh is not None:
-            self.learned, self.measured = replicate((self.learned, self.measured), self.mesh)
-            state = place_state(self.run_state.state, self.mesh, self.over)
-            self.run_state = dataclasses.replace(self.run_state, state=state)
-
-    def _start(self) -> TrainingState:
-        train_config = self.experiment.train_config
-        examples = self._examples() if train_config.cloning.traces else None
-        return start_training(self._keys(), self.learned, train_config, self.experiment.curriculum, examples)
-
-    def _examples(self) -> CloningExamples:
-        """Replay the traces that the policies shall imitate."""
-        learned, train_config = self.pairs.train, self.experiment.train_config
-        if not isinstance(learned, TaskSet):
-            raise TraceExampleError(
-                f"cloning.traces={train_config.cloning.traces!r} are of tasks that stand in files, but "
-                f"task.train_dataset={self.experiment.task.train_dataset!r} makes new ones; leave cloning.traces out"
-            )
-        tasks, practice = (
-            load_tasks(self.experiment.task.train_dataset),
-            answer_shown_params(self.learned, train_config),
-        )
-        return load_examples(train_config.cloning.traces, tasks, learned, practice, train_config.agent.gamma)
-
-    def _load(self, folder: RunFolder) -> RunState[TrainingState, Report] | None:
-        train_config, curriculum = self.experiment.train_config, self.experiment.curriculum
-        start = lambda keys, params: start_training(keys, params, train_config, curriculum)
-        return load_run_state(folder, self.experiment, jax.eval_shape(start, self._keys(), self.learned), Report)
-
-    def _keys(self) -> jax.Array:
-        return keys_of_seeds(self.experiment.training.seeds)
-
-    def _step_to(self, state: TrainingState, updates: int, facts: list[dict[str, Any]], is_measured: bool) -> None:
+    def _report_and_adopt(self, state: State, updates: int, metrics: Metrics | None, *, is_evaluated: bool) -> None:
         """Report on a state with a line for each seed, and make it the run's; an interruption leaves the one before."""
-        seconds, seeds = self.seconds, self.experiment.training.seeds
-        if is_measured:
-            facts = [{**told, **rates} for told, rates in zip(facts, self._solve_rates(state), strict=True)]
-        steps = updates * self.experiment.agent.samples_per_update
-        reports = [Report(updates, steps, seconds, seed, **told) for seed, told in zip(seeds, facts, strict=True)]
-        if self.writes is not None:
-            MetricsFile(self.writes.metrics, Report).append(reports)
+        seconds = self.seconds
+        begun = time.perf_counter()
+        evaluation = self.trainable.evaluate(state) if is_evaluated else None
+        speed = None if metrics is None else self.step_updates / self.step_seconds
+        reports = self.trainable.report(updates, seconds, metrics, evaluation, speed)
+        if self.log_folder is not None:
+            MetricsFile(self.log_folder.metrics, self.trainable.report_type).append(reports)
         self.run_state = RunState(state, updates, [*self.run_state.reports, *reports])
+        self.metrics = None
+        self.step_seconds = 0.0
+        self.step_updates = 0
         for report in reports:
             self.on_report(report)
-
-    def _solve_rates(self, state: TrainingState) -> list[dict[str, float]]:
-        """Return the rates of each seed; where tasks are made as they are needed there are no training pairs."""
-        self.played = played = to_host(self.measure(state.policy, self.measured))
-        solved = np.asarray(played.solved)
-        parts = {"train_solve_rate": solved[:, : self.num_train], "evaluation_solve_rate": solved[:, self.num_train :]}
-        return [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
-
-    def _save(self) -> None:
-        """Save what there is, without moving the clock."""
-        if self.folder is not None:
-            self.seconds_saved, begun = self.seconds, time.perf_counter()
-            run_state = dataclasses.replace(self.run_state, seconds=self.seconds_saved)
-            save_run_state(self.folder, self.experiment, run_state, Report)
+        if not self.trainable.clock_counts_reports:
             self.started += time.perf_counter() - begun
 
-    def _require_finite(self, progress: Progress) -> None:
-        for k, seed in enumerate(self.experiment.training.seeds):
-            losses = {name: value[k].item() for name, value in _losses_of(progress).items()}
-            if not all(map(math.isfinite, losses.values())):
-                raise TrainingDivergedError(self._say_diverged(seed, losses))
+    def _save_if_due(self) -> None:
+        """Save a checkpoint if at least ``min_seconds`` have passed; twice that if the state was not evaluated."""
+        enough = self.experiment.checkpoint.min_seconds
+        if self.run_state.score is None:
+            enough *= 2
+        is_due = self.seconds - self.seconds_saved >= enough
+        if not self.is_finished and broadcast_flag(is_due):  # the end has a save of its own
+            self._save()
 
-    def _say_diverged(self, seed: int, losses: dict[str, float]) -> str:
-        first = self.run_state.updates
-        files = (
-            ""
-            if self.folder is None
-            else (f"the last good checkpoint is {self.folder.checkpoints.at(first)}, the config {self.folder.config}; ")
-        )
-        return (
-            f"a loss or gradient of seed {seed} is not finite between updates {first} and "
-            f"{first + self.experiment.training.updates_per_report}: {losses}; {files}"
-            "lower schedule.learning_rate or agent.max_grad_norm and train again"
-        )
+    def _save(self) -> None:
+        """Save the state, without moving the clock."""
+        if self.folder is None:
+            return
+        self.seconds_saved = self.seconds
+        begun = time.perf_counter()
+        arrays = eqx.filter(self.run_state.state, eqx.is_array)
+        saved = dataclasses.replace(self.run_state, state=arrays, seconds=self.seconds_saved)
+        save_run_state(self.folder, self.experiment, saved, self.trainable.report_type)
+        self.started += time.perf_counter() - begun
 
+    def _faults(self, metrics: Metrics | None) -> dict[int, Numbers]:
+        """Return the losses of the seeds of which one is not finite."""
+        losses = {} if metrics is None else self.trainable.check(metrics)
+        return {seed: mine for seed, mine in losses.items() if not all(map(math.isfinite, mine.values()))}
 
-def _describe(progress: Progress, k: int, steps_per_second: float) -> dict[str, Any]:
-    """Return what a compiled call tells about one of its agents."""
-    mine = jax.tree.map(lambda x: x[k].item(), progress)
-    episodes = mine.episodes
-    share = lambda total: total / episodes.ended if episodes.ended else None
-    return {
-        "steps_per_second": steps_per_second,
-        "episodes": episodes.ended,
-        "mean_return": share(episodes.return_sum),
-        "mean_length": share(episodes.length_sum),
-        "episode_solve_rate": share(episodes.solved),
-        "tasks_played": mine.tasks_played,
-        "effective_tasks": mine.effective_tasks,
-        **_losses_of(mine),
-    }
+    def _last_report(self) -> int:
+        """Return the number of updates before the steps whose metrics come next."""
+        updates = self.run_state.updates
+        return updates if self.metrics is None else updates - updates % self.intervals.updates_per_report
 
-
-def _losses_of(progress: Progress) -> dict[str, Any]:
-    """Return all that must be finite, by the names of a report's fields."""
-    losses = progress.losses._asdict()
-    auxiliary = losses.pop("auxiliary")
-    answers = {} if progress.answer_loss is None else {"answer_loss": progress.answer_loss}
-    return {**losses, **({} if auxiliary is None else auxiliary._asdict()), **answers}
+    def _name_last_good_files(self) -> str:
+        if self.folder is None:
+            return ""
+        checkpoints = self.folder.checkpoints
+        is_good = not self.is_donated and not self._faults(self.metrics)  # then it will be saved when the run ends
+        updates = [self.run_state.updates] if is_good else checkpoints.updates()[-1:]
+        named = "".join(f"the last good checkpoint is {checkpoints.at(update)}, " for update in updates)
+        return f"{named}the config {self.folder.config}; "

@@ -1,0 +1,232 @@
+"""Train agents: what the training loop asks of them, answered with the compiled calls of ``updates.py``."""
+
+import functools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array, Key
+
+from jaxarc.agents.cloning import CloningExamples
+from jaxarc.config import ConfigValidationError
+from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.envs.params import EnvParams
+from jaxarc.evaluation import TaskResults
+from jaxarc.parallel import data_mesh, replicate, to_host
+from jaxarc.prng import keys_of_seeds
+from jaxarc.training.cloning import TraceExampleError, load_examples
+from jaxarc.training.experiment import Experiment
+from jaxarc.training.loop import Intervals, Numbers, Trainable, TrainResult, run
+from jaxarc.training.metrics import Report
+from jaxarc.training.pairs import TrainingPairs
+from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.run_state import RunState, require_same_start
+from jaxarc.training.tables import write_measured_table, write_task_table
+from jaxarc.training.updates import (
+    Progress,
+    TrainingState,
+    answer_shown_params,
+    make_params,
+    measure,
+    place_state,
+    run_updates,
+    start_training,
+)
+
+
+@dataclass(frozen=True)
+class AgentResult(TrainResult[TrainingState, Report]):
+    """How a run of agents ended; the leaves of its state have a leading axis of seeds, [K, ...]."""
+
+    played: TaskResults | None = None  # of the last state on each evaluation pair, [K, T]; None: evaluated earlier
+
+
+def train(
+    experiment: Experiment,
+    pairs: TrainingPairs,
+    folder: RunFolder | None = None,
+    on_report: Callable[[Report], None] = lambda report: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    *,
+    resume: bool = False,
+) -> AgentResult:
+    """Train an agent of each seed, and evaluate it on every training pair and every evaluation pair.
+
+    Arguments, result and errors are those of :func:`jaxarc.training.loop.run`; ``pairs`` are the tasks to learn and to
+    evaluate on. The folder also gets tables of all training tasks and all evaluation pairs.
+    """
+    training = AgentTraining(experiment, pairs)
+    result = run(training, experiment, folder, on_report, should_stop, resume=resume)
+    return AgentResult(result.state, result.reports, result.compile_seconds, result.interrupted, training.played)
+
+
+def training_mesh(experiment: Experiment) -> Mesh | None:
+    """Return the devices that share the work of a run; None where one does all of it.
+
+    Raises:
+        ValueError: there are fewer devices than the experiment asks for, or, as a ConfigValidationError, the work
+            cannot be split evenly over all there are.
+    """
+    choice = experiment.parallel
+    if choice.num_devices == 1 and choice.over == "seeds":
+        return None
+    mesh = data_mesh(choice.num_devices or None)
+    if problems := experiment.uneven_over(mesh.size):
+        raise ConfigValidationError("; ".join(problems))
+    return mesh
+
+
+class AgentTraining(Trainable[TrainingState, Progress, Report]):
+    """Agents of several seeds, which learn side by side in one compiled program."""
+
+    report_type = Report
+    advice: ClassVar[str] = "lower schedule.learning_rate or agent.max_grad_norm"
+    clock_counts_reports: ClassVar[bool] = True
+
+    def __init__(self, experiment: Experiment, pairs: TrainingPairs):
+        self.experiment = experiment
+        self.pairs = pairs
+        self.played: TaskResults | None = None  # what the newest evaluation returned
+        training = experiment.training
+        self.intervals = Intervals(
+            num_updates=experiment.num_updates,
+            updates_per_step=training.updates_per_report,
+            updates_per_report=training.updates_per_report,
+            reports_per_evaluation=training.reports_per_evaluation,
+            max_seconds=training.max_seconds,
+        )
+
+    @functools.cached_property
+    def mesh(self) -> Mesh | None:
+        return training_mesh(self.experiment)
+
+    @functools.cached_property
+    def train_params(self) -> EnvParams:
+        return self._params_of(self.pairs.train)
+
+    @functools.cached_property
+    def eval_params(self) -> EnvParams:
+        return self._params_of(self.pairs.eval)
+
+    def init(self) -> TrainingState:
+        train_config = self.experiment.train_config
+        examples = self._load_examples() if train_config.cloning.traces else None
+        return start_training(self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
+
+    def like(self) -> TrainingState:
+        train_config, curriculum = self.experiment.train_config, self.experiment.curriculum
+        start = lambda keys, params: start_training(keys, params, train_config, curriculum)
+        return jax.eval_shape(start, self._keys(), self.train_params)
+
+    def place(self, state: TrainingState) -> TrainingState:
+        """Put every agent, or its part, on its device; first compare what the processes start from."""
+        require_same_start(self.train_params, self.eval_params, state)
+        return state if self.mesh is None else place_state(state, self.mesh, self.experiment.parallel.over)
+
+    def compile(self, state: TrainingState) -> None:
+        train_config, over = self.experiment.train_config, self.experiment.parallel.over
+        length = self.intervals.updates_per_step
+        lowered = (
+            run_updates.lower(state, self.train_params, train_config, length, self.mesh, over),
+            measure.lower(state.policy, self.eval_params, self.mesh, over),
+        )
+        with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
+            compiled = list(pool.map(lambda function: function.compile(), lowered))
+        self._run_updates, self._measure = compiled
+
+    def step(self, state: TrainingState, update: int) -> tuple[TrainingState, Progress]:
+        state, progress = self._run_updates(state, self.train_params)
+        return state, to_host(progress)
+
+    def check(self, metrics: Progress) -> dict[int, Numbers]:
+        losses = _losses_of(metrics)
+        seeds = self.experiment.training.seeds
+        return {seed: {name: value[k].item() for name, value in losses.items()} for k, seed in enumerate(seeds)}
+
+    def evaluate(self, state: TrainingState) -> list[Numbers]:
+        """Play all pairs; where tasks are made as they are needed there are no training pairs, and no rate of them."""
+        self.played = to_host(self._measure(state.policy, self.eval_params))
+        solved = np.asarray(self.played.solved)
+        num_train = self.pairs.num_train
+        parts = {"train_solve_rate": solved[:, :num_train], "evaluation_solve_rate": solved[:, num_train:]}
+        return [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
+
+    def report(
+        self,
+        update: int,
+        seconds: float,
+        metrics: Progress | None,
+        evaluation: list[Numbers] | None,
+        updates_per_second: float | None,
+    ) -> list[Report]:
+        samples = self.experiment.agent.samples_per_update
+        reports = []
+        for k, seed in enumerate(self.experiment.training.seeds):
+            fields: dict[str, Any] = {} if metrics is None else _fields_of(metrics, k)
+            if evaluation is not None:
+                fields |= evaluation[k]
+            if updates_per_second is not None:
+                fields["steps_per_second"] = updates_per_second * samples
+            reports.append(Report(update, update * samples, seconds, seed, **fields))
+        return reports
+
+    def write_tables(self, run_state: RunState[TrainingState, Report], folder: RunFolder | None) -> None:
+        """Write how each training task went, and each evaluation pair if it was the last state that played it."""
+        curricula = to_host(run_state.state.curriculum)
+        has_score = run_state.score is not None
+        if has_score and self.played is None:  # a process that was killed evaluated it, maybe without its table
+            self.evaluate(run_state.state)
+        if folder is None:
+            return
+        seeds = self.experiment.training.seeds
+        write_task_table(folder.tasks, seeds, self.pairs.train_ids, curricula)
+        if has_score and self.played is not None:
+            write_measured_table(folder.measured, seeds, self.pairs.eval.task_ids, self.played)
+
+    def _params_of(self, tasks: Any) -> EnvParams:
+        """Put tasks on the device, or on all devices of the mesh."""
+        params = make_params(tasks, self.experiment.environment)
+        return params if self.mesh is None else replicate(params, self.mesh)
+
+    def _keys(self) -> Key[Array, " K"]:
+        return keys_of_seeds(self.experiment.training.seeds)
+
+    def _load_examples(self) -> CloningExamples:
+        """Replay the traces that the policies are to imitate."""
+        train, train_config = self.pairs.train, self.experiment.train_config
+        dataset = self.experiment.task.train_dataset
+        if not isinstance(train, TaskSet):
+            raise TraceExampleError(
+                f"cloning.traces={train_config.cloning.traces!r} are of tasks that stand in files, but "
+                f"task.train_dataset={dataset!r} makes new ones; leave cloning.traces out"
+            )
+        params = answer_shown_params(self.train_params, train_config)
+        return load_examples(train_config.cloning.traces, load_tasks(dataset), train, params, train_config.agent.gamma)
+
+
+def _fields_of(progress: Progress, k: int) -> dict[str, Any]:
+    """Return the fields of a report that a compiled call measured of one of its agents."""
+    mine = jax.tree.map(lambda x: x[k].item(), progress)
+    episodes = mine.episodes
+    mean = lambda total: total / episodes.ended if episodes.ended else None
+    return {
+        "episodes": episodes.ended,
+        "mean_return": mean(episodes.return_sum),
+        "mean_length": mean(episodes.length_sum),
+        "episode_solve_rate": mean(episodes.solved),
+        "tasks_played": mine.tasks_played,
+        "effective_tasks": mine.effective_tasks,
+        **_losses_of(mine),
+    }
+
+
+def _losses_of(progress: Progress) -> dict[str, Any]:
+    """Return all numbers that must be finite, by the names of a report's fields."""
+    losses = progress.losses._asdict()
+    auxiliary = losses.pop("auxiliary")
+    answers = {} if progress.answer_loss is None else {"answer_loss": progress.answer_loss}
+    return {**losses, **({} if auxiliary is None else auxiliary._asdict()), **answers}
