@@ -61,12 +61,11 @@ docs: $(READY)
 
 # By folder, not by package: a file of the package that is run as a script, as benchmarks do, is no module of it.
 coverage: $(READY)
-	@mkdir -p dist/coverage
-	COVERAGE_FILE=$(CURDIR)/dist/coverage/.coverage $(BIN)/python -m pytest --cov=$(CURDIR)/src/jaxarc --cov-report=json:dist/coverage/coverage.json $(ARGS)
-	PYTHONPATH=tests $(BIN)/python -m campaign.coverage.coverage_gaps dist/coverage/coverage.json
+	$(BIN)/python -m pytest --cov=$(CURDIR)/src/jaxarc --cov-report=term-missing --cov-report=html:dist/coverage $(ARGS)
 
 modes: $(READY)
-	PYTHONPATH=tests $(BIN)/python -m campaign.modes.modes $(ARGS)
+	$(BIN)/python -m pip install -qq --constraint constraints.txt nox uv
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/nox $(ARGS)
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel -qq --no-deps --wheel-dir dist .
@@ -87,7 +86,7 @@ mutants: $(READY) $(MUTANTS)/.ready
 	PYTHONPATH=tests $(MUTANTS)/bin/python -m campaign.mutation.mutants $(ARGS)
 
 soak: $(READY)
-	PYTHONPATH=tests $(BIN)/python -m campaign.soaking.soak $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m campaign.soak $(ARGS)
 
 kills: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m campaign.faults.kills $(ARGS)
@@ -107,7 +106,7 @@ audit: $(READY)
 	         "Nothing was audited where it says so. ARGS=\"--vulnerability-service osv\" asks another one." >&2; exit 1; }
 
 clean:
-	rm -rf .venv $(PEERS) $(MUTANTS) tests/campaign/.venv-modes dist .pytest_cache .hypothesis .ruff_cache .coverage
+	rm -rf .venv $(PEERS) $(MUTANTS) .nox dist .pytest_cache .hypothesis .ruff_cache .coverage
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # READY is the last file to be written, BUILDING lies there while pip works: a .venv in which it is still found was

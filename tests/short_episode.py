@@ -1,6 +1,6 @@
 """Short episodes, told as a text in which every bit counts, so that processes in different modes can be compared.
 
-``python -m campaign.modes.short_episode`` prints it, in whatever mode the environment variables of JAX ask for. Those
+``python -m short_episode`` prints it, in whatever mode the environment variables of JAX ask for. Those
 whose names follow must have switched something on: ``JAX_ENABLE_X64``.
 """
 
