@@ -64,6 +64,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "PIL": {"render", "cli"},
     "drawsvg": {"render", "cli"},
     "pooch": {"datasets"},
+    "orjson": {"datasets"},
     "requests": {"datasets"},
     "filelock": {"datasets", "training"},
     "urllib3": {"datasets"},

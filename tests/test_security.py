@@ -12,7 +12,7 @@ import pytest
 
 from jaxarc.cli.settings import read_any_experiment, read_experiment, topics_of
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
-from jaxarc.datasets.archive_reader import MAX_FILE_BYTES, read_zip
+from jaxarc.datasets.archives import MAX_FILE_BYTES, read_zip
 from jaxarc.tasks import TaskFormatError
 
 ROOT = Path(__file__).parents[1]

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from jaxarc.cli import task_files
 from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
-from jaxarc.datasets.digest import digest_of
 from jaxarc.datasets.installed import installed_names, installed_path, read_installed
+from jaxarc.datasets.task_set import digest_of
 from jaxarc.tasks.raw_task import RawTask
 
 app = typer.Typer()

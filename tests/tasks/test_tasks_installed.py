@@ -17,8 +17,7 @@ from jaxarc.datasets.installed import (
     read_installed,
 )
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.tasks.raw_task import RawTask
-from jaxarc.tasks.validation import TaskFormatError
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from jaxarc.datasets import load_tasks
-from jaxarc.datasets.json_reader import read_json
-from jaxarc.datasets.json_text import MAX_FILE_BYTES
+from jaxarc.datasets.json_files import read_json
+from jaxarc.datasets.json_format import MAX_FILE_BYTES
 from jaxarc.tasks import TaskFormatError
 
 GRID = [[1, 2, 3], [4, 5, 6]]

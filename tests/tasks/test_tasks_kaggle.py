@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from jaxarc.datasets.json_reader import read_json
-from jaxarc.datasets.problems import find_problems
+from jaxarc.datasets.json_files import find_problems, read_json
 from jaxarc.tasks import TaskFormatError
 
 CHALLENGES = {

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from jaxarc.datasets import load_tasks
-from jaxarc.datasets.json_reader import read_json
-from jaxarc.datasets.problems import find_problems
+from jaxarc.datasets.json_files import find_problems, read_json
 from jaxarc.tasks import TaskFormatError
 
 VALUES = [None, True, -1, 10, 3.0, 1e308, "5", "", [], {}, [[]], [1, [2]], {"a": 1}, 10**30, "\ud800", [[0] * 31]]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
-from jaxarc.datasets.subset import SubsetError
+from jaxarc.datasets.selectors import SubsetError, parse_clauses, split_clauses, split_version
 
 
 def test_name_is_cut_at_its_first_colon_and_its_last_at():

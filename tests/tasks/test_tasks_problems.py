@@ -5,8 +5,7 @@ import json
 import pytest
 
 from jaxarc.datasets import find_problems
-from jaxarc.datasets.json_reader import read_json
-from jaxarc.datasets.problems import MOST_PROBLEMS_OF_A_FILE
+from jaxarc.datasets.json_files import MOST_PROBLEMS_OF_A_FILE, read_json
 from jaxarc.tasks import TaskFormatError
 
 PAIR = {"input": [[1]], "output": [[2]]}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxarc.datasets import TaskSet
-from jaxarc.datasets.subset import SubsetError, TooLargeWarning
+from jaxarc.datasets.selectors import SubsetError, TooLargeWarning
 from jaxarc.tasks import RawTask, UnknownTaskError, buffer_of_task, create_task, pack_tasks, task_id_of
 from jaxarc.types import JaxArcTask
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from jaxarc.tasks.validation import TaskFormatError, check_grid, check_task, find_problems_of_task
+from jaxarc.datasets.json_format import check_task, find_problems_of_task
+from jaxarc.tasks.raw_task import TaskFormatError, check_grid
 
 
 def task(train_input=None, **changes):

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from jaxarc.datasets.catalogue import UnknownDatasetError
-from jaxarc.datasets.subset import SubsetError
+from jaxarc.datasets.selectors import SubsetError
+from jaxarc.tasks.raw_task import TaskFormatError
 from jaxarc.tasks.registry import UnknownTaskError
-from jaxarc.tasks.validation import TaskFormatError
 
 
 @contextmanager

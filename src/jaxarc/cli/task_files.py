@@ -11,10 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from jaxarc.cli.task_errors import one_line_errors
-from jaxarc.datasets.archive_reader import read_archive, read_zip
-from jaxarc.datasets.archives import ARCHIVES
+from jaxarc.datasets.archives import ARCHIVES, read_archive, read_zip
 from jaxarc.datasets.catalogue import dataset_names
-from jaxarc.datasets.digest import digest_of
 from jaxarc.datasets.installed import (
     check_set_name,
     has_published_set,
@@ -23,9 +21,9 @@ from jaxarc.datasets.installed import (
     installed_path,
     read_installed,
 )
-from jaxarc.datasets.json_reader import read_json
-from jaxarc.datasets.task_set import TaskSet
-from jaxarc.tasks.validation import TaskFormatError
+from jaxarc.datasets.json_files import read_json
+from jaxarc.datasets.task_set import TaskSet, digest_of
+from jaxarc.tasks.raw_task import TaskFormatError
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +39,7 @@ def download(
 ) -> None:
     """Download a published task set into the data folder, and check that it is the right one.
 
-    The folder is JAXARC_DATA, or else your data folder. A download that was cut goes on where it stopped.
+    The folder is JAXARC_DATA, or else your data folder. A download that is cut off is tried again.
     """
     if (name is None) != every:
         raise typer.BadParameter(f"give one name ({', '.join(ARCHIVES)}) or --all")
@@ -89,7 +87,6 @@ def _download_one(name: str, again: bool) -> None:
 
     with one_line_errors():
         if not again and name in ARCHIVES and has_published_set(name):
-            download_set(name)  # fetches nothing; clears away what a killed process left beside the set
             typer.echo(f"{name} is already installed in {installed_path(name)}; --again fetches it anew")
             return
         with _shown_bytes(name) as show:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
-from jaxarc.datasets.subset import keeps_shape
+from jaxarc.datasets.selectors import keeps_shape
 from jaxarc.datasets.task_set import TaskSet
 
 _BUCKET: Final = 5  # sides 1..5, 6..10, ..., 26..30

@@ -11,12 +11,11 @@ from rich.table import Table
 from jaxarc.cli.task_errors import one_line_errors
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.datasets.dataset import find_mismatches
-from jaxarc.datasets.json_reader import read_json
-from jaxarc.datasets.problems import TaskProblem, find_problems
+from jaxarc.datasets.json_files import TaskProblem, find_problems, read_json
 from jaxarc.datasets.published import is_concept
 from jaxarc.datasets.selectors import split_version
 from jaxarc.tasks.procedural import procedural_names
-from jaxarc.tasks.validation import TaskFormatError
+from jaxarc.tasks.raw_task import TaskFormatError
 
 
 class Verdict(NamedTuple):

@@ -19,16 +19,15 @@ from jaxarc.cli.task_statistics import counts_table, pairs_table, sides_table
 from jaxarc.cli.task_verification import verify
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
-from jaxarc.datasets.errata import Erratum, known_issues
-from jaxarc.datasets.published import is_concept
+from jaxarc.datasets.published import Erratum, is_concept, known_issues
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.files import write_whole
 from jaxarc.render.palette import PALETTES
 from jaxarc.render.pictures import draw_task
 from jaxarc.render.terminal import render_task
 from jaxarc.tasks.procedural import procedural_names
+from jaxarc.tasks.raw_task import TaskFormatError
 from jaxarc.tasks.registry import UnknownTaskError
-from jaxarc.tasks.validation import TaskFormatError
 
 app = typer.Typer(help="Find, look at and check ARC tasks.", no_args_is_help=True)
 

@@ -1,13 +1,18 @@
 """Datasets of ARC tasks: find them by name, read them from files, choose some of their tasks."""
 
-from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks, register_dataset
+from jaxarc.datasets.catalogue import (
+    UnknownDatasetError,
+    dataset_names,
+    find_dataset,
+    load_tasks,
+    register_dataset,
+    sample_task_set,
+)
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
-from jaxarc.datasets.errata import Erratum, known_issues
 from jaxarc.datasets.installed import NotInstalledError
-from jaxarc.datasets.json_reader import read_json
-from jaxarc.datasets.problems import TaskProblem, find_problems
-from jaxarc.datasets.samples import sample_task_set
-from jaxarc.datasets.subset import SubsetError, TooLargeWarning
+from jaxarc.datasets.json_files import TaskProblem, find_problems, read_json
+from jaxarc.datasets.published import Erratum, known_issues
+from jaxarc.datasets.selectors import SubsetError, TooLargeWarning
 from jaxarc.datasets.task_set import TaskSet, task_weights
 
 __all__ = [

@@ -1,26 +1,56 @@
-"""What can be downloaded: where each archive lies, what it must hold, and what the names of its files mean."""
+"""Archives of published task sets: where each is, what it must hold, and how tasks are read out of it.
+
+Tasks are read straight out of a zip archive, or out of a folder with the same files; nothing is unpacked to the disk.
+"""
 
 import dataclasses
+import functools
+import json
+import lzma
+import os
 import re
-from collections.abc import Callable
-from typing import Final, NamedTuple
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
 
-_ROOT: Final = "(?:[^/]+/)?"  # GitHub puts everything below one folder, named after the repository
+from jaxarc.datasets.json_format import check_task, parse_json
+from jaxarc.datasets.task_set import TaskSet, digest_of
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
+MAX_FILE_BYTES: Final = 4 * 2**20  # 600 times the largest task file of the published sets
+MAX_TOTAL_BYTES: Final = 512 * 2**20
+MAX_ENTRIES: Final = 100_000
 
-class Label(NamedTuple):
-    """What the path of a file says about the task in it."""
+PINS: Final = json.loads(Path(__file__).with_name("published.json").read_bytes())
+"""What is pinned of published sets: ``archives``, ``datasets`` with their versions, and ``errata``."""
 
-    task_id: str
-    title: str = ""
-    concept: str = ""
+Label: TypeAlias = Mapping[str, str]
+"""``task_id``, and where the path of a file says it ``title`` and ``concept``."""
+
+_REPOSITORY: Final = "(?:[^/]+/)?"  # GitHub puts everything below one folder, named after the repository
+_ZIP_DAMAGE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,  # a seek before the start of the file, a broken bzip2 stream
+    RuntimeError,  # with NotImplementedError: a password is needed, an unknown way to compress
+    ValueError,
+)
+_Entry = TypeVar("_Entry")
 
 
 @dataclasses.dataclass(frozen=True)
 class Archive:
     """One published task set.
 
-    GitHub makes its archives on request and does not promise their bytes, so what is pinned is the digest of the tasks:
+    GitHub makes its archives on request and does not promise their bytes, so the digest of the tasks is pinned instead:
     a repository that has changed is noticed and refused.
     """
 
@@ -28,27 +58,32 @@ class Archive:
     homepage: str
     license: str
     num_tasks: int
-    digest: str  # of the tasks, see jaxarc.datasets.digest
+    digest: str  # of the tasks, see digest_of
     label: Callable[[str], Label | None]  # of a path in the archive, with slashes; None: not a task of this set
     example: str  # a path that has a label, for messages
     loose_cells: bool = False  # null stands for color 0, and "7" for 7
-    sha256: str | None = None  # of the zip file, where its bytes are promised
 
 
 def any_json(path: str) -> Label | None:
-    """Take every JSON file as a task named after the file; hidden ones, and those that macOS adds, are left out."""
+    """Take every JSON file as a task named after the file; skip hidden files, and those that macOS adds."""
     *folders, file = path.split("/")
     if not file.endswith(".json") or any(part.startswith((".", "__MACOSX")) for part in (*folders, file)):
         return None
-    return Label(file.removesuffix(".json"))
+    return {"task_id": file.removesuffix(".json")}
 
 
-def _concept_arc(path: str) -> Label | None:
-    """Take the ten tasks of each concept and its minimal task; upstream keeps copies and drafts beside them."""
-    if found := re.fullmatch(_ROOT + r"(?:corpus/)?([A-Za-z0-9]+)/(\1\d+)\.json", path):
-        return Label(found[2], concept=found[1])
-    if found := re.fullmatch(_ROOT + r"MinimalTasks/(([A-Za-z0-9]+)Minimal)\.json", path):
-        return Label(found[1], concept=found[2])
+def label_by_patterns(patterns: Sequence[str], path: str) -> Label | None:
+    """Take the groups ``task_id``, ``concept`` and ``title`` of the first pattern that is the whole path.
+
+    ``MINI-ARC-main/data/MiniARC/Good_axis_l69ctqaoulgvm1zso2.json`` gives the id ``l69ctqaoulgvm1zso2``, the one part
+    that all copies of Mini-ARC agree on, and the title ``Good axis``. Copies and drafts beside the tasks match nothing.
+    """
+    for pattern in patterns:
+        if found := re.fullmatch(_REPOSITORY + pattern, path):
+            label = found.groupdict()
+            if "title" in label:
+                label["title"] = " ".join(printable(label["title"]).replace("_", " ").split())
+            return label
     return None
 
 
@@ -57,56 +92,154 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def _mini_arc(path: str) -> Label | None:
-    """Name a task by the code at the end of its file name, the one part that all copies of the set agree on."""
-    found = re.fullmatch(_ROOT + r"(?:data/MiniARC/)?([^/]+)_(l6[a-z0-9]{16,18})\.json", path)
-    if not found:
-        return None
-    words = printable(found[1]).replace("_", " ").split()
-    return Label(found[2], title=" ".join(words))
-
-
-def _arc_agi(path: str) -> Label | None:
-    found = re.fullmatch(_ROOT + r"(?:data/)?(training|evaluation)/([0-9a-f]{8})\.json", path)
-    return Label(found[2], concept=found[1]) if found else None
-
-
 ARCHIVES: Final[dict[str, Archive]] = {
-    "arc-agi-1": Archive(
-        url="https://github.com/fchollet/ARC-AGI/archive/aa922be204204ec148a1137fe6ed4d34ddde812b.zip",
-        homepage="https://github.com/fchollet/ARC-AGI",
-        license="Apache-2.0",
-        num_tasks=800,
-        digest="5ca064b2cb6a2266e4e8dc196d95f4aea3be8d2b47c696c92485cba7a242b667",
-        label=_arc_agi,
-        example="data/training/007bbfb7.json",
-    ),
-    "arc-agi-2": Archive(
-        url="https://github.com/arcprize/ARC-AGI-2/archive/f3283f727488ad98fe575ea6a5ac981e4a188e49.zip",
-        homepage="https://github.com/arcprize/ARC-AGI-2",
-        license="Apache-2.0",
-        num_tasks=1120,
-        digest="c44f871c60e4d9a8c5caadd91983699d2f5a1daa74ecb559e1d0737a540e4508",
-        label=_arc_agi,
-        example="data/training/007bbfb7.json",
-    ),
-    "concept-arc": Archive(
-        url="https://github.com/victorvikram/ConceptARC/archive/HEAD.zip",
-        homepage="https://github.com/victorvikram/ConceptARC",
-        license="MIT",
-        num_tasks=176,
-        digest="f949e813e565f95a9751c0ba481bcebab35ddf97bbb6fb6e178380f49ba73316",
-        label=_concept_arc,
-        example="corpus/Copy/Copy1.json",
-    ),
-    "mini-arc": Archive(
-        url="https://github.com/KSB21ST/MINI-ARC/archive/HEAD.zip",
-        homepage="https://github.com/KSB21ST/MINI-ARC",
-        license="Apache-2.0",
-        num_tasks=149,
-        digest="91e5b9b4d8701a75cfaacd6833c6b3636b627d0707b31f653b14d21de3ec8333",
-        label=_mini_arc,
-        example="data/MiniARC/Good_axis_l69ctqaoulgvm1zso2.json",
-        loose_cells=True,
-    ),
+    pins["name"]: Archive(
+        url=pins["url"],
+        homepage=pins["homepage"],
+        license=pins["license"],
+        num_tasks=pins["num_tasks"],
+        digest=pins["digest"],
+        label=functools.partial(label_by_patterns, pins["files"]),
+        example=pins["example"],
+        loose_cells=pins["loose_cells"],
+    )
+    for pins in PINS["archives"]
 }
+"""What can be downloaded, by name."""
+
+
+def read_archive(path: Path, archive: Archive, name: str) -> TaskSet:
+    """Read the tasks of a published set from its zip file or from a folder with its files, in the order of their ids.
+
+    Both may have the layout of the repository, below one more folder or not, or hold the folders of tasks only. Other
+    files are skipped. In a set with loose cells ``null`` is read as 0 and ``"7"`` as 7.
+
+    Raises:
+        FileNotFoundError: there is nothing at ``path``.
+        TaskFormatError: the file is no zip, is damaged or encrypted, or unpacks to more than any task set; a file in it
+            is not an ARC task; or the tasks are not those that are pinned.
+    """
+    tasks = TaskSet(name, tuple(_read_tasks(path, archive.label, archive.example, archive.loose_cells)))
+    if (found := digest_of(tasks)) != archive.digest:
+        raise TaskFormatError(
+            f"{path}: these are not the tasks pinned as {name!r}: expected {archive.num_tasks} tasks with the digest "
+            f"{archive.digest}, found {len(tasks)} with {found}; take an unchanged copy of {archive.url}, or import "
+            "this one under a name of your own"
+        )
+    return tasks
+
+
+def read_zip(path: Path) -> TaskSet:
+    """Read every JSON file of a zip archive as a task named after the file, in the order of their names.
+
+    Raises:
+        FileNotFoundError: there is nothing at ``path``.
+        TaskFormatError: as for :func:`read_archive`, or two files have one name.
+    """
+    return TaskSet(str(path), tuple(_read_tasks(path, any_json, "task.json", loose_cells=False)))
+
+
+def _read_tasks(path: Path, label: Callable[[str], Label | None], example: str, loose_cells: bool) -> Iterator[RawTask]:
+    read = _read_folder if path.is_dir() else _read_zip
+    files = sorted(read(path, label), key=lambda file: file[0]["task_id"])
+    if not files:
+        raise TaskFormatError(f"{path}: no task found; expected files such as {example}")
+    for (first, _, one), (second, _, other) in pairwise(files):
+        if first["task_id"] == second["task_id"]:
+            raise TaskFormatError(
+                f"two files give the task id {first['task_id']!r}: {one} and {other}; remove one of them"
+            )
+    for found, content, source in files:
+        data = parse_json(content, source)
+        train, test = check_task(_plain_cells(data) if loose_cells else data, source)
+        yield RawTask.of_checked_pairs(train=train, test=test, **found)
+
+
+def _read_zip(path: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:
+    with path.open("rb") as file, _named_damage(path), zipfile.ZipFile(file) as archive:
+        entries = [(info.filename, info) for info in archive.infolist() if not info.filename.endswith("/")]
+        total = 0
+        for found, info in _labeled(entries, label, path):
+            source = f"{path}: {printable(info.filename)}"
+            if info.flag_bits & 0x1:
+                raise TaskFormatError(f"{source}: the file is encrypted; make the archive without a password")
+            with archive.open(info) as member:
+                content = _read_bounded(member.read, source)
+            total += len(content)
+            if total > MAX_TOTAL_BYTES:
+                raise TaskFormatError(f"{path}: unpacks to more than {MAX_TOTAL_BYTES} bytes; this is no task set")
+            yield found, content, source
+
+
+def _read_folder(folder: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:
+    for found, file in _labeled(_files_below(folder), label, folder):
+        with file.open("rb") as opened:
+            source = printable(str(file))
+            yield found, _read_bounded(opened.read, source), source
+
+
+def _files_below(folder: Path) -> Iterator[tuple[str, Path]]:
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for place, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for file in map(Path(place).joinpath, sorted(files)):
+            yield file.relative_to(folder).as_posix(), file
+
+
+def _labeled(
+    entries: Iterable[tuple[str, _Entry]], label: Callable[[str], Label | None], source: Path
+) -> list[tuple[Label, _Entry]]:
+    """Choose the entries that are tasks."""
+    chosen = []
+    for count, (path, entry) in enumerate(entries):
+        if count == MAX_ENTRIES:
+            raise TaskFormatError(f"{source}: more than {MAX_ENTRIES} files; give the folder of one task set")
+        if found := label(path):
+            chosen.append((found, entry))
+    return chosen
+
+
+def _read_bounded(read: Callable[[int], bytes], source: str) -> bytes:
+    content = read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise TaskFormatError(f"{source}: larger than {MAX_FILE_BYTES} bytes; no ARC task is, leave the file out")
+    return content
+
+
+def _plain_cells(data: Any) -> Any:
+    """Write colors as numbers, which the Mini-ARC editor wrote as ``null`` and strings, and leave all else as it is."""
+    if not isinstance(data, dict):
+        return data
+    return {
+        split: [
+            {side: _plain_grid(grid) for side, grid in pair.items()} if isinstance(pair, dict) else pair
+            for pair in pairs
+        ]
+        if isinstance(pairs, list)
+        else pairs
+        for split, pairs in data.items()
+    }
+
+
+def _plain_grid(grid: Any) -> Any:
+    if not isinstance(grid, list):
+        return grid
+    return [[_plain_cell(cell) for cell in row] if isinstance(row, list) else row for row in grid]
+
+
+def _plain_cell(cell: Any) -> Any:
+    if cell is None:
+        return 0
+    return int(cell) if isinstance(cell, str) and cell in set("0123456789") else cell
+
+
+@contextmanager
+def _named_damage(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except TaskFormatError:
+        raise
+    except _ZIP_DAMAGE as error:
+        raise TaskFormatError(f"{path}: not a whole zip archive ({error}); fetch or copy the file again") from error

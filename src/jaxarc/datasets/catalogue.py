@@ -6,19 +6,22 @@ from pathlib import Path
 from typing import Any, Final
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
+from jaxarc.constants import PADDING
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
-from jaxarc.datasets.errata import known_issues
-from jaxarc.datasets.installed import check_set_name, installed_names
-from jaxarc.datasets.json_reader import json_files, read_json
-from jaxarc.datasets.packed_cache import read_through_cache
-from jaxarc.datasets.published import concept_named, is_concept, published_datasets, read_installed_set
-from jaxarc.datasets.samples import sample_task_set
-from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
-from jaxarc.datasets.subset import SubsetError
+from jaxarc.datasets.installed import check_set_name, installed_names, read_installed
+from jaxarc.datasets.json_files import read_json
+from jaxarc.datasets.published import concept_named, is_concept, known_issues, published_datasets
+from jaxarc.datasets.selectors import SubsetError, parse_clauses, split_clauses, split_version
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import JaxarcError
-from jaxarc.tasks.procedural import procedural_names, procedural_tasks
+from jaxarc.prng import as_typed_key
+from jaxarc.tasks.procedural import ProceduralTasks, procedural_names, procedural_tasks
+from jaxarc.tasks.raw_task import Pair, RawTask
+from jaxarc.tasks.registry import task_id_of
+from jaxarc.types import PRNGKey
 
 _NUM_SAMPLES: Final = 16  # tasks of a generator that load_tasks makes to look at
 _PUBLISHED: Final = {dataset.name: dataset for dataset in published_datasets()}
@@ -61,7 +64,7 @@ def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
 
     Args:
         name: the name or path; a known name comes before a path, and a path that exists whole before the grammar.
-        cache: take tasks that were checked before from memory and disk, where they come from the very same bytes.
+        cache: return the set that this process loaded before under this name; files and installed sets are read again.
 
     Raises:
         UnknownDatasetError: a ``KeyError``; neither a known name nor an existing path, or no such version. Names the
@@ -72,7 +75,7 @@ def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
     """
     text = str(name)
     if isinstance(name, Path) or (_find(text) is None and text and Path(text).exists()):
-        return _load_path(Path(name), cache)
+        return read_json(name)
     base, clauses = split_clauses(text)
     tasks, issues = _load_base(base, text, cache)
     keywords = {} if clauses is None else parse_clauses(clauses)
@@ -93,7 +96,7 @@ def register_dataset(
     homepage: str = "",
     replace: bool = False,
 ) -> None:
-    """Make a dataset of one's own known by name to :func:`load_tasks`, ``jaxarc.make`` and this process's commands.
+    """Register a dataset of one's own by name, for :func:`load_tasks`, ``jaxarc.make`` and this process's commands.
 
     Args:
         name: letters, digits, ``-``, ``_`` and ``.``, with at most one ``/``.
@@ -116,13 +119,37 @@ def register_dataset(
         del _LOADED[known]
     _REGISTERED[name] = Dataset(
         name,
-        lambda version, cache: _checked(name, load()),
+        lambda version: _checked(name, load()),
         lambda: "registered",
         description,
         (version or DatasetVersion(),),
         license,
         homepage,
     )
+
+
+def sample_task_set(generator: ProceduralTasks, key: PRNGKey, num_tasks: int) -> TaskSet:
+    """Make tasks and copy them to the host, the rules in turn.
+
+    Ids are the rule's name and a number, such as ``procedural/gravity/0``; the concept is the rule's name.
+
+    Raises:
+        ValueError: ``num_tasks`` is less than 1.
+    """
+    if not isinstance(generator, ProceduralTasks):
+        raise TypeError(f"tasks are made by what procedural_tasks returns, got {type(generator).__name__}; pass that")
+    if num_tasks < 1:
+        raise ValueError(f"num_tasks must be at least 1, got {num_tasks}; ask for a task or more")
+    rules = np.arange(num_tasks, dtype=np.int32) % generator.num_tasks
+    keys = jax.random.split(as_typed_key(key), num_tasks)
+    inputs, outputs = jax.jit(jax.vmap(generator.generate))(keys, jnp.asarray(rules))
+    names = [task_id_of(index) for index in generator.registry_index.tolist()]
+    grids = zip(np.asarray(inputs), np.asarray(outputs), strict=True)
+    tasks = [
+        _task_of(names[rule], index // generator.num_tasks, generator, [*zip(*pairs, strict=True)])
+        for index, (rule, pairs) in enumerate(zip(rules, grids, strict=True))
+    ]
+    return TaskSet(" + ".join(names), tuple(tasks), generator.grid_shape)
 
 
 _FAMILIES: Final = {name.split("/")[0] for name in (*_PUBLISHED, "procedural")}
@@ -138,18 +165,18 @@ def _find(name: str) -> Dataset | None:
     if name in _REGISTERED:
         return _REGISTERED[name]
     if name in procedural_names():
-        return Dataset(name, lambda version, cache: _sample(name), lambda: "made by rules", "endless tasks")
+        return Dataset(name, lambda version: _sample(name), lambda: "made by rules", "endless tasks")
     if name in installed_names() and _family(name) not in _FAMILIES:
-        return Dataset(name, lambda version, cache: read_installed_set(name, cache), lambda: "installed")
+        return Dataset(name, lambda version: read_installed(name), lambda: "installed")
     concept = concept_named(name)
     return None if concept is None else _PUBLISHED[concept]
 
 
 def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, Any]]:
-    """Load what stands before the colon, and say which of its tasks have known faults."""
+    """Load the dataset before the colon, and return the errata of its tasks by id."""
     dataset, version = _find(base), None
     if dataset is None and base and Path(base).exists():
-        return _load_path(Path(base), cache), {}
+        return read_json(base), {}
     if dataset is None:
         name, version = split_version(base)
         dataset = _find(name)
@@ -169,19 +196,12 @@ def _load_version(dataset: Dataset, version: DatasetVersion, cache: bool) -> Tas
     key = (dataset.name, version.name)
     if cache and key in _LOADED:
         return _LOADED[key]
-    tasks = dataset.load(version.name, cache)
+    tasks = dataset.load(version.name)
     if version != dataset.versions[0]:
         tasks = TaskSet(f"{dataset.name}@{version.name}", tasks.tasks, tasks.canvas)
     if cache and dataset.where() != "installed":  # an installed set may be replaced by another process
         _LOADED[key] = tasks
     return tasks
-
-
-def _load_path(path: Path, cache: bool) -> TaskSet:
-    if not cache:
-        return read_json(path)
-    files = {file.relative_to(path).as_posix() if path.is_dir() else file.name: file for file in json_files(path)}
-    return TaskSet(str(path), read_through_cache(files, "json", lambda: read_json(path).tasks))
 
 
 def _sample(name: str) -> TaskSet:
@@ -203,3 +223,14 @@ def _unknown(name: str) -> str:
         f"no dataset, file or folder {name!r}; {hint}Known datasets: {', '.join(shown)}, concept-arc/<Concept>, "
         f"procedural/<rule>; or give the path of a folder of ARC JSON files"
     )
+
+
+def _task_of(name: str, number: int, generator: ProceduralTasks, padded: list[Pair]) -> RawTask:
+    pairs = tuple((_active_area(grid, generator), _active_area(output, generator)) for grid, output in padded)
+    train, test = pairs[: generator.num_train], pairs[generator.num_train :]
+    return RawTask(f"{name}/{number}", train, test, concept=name)
+
+
+def _active_area(flat: np.ndarray, generator: ProceduralTasks) -> np.ndarray:
+    grid = flat.reshape(generator.grid_shape)
+    return grid[: (grid[:, 0] != PADDING).sum(), : (grid[0] != PADDING).sum()]

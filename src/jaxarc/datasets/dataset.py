@@ -1,32 +1,31 @@
-"""One entry of the catalogue: what a dataset is called, what it must hold, and how it is read."""
+"""One entry of the catalogue: the name of a dataset, what it must hold, and how it is read."""
 
 import dataclasses
 from collections.abc import Callable
 
-from jaxarc.datasets.digest import digest_of
-from jaxarc.datasets.task_set import TaskSet
+from jaxarc.datasets.task_set import TaskSet, digest_of
 
 
 @dataclasses.dataclass(frozen=True)
 class DatasetVersion:
-    """One version of a dataset; what is not known beforehand is ``None`` or empty."""
+    """One version of a dataset; a number that is not pinned is ``None``, a text empty."""
 
-    name: str = ""  # what stands behind the @ of a name
+    name: str = ""  # behind the @ of a name
     note: str = ""  # how it differs from the others
     num_tasks: int | None = None
     num_train: int | None = None  # demonstration pairs of all tasks
     num_test: int | None = None  # test pairs of all tasks
     max_grid_shape: tuple[int, int] | None = None  # rows of the highest, columns of the widest grid
-    digest: str = ""  # what digest_of gives for its tasks
+    digest: str = ""  # digest_of its tasks
 
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """A dataset that can be loaded by its name; the first version is what the plain name means."""
+    """A dataset that can be loaded by its name; the first version is the default."""
 
     name: str
-    load: Callable[[str, bool], TaskSet]  # from a version, and whether cached tasks will do
-    where: Callable[[], str]  # where its tasks come from here, or "" where they are not there
+    load: Callable[[str], TaskSet]  # from the name of a version
+    where: Callable[[], str]  # where its tasks come from on this machine, or "" where they are missing
     description: str = ""
     versions: tuple[DatasetVersion, ...] = (DatasetVersion(),)
     license: str = ""
@@ -49,7 +48,7 @@ class Dataset:
 
 
 def find_mismatches(version: DatasetVersion, tasks: TaskSet) -> list[str]:
-    """Say where tasks are not what their version pins, one line each."""
+    """Compare tasks with what a version pins, and return one line for each difference."""
     found = {
         "tasks": (version.num_tasks, len(tasks)),
         "train pairs": (version.num_train, sum(len(task.train) for task in tasks)),

@@ -1,35 +1,46 @@
-"""Download a published task set into the data folder: only when asked, checked, and continued after a cut."""
+"""Download a published task set into the data folder: only when asked, and checked before it is installed."""
 
 import difflib
 import errno
-import hashlib
 import logging
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
 
 import pooch
+import requests
 from filelock import FileLock
+from urllib3.exceptions import MaxRetryError, NewConnectionError
 
-from jaxarc.datasets.archive_reader import read_archive
-from jaxarc.datasets.archives import ARCHIVES, Archive
+from jaxarc.datasets.archives import ARCHIVES, Archive, read_archive
 from jaxarc.datasets.installed import data_folder, has_published_set, how_to_import, install, installed_path
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.datasets.transfer import DownloadError, Progress, Transfer
+from jaxarc.errors import JaxarcError
+from jaxarc.tasks.raw_task import TaskFormatError
 
-__all__ = ["DownloadError", "Progress", "download"]
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Called with the bytes that are there and the bytes that there will be, None where the server does not say."""
 
+MAX_BYTES: Final = 512 * 2**20  # the published archives are below 20 MB
+RETRIES: Final = 4  # after the first try; pooch waits 1, 2, 3 and 4 seconds before them
+TIMEOUTS: Final = (10.0, 30.0)  # seconds to connect, seconds of silence
+_CHUNK: Final = 2**14
+_CUT: Final = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
+_PASSING: Final = {408, 425, 429, 500, 502, 503, 504}  # statuses that may be another a moment later
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class DownloadError(JaxarcError, OSError):
+    """A task set cannot be downloaded; the message says why and what to do instead."""
 
 
 def download(name: str, on_progress: Progress | None = None, folder: Path | None = None, again: bool = False) -> Path:
     """Fetch a published task set, check that it is the pinned one, and install it; return the installed file.
 
-    One that is there already is not fetched. Of several processes one downloads and the others wait for it. A download
-    that was cut goes on where it stopped, in this call and in a later one.
+    One that is there already is not fetched. Of several processes one downloads and the others wait for it.
 
     Args:
         name: one of :data:`jaxarc.datasets.archives.ARCHIVES`.
@@ -39,21 +50,18 @@ def download(name: str, on_progress: Progress | None = None, folder: Path | None
 
     Raises:
         DownloadError: an ``OSError``; no such set, no connection, a refusal, other content than the pinned one, or the
-            data folder is full or cannot be written. Says what to do. What was installed before stays.
+            data folder is full or cannot be written. Says what to do. A set that was installed before stays.
     """
     archive = _find(name)
     home = data_folder() if folder is None else folder
-    downloads = home / "downloads"
     if not again and has_published_set(name, home):  # before anything is written: the folder may be one to read only
-        with suppress(OSError):  # a process that was killed right after installing has left the archive
-            _remove_archive(_zip_path(name, archive, downloads))
         return installed_path(name, home)
+    downloads = home / "downloads"
     with _named_disk_errors(home):
         downloads.mkdir(parents=True, exist_ok=True)
         with FileLock(downloads / f"{name}.lock"):
             if again or not has_published_set(name, home):  # another process may have brought it meanwhile
-                install(_fetch(name, archive, downloads, on_progress), name, home)
-                _remove_archive(_zip_path(name, archive, downloads))
+                install(_fetch(name, archive, downloads / name, on_progress), name, home)
     return installed_path(name, home)
 
 
@@ -65,69 +73,105 @@ def _find(name: str) -> Archive:
     raise DownloadError(f"no task set {name!r} to download; {hint}There are: {', '.join(ARCHIVES)}")
 
 
-def _fetch(
-    name: str, archive: Archive, downloads: Path, on_progress: Progress | None, may_repeat: bool = True
-) -> TaskSet:
-    """Return the tasks of the archive; pieces that do not fit together are fetched anew, once."""
-    file = _zip_path(name, archive, downloads)
-    transfer = Transfer(file.with_name(file.name + ".part"), on_progress)
-    begun = file.exists() or transfer.part.exists()
+def _fetch(name: str, archive: Archive, folder: Path, on_progress: Progress | None) -> TaskSet:
+    """Download the archive into a folder of its own, read its tasks, and remove the folder."""
+    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
     try:
-        _retrieve(archive, file, transfer)
-        return read_archive(file, archive, name)
+        return read_archive(_retrieve(archive, folder, on_progress), archive, name)
     except DownloadError as error:
         raise DownloadError(f"{name}: {error}; run the command again, or {how_to_import(name)}") from error
-    except ValueError as error:  # from pooch, other bytes than promised; from the reader, a TaskFormatError
-        file.unlink(missing_ok=True)
-        transfer.forget()
-        if may_repeat and (begun or transfer.resumed):
-            return _fetch(name, archive, downloads, on_progress, may_repeat=False)
+    except requests.RequestException as error:
+        reason = _reason(error, archive.url)
+        raise DownloadError(f"{name}: {reason}; run the command again, or {how_to_import(name)}") from error
+    except TaskFormatError as error:
         raise DownloadError(
             f"{name}: nothing was installed, {archive.url} gave something else ({error}); try again later, or update "
             "jaxarc if the set has moved on"
         ) from error
-    except OSError as error:
-        needed = f", the archive has {transfer.total / 1e6:.1f} MB" if transfer.total else ""
-        raise OSError(error.errno, f"{error.strerror}{needed}") from error
-
-
-def _retrieve(archive: Archive, file: Path, transfer: Transfer) -> None:
-    unchecked = _unchecked(file)
-    shutil.rmtree(unchecked, ignore_errors=True)  # of a process that was killed
-    if file.exists():
-        return
-    try:
-        with _quiet_pooch():
-            pooch.retrieve(
-                archive.url,
-                known_hash=f"sha256:{archive.sha256}" if archive.sha256 else None,
-                fname=file.name,
-                path=unchecked,
-                downloader=cast(Any, transfer),  # pooch annotates a downloader as a processor
-            )
-        os.replace(unchecked / file.name, file)
     finally:
-        shutil.rmtree(unchecked, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unchecked(file: Path) -> Path:
-    """Name the folder in which pooch puts what it has not checked yet, under names of its own."""
-    return file.with_name(file.name + ".unchecked")
+def _retrieve(archive: Archive, folder: Path, on_progress: Progress | None) -> Path:
+    """Download one file with pooch, which tries again where the connection was cut or the server was busy."""
+
+    def fetch(url: str, output_file: str, pooch_object: pooch.Pooch) -> None:
+        # Without packing, the length that the server says is the length of the file.
+        headers = {"Accept-Encoding": "identity"}
+        try:
+            with requests.get(url, stream=True, timeout=TIMEOUTS, headers=headers) as response:
+                response.raise_for_status()
+                _write(response, Path(output_file), on_progress)
+        except requests.RequestException as error:
+            if _may_pass(error):
+                raise  # pooch tries again
+            raise DownloadError(_reason(error, url)) from error
+
+    # No hash: GitHub does not promise the bytes of its archives. read_archive checks the digest of the tasks instead.
+    store = pooch.create(
+        path=folder,
+        base_url="",
+        registry={"archive.zip": None},
+        urls={"archive.zip": archive.url},
+        retry_if_failed=RETRIES,
+    )
+    with _quiet_pooch():
+        return Path(store.fetch("archive.zip", downloader=fetch))
 
 
-def _remove_archive(file: Path) -> None:
-    shutil.rmtree(_unchecked(file), ignore_errors=True)
-    file.unlink(missing_ok=True)
+def _write(response: requests.Response, file: Path, on_progress: Progress | None) -> None:
+    length = response.headers.get("Content-Length", "")
+    total = int(length) if length.isdecimal() else None
+    done = 0
+    with file.open("wb") as opened:
+        for chunk in response.iter_content(_CHUNK):
+            try:
+                opened.write(chunk)
+            except OSError as error:  # the disk is full
+                needed = f", the archive has {total / 1e6:.1f} MB" if total else ""
+                raise OSError(error.errno, f"{error.strerror}{needed}") from error
+            done += len(chunk)
+            if done > MAX_BYTES:
+                raise DownloadError(f"{response.url} sends more than {MAX_BYTES} bytes, which no task set has")
+            if on_progress is not None:
+                on_progress(done, total)
 
 
-def _zip_path(name: str, archive: Archive, downloads: Path) -> Path:
-    """Name the file by its URL too, so that a part is never continued with another version of the set."""
-    return downloads / f"{name}-{hashlib.sha256(archive.url.encode()).hexdigest()[:8]}.zip"
+def _may_pass(error: requests.RequestException) -> bool:
+    """Tell a passing trouble from a refusal and from a machine without network, where waiting would only annoy."""
+    if isinstance(error, requests.HTTPError):
+        return error.response is not None and error.response.status_code in _PASSING
+    return isinstance(error, _CUT) and not _is_unreachable(error)
+
+
+def _is_unreachable(error: requests.RequestException) -> bool:
+    if isinstance(error, requests.exceptions.ProxyError | requests.exceptions.SSLError | requests.ConnectTimeout):
+        return True
+    cause = error.args[0] if error.args else None
+    return isinstance(cause, MaxRetryError) and isinstance(cause.reason, NewConnectionError)
+
+
+def _reason(error: requests.RequestException, url: str) -> str:
+    host = urlsplit(url).netloc
+    tries = RETRIES + 1
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"{url} answered {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.exceptions.ProxyError):
+        return f"the proxy on the way to {host} cannot be reached (see HTTPS_PROXY and HTTP_PROXY)"
+    if isinstance(error, requests.exceptions.SSLError):
+        return f"{host} shows no certificate that this machine trusts"
+    if _is_unreachable(error):
+        return f"{host} cannot be reached from here"
+    if isinstance(error, requests.Timeout) or "timed out" in str(error):  # a body that stops is a ConnectionError
+        return f"{host} does not answer (waited {TIMEOUTS[1]:g} s, {tries} times)"
+    if isinstance(error, _CUT):
+        return f"the connection to {host} was cut {tries} times"
+    return f"{url} cannot be fetched ({error})"
 
 
 @contextmanager
 def _quiet_pooch() -> Iterator[None]:
-    """Keep pooch from telling on stderr what the caller's progress shows."""
+    """Keep pooch from logging to stderr what the caller's progress shows."""
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.WARNING)
@@ -144,11 +188,8 @@ def _named_disk_errors(home: Path) -> Iterator[None]:
     except DownloadError:
         raise
     except OSError as error:
-        if error.errno in _FULL:
-            advice = "free some space and run the command again, it goes on where it stopped; or"
-        else:
-            advice = "make it writable, or"
+        advice = "free some space and run the command again" if error.errno in _FULL else "make it writable"
         raise DownloadError(
-            f"cannot write to {home} ({error.strerror or error}); {advice} choose another folder with the environment "
-            "variable JAXARC_DATA"
+            f"cannot write to {home} ({error.strerror or error}); {advice}, or choose another folder with the "
+            "environment variable JAXARC_DATA"
         ) from error

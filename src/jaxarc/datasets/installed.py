@@ -10,12 +10,11 @@ from typing import Any, Final
 import platformdirs
 
 from jaxarc.datasets.archives import ARCHIVES
-from jaxarc.datasets.digest import digest_of
-from jaxarc.datasets.task_set import TaskSet
+from jaxarc.datasets.json_format import check_task, parse_json
+from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.errors import JaxarcError
 from jaxarc.files import write_whole
-from jaxarc.tasks.raw_task import Pair, RawTask
-from jaxarc.tasks.validation import TaskFormatError, check_task
+from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError
 
 FORMAT: Final = "jaxarc-tasks/1"
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -113,7 +112,7 @@ def has_published_set(name: str, folder: Path | None = None) -> bool:
 
 
 def how_to_import(name: str) -> str:
-    """Say how a machine without network gets a published set."""
+    """Return the way for a machine without network to get a published set."""
     return (
         f"without network, fetch {ARCHIVES[name].url} on another machine, copy the zip here and run: "
         f"jaxarc tasks import FILE --name {name}"
@@ -125,10 +124,7 @@ def _sets(folder: Path | None) -> Path:
 
 
 def _parse(content: bytes, name: str, path: Path) -> TaskSet:
-    try:
-        record = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise TaskFormatError(f"{path}: damaged, not JSON ({error})") from error
+    record = parse_json(content, f"{path}: damaged")
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise TaskFormatError(f"{path}: not a task set that this version of jaxarc wrote (format {FORMAT!r})")
     if record.get("name") != name:
@@ -147,7 +143,7 @@ def _task(task_id: str, entry: Any, path: Path) -> RawTask:
     title, concept = entry.get("title"), entry.get("concept")
     if not task_id or not isinstance(title, str) or not isinstance(concept, str):
         raise TaskFormatError(f"{source}: damaged, id, title and concept are strings")
-    return RawTask(task_id, train, test, title, concept)
+    return RawTask.of_checked_pairs(task_id, train, test, title, concept)
 
 
 def _json(pairs: tuple[Pair, ...]) -> list[dict[str, Any]]:

@@ -1,31 +1,52 @@
-"""The grammar of names: ``NAME[@VERSION][:CLAUSE[,CLAUSE...]]``, such as ``arc-agi-1/training:first 10,max_side=8``."""
+"""Some of the tasks of a dataset: the grammar of names, and the conditions behind it.
+
+``NAME[@VERSION][:CLAUSE[,CLAUSE...]]``, such as ``arc-agi-1/training@kaggle2019:first 10,max_side=8``. A clause is a
+keyword of :meth:`jaxarc.datasets.TaskSet.select` in the spelling of a name, so both say the same:
+
+    load_tasks("arc-agi-1/training:max_side=8,first 10")
+    load_tasks("arc-agi-1/training").select(max_side=8, first=10)
+"""
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 from jaxarc.constants import MAX_GRID_SIZE
-from jaxarc.datasets.subset import SubsetError
+from jaxarc.errors import JaxarcError
+from jaxarc.tasks.raw_task import RawTask
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")  # of a path on Windows, whose colon is no separator
 _MAX_SUBSET_BYTES: Final = 2**20
 
 
+class SubsetError(JaxarcError, ValueError):
+    """A subset is spelled wrong, or leaves no task."""
+
+
+class TooLargeWarning(UserWarning):
+    """Tasks were left out because they do not fit the canvas."""
+
+
 def split_clauses(name: str) -> tuple[str, str | None]:
-    """Cut a name at its first colon into what to load and which of its tasks; ``None`` where there is no colon."""
+    """Cut a name at its first colon into the dataset and the clauses; ``None`` where there is no colon."""
     start = 2 if _DRIVE.match(name) else 0
-    place = name.find(":", start)
-    return (name, None) if place < 0 else (name[:place], name[place + 1 :])
+    index = name.find(":", start)
+    return (name, None) if index < 0 else (name[:index], name[index + 1 :])
 
 
 def split_version(name: str) -> tuple[str, str | None]:
     """Cut a name at its last ``@``; ``None`` where there is none."""
     base, at, version = name.rpartition("@")
     return (base, version) if at else (name, None)
+
+
+def normalize_name(name: str) -> str:
+    """Return a name in lower case without dashes, underscores and spaces, so that spellings of it are equal."""
+    return "".join(letter for letter in name.lower() if letter not in "-_ ")
 
 
 def parse_clauses(text: str) -> dict[str, Any]:
@@ -48,6 +69,92 @@ def parse_clauses(text: str) -> dict[str, Any]:
     return keywords
 
 
+def choose_tasks(tasks: Sequence[RawTask], set_name: str, conditions: Mapping[str, Any]) -> tuple[RawTask, ...]:
+    """Keep the tasks that meet every condition, in their order; see :meth:`jaxarc.datasets.TaskSet.select`.
+
+    Args:
+        tasks: the tasks.
+        set_name: for messages.
+        conditions: ``concept``, ``same_shape``, ``min_side``, ``max_side`` and ``first``; ``None`` and ``False`` ask
+            for nothing.
+
+    Raises:
+        SubsetError: no task is left; the message names the condition and what would leave one.
+    """
+    kept = tuple(tasks)
+    for name, condition in _CONDITIONS.items():
+        value = conditions.get(name)
+        if value is None or value is False:
+            continue
+        left = tuple(task for task in kept if condition.is_met(task, value))
+        if not left:
+            raise SubsetError(f"select({name}={value!r}) leaves no task of {set_name!r}; {condition.hint(value, kept)}")
+        kept = left
+    first = conditions.get("first")
+    if first is not None and first < 1:
+        raise SubsetError(f"select(first={first}) leaves no task of {set_name!r}; ask for 1 or more")
+    return kept[:first]
+
+
+def fitting_tasks(tasks: Iterable[RawTask], grid_shape: tuple[int, int]) -> tuple[RawTask, ...]:
+    """Keep the tasks whose grids all fit a canvas of ``grid_shape``, rows and columns."""
+    height, width = grid_shape
+    return tuple(task for task in tasks if task.grid_shape[0] <= height and task.grid_shape[1] <= width)
+
+
+def keeps_shape(task: RawTask) -> bool:
+    """Tell whether every output is as large as its input."""
+    return all(source.shape == target.shape for source, target in task.pairs)
+
+
+class _Condition(NamedTuple):
+    """One keyword of ``select``."""
+
+    is_met: Callable[[RawTask, Any], bool]
+    hint: Callable[[Any, Sequence[RawTask]], str]  # for a value that leaves none of these tasks
+
+
+def _largest_side(task: RawTask) -> int:
+    return max(task.grid_shape)
+
+
+def _nearest_concepts(concept: str, tasks: Sequence[RawTask]) -> str:
+    concepts = sorted({task.concept for task in tasks if task.concept})
+    if not concepts:
+        return "its tasks have no concepts; leave concept out"
+    by_spelling = {normalize_name(name): name for name in concepts}
+    near = difflib.get_close_matches(normalize_name(concept), by_spelling, n=2)
+    if near:
+        return f"did you mean {' or '.join(repr(by_spelling[name]) for name in near)}?"
+    return f"its concepts: {', '.join(concepts[:20])}"
+
+
+_CONDITIONS: Final[Mapping[str, _Condition]] = {
+    "concept": _Condition(
+        lambda task, concept: normalize_name(task.concept) == normalize_name(concept),
+        _nearest_concepts,
+    ),
+    "same_shape": _Condition(
+        lambda task, _: keeps_shape(task),
+        lambda _, tasks: f"every one of the {len(tasks)} tasks has an output of another shape than its input",
+    ),
+    "min_side": _Condition(
+        lambda task, side: _largest_side(task) >= side,
+        lambda _, tasks: (
+            f"the largest of the {len(tasks)} tasks needs min_side={max(map(_largest_side, tasks))} or less"
+        ),
+    ),
+    "max_side": _Condition(
+        lambda task, side: _largest_side(task) <= side,
+        lambda _, tasks: f"the smallest of the {len(tasks)} tasks needs max_side={min(map(_largest_side, tasks))}",
+    ),
+}
+
+
+class _WrongValueError(Exception):
+    """Says which values a clause takes."""
+
+
 def _split_clause(clause: str) -> tuple[str, str]:
     key, _, value = clause.strip().replace("=", " ", 1).partition(" ")
     return key, value.strip()
@@ -65,10 +172,6 @@ def _parse(key: str, value: Any, where: str) -> Any:
         return _PARSERS[key](value)
     except _WrongValueError as error:
         raise SubsetError(f"the clause {key!r} in {where!r} takes {error}, got {value!r}; correct it") from error
-
-
-class _WrongValueError(Exception):
-    """Says what a clause takes."""
 
 
 def _whole_number(low: int, high: int | None = None) -> Callable[[Any], int]:

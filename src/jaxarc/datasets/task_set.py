@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import hashlib
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float32
 
 from jaxarc.config.environment import TOO_LARGE
-from jaxarc.datasets.subset import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
+from jaxarc.datasets.selectors import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
 from jaxarc.tasks.buffer import TaskBuffer, pack_tasks
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
@@ -41,8 +42,8 @@ class TaskSet:
             raise ValueError(f"task set {self.name!r} is empty; it needs at least one task")
         if self.canvas is not None:
             object.__setattr__(self, "canvas", check_canvas(self.canvas))
-        if len(self._places) != len(self.tasks):
-            repeated = next(task.task_id for i, task in enumerate(self.tasks) if self._places[task.task_id] != i)
+        if len(self._indices) != len(self.tasks):
+            repeated = next(task.task_id for i, task in enumerate(self.tasks) if self._indices[task.task_id] != i)
             raise ValueError(
                 f"task set {self.name!r} has two tasks with the id {repeated!r}; ids are unique, rename one"
             )
@@ -54,7 +55,7 @@ class TaskSet:
         return iter(self.tasks)
 
     def __contains__(self, task_id: object) -> bool:
-        return task_id in self._places
+        return task_id in self._indices
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -73,16 +74,16 @@ class TaskSet:
         return self.max_grid_shape if self.canvas is None else self.canvas
 
     def index_of(self, task_id: str) -> int:
-        """Return the place of a task in this set, which is its place in the buffer.
+        """Return the index of a task in this set, which is its index in the buffer too.
 
         Raises:
             UnknownTaskError: a ``KeyError`` that names the nearest ids.
         """
-        if task_id not in self._places:
-            near = difflib.get_close_matches(str(task_id), self._places, n=3, cutoff=0.5)
+        if task_id not in self._indices:
+            near = difflib.get_close_matches(str(task_id), self._indices, n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(map(repr, near))}?" if near else f"ids look like {self.task_ids[0]!r}"
             raise UnknownTaskError(f"{self.name!r} has no task {task_id!r:.200} among its {len(self)} tasks; {hint}")
-        return self._places[task_id]
+        return self._indices[task_id]
 
     def raw_task(self, task_id: str) -> RawTask:
         """Return the unpadded task, or raise ``UnknownTaskError``."""
@@ -183,15 +184,14 @@ class TaskSet:
         kept = tuple(task for task in asked if task.task_id not in left_out)
         if not kept:
             raise SubsetError(f"select(without=...) leaves no task of {self.name!r}; it names all {len(asked)} tasks")
-        chosen = choose_tasks(
-            kept,
-            self.name,
-            concept=concept,
-            same_shape=same_shape,
-            min_side=min_side,
-            max_side=max_side,
-            first=first,
-        )
+        conditions = {
+            "concept": concept,
+            "same_shape": same_shape,
+            "min_side": min_side,
+            "max_side": max_side,
+            "first": first,
+        }
+        chosen = choose_tasks(kept, self.name, conditions)
         return TaskSet(f"{self.name} ({len(chosen)} of {len(self)} tasks)", chosen, self.canvas)
 
     def buffer(self, grid_shape: tuple[int, int] | None = None) -> TaskBuffer:
@@ -203,8 +203,17 @@ class TaskSet:
         return pack_tasks(self.tasks, grid_shape or self.grid_shape)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {task.task_id: place for place, task in enumerate(self.tasks)}
+    def _indices(self) -> dict[str, int]:
+        return {task.task_id: index for index, task in enumerate(self.tasks)}
+
+
+def digest_of(tasks: Iterable[RawTask]) -> str:
+    """Return the SHA-256, 64 hexadecimal digits, of the grids of all tasks.
+
+    Equal for the same tasks in any order and under any names; another pair order, one changed cell, or one task more or
+    less give another digest.
+    """
+    return hashlib.sha256(b"".join(sorted(_digest_of_task(task) for task in tasks))).hexdigest()
 
 
 def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float]) -> Float32[Array, " T"]:
@@ -233,3 +242,12 @@ def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float])
     if not weights.sum() > 0:
         raise ValueError(f"at least one task needs a positive weight, got {len(named)} weights that sum to 0")
     return jnp.asarray(weights / weights.sum(), jnp.float32)
+
+
+def _digest_of_task(task: RawTask) -> bytes:
+    found = hashlib.sha256(bytes([len(task.train), len(task.test)]))
+    for pair in task.pairs:
+        for grid in pair:
+            found.update(bytes(grid.shape))
+            found.update(grid.tobytes())
+    return found.digest()

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from jaxarc.datasets import TaskSet
-from jaxarc.datasets.json_text import MAX_FILE_BYTES, read_json_text
+from jaxarc.datasets.json_format import MAX_FILE_BYTES, read_json_text
 from jaxarc.files import write_whole
-from jaxarc.tasks.validation import TaskFormatError, check_grid
+from jaxarc.tasks.raw_task import TaskFormatError, check_grid
 
 Submission: TypeAlias = Mapping[str, Sequence[Sequence[np.ndarray]]]
 """By task id: for each test input, in their order, the attempts ``int8[h, w]``."""

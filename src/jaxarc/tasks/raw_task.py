@@ -1,14 +1,23 @@
-"""A task as it stands in its file: grids of their own size, nothing padded."""
+"""A task as its file gives it: grids of their own size, checked, nothing padded."""
 
 import dataclasses
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from jaxarc.constants import MAX_GRID_SIZE, PADDING
-from jaxarc.tasks.validation import Pair, TaskFormatError, check_pairs
+from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_COLORS, PADDING
+from jaxarc.errors import JaxarcError
 
-__all__ = ["Pair", "RawTask", "check_canvas", "check_fits", "pad_grids"]
+Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Input and output, each ``int8[h, w]`` with colors 0..9 and sides 1..30."""
+
+_COLORS: Final = bytes(range(NUM_COLORS))
+
+
+class TaskFormatError(JaxarcError, ValueError):
+    """A task, pair or grid breaks a rule of the ARC format."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,8 +33,8 @@ class RawTask:
     task_id: str
     train: tuple[Pair, ...]  # 1 .. 31 pairs
     test: tuple[Pair, ...]  # 1 .. 31 pairs
-    title: str = ""  # what people call it, where its id says little
-    concept: str = ""  # the group that its data set puts it in
+    title: str = ""  # a name for people, where the id says little
+    concept: str = ""  # the group of tasks in its dataset
 
     def __post_init__(self) -> None:
         if not isinstance(self.task_id, str) or not self.task_id:
@@ -37,7 +46,7 @@ class RawTask:
     def of_checked_pairs(
         cls, task_id: str, train: tuple[Pair, ...], test: tuple[Pair, ...], title: str = "", concept: str = ""
     ) -> "RawTask":
-        """Build a task of pairs that were checked before: read-only ``int8`` grids, nothing is looked at again."""
+        """Build a task from pairs that :func:`check_grid` returned, without checking them again."""
         task = cls.__new__(cls)
         task.__dict__.update(task_id=task_id, train=train, test=test, title=title, concept=concept)
         return task
@@ -61,8 +70,57 @@ class RawTask:
                     yield f"{split} pair {index} {side}", grid
 
 
+def check_pairs(pairs: Sequence[tuple[Any, Any]], source: str, split: str) -> tuple[Pair, ...]:
+    """Check ``(input, output)`` tuples of arrays or nested lists and cast their grids to int8.
+
+    Raises:
+        TaskFormatError: no pair or too many, something other than two grids, or a grid that breaks a rule.
+    """
+    if not isinstance(pairs, list | tuple):
+        raise TaskFormatError(
+            f"{source}: {split!r} must be a list of pairs, got {describe_value(pairs)}; write [(input, output), ...]"
+        )
+    check_pair_count(len(pairs), source, split)
+    return tuple(_check_pair(pair, f"{source}: {split} pair {index}") for index, pair in enumerate(pairs))
+
+
+def check_pair_count(count: int, source: str, split: str) -> None:
+    """Refuse a split without pairs, or with more than 31.
+
+    Raises:
+        TaskFormatError: the count is out of range.
+    """
+    if count == 0:
+        raise TaskFormatError(f"{source}: {split!r} has no pairs; a task needs at least one {split} pair, add one")
+    if count > MAX_TRACKED_PAIRS:
+        raise TaskFormatError(
+            f"{source}: {split!r} has {count} pairs, the limit is {MAX_TRACKED_PAIRS}; split the task into several"
+        )
+
+
+def check_grid(grid: Any, where: str, null_color: int | None = None) -> np.ndarray:
+    """Check one grid, an integer array or a list of rows, and return it as a read-only ``int8[h, w]``.
+
+    Args:
+        grid: the grid.
+        where: the start of every message.
+        null_color: the color, 0..9, that a ``None`` cell stands for; by default such a cell is an error.
+
+    Raises:
+        TaskFormatError: the grid is empty, ragged or larger than 30x30, or a cell is not a whole number in 0..9.
+    """
+    if isinstance(grid, list | tuple):
+        checked = _pack_rows(grid)
+        if checked is None:
+            checked = _check_rows(grid, where, null_color)
+    else:
+        checked = _check_array(np.asarray(grid), where)
+    checked.setflags(write=False)
+    return checked
+
+
 def check_canvas(grid_shape: tuple[int, int]) -> tuple[int, int]:
-    """Return ``grid_shape``, refusing a canvas whose sides are not whole numbers in 1..30.
+    """Return ``grid_shape`` as two ints; a side of a canvas is a whole number in 1..30.
 
     Raises:
         ValueError: a side is out of range.
@@ -92,9 +150,116 @@ def check_fits(task: RawTask, grid_shape: tuple[int, int]) -> None:
 
 
 def pad_grids(grids: list[np.ndarray], grid_shape: tuple[int, int]) -> np.ndarray:
-    """Put grids that fit at the top left of one canvas each; ``int8[len(grids), H, W]``, -1 outside."""
+    """Put each grid at the top left of a canvas; ``int8[len(grids), H, W]``, -1 outside. The grids fit."""
     padded = np.full((len(grids), *grid_shape), PADDING, np.int8)
     for canvas, grid in zip(padded, grids, strict=True):
         height, width = grid.shape
         canvas[:height, :width] = grid
     return padded
+
+
+def describe_value(value: Any) -> str:
+    """Name a value and its type for a message, shortened, so that the message stays one line."""
+    if value is None:
+        return "null (None)"
+    if isinstance(value, dict | list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    if type(value) is int and abs(value) >= 10**12:
+        return "a whole number of more than 12 digits"
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
+
+
+def _check_pair(pair: Any, where: str) -> Pair:
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or pair[0] is None or pair[1] is None:
+        raise TaskFormatError(f"{where}: a pair is (input, output), both grids, got {describe_value(pair)}; give both")
+    return check_grid(pair[0], f"{where} input"), check_grid(pair[1], f"{where} output")
+
+
+def _pack_rows(rows: Sequence[Any]) -> np.ndarray | None:
+    """Check a list of rows as a whole; ``None`` where a rule is broken, and :func:`_check_rows` says which.
+
+    ``[[0, 1], [2, 3]]`` has rows of one length, {2}, and cells of one type, {int}. ``bytes`` turns the cells into
+    ``00 01 02 03`` and refuses numbers outside 0..255; ``translate`` deletes the ten colors from them, and nothing is
+    left over. The bytes are the array: no loop in Python runs over the cells, and the array is read-only.
+    """
+    if not set(map(type, rows)) <= {list, tuple}:
+        return None
+    widths = set(map(len, rows))
+    cells = list(itertools.chain.from_iterable(rows))
+    if len(widths) != 1 or set(map(type, cells)) != {int}:  # True would pass for 1
+        return None
+    height, width = len(rows), len(rows[0])
+    if height > MAX_GRID_SIZE or width > MAX_GRID_SIZE:
+        return None
+    try:
+        packed = bytes(cells)
+    except ValueError:  # a number outside 0..255
+        return None
+    if packed.translate(None, _COLORS):
+        return None
+    return np.frombuffer(packed, np.int8).reshape(height, width)
+
+
+def _check_rows(rows: Sequence[Any], where: str, null_color: int | None) -> np.ndarray:
+    """Check a list of rows cell by cell, to name the first one that breaks a rule."""
+    if not rows:
+        raise TaskFormatError(f"{where}: the grid has no rows; a side is 1..{MAX_GRID_SIZE}, add a row")
+    for index, row in enumerate(rows):
+        if not isinstance(row, list | tuple):
+            raise TaskFormatError(
+                f"{where}, row {index}: a row is a list of colors, got {describe_value(row)}; write [0, 1]"
+            )
+        if not row:
+            raise TaskFormatError(f"{where}, row {index}: the row is empty; a side is 1..{MAX_GRID_SIZE}, add cells")
+        if len(row) != len(rows[0]):
+            raise TaskFormatError(
+                f"{where}, row {index}: the row has {len(row)} cells and row 0 has {len(rows[0])}; "
+                "all rows of a grid have the same length, fill or cut the row"
+            )
+    _check_size(len(rows), len(rows[0]), where)
+    if null_color is not None:
+        rows = [[null_color if cell is None else cell for cell in row] for row in rows]
+    for index, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            if type(cell) is not int or not 0 <= cell < NUM_COLORS:
+                _refuse_cell(cell, index, column, where)
+    return np.array(rows, np.int8)
+
+
+def _check_array(array: np.ndarray, where: str) -> np.ndarray:
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TaskFormatError(
+            f"{where}: cells are whole numbers 0..{NUM_COLORS - 1}, got dtype {array.dtype}; cast the array to int8"
+        )
+    if array.ndim != 2 or array.size == 0:
+        raise TaskFormatError(
+            f"{where}: a grid has two sides of 1..{MAX_GRID_SIZE}, got shape {array.shape}; pass (rows, columns)"
+        )
+    _check_size(array.shape[0], array.shape[1], where)
+    if array.min() < 0 or array.max() >= NUM_COLORS:
+        row, column = np.argwhere((array < 0) | (array >= NUM_COLORS))[0].tolist()
+        _refuse_cell(int(array[row, column]), row, column, where)
+    return array.astype(np.int8)
+
+
+def _check_size(height: int, width: int, where: str) -> None:
+    if height > MAX_GRID_SIZE or width > MAX_GRID_SIZE:
+        raise TaskFormatError(
+            f"{where}: the grid is {height}x{width}, sides are 1..{MAX_GRID_SIZE}; crop the grid or leave the task out"
+        )
+
+
+def _refuse_cell(cell: Any, row: int, column: int, where: str) -> None:
+    hint = "correct the cell"
+    if cell is None:
+        hint = (
+            "Mini-ARC writes null for color 0: bring that set with 'jaxarc tasks import PATH --name mini-arc', read "
+            "other such files with read_json(path, null_color=0), or correct the cell"
+        )
+    elif type(cell) is int and cell == -1:
+        hint = "crop the padding"
+    raise TaskFormatError(
+        f"{where}, row {row}, column {column}: got {describe_value(cell)}; cells are whole numbers "
+        f"0..{NUM_COLORS - 1}, {hint}"
+    )

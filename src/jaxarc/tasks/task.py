@@ -6,9 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from jaxarc.constants import PADDING
-from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits, pad_grids
+from jaxarc.tasks.raw_task import Pair, RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import NO_TASK, register_task, task_id_of
-from jaxarc.tasks.validation import Pair
 from jaxarc.types import JaxArcTask
 
 Task = JaxArcTask

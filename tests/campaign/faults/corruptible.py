@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,6 @@ import numpy as np
 from campaign.faults.killed_files import write_tasks
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.datasets.installed import install, read_installed
-from jaxarc.datasets.packed_cache import DamagedCacheWarning
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig, UnifiedDatasetConfig
 from jaxarc.envs.functional import arc_reset
 from jaxarc.evaluation import RecordingError, read_recordings, read_submission, write_submission
@@ -49,12 +47,10 @@ def make_kinds(home: Path) -> list[Kind]:
     Args:
         home: an empty folder.
     """
-    os.environ["JAXARC_CACHE"] = str(home / "task cache")
     tasks = load_tasks(str(write_tasks(home / "tasks", 4)))
     recording = record_traces(tasks, Painter())
     return [
         *_checkpoints(home),
-        _task_cache(home),
         _installed_set(home, tasks),
         _trace_cache(home, tasks),
         *_trace_files(home, tasks, recording),
@@ -82,13 +78,6 @@ def _checkpoints(home: Path) -> list[Kind]:
         call = lambda path=path, like=like, within=within: read(path, like, within)
         kinds.append(Kind(name, path, call, (CheckpointError,)))
     return kinds
-
-
-def _task_cache(home: Path) -> Kind:
-    def read() -> list:
-        return _grids(load_tasks(str(home / "tasks")))
-
-    return Kind("packed tasks (cache)", home / "task cache", read, (), (DamagedCacheWarning,))
 
 
 def _installed_set(home: Path, tasks: TaskSet) -> Kind:

@@ -6,20 +6,16 @@ import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from campaign.faults.victim import Teller
 from jaxarc.cli.main import main
-from jaxarc.datasets import load_tasks, transfer
+from jaxarc.datasets import load_tasks
 from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
-from jaxarc.datasets.digest import digest_of
 from jaxarc.datasets.installed import has_published_set, read_installed
 from jaxarc.experts.traces import Graph, TraceCache, get_trace_hierarchical
 from jaxarc.training.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
-
-NUM_SETS: Final = 6  # of tasks, each of which has an entry in the cache
 
 
 def write_tasks(folder: Path, count: int, side: int = 3, seed: int = 0) -> Path:
@@ -78,30 +74,6 @@ class HierarchicalCache:
 
 
 @dataclass(frozen=True)
-class TaskCache:
-    """Task files that are read, checked and kept in packed form."""
-
-    tasks: Path  # a folder of folders
-    name: str = "task cache"
-
-    def run(self, folder: Path, tell: Teller) -> None:
-        os.environ["JAXARC_CACHE"] = str(folder)
-        for source in sorted(self.tasks.iterdir()):
-            tell(f"{source.name} {digest_of(load_tasks(str(source)))}")
-
-    def check(self, folder: Path, told: list[str]) -> None:
-        assert len(contents(folder)) >= len(set(told)), "tasks that were read are not in the cache"
-        os.environ["JAXARC_CACHE"] = str(folder)
-        digests = {source.name: digest_of(load_tasks(str(source))) for source in sorted(self.tasks.iterdir())[:2]}
-        for line in told:
-            name, digest = line.split()
-            assert digests.get(name, digest) == digest, f"the cache gives other tasks for {name}"
-
-    def result(self, folder: Path) -> dict[str, object]:
-        return contents(folder)
-
-
-@dataclass(frozen=True)
 class Download:
     """``jaxarc tasks download`` from a server on this machine."""
 
@@ -124,7 +96,6 @@ class Download:
 
     def _publish(self, folder: Path) -> None:
         os.environ["JAXARC_DATA"] = str(folder)
-        transfer.WAITS = (0.01, 0.01)
         ARCHIVES["tiny"] = Archive(self.url, self.url, "MIT", 1, self.digest, any_json, "*.json")
 
 

@@ -29,23 +29,20 @@ from rich.table import Table
 
 from campaign.faults.killed_commands import Evaluation, Play, Replay, Training, training_overrides
 from campaign.faults.killed_files import (
-    NUM_SETS,
     CheckpointSaving,
     Download,
     HierarchicalCache,
-    TaskCache,
     TraceRecording,
     write_tasks,
 )
 from campaign.faults.killing import Killing, Tally
 from campaign.faults.victim import Work
 from jaxarc.datasets import load_tasks
-from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.task_set import digest_of
 
 SHARES: Final = {  # of 200 kills
     "download": 24,
-    "task cache": 18,
-    "traces record": 30,
+    "traces record": 48,
     "checkpoint saving": 35,
     "hierarchical cache": 14,
     "training": 45,
@@ -63,13 +60,10 @@ def workshop(home: Path) -> Iterator[Callable[[str], Work]]:
         home: an empty folder.
     """
     tasks, tiny = write_tasks(home / "tasks", 8), write_tasks(home / "tiny", 3, side=2)
-    for number in range(NUM_SETS):
-        write_tasks(home / "sets" / f"set{number}", 3, seed=number)
     with ArchiveServer(zip_of(tasks)) as server:
         server.answers = _Slow()
         kinds: dict[str, Callable[[], Work]] = {
             "download": lambda: Download(server.url, digest_of(load_tasks(str(tasks)))),
-            "task cache": lambda: TaskCache(home / "sets"),
             "traces record": lambda: TraceRecording(tasks),
             "checkpoint saving": CheckpointSaving,
             "hierarchical cache": lambda: HierarchicalCache(tasks),

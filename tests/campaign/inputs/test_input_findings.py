@@ -1,7 +1,6 @@
 """Inputs that fuzzing found, each with what the reader says to it now."""
 
 import dataclasses
-import hashlib
 import io
 import json
 import warnings
@@ -13,7 +12,6 @@ from campaign.inputs.input_target import feed
 from campaign.inputs.input_targets import MAKERS
 from campaign.inputs.run_inputs import sealed_record, sealed_state
 from jaxarc.config import ConfigValidationError, JaxArcConfig
-from jaxarc.datasets.packed_cache import DamagedCacheWarning
 from jaxarc.evaluation.recording import RecordingError, read_recordings
 from jaxarc.experts.traces.cache import DamagedTraceWarning
 from jaxarc.io.serialization import StateFileError
@@ -168,12 +166,6 @@ def test_a_trace_of_brackets_counts_as_damaged(tmp_path):
     target = MAKERS["sealed_trace"](tmp_path)
     with pytest.warns(DamagedTraceWarning, match="not a trace"):
         assert feed(target, b"[" * 3000) is None
-
-
-def test_a_cached_file_with_a_checksum_and_nothing_of_ours_is_made_anew(tmp_path):
-    target = MAKERS["packed_cache"](tmp_path)
-    with pytest.warns(DamagedCacheWarning, match="made anew"):
-        assert feed(target, b"\0" + hashlib.sha256(b"\0").hexdigest().encode()) is None
 
 
 def test_a_path_with_half_a_character_has_the_wrong_token(tmp_path):
