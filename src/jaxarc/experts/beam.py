@@ -1,4 +1,16 @@
-"""A search for a short sequence of actions that solves a pair, in one compiled program."""
+"""Beam search for a short sequence of actions that solves a pair, in one compiled program.
+
+Each depth extends all grids of the beam at once and keeps the best. With a width of 2 and 3 candidates per grid:
+
+    grids of the beam       A               B
+    similarity after each   .5  .9  .2      .9  .7  -1      (-1: invalid, a submit, or of a dead grid)
+    pool, best first        A1  B0  B1  A0  ...             (top_k takes the first of equals)
+    their grids             G   G   H   K                   (A1 and B0 lead to the same grid)
+    kept                    G       H                       (the first of equal grids; dead ones go to the end)
+
+Only the pool is edited, a few times the width, as equal grids drop out of it. If too few different grids are left, the
+beam is padded with dead ones.
+"""
 
 import functools
 from typing import Final, NamedTuple
@@ -21,14 +33,14 @@ from jaxarc.experts.lookahead import score_candidates
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
 
-_POOL: Final = 4  # children edited for each that is kept: those that reach the same grid drop out
+_POOL: Final = 4  # candidates that are edited for each that is kept, as equal grids drop out
 _DEAD: Final = -1.0  # below any similarity
 
 
 class Solution(NamedTuple):
-    """The best sequence of actions that a search found."""
+    """The best sequence of actions that a search found, padded with submits."""
 
-    actions: StructuredAction  # edits, then submits to the end; with a leading axis of depth + 1
+    actions: StructuredAction  # edits, then submits to the end; leading axis depth + 1
     num_actions: Int32[Array, ""]  # 1 .. depth + 1: the edits and one submit
     similarity: Float32[Array, ""]  # after them, 0 .. 1
     is_solved: Bool[Array, ""]  # whether the submit is right
@@ -40,7 +52,7 @@ class _Beam(eqx.Module):
     is_live: Bool[Array, " W"]
     paths: StructuredAction  # leading axes W, depth
     best_similarity: Float32[Array, ""]
-    best_length: Int32[Array, ""]
+    best_length: Int32[Array, ""]  # edits of best_path
     best_path: StructuredAction  # leading axis depth
 
 
@@ -49,17 +61,17 @@ def beam_search(
 ) -> Solution:
     """Search for actions that make the grid of a state equal to its target.
 
-    Depth by depth, candidates are drawn for each of ``width`` grids, and of all grids that they lead to the ``width``
-    most similar to the target are kept, each once. Of equals the one that comes first is taken: same key, same
-    solution, on every machine. It ends when the target is reached, or after ``depth`` edits with the most similar grid
-    seen, of equals the one with the fewest edits.
+    At each depth it draws candidates for each of ``width`` grids, and keeps those ``width`` of the grids that they lead
+    to that are most similar to the target, each once. Of equals it takes the first: the same key gives the same
+    solution on every machine. It ends when the target is reached, or after ``depth`` edits; then it returns the path to
+    the most similar grid that it met, of equals the one with the fewest edits.
 
     Args:
         key: random key of the candidates.
         state: of one environment, made by ``env.reset`` or ``env.step``; jit and vmap belong to the caller.
         params: what the environment plays.
         width: grids that are kept, static.
-        depth: edits at most, static.
+        depth: largest number of edits, static.
         num_candidates: actions tried on each grid, static; see :func:`jaxarc.experts.candidates.candidate_actions`.
 
     Raises:
@@ -98,7 +110,7 @@ def _start(canvas_state: CanvasState, width: int, depth: int, config: JaxArcConf
 
 
 def _submit(config: JaxArcConfig) -> StructuredAction:
-    """A submit; where it points does not matter."""
+    """Return a submit; its selection does not matter."""
     match config.action.selection_format:
         case "point":
             return PointAction(c.SUBMIT, 0, 0)
@@ -109,7 +121,7 @@ def _submit(config: JaxArcConfig) -> StructuredAction:
 
 
 def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) -> _Beam:
-    """Edit every grid of the beam in every way, and keep the best."""
+    """Apply all candidates to all grids of the beam and keep the best grids; see the top of this file."""
     width = beam.is_live.shape[0]
     keys = jax.random.split(jax.random.fold_in(key, beam.depth), width)
     draw = lambda key, canvas_state: candidates_of_canvas(key, canvas_state, num_candidates, config)
@@ -117,18 +129,21 @@ def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) 
     score = lambda canvas_state, actions: score_candidates(canvas_state, actions, config)
     scores = jax.vmap(score)(beam.canvas_states, actions)
     can_follow = beam.is_live[:, None] & is_distinct & scores.is_valid & (actions.operation != c.SUBMIT)
-    merit = jnp.where(can_follow, scores.similarity, jnp.float32(_DEAD))
+    merit = jnp.where(can_follow, scores.similarity, jnp.float32(_DEAD))  # [W, k]
 
     pool = min(_POOL * width, merit.size)
-    merits, place = jax.lax.top_k(merit.reshape(-1), pool)  # of equals the first
-    parent, which = place // num_candidates, place % num_candidates
-    taken = jax.tree.map(lambda leaf: leaf[parent, which], actions)
+    merits, index = jax.lax.top_k(merit.reshape(-1), pool)  # of equals the first
+    parent = index // num_candidates
+    candidate = index % num_candidates
+    taken = jax.tree.map(lambda leaf: leaf[parent, candidate], actions)
     pick = lambda tree, rows: jax.tree.map(lambda leaf: leaf[rows], tree)
     canvas_states = edit(pick(beam.canvas_states, parent), check_edits(taken, config), config)
     is_live = (merits >= 0) & ~_repeats(canvas_states)
-    kept = jnp.argsort(~is_live, stable=True)[:width]
+    kept = jnp.argsort(~is_live, stable=True)[:width]  # the live ones first, in their order
 
-    canvas_states, is_live, taken = pick(canvas_states, kept), is_live[kept], pick(taken, kept)
+    canvas_states = pick(canvas_states, kept)
+    is_live = is_live[kept]
+    taken = pick(taken, kept)
     paths = jax.tree.map(lambda path, action: path.at[:, beam.depth].set(action), pick(beam.paths, parent[kept]), taken)
     similarities = jnp.where(is_live, merits[kept], jnp.float32(_DEAD))
     first = jnp.argmax(similarities)
@@ -146,14 +161,17 @@ def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) 
 
 
 def _repeats(canvas_states: CanvasState) -> Bool[Array, " N"]:
-    """Which canvas states have the grid and the clipboard of an earlier one."""
+    """Which canvas states have the grid and the clipboard of an earlier one, by comparing digests."""
     seen = jnp.stack([_digest(canvas_states.canvas.grid), _digest(canvas_states.canvas.clipboard)], axis=-1)
     is_before = jnp.tril(jnp.ones((seen.shape[0], seen.shape[0]), jnp.bool_), -1)
     return ((seen[:, None] == seen[None]).all(axis=-1) & is_before).any(axis=1)
 
 
 def _digest(grid: Int8[Array, "N HW"]) -> UInt32[Array, " N"]:
-    """A word that hardly two grids share."""
+    """Hash each grid to a word: the sum of its cells, each times a random odd weight, modulo 2**32.
+
+    Two grids with one digest, which is unlikely, would drop one of them from the beam; the solution stays right.
+    """
     weights = np.random.default_rng(0).integers(1, 2**32, grid.shape[-1], np.uint32) | np.uint32(1)
     return ((grid + jnp.int8(2)).astype(jnp.uint32) * weights[None]).sum(axis=-1, dtype=jnp.uint32)
 
@@ -164,7 +182,7 @@ def _score(canvas_state: CanvasState) -> Float32[Array, ""]:
 
 
 def _solution(beam: _Beam) -> Solution:
-    """Put submits behind the edits."""
+    """Append submits to the edits, up to depth + 1."""
     edits = beam.best_length
     path = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[-1:]]), beam.best_path)
     is_edit = jnp.arange(path.operation.shape[0], dtype=jnp.int32) < edits

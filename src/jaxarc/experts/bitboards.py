@@ -1,6 +1,12 @@
-"""Sets of cells of a small grid as Python integers, one bit a cell: a flood of hundreds of steps takes microseconds.
+"""Sets of cells of a small grid as Python integers, one bit per cell: a flood of hundreds of steps takes microseconds.
 
-A row has one bit more than the grid has columns, which is never set: so a shift by one does not run into the next row.
+Row ``r``, column ``c`` of a grid with ``w`` columns is bit ``r * (w + 1) + c``. Each row has one bit more than the grid
+has columns, which is never set, so a shift by one cannot reach the next row. A grid of 2x3 has these bits:
+
+    bit  0 1 2 (3)        cells  . x .       integer  1 << 1 | 1 << 4 | 1 << 5 = 50
+         4 5 6 (7)               x x .
+
+A shift by 1 moves all cells right, by ``w + 1`` moves them down; ``&`` with the cells that exist drops the spare bits.
 """
 
 from collections.abc import Iterator
@@ -10,7 +16,7 @@ from jaxtyping import Bool, Int8
 
 
 def pack_cells(cells: Bool[np.ndarray, "h w"]) -> int:
-    """Turn cells into bits: row ``r``, column ``c`` is bit ``r * (w + 1) + c``."""
+    """Turn cells into bits."""
     height, width = cells.shape
     padded = np.zeros((height, width + 1), np.bool_)
     padded[:, :width] = cells
@@ -18,7 +24,7 @@ def pack_cells(cells: Bool[np.ndarray, "h w"]) -> int:
 
 
 def unpack_cells(bits: int, shape: tuple[int, int]) -> Bool[np.ndarray, "h w"]:
-    """Turn bits into cells again."""
+    """Turn bits into cells."""
     height, width = shape
     count = height * (width + 1)
     stored = np.frombuffer(bits.to_bytes(-(-count // 8), "little"), np.uint8)
@@ -26,11 +32,13 @@ def unpack_cells(bits: int, shape: tuple[int, int]) -> Bool[np.ndarray, "h w"]:
 
 
 def spread(bits: int, among: int, width: int) -> int:
-    """Grow to all cells of ``among`` that are connected, by sides, with the given ones.
+    """Grow a set to all cells of ``among`` that are connected to it by sides.
+
+    Each step adds the neighbors of all cells at once, so a flood takes as many steps as its longest path has cells.
 
     Args:
-        bits: where to begin; a part of ``among``.
-        among: what may be grown into.
+        bits: the set to grow; a part of ``among``.
+        among: the cells that it may grow into.
         width: columns of the grid.
     """
     row = width + 1
@@ -42,15 +50,16 @@ def spread(bits: int, among: int, width: int) -> int:
 
 
 def components(bits: int, width: int) -> Iterator[int]:
-    """Yield the parts that are connected by sides, in the order of their first cells."""
+    """Yield the connected parts of a set, in the order of their first cells."""
     while bits:
-        part = spread(bits & -bits, bits, width)
+        lowest = bits & -bits  # of 0b0110 the bit 0b0010
+        part = spread(lowest, bits, width)
         yield part
         bits ^= part
 
 
 def first_cell(bits: int, width: int) -> tuple[int, int]:
-    """Row and column of the first cell of a set that is not empty."""
+    """Return row and column of the first cell of a set that is not empty."""
     return divmod((bits & -bits).bit_length() - 1, width + 1)
 
 
@@ -60,19 +69,19 @@ def components_among(
     """Yield the regions of one color that hold any of the seeds, each with the row and column of its first seed."""
     width = grid.shape[1]
     of_color: dict[int, int] = {}
-    left = pack_cells(seeds)
-    while left:
-        row, column = first_cell(left, width)
+    remaining = pack_cells(seeds)
+    while remaining:
+        row, column = first_cell(remaining, width)
         color = int(grid[row, column])
         if color not in of_color:
             of_color[color] = pack_cells(grid == color)
-        region = spread(left & -left, of_color[color], width)
+        region = spread(remaining & -remaining, of_color[color], width)
         yield region, (row, column)
-        left &= ~region
+        remaining &= ~region
 
 
 def with_neighbors(bits: int, width: int) -> int:
-    """Return the cells and all that share a side with them; some of these may be outside the grid."""
+    """Return the cells and their neighbors by sides; some of these may be outside the grid."""
     row = width + 1
     return bits | bits << 1 | bits >> 1 | bits << row | bits >> row
 
@@ -81,4 +90,4 @@ def iter_cells(bits: int, width: int) -> Iterator[tuple[int, int]]:
     """Yield row and column of each cell, row by row."""
     while bits:
         yield first_cell(bits, width)
-        bits &= bits - 1
+        bits &= bits - 1  # removes the lowest bit

@@ -1,4 +1,4 @@
-"""Candidate actions: a few of the millions that a canvas has, with those among them that mend something.
+"""Draw candidate actions: a few of the millions that a canvas has, most of them chosen to make wrong cells right.
 
 Of ``count`` candidates the first are the same for every canvas, as far as the config allows them: a submit, a resize to
 the target's size, copying the input, and for boxes and masks the operations 20 .. 27 and 31 on the whole grid. In the
@@ -24,6 +24,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.experts.canvas_state import CanvasState, canvas_of_state
+from jaxarc.fusion import materialize
 from jaxarc.prng import as_typed_key, random_bits
 from jaxarc.types import PRNGKey
 
@@ -49,8 +50,11 @@ class _Drawn(NamedTuple):
     box: Int32[Array, "k 4"]  # top, left, bottom, right, inclusive
 
 
-class _View(NamedTuple):
-    """What boxes are made from."""
+class _TargetRuns(NamedTuple):
+    """The wrong cells and the runs of equal color in the target, from which boxes are made.
+
+    For the target row ``4 4 4 7 7`` the first columns are ``0 0 0 3 3`` and the last columns ``2 2 2 4 4``.
+    """
 
     target: Int8[Array, "H W"]
     size: Int32[Array, " 2"]  # of the active area
@@ -62,9 +66,9 @@ class _View(NamedTuple):
 
 
 def candidate_actions(key: PRNGKey, state: ArcEnvState, params: EnvParams, count: int) -> Candidates:
-    """Draw ``count`` actions worth looking at in a state; the mix is described at the top of this file.
+    """Draw ``count`` candidate actions for a state; the mix is described at the top of this file.
 
-    All are inside the canvas; one whose color the config forbids is invalid, which :func:`look_ahead` says.
+    All are inside the canvas. :func:`look_ahead` marks those whose color the config forbids as invalid.
 
     Args:
         key: random key.
@@ -79,32 +83,34 @@ def candidate_actions(key: PRNGKey, state: ArcEnvState, params: EnvParams, count
 
 
 def candidates_of_canvas(key: PRNGKey, canvas_state: CanvasState, count: int, config: JaxArcConfig) -> Candidates:
-    """Do what :func:`candidate_actions` does, from a canvas state."""
+    """Do the same as :func:`candidate_actions`, from a canvas state."""
     num_drawn = require_count(count, config)
-    view, shape, form = _look(canvas_state, config.grid_shape), config.grid_shape, config.action.selection_format
-    fills, floods = _colors(config, c.FILL), _colors(config, c.FLOOD_FILL)
+    shape = config.grid_shape
+    form = config.action.selection_format
+    runs = _find_runs(canvas_state, shape)
+    fills = _colors(config, c.FILL)
+    floods = _colors(config, c.FLOOD_FILL)
     num_floods = (num_drawn // _FLOOD_DIVISOR if fills else num_drawn) if floods else 0
     num_anywhere = num_drawn // _ANYWHERE_DIVISOR if fills else 0
     num_guided = num_drawn - num_floods - num_anywhere
     words = random_bits(as_typed_key(key), 4 + 2 * num_guided)
-    drawn = _join([_fixed(canvas_state, config), _floods(words[0], num_floods, view, shape)])
+    drawn = _join([_fixed(canvas_state, config), _floods(words[0], num_floods, runs, shape)])
     if fills:
         corners = words[4:].reshape(2, num_guided)
-        guided = _around_wrong_cells(words[1], corners, num_guided, view, shape, form)
-        anywhere = _anywhere(words[2:4], 2 * num_drawn, fills, view, form)
+        guided = _around_wrong_cells(words[1], corners, num_guided, runs, shape, form)
+        anywhere = _anywhere(words[2:4], 2 * num_drawn, fills, runs, form)
         drawn = _join([drawn, guided, jax.tree.map(lambda leaf: leaf[:num_anywhere], anywhere)])
         drawn = _replace_repeats(drawn, jax.tree.map(lambda leaf: leaf[num_anywhere:], anywhere))
-    (operation, box), is_distinct = drawn, _is_first(drawn)
+    operation, box = drawn
+    is_distinct = _is_first(drawn)
     if form == "point":
         return Candidates(PointAction(operation, box[:, 0], box[:, 1]), is_distinct)
     if form == "bbox":
         return Candidates(BboxAction(operation, *box.T), is_distinct)
-    cells = _cells_of(box, shape)
+    cells = _cells_of_boxes(box, shape)
     if fills:
-        operation, cells = (
-            jnp.concatenate(pair)
-            for pair in ((operation, jnp.asarray(fills, jnp.int32)), (cells, _wrong_of(fills, view, shape)))
-        )
+        operation = jnp.concatenate([operation, jnp.asarray(fills, jnp.int32)])
+        cells = jnp.concatenate([cells, _wrong_of(fills, runs, shape)])
         is_distinct = jnp.concatenate([is_distinct, jnp.ones(len(fills), jnp.bool_)])
     return Candidates(MaskAction(operation, cells), is_distinct)
 
@@ -150,19 +156,28 @@ def _fixed(canvas_state: CanvasState, config: JaxArcConfig) -> _Drawn:
         sizes[HEIGHT : WIDTH + 1][None] - 1,
     )
     first = jnp.zeros_like(last)
-    if config.action.selection_format == "point":  # the one corner says where
+    if config.action.selection_format == "point":  # its one corner is the last
         first = last
     return _Drawn(jnp.asarray(operations, jnp.int32), jnp.concatenate([first, last], axis=1))
 
 
-def _look(canvas_state: CanvasState, shape: tuple[int, int]) -> _View:
-    canvas, (height, width) = canvas_state.canvas, shape
+def _find_runs(canvas_state: CanvasState, shape: tuple[int, int]) -> _TargetRuns:
+    """Find the runs by running maxima and minima.
+
+    In ``4 4 4 7 7`` runs start at the columns 0 and 3. With each column's own index where a run starts, else 0, that is
+    ``0 0 0 3 0``, the running maximum from the left is the start of each cell's run: ``0 0 0 3 3``. Ends go likewise,
+    by the running minimum from the right.
+    """
+    canvas = canvas_state.canvas
+    height, width = shape
     target = canvas.target.reshape(shape)
-    rows, columns = jnp.arange(height, dtype=jnp.int32)[:, None], jnp.arange(width, dtype=jnp.int32)[None]
-    across, down = target[:, 1:] != target[:, :-1], target[1:] != target[:-1]
+    rows = jnp.arange(height, dtype=jnp.int32)[:, None]
+    columns = jnp.arange(width, dtype=jnp.int32)[None]
+    across = target[:, 1:] != target[:, :-1]
+    down = target[1:] != target[:-1]
     starts = lambda change, axis: jnp.pad(change, _margin(axis, 0), constant_values=True)
     ends = lambda change, axis: jnp.pad(change, _margin(axis, 1), constant_values=True)
-    return _View(
+    return _TargetRuns(
         target,
         canvas.sizes[HEIGHT : WIDTH + 1].astype(jnp.int32),
         (canvas.grid != canvas.target) & (canvas.grid > c.PADDING) & (canvas.target > c.PADDING),
@@ -174,47 +189,61 @@ def _look(canvas_state: CanvasState, shape: tuple[int, int]) -> _View:
 
 
 def _margin(axis: int, end: int) -> list[tuple[int, int]]:
-    """One more entry at an end of an axis."""
+    """Padding of one entry at the start (``end`` 0) or the end (``end`` 1) of an axis."""
     return [(int(i == axis and end == 0), int(i == axis and end == 1)) for i in range(2)]
 
 
-def _wrong_cells(word: Array, count: int, view: _View) -> tuple[Int32[Array, " k"], Int32[Array, " k"]]:
-    """Choose wrong cells, spread evenly and from a random one on, each as rarely as can be.
+def _wrong_cells(
+    word: UInt32[Array, ""], count: int, runs: _TargetRuns
+) -> tuple[Int32[Array, " k"], Int32[Array, " k"]]:
+    """Choose wrong cells at even distances from a random one on, no cell more than once more than another.
+
+    With 7 wrong cells, a count of 3 and the random start 5, the step is 7 // 3 = 2 and the ranks are 5, 0, 2. The cell
+    of rank ``r`` is the first at which the running count of wrong cells reaches ``r + 1``.
 
     Returns:
-        The cells, the first one where none is wrong, and how often each was chosen before.
+        The cells, cell 0 if none is wrong, and how often each was chosen before.
     """
-    number = jnp.cumsum(view.wrong, dtype=jnp.int32)
+    number = jnp.cumsum(runs.wrong, dtype=jnp.int32)
     total = jnp.maximum(number[-1], 1)
-    place = jnp.arange(count, dtype=jnp.int32)
+    choice = jnp.arange(count, dtype=jnp.int32)
     start = (word % total.astype(jnp.uint32)).astype(jnp.int32)
-    rank = (start + place * jnp.maximum(total // max(count, 1), 1)) % total
+    rank = (start + choice * jnp.maximum(total // max(count, 1), 1)) % total
     cells = jnp.searchsorted(number, rank + 1, method="scan_unrolled").astype(jnp.int32)
-    return jnp.where(cells < number.size, cells, 0), place // total
+    return jnp.where(cells < number.size, cells, 0), choice // total
 
 
-def _floods(word: Array, count: int, view: _View, shape: tuple[int, int]) -> _Drawn:
-    cells, _ = _wrong_cells(word, count, view)
-    row, column = cells // shape[1], cells % shape[1]
-    color = jnp.maximum(view.target[row, column].astype(jnp.int32), 0)
+def _floods(word: UInt32[Array, ""], count: int, runs: _TargetRuns, shape: tuple[int, int]) -> _Drawn:
+    cells, _ = _wrong_cells(word, count, runs)
+    row = cells // shape[1]
+    column = cells % shape[1]
+    color = jnp.maximum(runs.target[row, column].astype(jnp.int32), 0)
     return _Drawn(c.FLOOD_FILL + color, jnp.stack([row, column, row, column], axis=1))
 
 
 def _around_wrong_cells(
-    word: Array, words: Array, count: int, view: _View, shape: tuple[int, int], form: str
+    word: UInt32[Array, ""],
+    words: UInt32[Array, "2 k"],
+    count: int,
+    runs: _TargetRuns,
+    shape: tuple[int, int],
+    form: str,
 ) -> _Drawn:
     shapes = 1 if form == "point" else _SHAPES
-    cells, visits = _wrong_cells(word, -(-count // shapes), view)
+    cells, visits = _wrong_cells(word, -(-count // shapes), runs)
     cells, visits = (jnp.repeat(x, shapes)[:count] for x in (cells, visits))
-    row, column = cells // shape[1], cells % shape[1]
-    color = jnp.maximum(view.target[row, column].astype(jnp.int32), 0)
+    row = cells // shape[1]
+    column = cells % shape[1]
+    color = jnp.maximum(runs.target[row, column].astype(jnp.int32), 0)
     alone = jnp.stack([row, column, row, column], axis=1)
     if form == "point":
         return _Drawn(c.FILL + color, alone)
-    left, right = view.first_column[row, column], view.last_column[row, column]
-    top, bottom = view.first_row[row, column], view.last_row[row, column]
-    first, last = _rows_alike(row, column, left, right, view)
-    corner = [_below(words[i], view.size[i]) for i in range(2)]
+    left = runs.first_column[row, column]
+    right = runs.last_column[row, column]
+    top = runs.first_row[row, column]
+    bottom = runs.last_row[row, column]
+    first, last = _rows_alike(row, column, left, right, runs)
+    corner = [_below(words[i], runs.size[i]) for i in range(2)]
     boxes = [
         jnp.stack([first, left, last, right], axis=1),
         jnp.stack([top, left, bottom, right], axis=1),
@@ -222,39 +251,56 @@ def _around_wrong_cells(
         alone,
         _ordered(row, column, *corner),
     ]
+    # The five shapes take turns; when a cell comes again, only the box to a random corner is not a repeat.
     turn = jnp.where(visits > 0, _SHAPES - 1, jnp.arange(count, dtype=jnp.int32) % _SHAPES)
     return _Drawn(c.FILL + color, jnp.stack(boxes)[turn, jnp.arange(count, dtype=jnp.int32)])
 
 
-def _rows_alike(row: Array, column: Array, left: Array, right: Array, view: _View) -> tuple[Array, Array]:
-    """First and last of the rows around a cell whose target has the cell's color from ``left`` to ``right``."""
-    height = view.target.shape[0]
+def _rows_alike(
+    row: Int32[Array, " k"],
+    column: Int32[Array, " k"],
+    left: Int32[Array, " k"],
+    right: Int32[Array, " k"],
+    runs: _TargetRuns,
+) -> tuple[Int32[Array, " k"], Int32[Array, " k"]]:
+    """First and last of the rows around a cell whose target has the cell's color from ``left`` to ``right``.
+
+    A row belongs to them if its run at the cell's column covers ``left .. right``, and if it is in the cell's run of
+    the column. The rows extend to the nearest row, above and below, that does not belong.
+    """
+    height = runs.target.shape[0]
     rows = jnp.arange(height, dtype=jnp.int32)[None]
-    holds = (view.first_column.T[column] <= left[:, None]) & (view.last_column.T[column] >= right[:, None])
-    holds = holds & (rows >= view.first_row[row, column][:, None]) & (rows <= view.last_row[row, column][:, None])
+    holds = (runs.first_column.T[column] <= left[:, None]) & (runs.last_column.T[column] >= right[:, None])
+    holds = holds & (rows >= runs.first_row[row, column][:, None]) & (rows <= runs.last_row[row, column][:, None])
     first = jnp.where(~holds & (rows < row[:, None]), rows + 1, 0).max(axis=1)
     last = jnp.where(~holds & (rows > row[:, None]), rows - 1, height - 1).min(axis=1)
     return first, last
 
 
-def _anywhere(words: UInt32[Array, " 2"], count: int, operations: tuple[int, ...], view: _View, form: str) -> _Drawn:
-    """Draw different fills while there are any: all are numbered, and every so many-th is taken, modulo how many.
+def _anywhere(
+    words: UInt32[Array, " 2"], count: int, operations: tuple[int, ...], runs: _TargetRuns, form: str
+) -> _Drawn:
+    """Draw fills of random boxes, all different while there are any.
 
-    Their number is a product of colors and sides, so that a step without a prime factor up to 31 meets each once.
+    All fills are numbered ``0 .. total - 1``; the draw goes through them from a random start in steps of a large prime,
+    modulo ``total``. That meets each number once before any twice if the step and ``total`` have no common factor, and
+    ``total`` is a product of the number of colors and of ``n (n + 1) / 2`` for the sides, so its prime factors are at
+    most 31. With 6 fills, start 2 and step 7919, which is 5 modulo 6: ``2 1 0 5 4 3``.
     """
-    sides = view.size if form == "point" else view.size * (view.size + 1) // 2
+    sides = runs.size if form == "point" else runs.size * (runs.size + 1) // 2
     total = jnp.int32(len(operations)) * sides[0] * sides[1]
     step = jnp.asarray(_STEPS, jnp.uint32)[words[0] % jnp.uint32(len(_STEPS))]
     start = words[1] % total.astype(jnp.uint32)
-    place = ((start + jnp.arange(count, dtype=jnp.uint32) * step) % total.astype(jnp.uint32)).astype(jnp.int32)
-    operation = jnp.asarray(operations, jnp.int32)[place % len(operations)]
-    place = place // len(operations)
-    rows, columns = (_span(number, form) for number in (place // sides[1], place % sides[1]))
+    number = ((start + jnp.arange(count, dtype=jnp.uint32) * step) % total.astype(jnp.uint32)).astype(jnp.int32)
+    operation = jnp.asarray(operations, jnp.int32)[number % len(operations)]
+    box = number // len(operations)
+    rows = _span(box // sides[1], form)
+    columns = _span(box % sides[1], form)
     return _Drawn(operation, jnp.stack([rows[0], columns[0], rows[1], columns[1]], axis=1))
 
 
 def _span(number: Int32[Array, " k"], form: str) -> tuple[Int32[Array, " k"], Int32[Array, " k"]]:
-    """First and last of a run of rows or columns: 0..0, 0..1, 1..1, 0..2, ...; a point is its own run."""
+    """First and last of a run of rows or columns by its number: 0..0, 0..1, 1..1, 0..2, ...; a point is its own run."""
     if form == "point":
         return number, number
     last = jnp.asarray(_LAST_OF_SPAN)[number]
@@ -266,6 +312,7 @@ def _join(parts: list[_Drawn]) -> _Drawn:
 
 
 def _replace_repeats(drawn: _Drawn, spare: _Drawn) -> _Drawn:
+    """Replace the n-th repeat by the n-th spare."""
     repeats = ~_is_first(drawn)
     rank = jnp.cumsum(repeats, dtype=jnp.int32) - 1
     return _Drawn(
@@ -278,29 +325,32 @@ def _below(words: UInt32[Array, " k"], limit: Int32[Array, ""]) -> Int32[Array, 
     return (words % limit.astype(jnp.uint32)).astype(jnp.int32)
 
 
-def _ordered(row: Array, column: Array, other_row: Array, other_column: Array) -> Int32[Array, "k 4"]:
+def _ordered(
+    row: Int32[Array, " k"], column: Int32[Array, " k"], other_row: Int32[Array, " k"], other_column: Int32[Array, " k"]
+) -> Int32[Array, "k 4"]:
     first = jnp.minimum(row, other_row), jnp.minimum(column, other_column)
     return jnp.stack([*first, jnp.maximum(row, other_row), jnp.maximum(column, other_column)], axis=1)
 
 
 def _is_first(drawn: _Drawn) -> Bool[Array, " k"]:
-    """Which do not repeat an earlier one."""
+    """Which do not repeat an earlier one: compare all pairs of codes, one number for operation and box."""
     code = drawn.operation
     for i in range(4):  # 42 * 30**4 fit
         code = code * c.MAX_GRID_SIZE + drawn.box[:, i]
-    code = lax.optimization_barrier(code)  # or a CPU would make it anew for each pair
+    code = materialize(code)  # else a CPU computes it again for each pair
     is_before = jnp.tril(jnp.ones((code.size, code.size), jnp.bool_), -1)
     return ~((code[:, None] == code[None]) & is_before).any(axis=1)
 
 
-def _cells_of(box: Int32[Array, "k 4"], shape: tuple[int, int]) -> Bool[Array, "k H W"]:
-    rows, columns = jnp.arange(shape[0], dtype=jnp.int32)[None], jnp.arange(shape[1], dtype=jnp.int32)[None]
+def _cells_of_boxes(box: Int32[Array, "k 4"], shape: tuple[int, int]) -> Bool[Array, "k H W"]:
+    rows = jnp.arange(shape[0], dtype=jnp.int32)[None]
+    columns = jnp.arange(shape[1], dtype=jnp.int32)[None]
     in_rows = (rows >= box[:, :1]) & (rows <= box[:, 2:3])
     in_columns = (columns >= box[:, 1:2]) & (columns <= box[:, 3:])
     return in_rows[:, :, None] & in_columns[:, None, :]
 
 
-def _wrong_of(fills: tuple[int, ...], view: _View, shape: tuple[int, int]) -> Bool[Array, "colors H W"]:
-    """The wrong cells whose right color each operation fills."""
+def _wrong_of(fills: tuple[int, ...], runs: _TargetRuns, shape: tuple[int, int]) -> Bool[Array, "colors H W"]:
+    """For each fill, the wrong cells that should have its color."""
     colors = jnp.asarray(fills, jnp.int8)[:, None, None]
-    return view.wrong.reshape(shape)[None] & (view.target[None] == colors)
+    return runs.wrong.reshape(shape)[None] & (runs.target[None] == colors)

@@ -1,4 +1,4 @@
-"""What an expert that looks ahead sees of an episode: the canvas, its target on it, and the input of the pair."""
+"""The part of an episode that edits depend on, for experts that try edits: canvas, target and the pair's input."""
 
 from typing import NamedTuple
 
@@ -21,14 +21,14 @@ from jaxarc.types import Observation
 
 
 class CanvasState(eqx.Module):
-    """A canvas and the input that operation 32 loads; nothing else of an episode changes what an edit does."""
+    """A canvas and the input that operation 32 loads: all that the result of an edit depends on."""
 
     canvas: Canvas
     pair_input: Int8[Array, "*B HW"]
 
 
-class Commands(NamedTuple):
-    """Checked actions."""
+class CheckedEdits(NamedTuple):
+    """Actions after the check of :func:`check_edits`."""
 
     operation: Int32[Array, "*B"]  # 0 .. 34, or -1: leave the canvas as it is
     selection: Int32[Array, "*B 4"] | Bool[Array, "*B HW"]
@@ -36,7 +36,7 @@ class Commands(NamedTuple):
 
 
 def canvas_of_state(state: ArcEnvState, params: EnvParams) -> CanvasState:
-    """Read the canvas state of one state of ``env.reset`` and ``env.step``; the target is in it, in test mode too.
+    """Read the canvas state of one state of ``env.reset`` or ``env.step``. It holds the target, in test mode too.
 
     Raises:
         ValueError: the state is a batch, or one of the guide API.
@@ -47,7 +47,8 @@ def canvas_of_state(state: ArcEnvState, params: EnvParams) -> CanvasState:
             f"{state.counts.shape} and task_data {'set' if state.task_data is not None else 'unset'}; vmap over a "
             "batch, make states with env"
         )
-    mode, tasks = params.config.episode.mode, params.tasks
+    mode = params.config.episode.mode
+    tasks = params.tasks
     if isinstance(tasks, TaskBuffer):
         source = pairs_of_buffer(tasks, state.task_index, state.augmentation, mode)
     else:
@@ -71,27 +72,28 @@ def canvas_of_observation(observation: Observation, config: JaxArcConfig) -> Can
     return CanvasState(Canvas(grid, jnp.full_like(grid, c.PADDING), target, selection, sizes), pair_input)
 
 
-def check_edits(actions: StructuredAction, config: JaxArcConfig) -> Commands:
-    """Check a row of actions; what is illegal, out of range or changes the pair becomes a command that does nothing."""
+def check_edits(actions: StructuredAction, config: JaxArcConfig) -> CheckedEdits:
+    """Check a row of actions; one that is illegal, out of range or changes the pair becomes an edit without effect."""
     lenient = config.with_fields(invalid_action_policy="noop")
     operation, selection, invalid = jax.vmap(lambda action: check_action(action, lenient))(actions)
     is_valid = ~invalid & (operation < c.NUM_GRID_OPERATIONS)
-    return Commands(jnp.where(is_valid, operation, c.NO_OPERATION), selection, is_valid)
+    return CheckedEdits(jnp.where(is_valid, operation, c.NO_OPERATION), selection, is_valid)
 
 
-def edit(canvas_state: CanvasState, commands: Commands, config: JaxArcConfig) -> CanvasState:
-    """Apply one command to each canvas state of a row of canvas states."""
+def edit(canvas_state: CanvasState, edits: CheckedEdits, config: JaxArcConfig) -> CanvasState:
+    """Apply one edit to each canvas state of a row."""
     table = lambda canvas_state: PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
-    plan = plan_of(config)
+    statics = edit_statics(config)
 
     def one(canvas_state: CanvasState, operation: Array, selection: Array) -> CanvasState:
-        canvas, _ = execute(canvas_state.canvas, Command(operation, selection, jnp.int32(0)), table(canvas_state), plan)
+        command = Command(operation, selection, jnp.int32(0))
+        canvas, _ = execute(canvas_state.canvas, command, table(canvas_state), statics)
         return CanvasState(canvas, canvas_state.pair_input)
 
-    return jax.vmap(one)(canvas_state, commands.operation, commands.selection)
+    return jax.vmap(one)(canvas_state, edits.operation, edits.selection)
 
 
-def plan_of(config: JaxArcConfig) -> KernelStatics:
-    """Plan edits: the legal operations that keep the pair."""
+def edit_statics(config: JaxArcConfig) -> KernelStatics:
+    """Return the statics of kernels for the legal operations that keep the pair."""
     operations = tuple(i for i in config.legal_operations if i < c.NUM_GRID_OPERATIONS)
     return KernelStatics(config.grid_shape, choose_executor(config.environment.executor), operations)
