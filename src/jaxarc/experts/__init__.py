@@ -1,6 +1,6 @@
-"""Agents that need no learning, because they see the answer: examples to learn from, and a bar to measure against.
+"""Experts: agents that see the answer and need no learning. They give examples to imitate and a bar to compare with.
 
-What runs on the host (:class:`Expert`, :mod:`jaxarc.experts.traces`) is imported without JAX.
+:class:`Expert`, :class:`Painter` and :mod:`jaxarc.experts.traces` run on the host and are imported without JAX.
 """
 
 import importlib

@@ -47,6 +47,14 @@ def test_a_damaged_trace_is_none_and_told(cache, damage):
         assert cache.get(trace_of(1).unit_hash) is None
 
 
+def test_a_trace_of_another_format_is_refused_by_the_name_of_its_format(cache):
+    cache.put(trace_of(1))
+    path = cache.path_of(trace_of(1).unit_hash)
+    path.write_bytes(path.read_bytes().replace(b"jaxarc-trace-1", b"jaxarc-trace-7"))
+    with pytest.warns(DamagedTraceWarning, match="format jaxarc-trace-7, this version of jaxarc reads jaxarc-trace-1"):
+        assert cache.get(trace_of(1).unit_hash) is None
+
+
 def test_a_trace_under_the_name_of_another_is_damaged(cache):
     for number in (1, 2):
         cache.put(trace_of(number))

@@ -1,4 +1,4 @@
-"""Traces kept on the disk, found again by the content of what they solve."""
+"""A cache of traces on the disk, looked up by the content of the pair that they solve."""
 
 import contextlib
 import hashlib
@@ -18,13 +18,13 @@ from jaxarc.files import write_whole
 FORMAT: Final = b"jaxarc-trace-1"
 MAX_BYTES: Final = 2**30
 _ENTRY: Final = re.compile(r"[0-9a-f]{64}\.json")
-_LEFT_OVER: Final = re.compile(r"\.[0-9a-f]{64}\.json\..*\.part")  # by a process that was killed while writing
-_OLD: Final = 3600.0  # seconds after which what is left over is nobody's any more
-_SHARE: Final = 16  # a cache is trimmed whenever this part of its limit was written
+_PARTIAL: Final = re.compile(r"\.[0-9a-f]{64}\.json\..*\.part")  # by a process that was killed while writing
+_ABANDONED_S: Final = 3600.0  # age at which a partial file has no writer any more
+_TRIM_DIVISOR: Final = 16  # a cache is trimmed after each 1/16 of its limit that was written
 
 
 class DamagedTraceWarning(UserWarning):
-    """A cached trace is not as it was written, and counts as missing."""
+    """A cached trace cannot be read, and counts as missing."""
 
 
 class CacheEntry(NamedTuple):
@@ -36,7 +36,7 @@ class CacheEntry(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What a clean-up took away."""
+    """Files that a clean-up removed."""
 
     num_files: int
     num_bytes: int
@@ -60,17 +60,17 @@ class TraceCache:
         self._since_trim = 0  # bytes
 
     def path_of(self, unit_hash: str) -> Path:
-        """Return where the trace of a unit is, or would be."""
+        """Return the path of a unit's trace, whether or not it exists."""
         return self.folder / unit_hash[:2] / f"{unit_hash}.json"
 
     def get(self, unit_hash: str) -> Trace | None:
-        """Return the trace of a unit, or ``None`` where there is none.
+        """Return the trace of a unit, or ``None`` if it is not in the cache.
 
         Raises:
-            OSError: there is one, and it cannot be read.
+            OSError: its file cannot be read.
 
         Warns:
-            DamagedTraceWarning: there is one, and it is not as it was written.
+            DamagedTraceWarning: its file is damaged, or of another format.
         """
         trace = self._look(unit_hash)
         if trace is not None:
@@ -78,7 +78,7 @@ class TraceCache:
         return trace
 
     def put(self, trace: Trace) -> None:
-        """Keep a trace, in place of what was there for its unit.
+        """Write a trace, in place of an earlier one of its unit.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
@@ -87,11 +87,11 @@ class TraceCache:
         content = b"%s %s\n%s\n" % (FORMAT, hashlib.sha256(text).hexdigest().encode(), text)
         write_whole(self.path_of(trace.unit_hash), content)
         self._since_trim += len(content)
-        if self._since_trim > self.max_bytes // _SHARE:
+        if self._since_trim > self.max_bytes // _TRIM_DIVISOR:
             self.trim()
 
     def traces(self) -> Iterator[Trace]:
-        """Yield every trace that can be read, in the order of their hashes; none counts as used by that."""
+        """Yield every trace that can be read, in the order of their hashes, without marking them as used."""
         for entry in sorted(self.entries()):
             if (trace := self._look(entry.path.stem)) is not None:
                 yield trace
@@ -119,12 +119,15 @@ class TraceCache:
         return _remove(removed)
 
     def collect_garbage(self) -> Removed:
-        """Remove damaged traces and what killed processes left, then :meth:`trim`."""
+        """Remove damaged traces and partial files of killed processes, then :meth:`trim`."""
         now = time.time()
-        left = [found for path in self._files() if _LEFT_OVER.fullmatch(path.name) and (found := _entry(path))]
-        useless = [entry for entry in left if abs(now - entry.used) > _OLD]  # clocks go wrong in both directions
+        partial = [found for path in self._files() if _PARTIAL.fullmatch(path.name) and (found := _entry(path))]
+        useless = [
+            entry for entry in partial if abs(now - entry.used) > _ABANDONED_S
+        ]  # clocks go wrong in both directions
         useless += [entry for entry in self.entries() if not _is_whole(entry.path)]
-        garbage, trimmed = _remove(useless), self.trim()
+        garbage = _remove(useless)
+        trimmed = self.trim()
         return Removed(garbage.num_files + trimmed.num_files, garbage.num_bytes + trimmed.num_bytes)
 
     def _look(self, unit_hash: str) -> Trace | None:
@@ -151,7 +154,7 @@ class TraceCache:
 
 
 def default_folder() -> Path:
-    """Return where traces are kept: ``traces`` in ``$JAXARC_CACHE``, else in the user's cache folder."""
+    """Return the default folder: ``traces`` in ``$JAXARC_CACHE``, else in the user's cache folder."""
     chosen = os.environ.get("JAXARC_CACHE")
     return (Path(chosen) if chosen else Path(platformdirs.user_cache_dir("jaxarc"))) / "traces"
 
@@ -159,6 +162,9 @@ def default_folder() -> Path:
 def _read(content: bytes) -> Trace:
     head, newline, rest = content.partition(b"\n")
     text = rest.removesuffix(b"\n")
+    name = head.partition(b" ")[0]
+    if re.fullmatch(rb"jaxarc-trace-\d+", name) and name != FORMAT:
+        raise ValueError(f"written in the format {name.decode()}, this version of jaxarc reads {FORMAT.decode()}")
     if not newline or head != b"%s %s" % (FORMAT, hashlib.sha256(text).hexdigest().encode()):
         raise ValueError("its contents do not have the checksum that was written with them")
     return Trace.from_json(text.decode())

@@ -1,7 +1,7 @@
 """Traces as lines of JSON, in the format that recorded actions are evaluated from.
 
 ``{"task_id": "007bbfb7", "pair_index": 0, "actions": [[33, 0, 0, 8, 8], ..., [34, 0, 0, 0, 0]], "split": "test",
-...}``: the first three are what :func:`jaxarc.evaluation.read_recordings` reads; the others say what the trace is.
+...}``: the first three are what :func:`jaxarc.evaluation.read_recordings` reads; the others describe the trace.
 """
 
 import json
@@ -27,13 +27,13 @@ class ShortTraceFileWarning(UserWarning):
 
 
 class TraceLine(NamedTuple):
-    """What a line says."""
+    """The content of a line."""
 
     pair_id: PairId
     spec: ExpertSpec
     actions: tuple[Action, ...]
     where: str  # file and line
-    dataset: str = ""  # what the task is loaded from, where the line tells
+    dataset: str = ""  # where the task is loaded from; empty if the line has no such field
     num_written: int = 1  # lines that were written into its file
 
 
@@ -45,7 +45,7 @@ def write_trace_file(
     Args:
         path: of the file.
         traces: by the id of their pair.
-        about: further fields of every line, for JSON; ``dataset`` is read back, others are for whom they concern.
+        about: further fields of every line, for JSON; ``dataset`` is read back, the others are not.
 
     Raises:
         OSError: the file cannot be written.
@@ -70,7 +70,7 @@ def read_trace_file(path: str | Path) -> list[TraceLine]:
 
 
 def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
-    """Read like :func:`read_trace_file`, and yield in place of a wrong line what is wrong with it.
+    """Read like :func:`read_trace_file`, and yield the error of a wrong line in its place.
 
     Warns:
         ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
@@ -80,10 +80,13 @@ def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
         OSError: the file cannot be read.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")  # JSON texts may hold what splitlines also splits at
+        lines = (
+            Path(path).read_text(encoding="utf-8").split("\n")
+        )  # not splitlines: it also splits at characters that JSON texts may hold
     except UnicodeDecodeError as error:
         raise TraceFileError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
-    count, written = 0, 0
+    count = 0
+    written = 0
     for number, line in enumerate(lines, start=1):
         if line.strip():
             count += 1
@@ -98,14 +101,14 @@ def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
 
 
 def warn_of_missing_lines(path: str | Path, count: int, written: int) -> None:
-    """Tell when a file has fewer lines than were written into it.
+    """Warn about a file that has fewer lines than were written into it.
 
     Warns:
-        ShortTraceFileWarning: that is so.
+        ShortTraceFileWarning: ``count`` is below ``written``.
     """
     if count < written:
-        told = f"{path} has {count} of the {written} traces that were written into it"
-        warnings.warn(f"{told}; if you took none out, export it again", ShortTraceFileWarning, stacklevel=3)
+        message = f"{path} has {count} of the {written} traces that were written into it; if you took none out, export it again"
+        warnings.warn(message, ShortTraceFileWarning, stacklevel=3)
 
 
 def _line(pair_id: PairId, trace: Trace, about: Mapping[str, Any]) -> str:
