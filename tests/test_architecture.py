@@ -4,8 +4,9 @@
 """
 
 import ast
+import graphlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,18 @@ class SourceFile:
                 names = [argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)]
                 yield from ((node.lineno, str(name)) for name in names)
 
+    def runtime_imports(self) -> Iterator[str]:
+        """Dotted names of what is imported, without what only type checkers import."""
+        checks = [node for node in self.nodes if isinstance(node, ast.If) and _dotted(node.test) == "TYPE_CHECKING"]
+        lines = {
+            inner.lineno
+            for check in checks
+            for outer in check.body
+            for inner in ast.walk(outer)
+            if isinstance(inner, ast.stmt)
+        }
+        yield from (name for line, name in self.imports() if line not in lines)
+
 
 def _dotted(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
@@ -182,6 +195,37 @@ RULES = [
     utils_holds_error_handling_only,
     no_step_calls_the_host,
 ]
+
+
+def import_cycle(root: Path) -> list[str]:
+    """Find modules that import one another in a circle, deferred imports included; "if TYPE_CHECKING" is not."""
+    files = {path: SourceFile(root, path) for path in sorted(root.rglob("*.py")) if path.name != "__init__.py"}
+    modules = {".".join(["jaxarc", *file.where.with_suffix("").parts]): file for file in files.values()}
+    imported = {name: {_module(found, modules) for found in file.runtime_imports()} for name, file in modules.items()}
+    try:
+        graphlib.TopologicalSorter({name: found & set(modules) for name, found in imported.items()}).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def _module(name: str, modules: Container[str]) -> str:
+    """The module of a dotted name: the name itself, or what it is imported from."""
+    return name if name in modules else name.rpartition(".")[0]
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    assert import_cycle(SOURCE) == []
+
+
+@pytest.mark.parametrize("deferred", ["", "def f():\n    "])
+def test_the_checker_finds_a_planted_circle(tmp_path, deferred):
+    _plant(tmp_path, "io/a.py", "from jaxarc.io.b import f")
+    _plant(tmp_path, "io/b.py", f"{deferred}from jaxarc.io import c")
+    _plant(tmp_path, "io/c.py", "if TYPE_CHECKING:\n    from jaxarc.io.b import f\n")
+    assert import_cycle(tmp_path) == []
+    _plant(tmp_path, "io/c.py", f"{deferred}from jaxarc.io.a import g")
+    assert {name.rpartition(".")[2] for name in import_cycle(tmp_path)} == {"a", "b", "c"}
 
 
 def violations(rule, root: Path) -> list[str]:

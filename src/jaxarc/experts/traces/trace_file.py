@@ -107,8 +107,8 @@ def warn_of_missing_lines(path: str | Path, count: int, written: int) -> None:
         ShortTraceFileWarning: ``count`` is below ``written``.
     """
     if count < written:
-        message = f"{path} has {count} of the {written} traces that were written into it; if you took none out, export it again"
-        warnings.warn(message, ShortTraceFileWarning, stacklevel=3)
+        missing = f"{path} has {count} of the {written} traces that were written into it"
+        warnings.warn(f"{missing}; if you took none out, export it again", ShortTraceFileWarning, stacklevel=3)
 
 
 def _line(pair_id: PairId, trace: Trace, about: Mapping[str, Any]) -> str:
