@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Bool, Int, Int8, Int32, UInt8, UInt32
 
 from jaxarc.constants import PADDING
 from jaxarc.envs.operations.compaction import Stage, call
-from jaxarc.tasks.buffer import RowSplit
+from jaxarc.tasks.buffer import LocalRows, RowLoader
 
 GridShape = tuple[int, int]
 
@@ -172,25 +171,17 @@ class PairTable(eqx.Module):
 
     inputs: Int8[Array, "*B N HW"]
     outputs: Int8[Array, "*B N HW"]
-    split: RowSplit | None = eqx.field(static=True, default=None)  # None: all rows are here
+    row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # where all environments share one table
 
     def input_rows(self, row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load inputs from the table that all share, or one from each table; a row past the last one is the last."""
-        return _take_rows(self.inputs, row, self.split)
+        return self._rows(self.inputs, row)
 
     def output_rows(self, row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load outputs as :meth:`input_rows` does inputs."""
-        return _take_rows(self.outputs, row, self.split)
+        return self._rows(self.outputs, row)
 
-
-def _take_rows(grids: Int8[Array, "*B N HW"], row: Int32[Array, "*B"], split: RowSplit | None) -> Int8[Array, "*B HW"]:
-    if grids.ndim > 2:
-        return jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
-    if split is None:
-        return jnp.take(grids, row, axis=0, mode="clip")
-    # Each device adds the rows that it holds of those that all devices ask for, and zeros: in any order the same.
-    asked = lax.all_gather(jnp.clip(row, 0, split.num_rows - 1), split.axis)
-    place = asked - lax.axis_index(split.axis) * grids.shape[0]
-    is_here = (place >= 0) & (place < grids.shape[0])
-    held = jnp.where(is_here[..., None], jnp.take(grids, place, axis=0, mode="clip"), jnp.int8(0))
-    return lax.psum_scatter(held, split.axis, scatter_dimension=0)
+    def _rows(self, grids: Int8[Array, "*B N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        if grids.ndim > 2:
+            return jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
+        return self.row_loader.load(grids, row)

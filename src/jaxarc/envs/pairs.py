@@ -54,7 +54,7 @@ def pairs_of_buffer(
 ) -> PairSource:
     """Point at the pairs of one task of a buffer that a mode plays, as the augmentation changes them."""
     first, num_train = buffer.first_pair[task_index], buffer.num_train[task_index]
-    table, order, colors = PairTable(buffer.inputs, buffer.outputs, buffer.split), None, None
+    table, order, colors = PairTable(buffer.inputs, buffer.outputs, buffer.row_loader), None, None
     if augmentation is not None:
         order, colors = augmentation.order, augmentation.colors
         if augmentation.symmetry is not None:

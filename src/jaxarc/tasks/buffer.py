@@ -7,7 +7,6 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,11 +20,27 @@ from jaxarc.tasks.registry import register_task
 from jaxarc.types import JaxArcTask, PRNGKey
 
 
-class RowSplit(NamedTuple):
-    """How the rows of a buffer are spread over the devices of a mesh, in their order, the last ones padded."""
+class RowLoader(abc.ABC):
+    """Loads rows of grids that environments share; hashable, because it is part of what is compiled."""
 
-    axis: str  # of the mesh
-    num_rows: int  # without the padding
+    @abc.abstractmethod
+    def num_rows(self, grids: Int8[Array, "... N HW"]) -> int:
+        """Return how many rows there are, a static number."""
+
+    @abc.abstractmethod
+    def load(self, grids: Int8[Array, "N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        """Load rows; a row past the last one is the last."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalRows(RowLoader):
+    """All rows are in the memory of each device. ``jaxarc.parallel.shard_tasks`` brings another loader."""
+
+    def num_rows(self, grids: Int8[Array, "... N HW"]) -> int:
+        return grids.shape[-2]
+
+    def load(self, grids: Int8[Array, "N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        return jnp.take(grids, row, axis=0, mode="clip")
 
 
 class TaskBuffer(eqx.Module):
@@ -45,7 +60,7 @@ class TaskBuffer(eqx.Module):
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
     most_train: int = eqx.field(static=True)  # demonstrations of the task that has most
     num_symmetries: int = eqx.field(static=True, default=1)  # 1, 4 or 8; see jaxarc.tasks.augmentation
-    split: RowSplit | None = eqx.field(static=True, default=None)  # see jaxarc.parallel.shard_tasks; None: in one piece
+    row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # another after jaxarc.parallel.shard_tasks
 
     @property
     def num_tasks(self) -> int:
@@ -55,8 +70,7 @@ class TaskBuffer(eqx.Module):
     @property
     def num_pairs(self) -> int:
         """How many pairs all tasks have, a static number."""
-        num_rows = self.inputs.shape[-2] if self.split is None else self.split.num_rows
-        return num_rows // self.num_symmetries
+        return self.row_loader.num_rows(self.inputs) // self.num_symmetries
 
     def with_symmetries(self, count: int) -> "TaskBuffer":
         """Return a buffer that also holds every pair turned and mirrored, ``count`` times as large.
