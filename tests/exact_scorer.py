@@ -1,4 +1,4 @@
-"""A counting scorer whose weights are set by hand, so that its logits of some actions are the expert's worth."""
+"""A counting scorer whose weights are set by hand, so that its logits of some actions are the expert's scores."""
 
 import equinox as eqx
 import jax
@@ -8,12 +8,12 @@ from jaxarc import constants as c
 from jaxarc.surrogate.scorers import CountingScorer
 
 FILL, FLOOD, OTHERS = 0, 1, 2  # kinds of operations
-RIGHT, RESIZED, CLEARED, LOADED, SOLVED = range(5)  # what it is told of a state
+RIGHT, RESIZED, CLEARED, LOADED, SOLVED = range(5)  # features of a state
 EXACT = (*range(c.FILL, c.FLOOD_FILL), c.RESIZE, c.CLEAR, c.COPY_INPUT, c.SUBMIT)
 
 
 def exact_scorer() -> CountingScorer:
-    """Its logits of ``EXACT`` are the worths in percent, and those of the others very low."""
+    """Return a scorer whose logits of ``EXACT`` are the scores in percent, and those of the others very low."""
     kind = lambda operation: OTHERS + operation - c.MOVE_UP
     bias = jnp.full(OTHERS + c.NUM_GRID_OPERATIONS - c.MOVE_UP, -1000.0, jnp.float32)
     weight = jnp.zeros((5, bias.size), jnp.float32).at[RIGHT, FILL].set(1)
@@ -21,6 +21,6 @@ def exact_scorer() -> CountingScorer:
     weight = weight.at[SOLVED, kind(c.SUBMIT)].set(3)  # and a right one 2
     for operation, share in ((c.RESIZE, RESIZED), (c.CLEAR, CLEARED), (c.COPY_INPUT, LOADED)):
         weight, bias = weight.at[share, kind(operation)].set(1), bias.at[kind(operation)].set(0)
-    parts = lambda model: (model.of_state.weight, model.of_state.bias, model.of_fill)
+    parts = lambda model: (model.state_layer.weight, model.state_layer.bias, model.fill_weights)
     values = (weight, bias, jnp.array([1.0, -1.0], jnp.float32))
     return eqx.tree_at(parts, CountingScorer(jax.random.key(0)), values)

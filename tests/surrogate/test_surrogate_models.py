@@ -16,7 +16,7 @@ from jaxarc.surrogate import (
     surrogate_learning_rate,
     transition_loss,
 )
-from jaxarc.surrogate.encoders import Samples, _invert
+from jaxarc.surrogate.encoders import MomentEncoder, invert
 from jaxarc.surrogate.losses import COMPILED, PYTHON, cast_floats, mean_gradient
 from jaxarc.surrogate.trunk import Trunk
 
@@ -98,12 +98,12 @@ def test_a_bfloat16_model_multiplies_in_bfloat16(reading, grid_scorer, set_score
 def test_elimination_inverts(size):
     half = GENERATOR.normal(size=(size, size)).astype(np.float32)
     matrix = half @ half.T + np.eye(size, dtype=np.float32)
-    np.testing.assert_allclose(_invert(jnp.asarray(matrix)) @ matrix, np.eye(size), atol=1e-4)
+    np.testing.assert_allclose(invert(jnp.asarray(matrix)) @ matrix, np.eye(size), atol=1e-4)
 
 
 def test_variables_that_never_change_are_finite():
-    reading = Samples(jax.random.key(0), 8)
-    assert np.isfinite(reading(jnp.zeros((5, 3, 3), jnp.float32))).all()
+    encoder = MomentEncoder(jax.random.key(0), 8)
+    assert np.isfinite(encoder(jnp.zeros((5, 3, 3), jnp.float32))).all()
 
 
 def test_loops_of_python_and_compiled_ones_give_the_same_gradient(grid_scorer):

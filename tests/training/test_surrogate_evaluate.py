@@ -16,7 +16,6 @@ from jaxarc.config import (
     ConfigValidationError,
     JaxArcConfig,
     NetworkConfig,
-    SurrogateNetworkConfig,
     TaskConfig,
 )
 from jaxarc.envs.structured_actions import BboxAction
@@ -130,7 +129,7 @@ def test_agents_whose_folders_have_one_name_play_both_and_one_given_twice_plays_
 
 def test_the_run_of_a_surrogate_is_no_agent(task, tmp_path):
     folder = run_of_agent(task, tmp_path / "runs")
-    surrogate = SurrogateExperiment(surrogate_network=SurrogateNetworkConfig(reading="samples")).as_dict()
+    surrogate = SurrogateExperiment().as_dict()
     folder.checkpoints.save({"a": jnp.zeros(1)}, CheckpointRecord(2, 1, 0.0, None, surrogate, {}))
     with pytest.raises(ConfigValidationError, match=r"holds no agent of this version: .*no field"):
         load_held_out_pairs(task, RULES, [folder])

@@ -26,7 +26,7 @@ from jaxarc.training.surrogates import SurrogateExperiment, make_tasks, train_su
 
 def learn(folder, steps=99, resume=False, **mesh):
     experiment = SurrogateExperiment(
-        surrogate=SurrogateConfig(steps_per_report=1, reports_per_measurement=9),
+        surrogate=SurrogateConfig(problem="parent_sets", steps_per_report=1, reports_per_measurement=9),
         surrogate_network=SurrogateNetworkConfig("samples", latent_size=8, num_layers=2, num_heads=2),
         surrogate_training=SurrogateTrainingConfig(num_steps=4, warmup_steps=1),
         structural_models=StructuralModelConfig(num_variables=3, num_samples=6),

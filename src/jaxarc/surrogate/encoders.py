@@ -1,4 +1,8 @@
-"""From data to a grid of cells: what a cell of an ARC grid, or a pair of variables, is told about itself."""
+"""Encoders: from the data of an example to a grid of R x d cells with C features each.
+
+:class:`ColorEncoder` makes a cell of each cell of an ARC grid. :class:`MomentEncoder` makes a cell of each pair of
+variables.
+"""
 
 import abc
 from typing import Final
@@ -15,21 +19,23 @@ from jaxarc.surrogate.batch import CHANNELS
 from jaxarc.types import PRNGKey
 
 NUM_VALUES: Final = NUM_COLORS + 1  # the colors, and outside of the grid
-_COLOR_FEATURES: Final = CHANNELS * NUM_VALUES + CHANNELS
+_COLOR_FEATURES: Final = CHANNELS * NUM_VALUES + CHANNELS  # one-hot colors, and which of the three are equal
 _MOMENT_FEATURES: Final = CHANNELS**2 + 2 * CHANNELS + 4
 
 
-class Reading(eqx.Module):
+class Encoder(eqx.Module):
     """Turns the data of an example into a grid of R x d cells."""
 
     @abc.abstractmethod
     def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "R d C"]: ...
 
 
-class Colors(Reading):
-    """Reads grids of colors, cell by cell: R is N, and a cell knows its place.
+class ColorEncoder(Encoder):
+    """Encodes grids of colors cell by cell, so R is N; each cell gets the embedding of its row and column.
 
-    The channels hold -1 (outside of the grid) and 0 .. 9; a cell is told each of the three, and which are equal.
+    The channels hold the colors of three grids, -1 (outside of the grid) and 0 .. 9. A cell's features are the three
+    one-hot colors and three flags: of working grid and input, target and working grid, input and target, which two
+    are equal. Colors (3, 5, 3) give the flags (1, 0, 0).
     """
 
     cell: Dense
@@ -43,17 +49,17 @@ class Colors(Reading):
         self.columns = 0.1 * jax.random.normal(key_columns, (grid_shape[1], size), jnp.float32)
 
     def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "N d C"]:
-        colors = jnp.round(data).astype(jnp.int32) - PADDING
-        told = jax.nn.one_hot(colors, NUM_VALUES, dtype=self.rows.dtype).reshape(*data.shape[:2], -1)
+        colors = jnp.round(data).astype(jnp.int32) - PADDING  # 0 .. 10
+        one_hot = jax.nn.one_hot(colors, NUM_VALUES, dtype=self.rows.dtype).reshape(*data.shape[:2], -1)
         equal = (colors == jnp.roll(colors, 1, axis=-1)).astype(self.rows.dtype)
-        return self.cell(jnp.concatenate([told, equal], axis=-1)) + self.rows[:, None] + self.columns[None]
+        return self.cell(jnp.concatenate([one_hot, equal], axis=-1)) + self.rows[:, None] + self.columns[None]
 
 
-class Samples(Reading):
-    """Reads N samples of d variables as their second moments: a grid of d x d pairs of variables, R is d.
+class MomentEncoder(Encoder):
+    """Encodes N samples of d variables as second moments: a grid of d x d pairs of variables, so R is d.
 
-    The order of the samples does not matter, and variables that change places take their pairs along. Moments are
-    sums in float32, and large ones are told by their logarithm.
+    The order of the samples does not matter, and when variables change places, so do their pairs. Moments are sums in
+    float32. Features are squashed by sign(x) log(1 + |x|), since moments of unscaled variables may be large.
     """
 
     pair: Dense
@@ -69,34 +75,40 @@ class Samples(Reading):
         square = jnp.diagonal(moments[..., 0, 0]) + 1e-6
         scale = jax.lax.rsqrt(square)
         correlation = moments[..., 0, 0] * scale[:, None] * scale[None]
-        # What a variable still tells when all others are known: the inverse of the matrix of correlations.
+        # The inverse of the correlations, the precision matrix, holds the dependence of two variables given all
+        # others: in a chain X -> Y -> Z, X and Z correlate, but their entry here is near 0.
         identity = jnp.eye(num_variables, dtype=jnp.float32)
-        precision = _invert(correlation + identity / count)
+        precision = invert(correlation + identity / count)
         shape = (num_variables, num_variables, CHANNELS)
+        log_square = jnp.broadcast_to(jnp.log(square)[None], identity.shape)
         features = [
             moments.reshape(num_variables, num_variables, -1),
             jnp.broadcast_to(means[:, None], shape),
             jnp.broadcast_to(means[None], shape),
-            jnp.stack([correlation, precision, identity, jnp.broadcast_to(jnp.log(square)[None], identity.shape)], -1),
+            jnp.stack([correlation, precision, identity, log_square], -1),
         ]
         return self.pair(_squash(jnp.concatenate(features, axis=-1)).astype(self.pair.weight.dtype))
 
 
-def make_reading(key: PRNGKey, config: SurrogateNetworkConfig, grid_shape: tuple[int, int]) -> Reading:
-    """Make the reading that the config names; ``grid_shape`` is (N, d), and samples take any."""
+def make_encoder(key: PRNGKey, config: SurrogateNetworkConfig, grid_shape: tuple[int, int]) -> Encoder:
+    """Make the encoder that ``config.reading`` names; ``grid_shape`` is (N, d), and the moments take any."""
     if config.reading == "colors":
-        return Colors(key, config.latent_size, grid_shape)
-    return Samples(key, config.latent_size)
+        return ColorEncoder(key, config.latent_size, grid_shape)
+    return MomentEncoder(key, config.latent_size)
+
+
+def invert(matrix: Float32[Array, "d d"]) -> Float32[Array, "d d"]:
+    """Invert a positive definite matrix by Gauss-Jordan elimination without pivots.
+
+    ``jnp.linalg.inv`` calls LAPACK, which takes long to compile and to batch; this unrolls to d rank-one updates.
+    For [[2, 1], [1, 2]] the first step makes [[1/2, 1/2], [-1/2, 3/2]], and the second [[2/3, -1/3], [-1/3, 2/3]].
+    """
+    for index in range(matrix.shape[0]):
+        row = matrix[index].at[index].set(1.0) / matrix[index, index]
+        column = matrix[:, index].at[index].set(0.0)
+        matrix = (matrix.at[:, index].set(0.0) - column[:, None] * row[None]).at[index].set(row)
+    return matrix
 
 
 def _squash(x: Float32[Array, "*B"]) -> Float32[Array, "*B"]:
     return jnp.sign(x) * jnp.log1p(jnp.abs(x))
-
-
-def _invert(matrix: Float32[Array, "d d"]) -> Float32[Array, "d d"]:
-    """Invert a positive definite matrix by elimination without pivots: for a few variables it compiles in no time."""
-    for place in range(matrix.shape[0]):
-        row = matrix[place].at[place].set(1.0) / matrix[place, place]
-        column = matrix[:, place].at[place].set(0.0)
-        matrix = (matrix.at[:, place].set(0.0) - column[:, None] * row[None]).at[place].set(row)
-    return matrix

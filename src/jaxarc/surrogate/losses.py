@@ -1,8 +1,7 @@
-"""How far a surrogate is from its expert, and a transition model from what happened.
+"""Losses of surrogates, their weighted mean gradient over a batch, and the precision of the computation.
 
-Loss and gradient over a batch, worked through in parts, by compiled loops or by loops of Python.
-
-In which precision a model computes, whatever its parameters are kept in.
+A batch is reduced example by example (:func:`mean_gradient`), by compiled loops or by loops of Python, so that the
+compiled and the plain train step do the same arithmetic.
 """
 
 from collections.abc import Callable
@@ -28,10 +27,10 @@ def kl_divergence_loss_jax(
     Candidates of probability 0 add nothing, and all gradients are finite.
 
     Args:
-        predicted: logits, or log-probabilities.
+        predicted: logits or log-probabilities.
         target: the expert's probabilities.
         mask: false for padding, which gets no probability.
-        weights: 0 or more; of each example, by default all alike. Where all are 0 the loss is 0.
+        weights: of each example, 0 or more; equal by default. Where all are 0 the loss is 0.
 
     Raises:
         ValueError: the shapes differ.
@@ -42,19 +41,20 @@ def kl_divergence_loss_jax(
         )
     log_predicted = jax.nn.log_softmax(predicted if mask is None else mask_padding(predicted, mask), axis=-1)
     counts = target > 0 if mask is None else (target > 0) & mask
-    # Where nothing counts, the logarithm of 1 and not of 0: the branch that is not taken has a gradient too.
+    # The gradient of jnp.where flows through both branches, and 0 * inf is NaN: log(0) has to be avoided inside, by
+    # the logarithm of 1 where the target is 0.
     log_target = jnp.log(jnp.where(counts, target, jnp.float32(1)))
     each = jnp.where(counts, target * (log_target - log_predicted), jnp.float32(0)).sum(axis=-1)
     return each.mean() if weights is None else weighted_mean(each, weights)
 
 
 def mask_padding(logits: Float32[Array, "*B k"], mask: Bool[Array, "*B k"]) -> Float32[Array, "*B k"]:
-    """Give padding a logit so low that it has no probability."""
+    """Return logits in which padding has a value so low that its probability is 0."""
     return jnp.where(mask, logits, jnp.float32(UNLIKELY))
 
 
 def weighted_mean(values: Float32[Array, "*B"], weights: Float32[Array, "*B"]) -> Float32[Array, ""]:
-    """Return the mean by weight, and 0 where all weights are 0."""
+    """Return the weighted mean, and 0 where all weights are 0."""
     total = weights.sum()
     return (values * weights).sum() / jnp.where(total > 0, total, jnp.float32(1))
 
@@ -65,37 +65,38 @@ def transition_loss(
     next_grid: Int[Array, "N d"],
     true_reward: Float32[Array, ""],
 ) -> Float32[Array, ""]:
-    """Return the mean surprise of a cell of the next grid in nats, plus the squared error of the reward.
+    """Return the cross-entropy of a cell of the next grid in nats, the mean over cells, plus the squared reward error.
 
     Args:
         grid_logits: of the colors -1 (outside of the grid), 0 .. 9.
         reward: predicted.
         next_grid: colors -1 .. 9.
-        true_reward: what the step paid.
+        true_reward: of the environment.
     """
     log_colors = jax.nn.log_softmax(grid_logits, axis=-1)
     index = (next_grid.astype(jnp.int32) + 1)[..., None]
-    surprise = -jnp.take_along_axis(log_colors, index, axis=-1).mean()
-    return surprise + (reward - true_reward) ** 2
+    cross_entropy = -jnp.take_along_axis(log_colors, index, axis=-1).mean()
+    return cross_entropy + (reward - true_reward) ** 2
 
 
 Tree: TypeAlias = Any
-ExampleLoss: TypeAlias = Callable[[Tree, Tree], tuple[Array, dict[str, Array]]]
-"""From parameters and one example to its loss and other numbers about it."""
+Metrics: TypeAlias = dict[str, Float32[Array, ""]]
+ExampleLoss: TypeAlias = Callable[[Tree, Tree], tuple[Float32[Array, ""], Metrics]]
+"""From parameters and one example to its loss and its metrics."""
 
 
-class Sums(NamedTuple):
+class BatchMeans(NamedTuple):
     """Weighted means over a batch."""
 
     loss: Float32[Array, ""]
-    numbers: dict[str, Array]  # each the mean of what the examples gave
+    metrics: Metrics
     gradient: Tree
 
 
 class Loops(NamedTuple):
-    """Two ways to do the same to each of many."""
+    """How to loop over the examples of a part and over the parts of a batch: :data:`COMPILED` or :data:`PYTHON`."""
 
-    over_examples: Callable[[Callable[[Tree], Tree], Tree], Tree]  # results get a leading axis
+    over_examples: Callable[[Callable[[Tree], Tree], Tree], Tree]  # stacks the results along a leading axis
     over_parts: Callable[[Callable[[Tree, Tree], tuple[Tree, None]], Tree, Tree], Tree]  # carries a sum along
 
 
@@ -106,11 +107,12 @@ def mean_gradient(
     weights: Float32[Array, " B"],
     accumulation_steps: int,
     loops: Loops,
-) -> Sums:
-    """Return the weighted mean of loss, numbers and gradient over a batch.
+) -> BatchMeans:
+    """Return the weighted mean of loss, metrics and gradient over a batch.
 
-    The weights are divided by their sum over the whole batch before it is cut into parts, so the sum over parts is
-    the mean over the batch, whatever the weights in a part.
+    The weights are divided by their sum over the whole batch before it is cut into parts, so the sum over parts is the
+    mean over the batch. With weights (1, 1, 2, 0) and two parts the shares are (1/4, 2/4) and (1/4, 0); means of the
+    parts by themselves could not be combined without their weights.
 
     Args:
         example_loss: of one example.
@@ -118,7 +120,7 @@ def mean_gradient(
         examples: arrays with a leading axis B.
         weights: of the examples, 0 or more; where all are 0 so is the gradient.
         accumulation_steps: number of parts; divides B.
-        loops: compiled or of Python.
+        loops: :data:`COMPILED` or :data:`PYTHON`.
 
     Raises:
         ValueError: ``accumulation_steps`` does not divide B.
@@ -126,64 +128,67 @@ def mean_gradient(
     total = weights.sum()
     shares = weights / jnp.where(total > 0, total, jnp.float32(1))
 
-    def part_loss(params: Tree, part: tuple[Tree, Array]) -> tuple[Array, dict[str, Array]]:
+    def part_loss(params: Tree, part: tuple[Tree, Float32[Array, " b"]]) -> tuple[Float32[Array, ""], Metrics]:
         examples, shares = part
-        losses, numbers = loops.over_examples(lambda example: example_loss(params, example), examples)
-        return (losses * shares).sum(), jax.tree.map(lambda x: (x * shares).sum(), numbers)
+        losses, metrics = loops.over_examples(lambda example: example_loss(params, example), examples)
+        return (losses * shares).sum(), jax.tree.map(lambda x: (x * shares).sum(), metrics)
 
-    def of_part(part: tuple[Tree, Array]) -> Sums:
-        (loss, numbers), gradient = jax.value_and_grad(part_loss, has_aux=True)(params, part)
-        return Sums(loss, numbers, gradient)
+    def of_part(part: tuple[Tree, Float32[Array, " b"]]) -> BatchMeans:
+        (loss, metrics), gradient = jax.value_and_grad(part_loss, has_aux=True)(params, part)
+        return BatchMeans(loss, metrics, gradient)
 
     if accumulation_steps == 1:
         return of_part((examples, shares))
     parts = _cut((examples, shares), accumulation_steps)
-    first, others = jax.tree.map(lambda x: x[0], parts), jax.tree.map(lambda x: x[1:], parts)
+    first = jax.tree.map(lambda x: x[0], parts)
+    others = jax.tree.map(lambda x: x[1:], parts)
 
-    def add_part(sums: Sums, part: tuple[Tree, Array]) -> tuple[Sums, None]:
+    def add_part(sums: BatchMeans, part: tuple[Tree, Float32[Array, " b"]]) -> tuple[BatchMeans, None]:
         return jax.tree.map(jnp.add, sums, of_part(part)), None
 
     return loops.over_parts(add_part, of_part(first), others)
 
 
 def _cut(examples: Tree, count: int) -> Tree:
+    """Cut examples into parts along a new leading axis: of 8 examples and 4 parts, the first part is (0, 4).
+
+    Where each device of a mesh holds neighbors, 0 .. 3 and 4 .. 7, each device so has an equal share of every part.
+    """
     num_examples = jax.tree.leaves(examples)[0].shape[0]
     if num_examples % count:
         raise ValueError(
             f"accumulation_steps must divide the number of examples in a batch, got {count} and {num_examples}; "
             "change one of them"
         )
-    # Part i takes every count-th example from i on: where a device holds neighbors, it has some of each part.
     return jax.tree.map(lambda x: x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1), examples)
 
 
 def _each_in_python(function: Callable[[Tree], Tree], examples: Tree) -> Tree:
     count = jax.tree.leaves(examples)[0].shape[0]
-    results = [function(jax.tree.map(lambda x, place=place: x[place], examples)) for place in range(count)]
+    results = [function(jax.tree.map(lambda x, index=index: x[index], examples)) for index in range(count)]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
 
 
 def _sum_in_python(function: Callable[[Tree, Tree], tuple[Tree, None]], sums: Tree, parts: Tree) -> Tree:
-    for place in range(jax.tree.leaves(parts)[0].shape[0]):
-        sums, _ = function(sums, jax.tree.map(lambda x, place=place: x[place], parts))
+    for index in range(jax.tree.leaves(parts)[0].shape[0]):
+        sums, _ = function(sums, jax.tree.map(lambda x, index=index: x[index], parts))
     return sums
 
 
-COMPILED: Final = Loops(
+COMPILED: Final = Loops(  # the model must be traceable
     over_examples=lambda function, examples: jax.vmap(function)(examples),
     over_parts=lambda function, sums, parts: jax.lax.scan(function, sums, parts)[0],
 )
-PYTHON: Final = Loops(_each_in_python, _sum_in_python)
-"""The model may branch on values, which compiled code cannot tell."""
+PYTHON: Final = Loops(_each_in_python, _sum_in_python)  # the model may branch on values
 
 
 DTYPES: Final = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}  # by the name in SurrogateTrainingConfig
 
 
 def cast_floats(tree: Any, dtype: DTypeLike) -> Any:
-    """Cast every array of floating-point numbers in a pytree; all else stays.
+    """Cast every array of floating-point numbers in a pytree; other leaves stay.
 
-    Parameters and what they meet are both to be cast: bfloat16 times float32 is computed in float32. The gradient goes
-    back through the cast: that of float32 parameters is float32, rounded to bfloat16 once for each part of a batch.
+    Cast both the parameters and the inputs: bfloat16 times float32 is computed in float32. The gradient flows back
+    through the cast, so that of float32 parameters is float32, rounded to bfloat16 once for each part of a batch.
     """
     return jax.tree.map(lambda x: x.astype(dtype) if eqx.is_inexact_array(x) else x, tree)

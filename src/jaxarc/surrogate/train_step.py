@@ -1,8 +1,7 @@
-"""One update of a surrogate toward its expert: compiled as one program, or plain, operation by operation.
+"""Train steps of a surrogate: compiled as one program, plain operation by operation, or one that chooses.
 
-A train step that is compiled where that is possible, and plain where it is not.
-
-Numbers that a train step reports.
+A step makes arrays of the batch (:class:`_Intake`), takes the weighted mean gradient over its examples, and applies the
+optimizer (:func:`_update`). All steps share :func:`_update`, so the compiled and the plain one have the same numerics.
 """
 
 import logging
@@ -26,6 +25,7 @@ from jaxarc.surrogate.losses import (
     DTYPES,
     PYTHON,
     Loops,
+    Metrics,
     cast_floats,
     kl_divergence_loss_jax,
     mask_padding,
@@ -35,27 +35,26 @@ from jaxarc.surrogate.losses import (
 Model: TypeAlias = Any
 """A pytree, such as an Equinox module, to be called with the data [N, d, 3] and the candidates of one example.
 
-Its parameters and the candidates come in the precision of the computation. The data stay float32: what a model sums
-before it rounds, and where it casts, it knows itself.
+Parameters and candidates are cast to the precision of the computation before the call. The data stay float32: the
+model casts them, after it has taken means over samples for example.
 """
 LossFunction: TypeAlias = Callable[[Float32[Array, " k"], Float32[Array, " k"]], Float32[Array, ""]]
-"""From the logits of one example, those of padding very low, and the expert's probabilities."""
-Metrics: TypeAlias = dict[str, Array]
+"""From the logits of one example, very low for padding, and the expert's probabilities to a loss."""
 
 
 class TrainStep(Protocol):
-    """One update of a model."""
+    """The signature of a train step."""
 
     def __call__(
         self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
-        """Learn from a batch.
+        """Update the model once.
 
         Args:
-            model: of the structure of the one that the step was made for.
-            opt_state: by :func:`init_optimizer`, or the step before.
+            model: has the structure of the model that the step was made for.
+            opt_state: from :func:`init_optimizer` or the step before.
             batch: of B examples.
-            candidates: of the examples; where none are given, the parent sets that the batch names.
+            candidates: of the examples; by default the parent sets that the batch names.
 
         Returns:
             The new model and state, and ``total_loss``, ``top1_agreement`` (share, weighted as the loss is, of examples
@@ -64,13 +63,13 @@ class TrainStep(Protocol):
 
         Raises:
             ValueError: the candidates do not fit the batch, the batch cannot be cut into ``accumulation_steps``, or the
-                expert gives weight to padding, which is looked for once.
+                expert gives weight to padding, which is checked at the first call only.
         """
         ...
 
 
-class Examples(NamedTuple):
-    """The arrays of a batch, B examples."""
+class BatchArrays(NamedTuple):
+    """The arrays of a batch of B examples, as the loss needs them."""
 
     data: Float32[Array, "B N d 3"]
     probs: Float32[Array, "B k"]
@@ -88,9 +87,10 @@ class CompiledTrainStep:
         loss_fn: LossFunction,
         config: SurrogateTrainingConfig,
     ):
-        self._static, self._intake = _parts(model)[2], _Intake(config)
+        self._static = _split(model)[2]
+        self._intake = _Intake(config)
 
-        def surrogate_update(params: Model, opt_state: optax.OptState, fixed: Model, examples: Examples) -> tuple:
+        def surrogate_update(params: Model, opt_state: optax.OptState, fixed: Model, examples: BatchArrays) -> tuple:
             rest = eqx.combine(fixed, self._static)
             return _update(params, rest, opt_state, examples, optimizer, loss_fn, config, COMPILED)
 
@@ -100,7 +100,7 @@ class CompiledTrainStep:
         self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
         """Do what :class:`TrainStep` says."""
-        params, fixed, _ = _parts(model)
+        params, fixed, _ = _split(model)
         params, opt_state, metrics = self._update(params, opt_state, fixed, self._intake(batch, candidates))
         return eqx.combine(params, fixed, self._static), opt_state, metrics
 
@@ -110,9 +110,9 @@ class CompiledTrainStep:
         """Compile for the shapes of these arguments and run nothing; calls with such arguments are then compiled.
 
         Returns:
-            The program, for a look at its memory: :func:`jaxarc.profiling.compiled_memory`.
+            The program, for example for :func:`jaxarc.profiling.compiled_memory`.
         """
-        params, fixed, _ = _parts(model)
+        params, fixed, _ = _split(model)
         return self._update.lower(params, opt_state, fixed, self._intake(batch, candidates)).compile()
 
 
@@ -121,11 +121,12 @@ def create_jax_surrogate_train_step(
 ) -> CompiledTrainStep:
     """Make a step that is compiled as one program: forward, backward and the optimizer's update.
 
-    It is compiled at its first call, and again only for other shapes: names are turned into arrays before. The
-    model's floating-point arrays and the state that go in are donated, so they must not be used again.
+    It is compiled at its first call, and again only for other shapes: names of candidates become arrays before, so
+    they never retrace. The model's floating-point arrays and the state that go in are donated, so they must not be
+    used again.
 
     Args:
-        model: gives the structure and what is no array; the values of its arrays are not kept.
+        model: gives the structure and the leaves that are no arrays; the values of its arrays are not kept.
         optimizer: of the model's floating-point arrays.
         loss_fn: of one example, such as :func:`kl_divergence_loss_jax`.
         config: of precision, accumulation and weights.
@@ -136,18 +137,19 @@ def create_jax_surrogate_train_step(
 def create_surrogate_train_step(
     model: Model, optimizer: optax.GradientTransformation, loss_fn: LossFunction, config: SurrogateTrainingConfig
 ) -> TrainStep:
-    """Make a step of the same numerics that compiles nothing: it takes one example and one operation after the other.
+    """Make a step of the same numerics that compiles nothing: it runs example by example, operation by operation.
 
-    The model may branch on values, and an error points at its line. Only ``float`` or NumPy cannot take what depends
-    on parameters: the gradient would be lost. Nothing is donated. The arguments are those of
+    The model may branch on values, and an error points at its line. ``float`` and NumPy cannot take values that
+    depend on parameters, since their gradient would be lost. Nothing is donated. The arguments are those of
     :func:`create_jax_surrogate_train_step`.
     """
-    static, intake = _parts(model)[2], _Intake(config)
+    static = _split(model)[2]
+    intake = _Intake(config)
 
     def step(
         model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
-        params, fixed, _ = _parts(model)
+        params, fixed, _ = _split(model)
         rest = eqx.combine(fixed, static)
         examples = intake(batch, candidates)
         with jax.disable_jit():
@@ -158,23 +160,24 @@ def create_surrogate_train_step(
 
 
 class _Intake:
-    """What goes into a step: shapes are checked at every call, and values once, as they have to come to the host."""
+    """Makes the arrays of a batch. It checks shapes at every call, and values once, since they must reach the host."""
 
     def __init__(self, config: SurrogateTrainingConfig):
-        self._by_accuracy, self._has_seen_values = config.weight_by_accuracy, False
+        self._by_accuracy = config.weight_by_accuracy
+        self._has_seen_values = False
 
-    def __call__(self, batch: TrainingBatchJAX, candidates: CandidateSet | None) -> Examples:
+    def __call__(self, batch: TrainingBatchJAX, candidates: CandidateSet | None) -> BatchArrays:
         candidates = candidates_of(batch) if candidates is None else candidates
         check_shapes(batch, candidates)
         if not self._has_seen_values:
             self._has_seen_values = check_padding(batch, candidates)
         accuracies = batch.expert_accuracies
         weights = accuracies if self._by_accuracy else jnp.ones_like(accuracies)
-        return Examples(batch.observational_data, batch.expert_probs, weights, candidates)
+        return BatchArrays(batch.observational_data, batch.expert_probs, weights, candidates)
 
 
-def _parts(model: Model) -> tuple[Model, Model, Model]:
-    """Split a model into what it learns, its other arrays, and what is no array."""
+def _split(model: Model) -> tuple[Model, Model, Model]:
+    """Split a model into its parameters, its other arrays, and the leaves that are no arrays."""
     params, rest = eqx.partition(model, eqx.is_inexact_array)
     return params, *eqx.partition(rest, eqx.is_array)
 
@@ -183,29 +186,32 @@ def _update(
     params: Model,
     rest: Model,
     opt_state: optax.OptState,
-    examples: Examples,
+    examples: BatchArrays,
     optimizer: optax.GradientTransformation,
     loss_fn: LossFunction,
     config: SurrogateTrainingConfig,
     loops: Loops,
 ) -> tuple[Model, optax.OptState, Metrics]:
+    """Take the mean gradient over the examples, and apply the optimizer."""
     dtype = DTYPES[config.precision]
 
-    def example_loss(params: Model, example: Examples) -> tuple[Array, Metrics]:
+    def example_loss(params: Model, example: BatchArrays) -> tuple[Array, Metrics]:
         model = eqx.combine(cast_floats(params, dtype), rest)
         logits = model(example.data, cast_floats(example.candidates, dtype)).astype(jnp.float32)
         logits = mask_padding(logits, example.candidates.is_real)
-        agrees = example.probs[jnp.argmax(logits)] == example.probs.max()  # the expert may like several best
+        agrees = (
+            example.probs[jnp.argmax(logits)] == example.probs.max()
+        )  # several candidates may share the highest probability
         return loss_fn(logits, example.probs), {"top1_agreement": agrees.astype(jnp.float32)}
 
-    sums = mean_gradient(example_loss, params, examples, examples.weights, config.accumulation_steps, loops)
-    updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
-    metrics = {"total_loss": sums.loss, **sums.numbers, "gradient_norm": optax.tree.norm(sums.gradient)}
+    means = mean_gradient(example_loss, params, examples, examples.weights, config.accumulation_steps, loops)
+    updates, opt_state = optimizer.update(means.gradient, opt_state, params)
+    metrics = {"total_loss": means.loss, **means.metrics, "gradient_norm": optax.tree.norm(means.gradient)}
     return optax.apply_updates(params, updates), opt_state, metrics
 
 
-# What tracing and compiling raise. Wrong shapes and wrong batches are no reason to go on: they raise other errors, and
-# what a program raises as it runs, such as too little memory, is not looked for.
+# The errors of tracing and compiling, which make the adaptive step fall back. Wrong shapes and wrong batches raise
+# other errors, and errors of a program as it runs, such as too little memory, are raised outside of the ``try``.
 COMPILATION_ERRORS: Final = (
     jax.errors.JAXTypeError,
     jax.errors.JAXIndexError,
@@ -217,25 +223,27 @@ logger = logging.getLogger(__name__)
 
 
 class AdaptiveTrainStep:
-    """Compiles at its first call; when that fails it says so once, and goes on without compilation.
+    """Compiles at its first call; when that fails it logs one warning and takes the plain step from then on.
 
-    Inside other compiled code it is a part of that: there it compiles nothing itself, and errors are raised.
+    Inside other compiled code (``jax.vmap`` over seeds) it compiles nothing itself, and errors are raised.
 
     Attributes:
-        compiled: whether calls are compiled, as far as is known yet.
+        compiled: whether calls are compiled; false after a failure.
     """
 
     def __init__(self, compiled_step: CompiledTrainStep | None, plain_step: TrainStep, compile_from: int = 0):
         """Choose between two steps; see :func:`create_adaptive_train_step`.
 
         Args:
-            compiled_step: None where nothing is to be compiled.
+            compiled_step: None to compile nothing.
             plain_step: of the same numerics.
-            compile_from: numbers in the data of the smallest batch that is compiled.
+            compile_from: size of the data of the smallest batch that is compiled.
         """
         self.compiled = compiled_step is not None
-        self._compiled_step, self._plain_step, self._compile_from = compiled_step, plain_step, compile_from
-        self._is_proven = False
+        self._compiled_step = compiled_step
+        self._plain_step = plain_step
+        self._compile_from = compile_from
+        self._has_compiled = False
 
     def __call__(
         self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
@@ -244,15 +252,16 @@ class AdaptiveTrainStep:
         arguments = (model, opt_state, batch, candidates)
         if self._compiled_step is None or batch.observational_data.size < self._compile_from:
             return self._plain_step(*arguments)
-        if not self._is_proven and not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments)):
-            jax.block_until_ready(arguments)  # what failed in their making is raised here, and is no failure to compile
+        if not self._has_compiled and not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments)):
+            jax.block_until_ready(arguments)  # an error in making them is raised here, and is no failure to compile
             try:
                 self._compiled_step.compile(*arguments)
             except COMPILATION_ERRORS as error:
                 logger.warning("JAX compilation failed: %s, falling back to original", error)
-                self.compiled, self._compiled_step = False, None
+                self.compiled = False
+                self._compiled_step = None
                 return self._plain_step(*arguments)
-            self._is_proven = True
+            self._has_compiled = True
         return self._compiled_step(*arguments)
 
 
@@ -267,18 +276,18 @@ def create_adaptive_train_step(
 ) -> AdaptiveTrainStep:
     """Make a step that is compiled when possible, and plain otherwise or when asked for.
 
-    Whether a model can be compiled shows when it is called first, not when the step is made. What falls back is a
-    model that Python code asks for values, or one that the backend refuses; other errors, and those of a compiled
-    program that runs, are raised.
+    A model is traced at its first call, so only then it shows whether it can be compiled. The step falls back for a
+    model whose Python code needs values, or that the backend refuses; other errors, and those of a running program,
+    are raised.
 
     Args:
         use_jax_compilation: false for a plain step.
-        model: as of :func:`create_jax_surrogate_train_step`, and so are those that follow.
+        model: see :func:`create_jax_surrogate_train_step`.
         optimizer: of the model's floating-point arrays.
         loss_fn: of one example.
         config: of precision, accumulation and weights.
-        compile_from: numbers in the data of a batch, B * N * d * 3; smaller batches take the plain step, which is
-            done sooner when few steps are taken.
+        compile_from: size of the data of a batch, B * N * d * 3; smaller batches take the plain step, which is
+            faster for a few steps, because it does not wait for the compiler.
     """
     parts = (model, optimizer, loss_fn, config or SurrogateTrainingConfig())
     compiled_step = create_jax_surrogate_train_step(*parts) if use_jax_compilation else None
@@ -286,10 +295,10 @@ def create_adaptive_train_step(
 
 
 def convert_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn what a step returns into plain Python values; waits until the step is done.
+    """Turn the metrics of a step into plain Python values; waits until the step is done.
 
-    Arrays of one element become numbers, larger ones nested lists, and all else stays. Not for compiled code, where
-    a value is not known.
+    Arrays of one element become numbers, larger ones nested lists, and other values stay. Call it outside of compiled
+    code.
     """
     if not isinstance(metrics, Mapping):
         raise TypeError(f"metrics are a mapping from name to value, got {type(metrics).__name__}; pass a step's")

@@ -1,7 +1,4 @@
-"""A model of the environment: what a grid becomes after an action, and what that pays.
-
-One update of a model of the environment, compiled as one program.
-"""
+"""A dynamics model of the environment: the next grid and the reward of an action, and the step that trains it."""
 
 from typing import NamedTuple, Protocol
 
@@ -15,7 +12,7 @@ from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
 from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.surrogate.candidates import CandidateSet
-from jaxarc.surrogate.encoders import NUM_VALUES, Colors
+from jaxarc.surrogate.encoders import NUM_VALUES, ColorEncoder
 from jaxarc.surrogate.losses import COMPILED, DTYPES, cast_floats, mean_gradient, transition_loss
 from jaxarc.surrogate.train_step import Metrics, Model
 from jaxarc.surrogate.trunk import Trunk
@@ -23,7 +20,7 @@ from jaxarc.types import PRNGKey
 
 
 class Transition(NamedTuple):
-    """What a model expects of a step."""
+    """The model's prediction of one step."""
 
     grid_logits: Float[Array, "N d 11"]  # of -1 (outside of the grid) and the colors 0 .. 9
     reward: Float[Array, ""]
@@ -32,20 +29,21 @@ class Transition(NamedTuple):
 class TransitionModel(eqx.Module):
     """Predicts the next grid and the reward of one action; ``jax.vmap`` does a batch.
 
-    The action is a :class:`CandidateSet` without its axis k: a box, and features such as the operation. The model
-    learns what a step changes: without it, a cell keeps its color.
+    The action is a :class:`CandidateSet` without its axis k: a box, and features such as the operation. A constant
+    logit of 4 for the present color makes a fresh model predict that nothing changes, so it learns only changes.
     """
 
-    reading: Colors
-    inside: Dense  # from the action's features to what a cell in its box is told
-    outside: Dense  # and every cell
+    encoder: ColorEncoder
+    inside: Dense  # from the action's features to what is added to the cells in its box
+    outside: Dense  # from the action's features to what is added to all cells
     trunk: Trunk
     color: MLP
     reward: MLP
 
     def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig, num_features: int, grid_shape: tuple[int, int]):
-        keys, size = jax.random.split(key, 6), config.latent_size
-        self.reading = Colors(keys[0], size, grid_shape)
+        keys = jax.random.split(key, 6)
+        size = config.latent_size
+        self.encoder = ColorEncoder(keys[0], size, grid_shape)
         self.inside = Dense(keys[1], num_features, size, lecun_scale(num_features, 2.0))
         self.outside = Dense(keys[2], num_features, size, lecun_scale(num_features))
         self.trunk = Trunk.create(keys[3], config)
@@ -54,29 +52,30 @@ class TransitionModel(eqx.Module):
 
     def __call__(self, data: Float[Array, "N d 3"], action: CandidateSet) -> Transition:
         box = action.rows[:, None] * action.columns[None]
-        told = box[..., None] * self.inside(action.features)[None, None] + self.outside(action.features)[None, None]
-        cells = self.trunk(self.reading(data) + told)
+        inside = box[..., None] * self.inside(action.features)[None, None]
+        embedded_action = inside + self.outside(action.features)[None, None]
+        cells = self.trunk(self.encoder(data) + embedded_action)
         kept = jax.nn.one_hot(jnp.round(data[..., 0]).astype(jnp.int32) + 1, NUM_VALUES, dtype=cells.dtype)
         return Transition(self.color(cells) + 4 * kept, self.reward(cells.mean(axis=(0, 1)))[0])
 
 
 class TransitionBatch(eqx.Module):
-    """B steps of an environment: what was seen, what was done, and what came of it."""
+    """B steps of the environment: grids before, action, next grid and reward."""
 
     data: Float32[Array, "B N d 3"]  # as observational_data: the working grid first, -1 outside of it
     action: CandidateSet  # without its axis k: leaves [B, ...]
-    operation: Int32[Array, " B"]  # of the action, to tell operations apart when a model is measured
+    operation: Int32[Array, " B"]  # of the action, by which evaluations group the steps
     next_grid: Int[Array, "B N d"]  # colors -1 .. 9
     reward: Float32[Array, " B"]
 
 
 class TransitionTrainStep(Protocol):
-    """One update of a model of the environment."""
+    """The signature of a step that trains a dynamics model."""
 
     def __call__(
         self, model: Model, opt_state: optax.OptState, batch: TransitionBatch
     ) -> tuple[Model, optax.OptState, Metrics]:
-        """Learn from a batch.
+        """Update the model once.
 
         Returns:
             The new model and state, and ``total_loss``, ``exact_grids`` (share of examples whose next grid is
@@ -86,7 +85,7 @@ class TransitionTrainStep(Protocol):
 
 
 class Predicted(NamedTuple):
-    """What a model makes of a step."""
+    """The predictions for a batch of steps."""
 
     grid: Int32[Array, "*B N d"]  # the likeliest colors, -1 .. 9
     reward: Float32[Array, "*B"]
@@ -95,13 +94,13 @@ class Predicted(NamedTuple):
 def create_transition_train_step(
     model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig
 ) -> TransitionTrainStep:
-    """Make a step that learns next grids and rewards, as :func:`create_jax_surrogate_train_step` does posteriors.
+    """Make a compiled step that learns next grids and rewards.
 
     It is compiled at its first call, and again only for other shapes. The model's floating-point arrays and the state
-    that go in are donated, so they must not be used again. All examples count alike.
+    that go in are donated, so they must not be used again. All examples have the same weight.
 
     Args:
-        model: a :class:`TransitionModel`, or what is called as one; the values of its arrays are not kept.
+        model: a :class:`TransitionModel`, or a model that is called as one; it gives the structure only.
         optimizer: of the model's floating-point arrays.
         config: of precision and accumulation.
     """
@@ -122,7 +121,7 @@ def create_transition_train_step(
         weights = jnp.ones_like(batch.reward)
         sums = mean_gradient(example_loss, params, batch, weights, config.accumulation_steps, COMPILED)
         updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
-        metrics = {"total_loss": sums.loss, **sums.numbers, "gradient_norm": optax.tree.norm(sums.gradient)}
+        metrics = {"total_loss": sums.loss, **sums.metrics, "gradient_norm": optax.tree.norm(sums.gradient)}
         return optax.apply_updates(params, updates), opt_state, metrics
 
     compiled = jax.jit(transition_update, donate_argnums=(0, 1))
@@ -137,7 +136,7 @@ def create_transition_train_step(
 
 
 def predict_steps(model: Model, data: Float32[Array, "B N d 3"], action: CandidateSet) -> Predicted:
-    """Return what a model makes of a batch of steps; jit belongs to the caller."""
+    """Return the predictions for a batch of steps; jit belongs to the caller."""
     predicted = jax.vmap(model)(data, action)
     return Predicted(colors_of(predicted.grid_logits), predicted.reward)
 
@@ -148,5 +147,5 @@ def colors_of(grid_logits: Float32[Array, "*B N d 11"]) -> Int32[Array, "*B N d"
 
 
 def is_exact_grid(grid: Int[Array, "*B N d"], truth: Int[Array, "*B N d"]) -> Bool[Array, "*B"]:
-    """Tell whether every cell is right, those outside of the grid too."""
+    """Return whether every cell is right, those outside of the grid too."""
     return (grid == truth.astype(grid.dtype)).all(axis=(-2, -1))

@@ -1,6 +1,7 @@
-"""The trunk of a surrogate: layers in which the cells of a grid look along their rows and columns.
+"""The trunk of a surrogate: layers of axial attention on a grid of cells, on one device or in a pipeline over several.
 
-A trunk whose layers lie on several devices.
+:class:`Trunk` holds the layers on one device. :class:`PipelinedTrunk` computes the same on a mesh with stages;
+:func:`over_stages` and :func:`in_one_piece` turn one into the other.
 """
 
 from typing import Any, Self, TypeVar
@@ -19,9 +20,12 @@ from jaxarc.types import PRNGKey
 
 
 class AxialLayer(eqx.Module):
-    """Attention within each column, within each row, and a perceptron on each cell (Ho et al. 2019).
+    """Attention within each column, then within each row, then a perceptron on each cell.
 
-    It knows no order: when rows or columns change places, so does its result. https://arxiv.org/abs/1912.12180
+    This is axial attention (Ho et al. 2019, https://arxiv.org/abs/1912.12180). On a 30x30 grid a cell attends to 30 +
+    30 cells instead of 900, and after both passes it depends on every cell: cell (2, 7) reads (2, 4) in the row pass,
+    which has read (9, 4) in the column pass. The layer has no positions of its own, so when rows or columns change
+    places, the results change places with them.
     """
 
     columns_in: Dense
@@ -42,22 +46,24 @@ class AxialLayer(eqx.Module):
         self.num_heads = config.num_heads
 
     def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
-        turned = cells.swapaxes(0, 1)
-        cells = cells + self.columns_out(self._look(self.columns_in(rms_norm(turned)))).swapaxes(0, 1)
-        cells = cells + self.rows_out(self._look(self.rows_in(rms_norm(cells))))
+        by_column = cells.swapaxes(0, 1)
+        cells = cells + self.columns_out(self._attend(self.columns_in(rms_norm(by_column)))).swapaxes(0, 1)
+        cells = cells + self.rows_out(self._attend(self.rows_in(rms_norm(cells))))
         return cells + self.perceptron(rms_norm(cells))
 
-    def _look(self, mixed: Float[Array, "R d 3C"]) -> Float[Array, "R d C"]:
-        heads = mixed.reshape(*mixed.shape[:-1], 3, self.num_heads, -1)
-        seen = attention(heads[..., 0, :, :], heads[..., 1, :, :], heads[..., 2, :, :])
-        return seen.reshape(*seen.shape[:-2], -1)
+    def _attend(self, projected: Float[Array, "R d 3C"]) -> Float[Array, "R d C"]:
+        """Attend along the second axis; the last one holds queries, keys and values."""
+        heads = projected.reshape(*projected.shape[:-1], 3, self.num_heads, -1)
+        values = attention(heads[..., 0, :, :], heads[..., 1, :, :], heads[..., 2, :, :])
+        return values.reshape(*values.shape[:-2], -1)
 
 
 class Trunk(eqx.Module):
-    """Equal layers, one after the other in one compiled loop.
+    """Layers of the same shape, one after the other in one compiled loop.
 
-    With ``remat_every`` the gradient keeps the activations after every so many layers and computes those in between
-    once more. It has to be the loop's body that is recomputed: around the whole trunk it would save nothing.
+    With ``remat_every`` the gradient keeps the activations after every so many layers and recomputes those in between.
+    ``jax.checkpoint`` must wrap the loop's body: around the whole trunk it would recompute all layers at once, and
+    keep all their activations while it does.
     """
 
     layers: AxialLayer  # every array has a leading axis of layers
@@ -79,14 +85,18 @@ class Trunk(eqx.Module):
 
 
 def apply_layers(layers: AxialLayer, cells: Float[Array, "R d C"], remat_every: int) -> Float[Array, "R d C"]:
-    """Send cells through layers, whose arrays have a leading axis of layers, one after the other."""
+    """Apply layers one after the other; each of their arrays has a leading axis of layers.
+
+    The body of the loop applies ``remat_every`` layers, or one: six layers with ``remat_every=2`` are a loop of three
+    bodies, and the gradient keeps three activations instead of six times those inside a layer.
+    """
     arrays, rest = eqx.partition(layers, eqx.is_array)
-    together = remat_every or 1
-    groups = jax.tree.map(lambda x: x.reshape(-1, together, *x.shape[1:]), arrays)
+    body_size = remat_every or 1
+    groups = jax.tree.map(lambda x: x.reshape(-1, body_size, *x.shape[1:]), arrays)
 
     def apply(cells: Array, group: AxialLayer) -> tuple[Array, None]:
-        for place in range(together):
-            layer = eqx.combine(jax.tree.map(lambda x, place=place: x[place], group), rest)
+        for index in range(body_size):
+            layer = eqx.combine(jax.tree.map(lambda x, index=index: x[index], group), rest)
             cells = layer(cells)
         return cells, None
 
@@ -98,10 +108,15 @@ Model = TypeVar("Model")
 
 
 class PipelinedTrunk(eqx.Module):
-    """The layers of a :class:`Trunk`, an equal part of them on each device along the mesh axis ``"stage"``.
+    """The layers of a :class:`Trunk`, split evenly over the devices along the mesh axis ``"stage"``.
 
-    It is called with one example, as a trunk is. What ``jax.vmap`` makes of it sends the batch through a
-    :func:`~jaxarc.parallel.pipeline.pipeline`.
+    It is called with one example, as a trunk is, but only a whole batch can fill a pipeline. So it is a
+    ``custom_vmap``: called with one example it applies all layers, and under ``jax.vmap`` it sends the whole batch
+    through :func:`~jaxarc.parallel.pipeline.pipeline`. With 2 stages and a batch cut into 4 parts::
+
+        beat       1    2    3    4    5
+        stage 0    a    b    c    d            layers 0 .. 2
+        stage 1         a    b    c    d       layers 3 .. 5
 
     Raises:
         ValueError: the batch cannot be cut into the parts, or ``jax.vmap`` maps over the weights.
@@ -114,27 +129,34 @@ class PipelinedTrunk(eqx.Module):
 
     def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
         arrays, rest = eqx.partition(self.layers, eqx.is_array)
-        each = lambda arrays, cells: apply_layers(eqx.combine(arrays, rest), cells, self.remat_every)
-        along = custom_vmap(each)
 
-        @along.def_vmap
-        def _(axis_size: int, is_batched: tuple, arrays: AxialLayer, batch: Array) -> tuple[Array, bool]:
+        def apply_to_one(arrays: AxialLayer, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
+            return apply_layers(eqx.combine(arrays, rest), cells, self.remat_every)
+
+        def apply_stage(arrays: AxialLayer, part: Float[Array, "B R d C"]) -> Float[Array, "B R d C"]:
+            return jax.vmap(apply_to_one, (None, 0))(arrays, part)
+
+        pipelined = custom_vmap(apply_to_one)
+
+        @pipelined.def_vmap
+        def _(
+            axis_size: int, is_batched: tuple, arrays: AxialLayer, batch: Float[Array, "B R d C"]
+        ) -> tuple[Float[Array, "B R d C"], bool]:
             if any(jax.tree.leaves(is_batched[0])):
                 raise ValueError("a trunk over stages takes one set of weights for a batch; train one seed at a time")
-            stage = lambda arrays, part: jax.vmap(each, (None, 0))(arrays, part)
-            return pipeline(stage, arrays, batch, self.mesh, self.num_parts), True
+            return pipeline(apply_stage, arrays, batch, self.mesh, self.num_parts), True
 
-        return rms_norm(along(arrays, cells))
+        return rms_norm(pipelined(arrays, cells))
 
 
 def over_stages(model: Model, mesh: Mesh, num_parts: int) -> Model:
-    """Return a model whose trunk lies on the devices along the mesh axis ``"stage"``; its numbers stay the same.
+    """Return a model whose trunk is split over the devices along the mesh axis ``"stage"``, with the same weights.
 
     Args:
         model: has a :class:`~jaxarc.surrogate.trunk.Trunk`, and is not placed yet; see
             :func:`~jaxarc.surrogate.create_mesh_train_step`.
         mesh: has the axis ``"stage"``, and of others at most ``"data"``.
-        num_parts: that a batch is cut into; see :func:`~jaxarc.parallel.pipeline`.
+        num_parts: number of parts of a batch; see :func:`~jaxarc.parallel.pipeline`.
 
     Raises:
         ValueError: the mesh has no stages, the model has no trunk, or the stages cannot have as many layers each.
@@ -143,7 +165,7 @@ def over_stages(model: Model, mesh: Mesh, num_parts: int) -> Model:
         raise ValueError(f"the mesh must have an axis {STAGE!r}, got {mesh.axis_names}; see create_mesh")
     trunks = [part for part in jax.tree.leaves(model, is_leaf=_is_trunk) if isinstance(part, Trunk)]
     if not trunks:
-        raise ValueError(f"{type(model).__name__} has no trunk whose layers could lie over stages, or they do already")
+        raise ValueError(f"{type(model).__name__} has no trunk, or one that is split over stages already")
     num_stages = mesh.shape[STAGE]
     for trunk in trunks:
         if trunk.num_layers % (num_stages * (trunk.remat_every or 1)):
@@ -151,14 +173,20 @@ def over_stages(model: Model, mesh: Mesh, num_parts: int) -> Model:
                 f"num_layers must be a multiple of stages times remat_every (or 1), got {trunk.num_layers}, "
                 f"{num_stages} and {trunk.remat_every}"
             )
-    spread = lambda part: PipelinedTrunk(part.layers, part.remat_every, mesh, num_parts)
-    return jax.tree.map(lambda part: spread(part) if isinstance(part, Trunk) else part, model, is_leaf=_is_trunk)
+
+    def split(part: Any) -> Any:
+        return PipelinedTrunk(part.layers, part.remat_every, mesh, num_parts) if isinstance(part, Trunk) else part
+
+    return jax.tree.map(split, model, is_leaf=_is_trunk)
 
 
 def in_one_piece(model: Model) -> Model:
-    """Return a copy of a model on the default device, with a trunk whose layers lie there together."""
-    unite = lambda part: Trunk(part.layers, part.remat_every) if isinstance(part, PipelinedTrunk) else part
-    arrays, rest = eqx.partition(jax.tree.map(unite, model, is_leaf=_is_trunk), eqx.is_array)
+    """Return a copy of a model on the default device, trunk included: the inverse of :func:`over_stages`."""
+
+    def join(part: Any) -> Any:
+        return Trunk(part.layers, part.remat_every) if isinstance(part, PipelinedTrunk) else part
+
+    arrays, rest = eqx.partition(jax.tree.map(join, model, is_leaf=_is_trunk), eqx.is_array)
     return eqx.combine(jax.device_put(arrays, jax.devices()[0]), rest)
 
 
