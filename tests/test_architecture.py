@@ -4,9 +4,11 @@
 """
 
 import ast
+import functools
 import graphlib
 import importlib
-from collections.abc import Container, Iterator
+from collections import defaultdict
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -89,7 +91,9 @@ class SourceFile:
         self.where = path.relative_to(root)
         self.room = self.where.parts[0].removesuffix(".py")
         self.text = path.read_text(encoding="utf-8")
-        self.nodes = list(ast.walk(ast.parse(self.text, str(path))))
+        self.tree = ast.parse(self.text, str(path))
+        self.nodes = list(ast.walk(self.tree))
+        self.module = ".".join(["jaxarc", *self.where.with_suffix("").parts]).removesuffix(".__init__")
 
     def imports(self) -> Iterator[tuple[int, str]]:
         """Line and full dotted name of everything imported, relative, deferred and typing-only imports too."""
@@ -186,6 +190,32 @@ def no_step_calls_the_host(file: SourceFile) -> Iterator[str]:
             yield f"{file.where}:{line} uses {name}, a call back to the host"
 
 
+def public_classes_have_one_meaning(files: Sequence[SourceFile]) -> Iterator[str]:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        for node in file.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(str(file.where))
+    for name, where in homes.items():
+        if len(where) > 1:
+            yield f"{' and '.join(where)} define a public class {name}; give each a name of its own"
+
+
+def imports_make_no_circle(files: Sequence[SourceFile]) -> Iterator[str]:
+    """Modules must not import one another in a circle, deferred imports included; "if TYPE_CHECKING" is not."""
+    modules = {file.module: file for file in files if file.where.name != "__init__.py"}
+    imported = {name: {_module(found, modules) for found in file.runtime_imports()} for name, file in modules.items()}
+    try:
+        graphlib.TopologicalSorter({name: found & set(modules) for name, found in imported.items()}).prepare()
+    except graphlib.CycleError as error:
+        yield f"a circle of imports: {' -> '.join(error.args[1])}"
+
+
+def _module(name: str, modules: Container[str]) -> str:
+    """The module of a dotted name: the name itself, or what it is imported from."""
+    return name if name in modules else name.rpartition(".")[0]
+
+
 RULES = [
     imports_follow_the_table,
     libraries_stay_in_their_rooms,
@@ -195,47 +225,29 @@ RULES = [
     utils_holds_error_handling_only,
     no_step_calls_the_host,
 ]
+RULES_OF_THE_TREE = [public_classes_have_one_meaning, imports_make_no_circle]
 
 
-def import_cycle(root: Path) -> list[str]:
-    """Find modules that import one another in a circle, deferred imports included; "if TYPE_CHECKING" is not."""
-    files = {path: SourceFile(root, path) for path in sorted(root.rglob("*.py")) if path.name != "__init__.py"}
-    modules = {".".join(["jaxarc", *file.where.with_suffix("").parts]): file for file in files.values()}
-    imported = {name: {_module(found, modules) for found in file.runtime_imports()} for name, file in modules.items()}
-    try:
-        graphlib.TopologicalSorter({name: found & set(modules) for name, found in imported.items()}).prepare()
-    except graphlib.CycleError as error:
-        return error.args[1]
-    return []
+def parse(root: Path) -> list[SourceFile]:
+    return [SourceFile(root, path) for path in sorted(root.rglob("*.py"))]
 
 
-def _module(name: str, modules: Container[str]) -> str:
-    """The module of a dotted name: the name itself, or what it is imported from."""
-    return name if name in modules else name.rpartition(".")[0]
+def violations(rule, files: Sequence[SourceFile]) -> list[str]:
+    if rule in RULES_OF_THE_TREE:
+        return list(rule(files))
+    return [found for file in files for found in rule(file)]
 
 
-def test_no_modules_import_one_another_in_a_circle():
-    assert import_cycle(SOURCE) == []
+@functools.cache
+def source() -> list[SourceFile]:
+    """Each file of the package, parsed once."""
+    return parse(SOURCE)
 
 
-@pytest.mark.parametrize("deferred", ["", "def f():\n    "])
-def test_the_checker_finds_a_planted_circle(tmp_path, deferred):
-    _plant(tmp_path, "io/a.py", "from jaxarc.io.b import f")
-    _plant(tmp_path, "io/b.py", f"{deferred}from jaxarc.io import c")
-    _plant(tmp_path, "io/c.py", "if TYPE_CHECKING:\n    from jaxarc.io.b import f\n")
-    assert import_cycle(tmp_path) == []
-    _plant(tmp_path, "io/c.py", f"{deferred}from jaxarc.io.a import g")
-    assert {name.rpartition(".")[2] for name in import_cycle(tmp_path)} == {"a", "b", "c"}
-
-
-def violations(rule, root: Path) -> list[str]:
-    return [found for path in sorted(root.rglob("*.py")) for found in rule(SourceFile(root, path))]
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", [*RULES, *RULES_OF_THE_TREE], ids=lambda rule: rule.__name__)
 def test_the_source_keeps_the_rule(rule):
-    assert list(SOURCE.rglob("*.py")), f"no source below {SOURCE}"
-    found = violations(rule, SOURCE)
+    assert source(), f"no source below {SOURCE}"
+    found = violations(rule, source())
     assert not found, "\n" + "\n".join(found)
 
 
@@ -290,9 +302,27 @@ PLANTED = [  # rule, file, its text, what the complaint must say
 @pytest.mark.parametrize(("rule", "file", "text", "complaint"), PLANTED, ids=[case[3] for case in PLANTED])
 def test_the_checker_finds_a_planted_violation(tmp_path, rule, file, text, complaint):
     _plant(tmp_path, file, text)
-    found = violations(rule, tmp_path)
+    found = violations(rule, parse(tmp_path))
     assert len(found) == 1
     assert complaint in found[0]
+
+
+def test_two_public_classes_of_one_name_are_found(tmp_path):
+    _plant(tmp_path, "envs/a.py", "class Frame:\n    pass\n\nclass _Hidden:\n    pass")
+    _plant(tmp_path, "render/b.py", "class Frame:\n    pass\n\nclass _Hidden:\n    pass")
+    (found,) = violations(public_classes_have_one_meaning, parse(tmp_path))
+    assert "class Frame" in found
+
+
+@pytest.mark.parametrize("deferred", ["", "def f():\n    "])
+def test_a_circle_of_imports_is_found(tmp_path, deferred):
+    _plant(tmp_path, "io/a.py", "from jaxarc.io.b import f")
+    _plant(tmp_path, "io/b.py", f"{deferred}from jaxarc.io import c")
+    _plant(tmp_path, "io/c.py", "if TYPE_CHECKING:\n    from jaxarc.io.b import f\n")
+    assert violations(imports_make_no_circle, parse(tmp_path)) == []
+    _plant(tmp_path, "io/c.py", f"{deferred}from jaxarc.io.a import g")
+    (found,) = violations(imports_make_no_circle, parse(tmp_path))
+    assert all(f"jaxarc.io.{name}" in found for name in "abc")
 
 
 ALLOWED = [
@@ -314,7 +344,7 @@ ALLOWED = [
 @pytest.mark.parametrize(("file", "text"), ALLOWED, ids=[case[0] for case in ALLOWED])
 def test_the_checker_lets_allowed_code_pass(tmp_path, file, text):
     _plant(tmp_path, file, text)
-    assert [found for rule in RULES for found in violations(rule, tmp_path)] == []
+    assert [found for rule in [*RULES, *RULES_OF_THE_TREE] for found in violations(rule, parse(tmp_path))] == []
 
 
 def _plant(root: Path, file: str, text: str) -> None:

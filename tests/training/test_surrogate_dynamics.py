@@ -9,7 +9,7 @@ import pytest
 from jaxarc import constants as c
 from jaxarc.config import EditStepsConfig, JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.datasets import TaskSet
-from jaxarc.surrogate import CandidateSet, Transition, init_optimizer, make_surrogate_optimizer
+from jaxarc.surrogate import CandidateSet, TransitionPrediction, init_optimizer, make_surrogate_optimizer
 from jaxarc.surrogate.transition_model import TransitionBatch, create_transition_train_step, predict_steps
 from jaxarc.tasks import RawTask
 from jaxarc.training.surrogates.dynamics import (
@@ -41,7 +41,7 @@ class Keeper(eqx.Module):
 
     def __call__(self, data, action):
         colors = jnp.round(data[..., 0]).astype(jnp.int32) - c.PADDING
-        return Transition(5 * jax.nn.one_hot(colors, c.NUM_COLORS + 1) + self.shift, self.shift)
+        return TransitionPrediction(5 * jax.nn.one_hot(colors, c.NUM_COLORS + 1) + self.shift, self.shift)
 
 
 class Linear(eqx.Module):
@@ -59,7 +59,7 @@ class Linear(eqx.Module):
         box = action.rows[:, None] * action.columns[None]
         outside = colors.astype(box.dtype) * (1 - box)[..., None]
         features = jnp.concatenate([outside, box[..., None]], axis=-1)
-        return Transition(features @ self.weights, self.reward)
+        return TransitionPrediction(features @ self.weights, self.reward)
 
 
 class Filler(Keeper):

@@ -139,7 +139,7 @@ class Happened(eqx.Module):
     info: Info  # without the final observation, leaves [*B, R]
 
 
-class Recording(eqx.Module):
+class RecordedSteps(eqx.Module):
     """Steps that happened, and which of them comes next."""
 
     position: Int32[Array, "*B"]  # 0 .. R - 1
@@ -150,7 +150,7 @@ class Recording(eqx.Module):
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
-class Replay(Wrapper[Recording]):
+class Replay(Wrapper[RecordedSteps]):
     """Plays recorded steps over and over, whatever the action: rewards, endings and information as they happened.
 
     Observations have the shapes and dtypes of the real ones, but there are only two of each environment, which take
@@ -158,7 +158,7 @@ class Replay(Wrapper[Recording]):
     """
 
     env: Environment[Any]  # the recorded one
-    recordings: Recording  # of B environments
+    recordings: RecordedSteps  # of B environments
 
     def reset(
         self,
@@ -166,28 +166,28 @@ class Replay(Wrapper[Recording]):
         params: EnvParams,
         task_index: Int[Array, ""] | int | None = None,
         pair_index: Int[Array, ""] | int | None = None,
-    ) -> tuple[Recording, Observation]:
+    ) -> tuple[RecordedSteps, Observation]:
         """Begin with the recording of any environment, whatever task is asked for."""
         num_envs = self.recordings.position.shape[0]
         chosen = jax.random.randint(key, (), 0, num_envs, jnp.int32)
         recording = jax.tree.map(lambda x: x[chosen], self.recordings)
         return recording, recording.shown
 
-    def reset_next(self, state: Recording, params: EnvParams) -> tuple[Recording, Observation]:
+    def reset_next(self, state: RecordedSteps, params: EnvParams) -> tuple[RecordedSteps, Observation]:
         """Begin again with the first recorded step."""
         return dataclasses.replace(state, position=jnp.zeros_like(state.position)), state.shown
 
-    def step(self, state: Recording, action: StructuredAction, params: EnvParams) -> Step[Recording]:
+    def step(self, state: RecordedSteps, action: StructuredAction, params: EnvParams) -> Step[RecordedSteps]:
         now = jax.tree.map(lambda x: x[state.position], state.happened)
-        after = Recording(
+        after = RecordedSteps(
             (state.position + 1) % state.happened.done.shape[-1], state.shown_next, state.shown, state.happened
         )
         return after, after.shown, now.reward, now.done, {**now.info, "final_observation": after.shown}
 
-    def observe(self, state: Recording, params: EnvParams) -> Observation:
+    def observe(self, state: RecordedSteps, params: EnvParams) -> Observation:
         return state.shown
 
-    def info(self, state: Recording, params: EnvParams) -> Info:
+    def info(self, state: RecordedSteps, params: EnvParams) -> Info:
         """Report on the step to come, as of an episode that is going on."""
         told = jax.tree.map(lambda x: x[state.position], state.happened.info)
         going_on = dict.fromkeys(("terminated", "truncated"), jnp.zeros_like(state.position, jnp.bool_))
@@ -196,7 +196,7 @@ class Replay(Wrapper[Recording]):
 
 def record(
     policy: EditPolicy, env: Environment[Any], params: EnvParams, states: Any, key: PRNGKey, num_steps: int
-) -> Recording:
+) -> RecordedSteps:
     """Let a policy take ``num_steps`` steps in each of B environments that reset themselves."""
     step_all = jax.vmap(env.step, (0, 0, None))
 
@@ -208,4 +208,4 @@ def record(
     last, happened = jax.lax.scan(play, states, jax.random.split(key, num_steps))
     happened = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), happened)
     position = jnp.zeros(happened.done.shape[0], jnp.int32)
-    return Recording(position, env.observe(states, params), env.observe(last, params), happened)
+    return RecordedSteps(position, env.observe(states, params), env.observe(last, params), happened)

@@ -19,13 +19,13 @@ from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_a
 from jaxarc.utils.error_handling import refuse_unstructured
 
 
-class Transition(NamedTuple):
+class StepOutcome(NamedTuple):
     state: ArcEnvState
     reward: Float32[Array, ""]
     invalid_action: Bool[Array, ""]
 
 
-def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig) -> Transition:
+def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig) -> StepOutcome:
     """Take one step; a state that is done stays as it is and pays nothing.
 
     Args:
@@ -79,7 +79,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         endings=jnp.where(running, jnp.stack(ending), state.endings),
         action_records=records,
     )
-    return Transition(after, reward, checked.invalid & running)
+    return StepOutcome(after, reward, checked.invalid & running)
 
 
 def require_same_shape(state: ArcEnvState, config: JaxArcConfig) -> None:

@@ -18,7 +18,12 @@ from jaxarc.surrogate.train_step import (
     create_jax_surrogate_train_step,
     create_surrogate_train_step,
 )
-from jaxarc.surrogate.transition_model import Transition, TransitionBatch, TransitionModel, create_transition_train_step
+from jaxarc.surrogate.transition_model import (
+    TransitionBatch,
+    TransitionModel,
+    TransitionPrediction,
+    create_transition_train_step,
+)
 from jaxarc.surrogate.trunk import in_one_piece, over_stages
 
 __all__ = [
@@ -34,9 +39,9 @@ __all__ = [
     "SurrogateTrainingConfig",
     "TrainStep",
     "TrainingBatchJAX",
-    "Transition",
     "TransitionBatch",
     "TransitionModel",
+    "TransitionPrediction",
     "candidates_of",
     "choose_box",
     "convert_metrics",

@@ -19,7 +19,7 @@ from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import PRNGKey
 
 
-class Transition(NamedTuple):
+class TransitionPrediction(NamedTuple):
     """The model's prediction of one step."""
 
     grid_logits: Float[Array, "N d 11"]  # of -1 (outside of the grid) and the colors 0 .. 9
@@ -50,13 +50,13 @@ class TransitionModel(eqx.Module):
         self.color = gelu_mlp(keys[4], (size, size, NUM_VALUES), 0.1)
         self.reward = gelu_mlp(keys[5], (size, size, 1), 0.1)
 
-    def __call__(self, data: Float[Array, "N d 3"], action: CandidateSet) -> Transition:
+    def __call__(self, data: Float[Array, "N d 3"], action: CandidateSet) -> TransitionPrediction:
         box = action.rows[:, None] * action.columns[None]
         inside = box[..., None] * self.inside(action.features)[None, None]
         embedded_action = inside + self.outside(action.features)[None, None]
         cells = self.trunk(self.encoder(data) + embedded_action)
         kept = jax.nn.one_hot(jnp.round(data[..., 0]).astype(jnp.int32) + 1, NUM_VALUES, dtype=cells.dtype)
-        return Transition(self.color(cells) + 4 * kept, self.reward(cells.mean(axis=(0, 1)))[0])
+        return TransitionPrediction(self.color(cells) + 4 * kept, self.reward(cells.mean(axis=(0, 1)))[0])
 
 
 class TransitionBatch(eqx.Module):

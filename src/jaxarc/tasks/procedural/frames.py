@@ -32,7 +32,7 @@ FRAME_SIDE = 3  # the smallest frame that encloses a cell
 TWO_FRAMES = 8  # a side of this length has room for two frames and a line beside each
 
 
-class Frame(NamedTuple):
+class Border(NamedTuple):
     """The outline of a rectangle, one cell thick."""
 
     top: Number
@@ -83,7 +83,7 @@ class FillEnclosed(Rule):
             row, column = divmod(part, 2)
             top, tall = _place_in_part(frame_words[0:2], row, down, height)
             left, wide = _place_in_part(frame_words[2:4], column, across, width)
-            frame = Frame(top, left, tall, wide)
+            frame = Border(top, left, tall, wide)
             presence, openness, paint = mixed_radix_ints(frame_words[4], (4, 2, NUM_COLORS - 2))
             must_close = closed_part == row * across + column
             exists = (row < down) & (column < across) & (must_close | (presence > 0))
@@ -115,7 +115,7 @@ class CropFrame(Rule):
         words = draw_words(key_words, 6)
         sides = draw_sides(words[:2], self, grid_shape)
         (top, tall), (left, wide) = (_draw_span(words[2 + axis : 6 : 2], side) for axis, side in enumerate(sides))
-        frame = Frame(top, left, tall, wide)
+        frame = Border(top, left, tall, wide)
         noise = skip_color(random_colors(key_colors, grid_shape, NUM_COLORS - 1), drawn)
         picture = jnp.where(frame.wall_mask(grid_shape), drawn.astype(jnp.int8), noise)
         rows, columns = cell_rows(grid_shape) + top.astype(jnp.int8), cell_columns(grid_shape) + left.astype(jnp.int8)

@@ -46,7 +46,7 @@ HELD_OUT_SEED: Final = 2**31 - 1  # of held-out examples; SurrogateConfig allows
 _TRAIN_STREAM, _EVAL_STREAM = 0, 1  # first words of the seeds of parent sets, so that no two of them are equal
 
 
-class Evaluation(Protocol):
+class EvaluationMetrics(Protocol):
     """What a task measures on held-out examples."""
 
     def numbers(self) -> dict[str, float]:
@@ -81,7 +81,7 @@ class SurrogateTask(Protocol):
         """
         ...
 
-    def evaluate(self, model: Model) -> Evaluation:
+    def evaluate(self, model: Model) -> EvaluationMetrics:
         """Measure a model on held-out examples, in every call the same ones."""
         ...
 
