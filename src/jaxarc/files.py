@@ -23,12 +23,14 @@ class ChecksumError(JaxarcError, ValueError):
     """An object of JSON does not match its checksum."""
 
 
-def write_whole(path: str | Path, content: bytes) -> Path:
+def write_whole(path: str | Path, content: bytes, *, flush: bool = True) -> Path:
     """Write ``content`` so that a reader finds either the old file or the whole new one, even after a crash.
 
     Args:
         path: where to; missing folders are made.
         content: the bytes.
+        flush: wait until the disk has the file. Without it the file survives a crash of the process, but not always one
+            of the machine: for files that carry a checksum and can be made again.
 
     Returns:
         The path.
@@ -44,13 +46,15 @@ def write_whole(path: str | Path, content: bytes) -> Path:
         try:
             with name.open("xb") as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+                if flush:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.replace(name, target)
         finally:
             with suppress(OSError):  # there is none, or the disk says what is wrong above
                 name.unlink()
-        _sync_folder(target.parent)
+        if flush:
+            _sync_folder(target.parent)
     return target
 
 

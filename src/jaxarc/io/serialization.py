@@ -74,7 +74,7 @@ def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
 
     Args:
         state: from ``arc_reset`` or ``arc_step``, not batched.
-        path: file to write, whole or not at all.
+        path: file to write, whole or not at all; after a power cut it may be damaged, which the reader finds.
 
     Returns:
         The path.
@@ -86,6 +86,9 @@ def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
         raise TypeError(f"a state was expected, got {type(state).__name__}; save what arc_reset or arc_step returned")
     if not isinstance(state.task_data, JaxArcTask):
         raise ValueError("the state carries no task; states of jaxarc.make are saved with their params by a checkpoint")
+    # One copy to the host: every later look at the state is NumPy and costs no call of JAX, each of which takes
+    # longer than compressing the whole state does.
+    state = jax.tree.map(np.asarray, state)
     if np.ndim(state.task_index) != 0:
         raise ValueError(
             "a batch of states was given; save one environment's state: jax.tree.map(lambda x: x[i], states)"
@@ -94,7 +97,7 @@ def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
     if task_id is None:
         raise ValueError("the state's task has no id; make it with task_index=register_task(task_id)")
     leaves = _leaves(state)
-    payload = zlib.compress(b"".join(leaf.tobytes() for leaf in leaves), level=9)
+    payload = zlib.compress(b"".join(leaf.tobytes() for leaf in leaves), level=6)
     header = {
         "task_id": task_id,
         "task_checksum": task_checksum(state.original_task),
@@ -104,7 +107,7 @@ def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
     }
     line = json.dumps(header, sort_keys=True).encode()
     check = hashlib.sha256(line).hexdigest().encode()
-    return write_whole(path, MAGIC + check + b"\n" + line + b"\n" + payload)
+    return write_whole(path, MAGIC + check + b"\n" + line + b"\n" + payload, flush=False)
 
 
 def load_state_efficiently(path: str | Path, parser: Parser, dummy_state: State) -> State:
@@ -169,7 +172,10 @@ def _without_task(state: State) -> State:
 
 
 def _leaves(state: TaskState) -> list[np.ndarray]:
-    return [np.asarray(leaf, order="C") for leaf in jax.tree.leaves(_without_task(state))]
+    """Return the arrays of a state without those of its task, in the order of ``jax.tree.leaves``."""
+    task = state.task_data
+    nodes = jax.tree.leaves(state, is_leaf=lambda node: node is task)
+    return [np.asarray(node, order="C") for node in nodes if node is not task]
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes]:
