@@ -8,6 +8,7 @@ from jaxarc.training import RunFolder, read_metrics
 
 STEPS_PER_UPDATE: Final = 32
 SMALL: Final = (
+    "experiment=small_grids",
     "agent.num_envs=8",
     "agent.rollout_steps=4",
     "agent.num_minibatches=2",

@@ -13,11 +13,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
 
 def error_classes():
-    """Return the bases of every public class of the package whose name ends with Error."""
+    """Return the bases of every public class of the package that derives from an error."""
     found = {}
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and not node.name.startswith("_"):
+            is_class = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+            if is_class and any(ast.unparse(base).endswith("Error") for base in node.bases):
                 found[node.name] = [ast.unparse(base).split(".")[-1] for base in node.bases]
     return found
 

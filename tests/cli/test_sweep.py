@@ -37,7 +37,7 @@ def trained(monkeypatch):
 
 def sweep(capsys, *overrides):
     with pytest.raises(SystemExit) as exit_info:
-        main(["train", "--multirun", *overrides])
+        main(["train", "--multirun", "experiment=small_grids", *overrides])
     return exit_info.value.code, capsys.readouterr().out
 
 

@@ -13,6 +13,7 @@ import pytest
 from jaxarc.training import read_metrics
 
 TINY = [
+    "experiment=small_grids",
     "agent.num_envs=8",
     "agent.rollout_steps=4",
     "agent.num_minibatches=2",
