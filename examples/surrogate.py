@@ -4,7 +4,7 @@
 
 The expert tries every candidate in the environment's own arithmetic; the surrogate looks once. The answer is in sight
 of both: they are teachers. ``jaxarc train surrogate=lookahead`` is the same on grids of up to 10x10, with a run folder
-that ``jaxarc judge`` takes; docs/surrogate.md says when a surrogate earns its place.
+that ``jaxarc evaluate`` takes; docs/surrogate.md says when a surrogate earns its place.
 """
 
 import argparse

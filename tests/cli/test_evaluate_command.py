@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from jaxarc import constants as c
-from jaxarc.cli.evaluation_agents import AgentWished, RulesWished, find_player
 from jaxarc.cli.main import main
+from jaxarc.cli.players import AgentRequest, RulesOverride, load_player
 from jaxarc.cli.settings import experiment_of
 from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import AgentMismatchError
@@ -200,8 +200,8 @@ def trained(dataset, tmp_path_factory):
 
 
 def find(folder, dataset, *of_run):
-    rules = RulesWished(None, None, None, answers_visible=True)
-    return find_player(str(folder), load_tasks(dataset), rules, AgentWished(*of_run))
+    rules = RulesOverride(None, None, None, answers_visible=True)
+    return load_player(str(folder), load_tasks(dataset), rules, AgentRequest(*of_run))
 
 
 @pytest.mark.parametrize(
@@ -235,15 +235,15 @@ def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission
 
 
 def test_a_trained_agent_is_not_played_by_other_rules(dataset, trained):
-    wished = RulesWished("point", None, None, answers_visible=True)
+    wished = RulesOverride("point", None, None, answers_visible=True)
     with pytest.raises(AgentMismatchError, match=r"trained with bbox, but --format says point: leave --format out"):
-        find_player(str(trained[0]), load_tasks(dataset), wished, AgentWished())
+        load_player(str(trained[0]), load_tasks(dataset), wished, AgentRequest())
 
 
 def test_an_agent_that_sees_relations_plays_on_another_canvas(dataset, trained):
     folder, policies = trained
-    wished = RulesWished(None, 5, 9, answers_visible=True)
-    player = find_player(str(folder), load_tasks(dataset), wished, AgentWished())
+    wished = RulesOverride(None, 5, 9, answers_visible=True)
+    player = load_player(str(folder), load_tasks(dataset), wished, AgentRequest())
     assert player.rules.grid_shape == player.agent.policy.grid_shape == (5, 5)
     assert player.rules.environment.max_episode_steps == player.agent.policy.max_episode_steps == 9
     for loaded, saved in zip(jax.tree.leaves(player.agent), jax.tree.leaves(policies), strict=True):

@@ -4,10 +4,10 @@ import importlib.util
 import json
 
 import pytest
-from typer.testing import CliRunner
+from run_command import run_command
 
-from jaxarc.cli.main import app, main
-from jaxarc.cli.play import find_task
+from jaxarc.cli.local_pages import find_task
+from jaxarc.cli.main import main
 
 TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
 
@@ -21,7 +21,7 @@ def data(tmp_path):
 
 
 def refused(*arguments):
-    result = CliRunner().invoke(app, [*arguments, "--no-open"], env={"COLUMNS": "300", "TERM": "dumb"})
+    result = run_command(*arguments, "--no-open", columns=300)
     assert result.exit_code == 2, result.output
     return result.output
 

@@ -1,6 +1,9 @@
+import subprocess
+import sys
+
 import pytest
 
-from jaxarc.cli.main import main
+from jaxarc.cli.main import COMMANDS, load_command, main
 
 
 def run(capsys, *arguments):
@@ -71,3 +74,32 @@ def test_show_prints_every_value_with_the_overrides_in_place(capsys, tmp_path, m
     assert "learning_rate: 0.5\n" in out
     assert "recolor: all\n" in out
     assert not list(tmp_path.iterdir())
+
+
+def test_help_loads_no_jax_and_no_command():
+    program = (
+        "import sys\n"
+        "from jaxarc.cli.main import COMMANDS, main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "modules = {entry.module for entry in COMMANDS.values()}\n"
+        "loaded = [name for name in sys.modules if name.partition('.')[0] in ('jax', 'numpy', 'hydra', 'matplotlib')]\n"
+        "loaded += [name for name in sys.modules if name.removeprefix('jaxarc.cli.') in modules]\n"
+        "print('loaded:', loaded)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("loaded: []")
+    assert "benchmark" in done.stdout
+
+
+@pytest.mark.parametrize("name", [name for name, entry in COMMANDS.items() if not entry.is_hidden])
+def test_every_command_of_the_table_can_be_loaded(name):
+    command = load_command(name)
+    assert command.name == name
+    assert command.help or command.get_short_help_str()
+
+
+def test_judge_says_what_to_type_now(capsys):
+    code, out, err = run(capsys, "judge", "runs/one", "--against", "runs/two")
+    assert (code, out) == (2, "")
+    assert "jaxarc evaluate runs/one --against runs/two" in err
+    assert len(err.splitlines()) == 1

@@ -11,10 +11,9 @@ import jax
 import numpy as np
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
+from run_command import run_command
 
 from jaxarc.cli import replay_sources
-from jaxarc.cli.main import app
 from jaxarc.cli.settings import experiment_of
 from jaxarc.config import ConfigValidationError
 from jaxarc.render import ARC_COLORS, SAFE_COLORS
@@ -47,7 +46,7 @@ def replay(tmp_path):
     def call(*arguments, name="replay.html"):
         out = tmp_path / name
         words = ["replay", *map(str, arguments), "--out", str(out)]
-        result = CliRunner().invoke(app, words, env={"COLUMNS": "400", "TERM": "dumb"})
+        result = run_command(*words, columns=400)
         is_text = name.endswith((".html", ".svg"))
         return result, (out.read_text() if is_text else out.read_bytes()) if result.exit_code == 0 else ""
 
@@ -137,7 +136,7 @@ def test_an_episode_becomes_a_picture(replay, data, tmp_path):
 def test_recorded_traces_of_an_expert_are_found(replay, data, tmp_path):
     cache = tmp_path / "traces"
     words = ["traces", "record", data, "--expert", "trace_experts:CellExpert", "--processes", 0, "--cache", cache]
-    assert CliRunner().invoke(app, [str(word) for word in words]).exit_code == 0
+    assert run_command(*words).exit_code == 0
     result, html = replay("trace_experts:CellExpert", "--dataset", data, "--cache", cache)
     assert result.exit_code == 0, result.output
     assert "4 episodes, 4 solved" in result.output

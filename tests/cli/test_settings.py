@@ -5,8 +5,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jaxarc.cli.config_folder import config_folder
-from jaxarc.cli.settings import EXPERIMENT, SURROGATE_RUN, TOPICS, choices_of, experiment_of, read_experiment, topics_of
+from jaxarc.cli.settings import (
+    EXPERIMENT,
+    SURROGATE_RUN,
+    TOPICS,
+    choices_of,
+    config_folder,
+    experiment_of,
+    read_experiment,
+    topics_of,
+)
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
 from jaxarc.training import Experiment, create_run_folder
 from jaxarc.training.surrogates import SurrogateExperiment

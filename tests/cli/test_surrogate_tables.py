@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from jaxarc.cli.surrogate_tables import show_evaluation
+from jaxarc.cli.surrogate_run import show_evaluation
 from jaxarc.envs.operations.table import get_operation_name
 from jaxarc.training import RunFolder
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy

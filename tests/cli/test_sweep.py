@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from jaxarc.cli.main import main
-from jaxarc.cli.sweep import expand
+from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError
 from jaxarc.training import AgentResult, Report, TrainingDivergedError, load_pairs
 

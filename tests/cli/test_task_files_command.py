@@ -6,7 +6,6 @@ import zipfile
 import pytest
 import typer
 from archive_server import Answer, ArchiveServer
-from typer.testing import CliRunner
 
 from jaxarc.cli import task_files
 from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
@@ -50,8 +49,7 @@ def write_zip(path, files):
 
 
 def run(*arguments) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    result = run_command("tasks", *arguments)
     return result.exit_code, result.stdout, result.stderr
 
 

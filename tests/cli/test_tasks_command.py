@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
+from run_command import run_command
 
-from jaxarc.cli.tasks import app
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.installed import install, installed_path
 from jaxarc.tasks import RawTask
@@ -21,7 +20,7 @@ def own_folders(tmp_path_factory, monkeypatch):
 
 
 def run(*arguments, columns=200):
-    return CliRunner().invoke(app, arguments, env={"COLUMNS": str(columns), "TERM": "dumb"})
+    return run_command("tasks", *arguments, columns=columns)
 
 
 def install_mini_arc():
@@ -160,7 +159,7 @@ def test_verify_lists_every_problem_of_a_folder(tmp_path):
 def test_verify_all_takes_every_version_that_is_here(monkeypatch):
     install_mini_arc()
     some = ("arc-agi-2/evaluation", "concept-arc", "mini-arc", "procedural/gravity")
-    monkeypatch.setattr("jaxarc.cli.task_verification.dataset_names", lambda: some)
+    monkeypatch.setattr("jaxarc.cli.task_checks.dataset_names", lambda: some)
     result = run("verify", "--all")
     assert result.exit_code == 1
     for part in ("arc-agi-2/evaluation@f3283f7", "arc-agi-2/evaluation@kaggle2025", "mini-arc", "5 problems"):

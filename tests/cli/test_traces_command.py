@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from run_command import run_command
 
-from jaxarc.cli.main import app, main
+from jaxarc.cli.main import main
 from jaxarc.evaluation import read_recordings
 from jaxarc.experts.traces import TraceCache
 from jaxarc.experts.traces import replay as replay_module
@@ -47,8 +47,7 @@ def cache(tmp_path):
 
 def run(command, *arguments, cache=None):
     tail = () if cache is None else ("--cache", str(cache))
-    words = ["traces", command, *map(str, arguments), *tail]
-    return CliRunner().invoke(app, words, env={"COLUMNS": "600", "TERM": "dumb"})
+    return run_command("traces", command, *arguments, *tail, columns=600)
 
 
 def cells_of_first_row(result):

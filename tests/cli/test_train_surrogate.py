@@ -1,4 +1,4 @@
-"""`jaxarc train surrogate=...` and `jaxarc judge` as a user runs them."""
+"""`jaxarc train surrogate=...` and `jaxarc evaluate` as a user runs them."""
 
 import dataclasses
 import json
@@ -11,9 +11,8 @@ import time
 import pytest
 from killable_training import arrays_of
 
-from jaxarc.cli.config_folder import config_folder
 from jaxarc.cli.main import main
-from jaxarc.cli.settings import SURROGATE_RUN, choices_of, read_any_experiment
+from jaxarc.cli.settings import SURROGATE_RUN, choices_of, config_folder, read_any_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.training import RunFolder
 from jaxarc.training.metrics import read_reports
@@ -129,11 +128,11 @@ def test_a_run_that_is_killed_and_resumed_ends_as_one_that_is_not(environment, f
 
 
 @pytest.mark.usefixtures("standard_promotion")
-def test_judging_a_run_folder_repeats_what_was_measured(finished, capsys):
+def test_evaluating_a_run_folder_repeats_the_measurements(finished, capsys):
     folder, _ = finished
     before = folder.evaluation.read_bytes()
     folder.evaluation.unlink()
-    succeed("judge", str(folder.path), "--checkpoint", "last")
+    succeed("evaluate", str(folder.path))
     assert folder.evaluation.read_bytes() == before
     assert "KL(expert || surrogate)" in capsys.readouterr().out
 
@@ -221,8 +220,8 @@ def test_a_wrong_override_is_refused_with_what_is_known(overrides, complaint):
         read_any_experiment(overrides)
 
 
-def test_an_agents_run_is_not_judged_as_a_surrogate(tmp_path, capsys):
+def test_an_agents_run_is_not_evaluated_as_a_surrogate(tmp_path, capsys):
     (tmp_path / "config.json").write_text(json.dumps(read_any_experiment([]).as_dict()))
-    code, err = fails_with(capsys, "judge", str(tmp_path))
+    code, err = fails_with(capsys, "evaluate", str(tmp_path))
     assert code == 2
-    assert "is the run of an agent, not of a surrogate" in re.sub(r"[\s│]+", " ", err)
+    assert "is the run of an agent; write jaxarc evaluate DATASET --agent" in re.sub(r"[\s│]+", " ", err)

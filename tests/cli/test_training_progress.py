@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from jaxarc.cli.progress import TrainingProgress
-from jaxarc.cli.spread import mean_number, mean_share, range_share
+from jaxarc.cli.console import mean_number, mean_share, range_share
+from jaxarc.cli.training_run import TrainingProgress
 from jaxarc.training import Report
 
 

@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
+from run_command import run_command
 
-from jaxarc.cli.main import app
 from jaxarc.experts.traces import replay as replay_module
 
 TASK = {"train": [{"input": [[1, 0]], "output": [[1, 1]]}], "test": [{"input": [[2, 0]], "output": [[2, 2]]}]}
@@ -32,7 +31,7 @@ def verify(tmp_path):
     def verify(*lines, more=()):
         file = tmp_path / "some.jsonl"
         file.write_text("".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines))
-        return CliRunner().invoke(app, ["traces", "verify", str(file), *more], env={"COLUMNS": "300", "TERM": "dumb"})
+        return run_command("traces", "verify", file, *more, columns=300)
 
     return verify
 

@@ -9,9 +9,9 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from jaxarc.cli.main import app
+from jaxarc.cli.main import COMMANDS, LazyGroup, app, load_command
 from jaxarc.cli.settings import read_any_experiment
-from jaxarc.cli.sweep import expand
+from jaxarc.cli.train import expand
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -58,9 +58,12 @@ def complaint_about_options(arguments: list[str]) -> str:
     while isinstance(command, TyperGroup):
         if not rest or rest[0].startswith("-"):
             break
-        if rest[0] not in command.commands:
-            return f"there is no command {rest[0]}"
-        command = command.commands[rest.pop(0)]
+        if isinstance(command, LazyGroup):
+            command = load_command(rest.pop(0)) if rest[0] in COMMANDS else None
+        else:
+            command = command.commands.get(rest.pop(0))
+        if command is None:
+            return f"there is no command {arguments}"
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     wrong = [word for word in rest if word.startswith("-") and word.partition("=")[0] not in known | {"--help"}]
     return f"there is no option {wrong}" if wrong else ""

@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from local_pages import served
 from page_checks import nameless, pale_texts
-from typer.testing import CliRunner
+from run_command import run_command
 
-from jaxarc.cli.main import app
 from jaxarc.experts.traces import replay as replay_module
 
 pytest_plugins = ["browser"]
@@ -118,7 +117,7 @@ def test_a_task_is_solved_by_mouse_and_keys_and_its_trace_verifies(page, plays, 
     path, line = file_of(page, plays)
     assert line["actions"] == [[3, 1, 0, 2, 0], [34]]
     assert (line["expert"], line["session"]["solved"], line["session"]["hints"]) == ("human", True, 0)
-    result = CliRunner().invoke(app, ["traces", "verify", path])
+    result = run_command("traces", "verify", path)
     assert result.exit_code == 0, result.output
 
 
@@ -222,7 +221,7 @@ def test_a_hint_is_shown_can_be_done_and_counts_as_help(page, plays, small_repla
     page.wait_for_selector("#ending.solved")
     path, line = file_of(page, plays)
     assert (line["expert"], line["session"]["hints"]) == ("human-with-hints", 2)
-    assert CliRunner().invoke(app, ["traces", "verify", path]).exit_code == 0
+    assert run_command("traces", "verify", path).exit_code == 0
 
 
 def test_a_test_pair_tells_nothing_before_the_submit_and_a_wrong_one_can_be_undone(page, plays):
@@ -335,7 +334,7 @@ def test_other_action_formats_play_too(page, plays, small_replay, form, filled):
     page.wait_for_selector("#ending.solved")
     path, line = file_of(page, plays)
     assert line["actions"][:-1] == filled
-    assert CliRunner().invoke(app, ["traces", "verify", path]).exit_code == 0
+    assert run_command("traces", "verify", path).exit_code == 0
     page.select_option("#format", "mask")
     says(page, "Task one")
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.spread import mean_number, mean_share
+from jaxarc.cli.console import mean_number, mean_share, number_table
 from jaxarc.training.comparison import METRICS, Axis, Group, band_of, differences, kind_of_runs, read_groups
 from jaxarc.training.metrics import Report, RunReport
 from jaxarc.training.surrogates import SurrogateReport
@@ -46,7 +46,8 @@ def compare(
     if output is not None and output.suffix.lower() != ".png":
         raise typer.BadParameter(f"must end in .png, got {output.name!r}", param_hint="--output")
     kind = kind_of_runs(runs)
-    metric, samples = metric or _DEFAULTS[kind], _SAMPLES[kind]
+    metric = metric or _DEFAULTS[kind]
+    samples = _SAMPLES[kind]
     groups = read_groups(runs, metric)
     picture = output or _common_folder(groups) / "comparison.png"
     _draw(groups, metric, x, picture, samples if x == "steps" else "seconds of learning, without compilation")
@@ -82,7 +83,7 @@ def _labels(groups: Sequence[Group]) -> list[str]:
 
 
 def _draw(groups: Sequence[Group], metric: str, x: Axis, path: Path, x_label: str) -> None:
-    # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
+    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
     from jaxarc.render.figures import AxisLabels, BandedCurve, draw_comparison
 
     curves = []
@@ -97,9 +98,7 @@ def _endings(groups: Sequence[Group], metric: str, x: Axis, samples: str) -> Tab
     levels = _LEVELS if _is_share(metric) else ()
     at = [f"{100 * level:.0f} % after\n(median)" for level in levels]
     counted = samples.replace(" ", "\n")
-    table = Table("", "seeds", "last", *at, counted, "learning\nseconds", title=metric, title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = number_table("", "seeds", "last", *at, counted, "learning\nseconds", title=metric)
     for name, group in zip(_names(groups), groups, strict=True):
         last = [float(curve.values[-1]) for curve in group.curves]
         table.add_row(

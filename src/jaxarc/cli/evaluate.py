@@ -4,25 +4,23 @@ import dataclasses
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from jaxarc.cli.evaluation_agents import (
+from jaxarc.cli.console import number_table, percent, progress_bar
+from jaxarc.cli.players import (
     DEFAULT_FORMAT,
     DEFAULT_SIDE,
     PLAIN_AGENTS,
-    AgentWished,
+    AgentRequest,
     Player,
-    RulesWished,
-    find_player,
+    RulesOverride,
+    load_player,
 )
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.environment import SELECTION_FORMATS
@@ -43,14 +41,22 @@ from jaxarc.evaluation import (
 from jaxarc.evaluation import evaluate as run_evaluation
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST
 from jaxarc.files import write_whole
+from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
+from jaxarc.training.surrogates import SurrogateExperiment
 
 _SHOWN_TASKS: Final = 5  # of the best and of the worst each
 _STEPS: Final = "mean steps"
 
 
 def evaluate(
-    dataset: Annotated[str, typer.Argument(help="Name of a dataset, or path of a file or folder of ARC JSON.")],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a dataset, or path of a file or folder of ARC JSON; or the run folder of a surrogate.",
+            metavar="DATASET|RUN",
+        ),
+    ],
     agent: Annotated[
         str | None,
         typer.Option(
@@ -58,8 +64,11 @@ def evaluate(
         ),
     ] = None,
     checkpoint: Annotated[
-        WhichCheckpoint, typer.Option(help="Of a run folder: the one that solved most unseen pairs, or the newest.")
-    ] = AgentWished.checkpoint,
+        WhichCheckpoint | None,
+        typer.Option(
+            help="Of a run folder: the best on unseen pairs, or the newest. By default best; last for a surrogate."
+        ),
+    ] = None,
     agent_seed: Annotated[
         int | None,
         typer.Option(help="Of a run folder with several seeds: the agent of this one; the first by default."),
@@ -89,6 +98,12 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the files; runs/<date>_<time>-evaluation when playing.")
     ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Of a surrogate: the run folder of an agent that plays the same pairs; may be given several times."
+        ),
+    ] = None,
 ) -> None:
     """Score an agent by the rules of ARC: exact match on test outputs that it never sees, two attempts at each.
 
@@ -97,7 +112,19 @@ def evaluate(
     The folder gets submission.json in the format of the ARC Prize, tasks.jsonl, solve_map.png, summary.json.
 
     With --score nothing is played, and only summary.json is written, if a folder is named.
+
+    Given the run folder of a surrogate, evaluate that surrogate on held-out examples and pairs.
+
+    That measures agreement with the expert, regret, calibration, single steps and open-loop errors.
+
+    Its run folder gets evaluation.json and, of candidates, calibration.png.
     """
+    run = _surrogate_run(dataset)
+    if run is not None:
+        _evaluate_surrogate(run, agent, score, checkpoint or "last", against or [])
+        return
+    if against:
+        raise typer.BadParameter("is for the run folder of a surrogate; leave it out", param_hint="--against")
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
     tasks = load_tasks(dataset)
@@ -107,12 +134,12 @@ def evaluate(
         return
     assert agent is not None
     config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
-    wished = RulesWished(selection_format, canvas, max_steps, answers_visible)
-    player = find_player(agent, tasks, wished, AgentWished(checkpoint, agent_seed))
+    override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
+    player = load_player(agent, tasks, override, AgentRequest(checkpoint or "best", agent_seed))
     _require_voter(player, votes)
     counts = {} if expert is None else read_action_counts(expert)
     tasks = _on_canvas(tasks, player.rules.grid_shape)
-    with _progress() as show:
+    with progress_bar("episodes", waiting="compiling") as show:
         result = run_evaluation(
             player.agent,
             tasks,
@@ -130,6 +157,51 @@ def evaluate(
     console.print(_totals(result.score, result.efficiency))
     console.print(_extremes(result.rows))
     console.print(f"Files: {escape(str(folder))}", highlight=False, soft_wrap=True)
+
+
+judge_app = typer.Typer(add_completion=False)
+
+
+@judge_app.command("judge", context_settings={"ignore_unknown_options": True})
+def judge(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    """Say how this command is called now."""
+    raise ConfigValidationError(f"jaxarc judge has a new name; write: jaxarc evaluate {' '.join(arguments or ['RUN'])}")
+
+
+def _surrogate_run(path: str) -> tuple[RunFolder, SurrogateExperiment] | None:
+    """Return the run of a surrogate in a folder; None for anything else, such as a folder of tasks.
+
+    Raises:
+        ConfigValidationError: the folder holds a run whose config cannot be read.
+        typer.BadParameter: the folder holds the run of an agent.
+    """
+    folder = RunFolder(Path(path))
+    if not folder.config.is_file():
+        return None
+    from jaxarc.cli.settings import read_any_experiment
+
+    experiment = read_any_experiment([], folder.config)
+    if isinstance(experiment, SurrogateExperiment):
+        return folder, experiment
+    raise typer.BadParameter(
+        f"{path} is the run of an agent; write jaxarc evaluate DATASET --agent {path}", param_hint="DATASET"
+    )
+
+
+def _evaluate_surrogate(
+    run: tuple[RunFolder, SurrogateExperiment],
+    agent: str | None,
+    score: Path | None,
+    checkpoint: WhichCheckpoint,
+    against: list[Path],
+) -> None:
+    for option, is_given in {"--agent": agent is not None, "--score": score is not None}.items():
+        if is_given:
+            raise typer.BadParameter("does not go with the run folder of a surrogate; leave it out", param_hint=option)
+    from jaxarc.cli.surrogate_run import evaluate_run
+
+    folder, experiment = run
+    evaluate_run(folder, experiment, checkpoint, against)
 
 
 def _score_file(file: Path, attempts: int, tasks: TaskSet, out: Path | None, console: Console) -> None:
@@ -156,16 +228,6 @@ def _on_canvas(tasks: TaskSet, grid_shape: tuple[int, int]) -> TaskSet:
             f":max_side={min(grid_shape)} behind the name of the dataset"
         )
     return tasks.fit(grid_shape)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on stderr where that is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("compiling", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total, description="episodes")
 
 
 def _write(folder: Path, result: Evaluation, player: Player, about: dict[str, Any], config: EvaluationConfig) -> None:
@@ -196,7 +258,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _draw_map(rows: list[TaskRow], max_steps: int, path: Path, title: str) -> None:
     """Draw shades and texts, column by column."""
-    # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
+    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
     from jaxarc.render.figures import SolveMap, draw_solve_map
 
     columns: dict[str, list[tuple[float | None, str]]] = {
@@ -221,13 +283,12 @@ def _draw_map(rows: list[TaskRow], max_steps: int, path: Path, title: str) -> No
 
 
 def _totals(score: Score, efficiency: float | None) -> Table:
-    table = Table("score", "", "of", "share")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    outputs, tasks = f"{score.num_outputs:,}", f"{score.num_tasks:,}"
-    table.add_row("test outputs solved", f"{score.solved_outputs:,}", outputs, _percent(score.output_score))
-    table.add_row("tasks solved entirely", f"{score.solved_tasks:,}", tasks, _percent(score.task_score))
-    table.add_row("mean share of a task's outputs", "", tasks, _percent(score.mean_task_share))
+    table = number_table("score", "", "of", "share")
+    outputs = f"{score.num_outputs:,}"
+    tasks = f"{score.num_tasks:,}"
+    table.add_row("test outputs solved", f"{score.solved_outputs:,}", outputs, percent(score.output_score))
+    table.add_row("tasks solved entirely", f"{score.solved_tasks:,}", tasks, percent(score.task_score))
+    table.add_row("mean share of a task's outputs", "", tasks, percent(score.mean_task_share))
     if efficiency is not None:
         table.add_row("expert's actions over the agent's", "", "", f"{efficiency:.2f}")
     return table
@@ -236,9 +297,7 @@ def _totals(score: Score, efficiency: float | None) -> Table:
 def _extremes(rows: tuple[TaskRow, ...]) -> Table:
     """The best tasks and the worst, or all where there are few."""
     names = ("outputs\nsolved", "episodes\nsolving", "fewest\nsteps", "best\nsimilarity", "mean\nsteps", "efficiency")
-    table = Table("task", *names)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = number_table("task", *names)
     ranked = best_first(rows)
     shown = ranked if len(ranked) <= 2 * _SHOWN_TASKS else ranked[:_SHOWN_TASKS] + ranked[-_SHOWN_TASKS:]
     for place, row in enumerate(shown):
@@ -249,12 +308,8 @@ def _extremes(rows: tuple[TaskRow, ...]) -> Table:
             f"{row.solved_outputs}/{row.num_outputs}",
             f"{row.solves}/{row.attempts}",
             "-" if row.first_solving_step is None else str(row.first_solving_step),
-            _percent(row.best_similarity),
+            percent(row.best_similarity),
             f"{row.mean_steps:.1f}",
             "-" if row.efficiency is None else f"{row.efficiency:.2f}",
         )
     return table
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

@@ -1,4 +1,4 @@
-"""What ``jaxarc play`` and ``jaxarc watch`` share: a page on this machine, and a browser that opens it."""
+"""``jaxarc play`` and ``jaxarc watch``: pages on this machine, opened in a browser."""
 
 import contextlib
 import importlib.util
@@ -10,6 +10,24 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from jaxarc.play.local_site import LocalSite
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.status import Status
+
+from jaxarc.cli.trace_options import FormatOption, action_format_of, lasting_name, pair_id_of
+from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
+from jaxarc.experts import ActionFormat
+from jaxarc.experts.traces.trace_file import TraceFileError
+from jaxarc.tasks import UnknownTaskError
+
+if TYPE_CHECKING:
+    from jaxarc.play.play_site import Game
+import os
+
+import jax
+
+from jaxarc.training import open_run_folder
 
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes one that is free.")]
 OpenOption = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
@@ -35,3 +53,135 @@ def serve(site: "LocalSite", opens: bool, console: Console) -> None:
         webbrowser.open(site.entrance)
     with contextlib.suppress(KeyboardInterrupt):
         site.run()
+
+
+_FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
+_SEARCHED: Final = ("arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation")
+
+
+class Found(NamedTuple):
+    """A task, and the others of its dataset."""
+
+    tasks: TaskSet
+    dataset: str  # the name that loads them
+    task_id: str
+
+
+def play(
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="A task such as arc-agi-1/training/007bbfb7, its id alone, or a dataset; or the file of an episode, "
+            "PLAYS/NAME.jsonl, to go on with it."
+        ),
+    ] = _FIRST,
+    pair: Annotated[str, typer.Option(help="Where to begin: train/0, test/0, ...")] = "train/0",
+    action_format: FormatOption = "mask",
+    folder: Annotated[Path, typer.Option(help="Gets a file for each episode.")] = Path("plays"),
+    port: PortOption = 0,
+    opens: OpenOption = True,
+) -> None:
+    """Solve tasks by hand, in the browser: every click is an action of the environment, with its reward.
+
+    What is done is saved at once, as a trace that jaxarc traces verify replays. Naming such a file goes on with its
+    episode, on its pair and with its actions, in a file of its own.
+    """
+    require_play_extra()
+    from jaxarc.play.local_site import LocalSite
+    from jaxarc.play.play_site import PlaySite
+
+    path, form = Path(task), action_format_of(action_format)
+    game = _go_on(path, folder) if path.suffix == ".jsonl" else _begin(task, pair, form, folder)
+    place, console = game.episode.place, Console()
+    console.print(f"{place.node} of {game.dataset}; episodes are saved in {folder}", markup=False, soft_wrap=True)
+    serve(LocalSite(PlaySite(game).app(), port), opens, console)
+
+
+def _begin(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
+    from jaxarc.play.play_site import Game
+
+    found = find_task(task)
+    place = pair_id_of(found.tasks, found.task_id, pair)
+    with _compiling():
+        return Game(found.tasks, found.dataset, place, action_format, folder)
+
+
+def _go_on(path: Path, folder: Path) -> "Game":
+    """Lay out an episode as it was left."""
+    from jaxarc.play.episode import HELPED, WrongMoveError, read_human_episode
+    from jaxarc.play.play_site import Game
+
+    line = read_human_episode(path)
+    found = Found(load_tasks(line.dataset), line.dataset, line.pair_id.task_id) if line.dataset else None
+    tasks, dataset, _ = found or find_task(line.pair_id.task_id)
+    with _compiling():
+        try:
+            game = Game(tasks, dataset, line.pair_id, line.spec.action_format, folder)
+            game.episode.take_up(line.actions, line.spec.expert == HELPED, path)
+        except WrongMoveError as error:
+            raise TraceFileError(f"{path} cannot be gone on with: {error}") from error
+    return game
+
+
+def _compiling() -> Status:
+    return Console(stderr=True).status("Compiling the environment ...")
+
+
+def find_task(word: str) -> Found:
+    """Find what a word means: a dataset, a task behind the name of its dataset, or the id of a task that is here.
+
+    Raises:
+        UnknownTaskError: nothing of it; names what was looked through.
+    """
+    try:
+        tasks = load_tasks(word)
+    except UnknownDatasetError:
+        return _find_by_id(word)
+    return Found(tasks, lasting_name(word), tasks.task_ids[0])
+
+
+def _find_by_id(word: str) -> Found:
+    dataset, _, task_id = word.rpartition("/")
+    if dataset:
+        tasks = load_tasks(dataset)
+        return Found(tasks, lasting_name(dataset), tasks.raw_task(task_id).task_id)
+    for name in _SEARCHED:
+        if task_id in (tasks := load_tasks(name)):
+            return Found(tasks, name, task_id)
+    raise UnknownTaskError(
+        f"{word!r} is neither a dataset nor a task of {', '.join(_SEARCHED)}; write DATASET/TASK for a task of another"
+    )
+
+
+_NICENESS: Final = 10  # the run comes first
+
+
+def watch(
+    run: Annotated[Path, typer.Argument(help="Folder of a run of jaxarc train, going on or finished.", metavar="RUN")],
+    episodes: Annotated[
+        int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0 leaves them out.")
+    ] = 12,
+    agent_seed: Annotated[
+        int | None, typer.Option(help="Of a run with several seeds: the agent of this one plays; by default the first.")
+    ] = None,
+    pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks for a newer checkpoint.")] = 5.0,
+    port: PortOption = 0,
+    opens: OpenOption = True,
+) -> None:
+    """Watch a training run in the browser: curves as they grow, what the newest agent does, and how each task goes.
+
+    The folder is only read, the run is not slowed down: episodes are played at low priority and on the CPU.
+    """
+    require_play_extra()
+    from jaxarc.play.episode_viewer import EpisodeViewer
+    from jaxarc.play.local_site import LocalSite
+    from jaxarc.play.watch_site import RunView, WatchSite
+
+    folder = open_run_folder(run)
+    jax.config.update("jax_platforms", "cpu")  # an accelerator, and its memory, belongs to the run
+    os.nice(_NICENESS)
+    view = RunView(folder)
+    viewer = EpisodeViewer(folder, episodes, pause, agent_seed) if episodes and view.has_agent else None
+    if viewer is not None:
+        viewer.start()
+    serve(LocalSite(WatchSite(view, viewer).app(), port), opens, Console())

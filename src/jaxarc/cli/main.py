@@ -1,63 +1,110 @@
-"""The command ``jaxarc``."""
+"""The command ``jaxarc``: a table of commands, each loaded when it is called.
 
+``jaxarc --help`` prints the table below and loads no command, no JAX: it answers in a fraction of a second.
+"""
+
+import importlib
 from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
 
-from jaxarc.cli import benchmark, compare, evaluate, judge, play, replay, rollout, train, watch
-from jaxarc.cli.profile import app as profile_app
-from jaxarc.cli.several_processes import leave, left_at_once
-from jaxarc.cli.system_errors import say
-from jaxarc.cli.tasks import app as tasks_app
-from jaxarc.cli.traces import app as traces_app
-from jaxarc.cli.train_help import TrainCommand
+from jaxarc.cli.console import print_error
+from jaxarc.cli.processes import leave, left_at_once
 from jaxarc.errors import JaxarcError
 
+
+class CommandEntry(NamedTuple):
+    """A command: its module and name below ``jaxarc.cli``, and its line in the list of commands."""
+
+    module: str
+    attribute: str  # a function, or a Typer of commands
+    help: str
+    is_hidden: bool = False
+
+
+COMMANDS: Final = {
+    "train": CommandEntry("train", "app", "Train an agent on real ARC tasks, and evaluate it on unseen ones."),
+    "compare": CommandEntry("compare", "compare", "Draw the learning curves of runs, and compare how they ended."),
+    "rollout": CommandEntry("rollout", "rollout", "Play random actions, and print steps per second and returns."),
+    "evaluate": CommandEntry("evaluate", "evaluate", "Score an agent by the rules of ARC, or evaluate a surrogate."),
+    "judge": CommandEntry("evaluate", "judge_app", "Now called: jaxarc evaluate RUN.", is_hidden=True),
+    "play": CommandEntry("local_pages", "play", "Solve tasks by hand, in the browser."),
+    "watch": CommandEntry("local_pages", "watch", "Watch a training run in the browser."),
+    "replay": CommandEntry("replay", "replay", "Write episodes into one HTML file, or as a picture."),
+    "tasks": CommandEntry("tasks", "app", "List, draw, count, verify, download and import ARC tasks."),
+    "traces": CommandEntry("traces", "app", "Record, verify, draw, export and import what experts do."),
+    "benchmark": CommandEntry("benchmark", "app", "Measure how fast the environment is, and how fast agents learn."),
+    "profile": CommandEntry("profile", "app", "Measure which operations take the time."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """Lists the commands from a table, and imports the module of a command when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a stand-in that knows only its name and its help."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        return TyperCommand(cmd_name, help=entry.help, hidden=entry.is_hidden, rich_markup_mode="rich")
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called itself."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if command is None or name is None else load_command(name), rest
+
+
+def load_command(name: str) -> Any:
+    """Import the module of a command, and return the command."""
+    entry = COMMANDS[name]
+    found = getattr(importlib.import_module(f"jaxarc.cli.{entry.module}"), entry.attribute)
+    if not isinstance(found, typer.Typer):
+        single = typer.Typer(add_completion=False)
+        single.command(name)(found)
+        found = single
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
 app = typer.Typer(
+    cls=LazyGroup,
     help="Reinforcement learning on ARC puzzles.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     add_completion=False,
 )
-app.command("train", cls=TrainCommand, help=train.HELP)(train.train)
-app.command("compare")(compare.compare)
-app.command("rollout")(rollout.rollout)
-app.command("evaluate")(evaluate.evaluate)
-app.command("judge")(judge.judge)
-app.command("play")(play.play)
-app.command("watch")(watch.watch)
-app.command("replay")(replay.replay)
-app.add_typer(tasks_app, name="tasks")
-app.add_typer(traces_app, name="traces")
-app.add_typer(benchmark.app, name="benchmark")
-app.add_typer(profile_app, name="profile")
+
+
+@app.callback()
+def jaxarc() -> None:
+    """Reinforcement learning on ARC puzzles."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; a mistake that the user can mend is one line on stderr, without a traceback.
+    """Run the command; a mistake that the user can correct is one line on stderr, without a traceback.
 
-    Exit codes: 0 success, also after Ctrl-C when something was learned and kept; 1 for data and files that cannot be
+    Exit codes: 0 success, also after Ctrl-C if something was learned and kept; 1 for data and files that cannot be
     read and for training that diverged, 2 for a wrong command line or config, 130 for Ctrl-C before there was anything
-    to keep.
+    to keep. An error of jaxarc carries its code, see :mod:`jaxarc.errors`.
     """
     with left_at_once():
         try:
             app(args=arguments if arguments is None else list(arguments))
         except JaxarcError as error:
-            _fail(error, error.exit_code)
+            print_error(error)
+            leave(error.exit_code)
         except OSError as error:
-            _fail(error, 1)
+            print_error(error)
+            leave(1)
         except KeyboardInterrupt:
             leave(130)
-
-
-def _fail(error: BaseException, code: int) -> None:
-    message = " ".join(say(error).split())
-    Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
-    leave(code)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,13 @@ from jaxarc.registration import make
 from jaxarc.types import Observation
 from jaxarc.wrappers import AutoReset
 
-app = typer.Typer(help="Measure where the time goes.", no_args_is_help=True)
+app = typer.Typer(help="Measure which operations take the time.", no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def profile() -> None:
+    """Measure which operations take the time."""
+
 
 _ENV = AutoReset(ArcEnvironment())
 _COMPILED_NAME = "rollout.hlo.txt"

@@ -7,8 +7,8 @@ from typing import Annotated, Final, TypeAlias
 import jax
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from jaxarc.cli.console import progress_bar
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.replay_sources import (
     DEFAULT_DATASET,
@@ -73,7 +73,9 @@ def replay(
     All are played again in the environment itself, so grids, rewards and similarities are its own. A GIF shows the
     episodes moving, SVG and PNG every step below the one before.
     """
-    path, wanted, kind = Path(source), task or [], require_kind(out, *_KINDS)
+    path = Path(source)
+    wanted = task or []
+    kind = require_kind(out, *_KINDS)
     most = most or (_MOST if kind == ".html" else 1)
     if path.is_dir():
         _refuse_dataset(dataset)
@@ -148,13 +150,13 @@ def _show_recorded(
 
 def _play(batches: Sequence[EpisodeBatch]) -> Iterator[ReplayedEpisode]:
     """Play every episode, with a bar on stderr where that is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("episodes", total=sum(len(batch.scenes) for batch in batches))
+    total = sum(len(batch.infos) for batch in batches)
+    done = 0
+    with progress_bar("episodes", total=total) as show:
         for batch in batches:
             selection_format = batch.params.config.action.selection_format
             films = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0), lengths=batch.lengths)
-            for scene, film in zip(batch.scenes, films, strict=True):
-                yield to_episode(scene, film, selection_format)
-                progress.advance(bar)
+            for info, film in zip(batch.infos, films, strict=True):
+                yield to_episode(info, film, selection_format)
+                done += 1
+                show(done, total)

@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import typer
 
-from jaxarc.agents import EditPolicy
+from jaxarc.cli.players import AgentRequest, load_trained_agent
+from jaxarc.cli.trace_options import find_pair
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs import EnvParams
-from jaxarc.evaluation import Agent, AnswerPredictingAgent, EditAgent, EpisodeSpec, RecordedAgent
+from jaxarc.evaluation import Agent, EpisodeSpec, RecordedAgent
 from jaxarc.evaluation.episodes import EpisodeTrajectory
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
@@ -24,14 +25,14 @@ from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.training import RunFolder, load_pairs
-from jaxarc.training.saved_agent import WhichCheckpoint, load_agent, saved_experiment
+from jaxarc.training.saved_agent import WhichCheckpoint, saved_experiment
 
 DEFAULT_DATASET: Final = "arc-agi-1/training"
 _SIDE: Final = MAX_GRID_SIZE  # of the canvas that traces are recorded on
 
 
-class Scene(NamedTuple):
-    """A pair that is played, as people know it."""
+class EpisodeInfo(NamedTuple):
+    """The pair that an episode plays, and its player, in words for people."""
 
     task_id: str
     pair: str  # such as "test 0"
@@ -47,12 +48,12 @@ class EpisodeBatch:
     agent: Agent
     params: EnvParams
     places: EpisodeSpec  # arrays [E]
-    scenes: Sequence[Scene]  # E of them
+    infos: Sequence[EpisodeInfo]  # E of them
     lengths: Sequence[int] | None = None  # actions of each, where an episode is not played to its end
 
 
 class Recorded(NamedTuple):
-    """Actions that somebody took on a pair."""
+    """The actions of an expert or a person on a pair."""
 
     task: RawTask
     place: PairId
@@ -95,7 +96,7 @@ def show_traces(traces: Sequence[Recorded]) -> Iterator[EpisodeBatch]:
     """Play actions again, those of each action format together.
 
     Raises:
-        TraceFileError: a trace is of a pair that is not there.
+        ExpertError: a trace is of a pair that its task does not have.
         RecordingError: an action is not one of its format, or of the canvas.
     """
     for action_format in dict.fromkeys(trace.spec.action_format for trace in traces):
@@ -104,13 +105,13 @@ def show_traces(traces: Sequence[Recorded]) -> Iterator[EpisodeBatch]:
 
 def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
     """Make each trace a task of its own, whose only demonstration is its pair: there rewards are known."""
-    pairs = [_pair_of(trace.task, trace.place) for trace in traces]
+    pairs = [find_pair(trace.task, trace.place) for trace in traces]
     played = [RawTask.of_checked_pairs(str(i), (pair,), (pair,)) for i, pair in enumerate(pairs)]
     task_set = TaskSet("traces", tuple(played), (_SIDE, _SIDE))
     rules = _rules_of(traces[0].spec.action_format, max(len(trace.actions) for trace in traces))
     recordings = {(str(i), 0): trace.actions for i, trace in enumerate(traces)}
-    scenes = [
-        Scene(
+    infos = [
+        EpisodeInfo(
             trace.place.task_id,
             f"{trace.place.split} {trace.place.pair_index}",
             trace.spec.title,
@@ -121,7 +122,7 @@ def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
     ]
     agent = RecordedAgent.create(recordings, task_set, rules)
     lengths = [len(trace.actions) for trace in traces]
-    return EpisodeBatch(agent, _params(task_set, rules), _first_pairs(range(len(traces))), scenes, lengths)
+    return EpisodeBatch(agent, _params(task_set, rules), _first_pairs(range(len(traces))), infos, lengths)
 
 
 def show_run(
@@ -151,30 +152,29 @@ def show_run(
         experiment = saved_experiment(folder, which)
     except ConfigValidationError as error:  # of a surrogate, or of another version
         raise typer.BadParameter(f"{folder.path} holds no agent that plays: {error}", param_hint="SOURCE") from error
-    policy = load_agent(folder, which, seed)
-    agent = EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
+    agent = load_trained_agent(folder, AgentRequest(which, seed))
     hides = experiment.answer.source == "imagined"
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
     player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
-    scenes = list(_scenes_of(pairs.eval, experiment.task, hides, player))
+    infos = list(_infos_of(pairs.eval, experiment.task, hides, player))
     first = 0 if with_learned else pairs.num_train
-    chosen = [i for i in range(first, len(scenes)) if not task_ids or scenes[i].task_id in task_ids]
+    chosen = [i for i in range(first, len(infos)) if not task_ids or infos[i].task_id in task_ids]
     if not chosen:
-        known = ", ".join(list(dict.fromkeys(scene.task_id for scene in scenes[first:]))[:3])
+        known = ", ".join(list(dict.fromkeys(info.task_id for info in infos[first:]))[:3])
         raise typer.BadParameter(
             f"no measured pair is of {', '.join(task_ids)}; the run was measured on {known}, ...", param_hint="--task"
         )
     chosen = chosen[:most]
     params = without_augmentation(_params(pairs.eval, experiment.environment))
-    return EpisodeBatch(agent, params, _first_pairs(chosen), [scenes[i] for i in chosen])
+    return EpisodeBatch(agent, params, _first_pairs(chosen), [infos[i] for i in chosen])
 
 
-def to_episode(scene: Scene, film: EpisodeTrajectory, selection_format: str) -> tuple[ReplayTask, ReplayEpisode]:
+def to_episode(info: EpisodeInfo, film: EpisodeTrajectory, selection_format: str) -> tuple[ReplayTask, ReplayEpisode]:
     """Return a film as what is replayed and drawn."""
-    task = ReplayTask(scene.task_id, scene.demonstrations, scene.title)
+    task = ReplayTask(info.task_id, info.demonstrations, info.title)
     episode = ReplayEpisode(
-        pair=scene.pair,
-        player=scene.player,
+        pair=info.pair,
+        player=info.player,
         selection_format=selection_format,
         actions=film.actions,
         grids=film.grids,
@@ -188,7 +188,7 @@ def to_episode(scene: Scene, film: EpisodeTrajectory, selection_format: str) -> 
     return task, episode
 
 
-def _scenes_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) -> Iterator[Scene]:
+def _infos_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) -> Iterator[EpisodeInfo]:
     """Name measured pairs by the tasks that they come from, with the demonstrations of these."""
     sources = {"train": config.train_dataset, "evaluation": config.evaluation_dataset}
     origins = {stage: load_tasks(name) for stage, name in sources.items() if not name.startswith(PREFIX)}
@@ -196,23 +196,13 @@ def _scenes_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) 
         stage, _, rest = task.task_id.partition("/")
         name, _, number = rest.rpartition("/")
         if stage not in origins:
-            yield Scene(rest, "learned" if stage == "train" else "unseen", player, task.train[1:])
+            yield EpisodeInfo(rest, "learned" if stage == "train" else "unseen", player, task.train[1:])
             continue
         origin, index = origins[stage].raw_task(name), int(number)
         is_test = hides or index >= len(origin.train)
         label = f"test {index if hides else index - len(origin.train)}" if is_test else f"train {index}"
         learned = ", learned" if stage == "train" else ""
-        yield Scene(name, label + learned, player, origin.train, origin.title)
-
-
-def _pair_of(task: RawTask, place: PairId) -> tuple[np.ndarray, np.ndarray]:
-    pairs = task.train if place.split == "train" else task.test
-    if not 0 <= place.pair_index < len(pairs):
-        raise TraceFileError(
-            f"task {task.task_id!r} has {len(pairs)} {place.split} pairs, got pair_index {place.pair_index}; name the "
-            "data set that the trace is of with --dataset"
-        )
-    return pairs[place.pair_index]
+        yield EpisodeInfo(name, label + learned, player, origin.train, origin.title)
 
 
 def _rules_of(action_format: ActionFormat, num_actions: int) -> JaxArcConfig:

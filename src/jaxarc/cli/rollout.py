@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from jaxarc.cli.console import progress_bar
 from jaxarc.config import ParallelConfig
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
@@ -93,20 +94,22 @@ def rollout(
         compiled = compile_rollout(
             env, params, policy, num_envs, steps, mesh, chunk_steps=_CHUNK_STEPS, count_tasks=per_task
         )
-        with _progress(steps * repeats) as progress:
-            show = lambda done: progress.update(progress.task_ids[0], completed=done)
-            played = _play(compiled, params, policy, jax.random.key(seed), repeats, show)
+        columns = (MofNCompleteColumn(), TextColumn("steps"), TimeRemainingColumn())
+        total = steps * repeats
+        with progress_bar("playing", *columns, total=total, is_shown=is_primary()) as show:
+            advance = lambda done: show(done, total)
+            played = _play(compiled, params, policy, jax.random.key(seed), repeats, advance)
         if is_primary():
             Console().print(_table(dataset, num_envs, mesh.size, compiled.compile_seconds, played))
 
 
 def _numbers_of(params: EnvParams) -> list[jax.Array]:
-    """What the processes can compare: all arrays but random keys."""
+    """Return the arrays that the processes compare: all but random keys."""
     return [leaf for leaf in jax.tree.leaves(params) if not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
 
 
 class _Played(NamedTuple):
-    """What all repeats brought."""
+    """The results of all repeats."""
 
     totals: MetricTotals
     seconds: list[float]  # of each repeat
@@ -134,25 +137,21 @@ def _play(
     key_first, *keys = jax.random.split(key, 1 + repeats)
     # Unmeasured: it resets, and touches its memory for the first time.
     states = jax.block_until_ready(next(compiled.chunks(params, policy, key_first)).carry.states)
-    totals, seconds, counts, before = None, [], None, 0
+    totals = None
+    seconds = []
+    counts = None
+    before = 0  # steps of the repeats so far
     for key_repeat in keys:
         start = time.perf_counter()
         result = compiled(params, policy, key_repeat, states, lambda done, _, before=before: advance(before + done))
-        states, more = result.carry.states, result.totals
+        states = result.carry.states
         seconds.append(time.perf_counter() - start)
-        totals, before = more if totals is None else totals + more, before + result.num_steps
+        totals = result.totals if totals is None else totals + result.totals
+        before += result.num_steps
         if (found := result.task_counts) is not None:
             counts = np.stack(found) + (0 if counts is None else counts)
     assert totals is not None
     return _Played(totals, seconds, counts)
-
-
-def _progress(num_steps: int) -> Progress:
-    columns = (TextColumn("playing"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TimeRemainingColumn())
-    console = Console(stderr=True)
-    progress = Progress(*columns, console=console, transient=True, disable=not (console.is_terminal and is_primary()))
-    progress.add_task("playing", total=num_steps)
-    return progress
 
 
 def _table(dataset: str, num_envs: int, num_devices: int, compile_seconds: float, played: _Played) -> Table:

@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
-from jaxarc.cli.config_folder import config_folder
+import jaxarc
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, check_known
 from jaxarc.files import CHECKSUM
@@ -256,3 +256,19 @@ def _check_group(run_kind: RunKind, group: str, value: str, override: str) -> No
         near = difflib.get_close_matches(value, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigValidationError(f"jaxarc train: no {group} {value!r}; known: {', '.join(known)}.{hint}")
+
+
+def config_folder() -> Path:
+    """Return the folder of the YAML files: inside the installed package, or at the top of a checkout.
+
+    Raises:
+        FileNotFoundError: neither is there.
+    """
+    package = Path(jaxarc.__file__).resolve().parent
+    places = (package / "configs", package.parents[1] / "configs")
+    for place in places:
+        if (place / "train.yaml").is_file():
+            return place
+    raise FileNotFoundError(
+        f"no configs folder at {places[0]} (installed package) or {places[1]} (checkout); install jaxarc again"
+    )

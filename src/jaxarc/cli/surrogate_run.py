@@ -1,26 +1,30 @@
-"""One run of a surrogate on a terminal: what is about to happen, how it goes, how it went."""
+"""A surrogate run on a terminal: training, and the evaluation of a run folder."""
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Final
 
+import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
-from jaxarc.cli.interrupt import StopWish
-from jaxarc.cli.progress import SurrogateProgress
-from jaxarc.cli.surrogate_tables import show_evaluation
-from jaxarc.cli.training_run import warn
+from jaxarc.cli.console import LiveLine, number_table, percent, range_share, warn
+from jaxarc.cli.processes import GracefulStop
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
+from jaxarc.envs.operations.table import get_operation_name
 from jaxarc.parallel import use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import RunFolder, create_run_folder
+from jaxarc.training import RunFolder, create_run_folder, open_run_folder
 from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
+from jaxarc.training.metrics import read_reports
 from jaxarc.training.run_folder import kept_if_used
+from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates import (
     SurrogateExperiment,
     SurrogateReport,
@@ -28,7 +32,16 @@ from jaxarc.training.surrogates import (
     make_tasks,
     train_surrogate,
 )
-from jaxarc.training.surrogates.evaluate import evaluate_models, write_evaluation
+from jaxarc.training.surrogates.agreement import Agreement
+from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy
+from jaxarc.training.surrogates.evaluate import (
+    EvalResult,
+    SurrogateEvaluation,
+    evaluate_models,
+    evaluate_surrogate,
+    load_models,
+    write_evaluation,
+)
 from jaxarc.training.surrogates.task import SurrogateTask
 
 _EXPERTS: Final = {
@@ -64,7 +77,7 @@ def learn_surrogate(
             *open_log_writers(experiment, folder),
             SurrogateProgress(console, experiment.num_updates),
         ]
-        with StopWish() as wish, LogWriters[SurrogateReport](writers, warn) as all_writers:
+        with GracefulStop() as wish, LogWriters[SurrogateReport](writers, warn) as all_writers:
             outcome = train_surrogate(
                 experiment, tasks, folder, all_writers.write, lambda: wish.is_set, resume=resume is not None
             )
@@ -131,7 +144,7 @@ def _title(experiment: SurrogateExperiment) -> str:
 
 
 def _draw(reports: Sequence[SurrogateReport], folder: RunFolder, title: str) -> None:
-    # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
+    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
     from jaxarc.render.figures import Panel, draw_panels
 
     wanted = (
@@ -157,3 +170,136 @@ def _draw(reports: Sequence[SurrogateReport], folder: RunFolder, title: str) -> 
         if any(lines.values()):
             panels.append(Panel(label, {name: points for name, points in lines.items() if points}, is_share))
     draw_panels(panels, folder.learning_curve, title)
+
+
+def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console: Console) -> None:
+    """Print what was measured, and draw the calibration into the run folder."""
+    if evaluation.agreement is not None:
+        console.print(_agreement(evaluation.agreement))
+        console.print(_calibration(evaluation.agreement))
+        _draw_calibration(evaluation.agreement, folder)
+    if evaluation.steps is not None:
+        console.print(_steps(evaluation.steps))
+    if evaluation.open_loop_errors:
+        console.print(_open_loop(evaluation.open_loop_errors))
+    if evaluation.policies:
+        console.print(_policies(evaluation.policies))
+        if evaluation.num_left_out:
+            told = f"{evaluation.num_left_out:,} held-out pairs are left out, because a baseline learned from them."
+            console.print(told, highlight=False)
+
+
+def _agreement(agreement: Agreement) -> Table:
+    table = number_table("agreement with the expert", f"{agreement.num_examples:,} held-out examples")
+    table.add_row("KL(expert || surrogate), nats", f"{agreement.kl:.4f}")
+    table.add_row("first choice is one that the expert likes best", percent(agreement.top1_agreement))
+    table.add_row("such a one is among the first five", percent(agreement.top5_agreement))
+    if agreement.regret is not None:
+        table.add_row("regret: worth lost by the first choice", percent(agreement.regret, 2))
+    table.add_row("calibration error", percent(agreement.calibration_error, 2))
+    return table
+
+
+def _calibration(agreement: Agreement) -> Table:
+    table = number_table("candidates", "probability by the surrogate", "by the expert", num_words=0)
+    for each in agreement.calibration:
+        table.add_row(f"{each.size:,}", f"{each.predicted:.4f}", f"{each.expected:.4f}")
+    return table
+
+
+def _steps(steps: StepAccuracy) -> Table:
+    table = number_table("next grid, every cell right", "steps", "predicted", "by keeping the grid")
+    table.add_row("all held-out steps", "", percent(steps.exact_grid_accuracy), percent(steps.kept_grid_accuracy))
+    for operation, (count, exact, kept) in steps.by_operation.items():
+        table.add_row(f"  {get_operation_name(operation)}", f"{count:,}", percent(exact), percent(kept))
+    table.add_row("cells right", "", percent(steps.cell_accuracy), "")
+    table.add_row("reward, mean distance", "", f"{steps.reward_error:.4f}", "")
+    return table
+
+
+def _open_loop(errors: Sequence[OpenLoopError]) -> Table:
+    """Tell of grids that are right in every cell, and for the last step also of keeping the first grid."""
+    num_steps = len(errors[0].exact)
+    columns = [str(step) for step in range(1, num_steps + 1)]
+    table = number_table("% right on own predictions,\nafter steps", *columns, "by\nkeeping", "% cells\nwrong")
+    table.columns[0].no_wrap = True
+    for each in errors:
+        name = get_operation_name(each.operation)
+        shares = (*each.exact, each.kept[-1], each.wrong_cells[-1])
+        table.add_row(name, *[f"{100 * share:.0f}" for share in shares])
+    return table
+
+
+def _policies(policies: Mapping[str, EvalResult]) -> Table:
+    table = number_table("held-out pairs,\nanswer visible", "solved", "actions", "decisions/s", "learning\nseconds")
+    table.columns[0].overflow = "fold"
+    for name, each in policies.items():
+        numbers = (each.mean_steps, each.decisions_per_second, each.learning_seconds)
+        texts = ["-" if number is None else f"{number:,.1f}" for number in numbers]
+        table.add_row(name, percent(each.solved), *texts)
+    return table
+
+
+def _draw_calibration(agreement: Agreement, folder: RunFolder) -> None:
+    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
+    from jaxarc.render.figures import draw_calibration
+
+    title = f"Calibration error {percent(agreement.calibration_error, 2)}"
+    draw_calibration(agreement.calibration, folder.calibration, title)
+
+
+def evaluate_run(
+    folder: RunFolder, experiment: SurrogateExperiment, checkpoint: WhichCheckpoint, against: Sequence[Path]
+) -> None:
+    """Evaluate a trained surrogate on held-out examples and pairs, print tables and write ``evaluation.json``.
+
+    Raises:
+        typer.BadParameter: ``against`` names agents, but this surrogate plays no pairs.
+        CheckpointError: the folder holds no checkpoint of this run.
+    """
+    problem = experiment.surrogate.problem
+    model = experiment.surrogate.model
+    if against and (problem != "lookahead" or model == "transition"):
+        raise typer.BadParameter(
+            "only a surrogate that learned what the lookahead expert thinks of candidates plays pairs, this one is of "
+            f"surrogate.problem={problem}, surrogate.model={model}; leave it out",
+            param_hint="--against",
+        )
+    agents = [open_run_folder(path) for path in against]
+    record = chosen_checkpoint(folder, checkpoint)
+    tasks = load_surrogate_tasks(experiment)
+    models = load_models(folder, tasks, checkpoint)
+    learned = read_reports(folder.metrics, SurrogateReport)[-1].seconds
+    evaluation = evaluate_surrogate(experiment, tasks, models, record.update, agents, learned)
+    write_evaluation(folder, evaluation)
+    show_evaluation(evaluation, folder, Console())
+
+
+class SurrogateProgress:
+    """Shows the reports of a surrogate on a live line; a writer of reports, open from its start."""
+
+    def __init__(self, console: Console, num_steps: int):
+        self._line = LiveLine(console, num_steps)
+        self._measured = ""
+        self.close = self._line.close
+
+    def write(self, report: SurrogateReport) -> None:
+        """Show the newest report."""
+        if report.score is not None:
+            self._measured = f"held out: {', '.join(measured_parts(report))}"
+        parts = []
+        if report.examples_per_second is not None:
+            parts.append(f"{report.examples_per_second:,.0f} examples/s")
+        losses = [loss for loss in (report.total_loss, report.transition_total_loss) if loss is not None]
+        if losses:
+            parts.append(f"loss {' and '.join(f'{loss:.3f}' for loss in losses)}")
+        self._line.show("step", report.update, [*parts, self._measured])
+
+
+def measured_parts(report: SurrogateReport) -> Iterator[str]:
+    """Yield the measurements of a report, each as a few words."""
+    if report.kl is not None:
+        yield f"KL {report.kl:.3f}"
+        yield f"top-1 {range_share([report.top1_agreement])}"
+    if report.exact_grid_accuracy is not None:
+        yield f"next grids {range_share([report.exact_grid_accuracy])}"

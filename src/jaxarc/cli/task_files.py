@@ -1,16 +1,13 @@
 """``jaxarc tasks download`` and ``jaxarc tasks import``: bring task sets into the data folder."""
 
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import DownloadColumn, TransferSpeedColumn
 
-from jaxarc.cli.task_errors import one_line_errors
+from jaxarc.cli.console import print_error, progress_bar
 from jaxarc.datasets.archives import ARCHIVES, read_archive, read_zip
 from jaxarc.datasets.catalogue import dataset_names
 from jaxarc.datasets.installed import (
@@ -23,6 +20,7 @@ from jaxarc.datasets.installed import (
 )
 from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_set import TaskSet, digest_of
+from jaxarc.errors import JaxarcError
 from jaxarc.tasks.raw_task import TaskFormatError
 
 
@@ -47,7 +45,8 @@ def download(
     for chosen in ARCHIVES if name is None else [name]:
         try:
             _download_one(chosen, again)
-        except typer.Exit:  # the error is printed; the other sets may still come
+        except (JaxarcError, OSError) as error:  # the other sets may still be downloaded
+            print_error(error)
             failed = True
     if failed:
         raise typer.Exit(1)
@@ -65,17 +64,16 @@ def import_tasks(
     Under the name of a published set (such as mini-arc) the tasks must be exactly those of that set.
     """
     chosen = _name_for(path, name)
-    with one_line_errors():
-        tasks = _read(path, chosen)
-        if _is_same_set(tasks, chosen):
-            typer.echo(f"{chosen} is already installed: {len(tasks)} tasks in {installed_path(chosen)}")
-            return
-        if installed_path(chosen).exists() and not replace:
-            raise FileExistsError(
-                f"{chosen!r} is installed already, with other tasks, in {installed_path(chosen)}; "
-                "give another --name, or --replace to replace it"
-            )
-        typer.echo(f"{chosen}: {len(tasks)} tasks in {install(tasks, chosen)}")
+    tasks = _read(path, chosen)
+    if _is_same_set(tasks, chosen):
+        typer.echo(f"{chosen} is already installed: {len(tasks)} tasks in {installed_path(chosen)}")
+        return
+    if installed_path(chosen).exists() and not replace:
+        raise FileExistsError(
+            f"{chosen!r} is installed already, with other tasks, in {installed_path(chosen)}; "
+            "give another --name, or --replace to replace it"
+        )
+    typer.echo(f"{chosen}: {len(tasks)} tasks in {install(tasks, chosen)}")
     if chosen not in ARCHIVES and (published := _published_as(tasks)):
         typer.echo(f"These are the tasks of {published}; import them with --name {published} to find them as that.")
 
@@ -85,21 +83,12 @@ def _download_one(name: str, again: bool) -> None:
         download as download_set,  # requests takes a while to import, and few need it
     )
 
-    with one_line_errors():
-        if not again and name in ARCHIVES and has_published_set(name):
-            typer.echo(f"{name} is already installed in {installed_path(name)}; --again fetches it anew")
-            return
-        with _shown_bytes(name) as show:
-            file = download_set(name, show, again=again)
-        typer.echo(f"{name}: {ARCHIVES[name].num_tasks} tasks in {file}")
-
-
-@contextmanager
-def _shown_bytes(name: str) -> Iterator[Callable[[int, int | None], None]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)
+    if not again and name in ARCHIVES and has_published_set(name):
+        typer.echo(f"{name} is already installed in {installed_path(name)}; --again fetches it anew")
+        return
+    with progress_bar(name, DownloadColumn(), TransferSpeedColumn()) as show:
+        file = download_set(name, show, again=again)
+    typer.echo(f"{name}: {ARCHIVES[name].num_tasks} tasks in {file}")
 
 
 def _name_for(path: Path, name: str | None) -> str:

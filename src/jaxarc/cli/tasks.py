@@ -14,9 +14,7 @@ from rich.text import Text
 
 from jaxarc.cli import task_files
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
-from jaxarc.cli.task_errors import one_line_errors
-from jaxarc.cli.task_statistics import counts_table, pairs_table, sides_table
-from jaxarc.cli.task_verification import verify
+from jaxarc.cli.task_checks import counts_table, pairs_table, sides_table, verify
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.published import Erratum, is_concept, known_issues
@@ -29,7 +27,9 @@ from jaxarc.tasks.procedural import procedural_names
 from jaxarc.tasks.raw_task import TaskFormatError
 from jaxarc.tasks.registry import UnknownTaskError
 
-app = typer.Typer(help="Find, look at and check ARC tasks.", no_args_is_help=True)
+app = typer.Typer(
+    help="List, draw, count, verify, download and import ARC tasks.", no_args_is_help=True, add_completion=False
+)
 
 _NOT_HERE: Final = "not here"
 _WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
@@ -49,10 +49,9 @@ def list_datasets() -> None:
     table.add_column("where", no_wrap=True)
     if console.width >= _WIDTH_FOR_WORDS:
         table.add_column("what")
-    with one_line_errors():
-        for dataset in _plain_datasets():
-            for row in _rows(dataset):
-                table.add_row(*map(escape, row[: len(table.columns)]))
+    for dataset in _plain_datasets():
+        for row in _rows(dataset):
+            table.add_row(*map(escape, row[: len(table.columns)]))
     console.print(table)
     concepts = [name.partition("/")[2] for name in dataset_names() if is_concept(name)]
     rules = [name.partition("/")[2] for name in procedural_names()]
@@ -74,9 +73,8 @@ def show(
 ) -> None:
     """Draw the pairs of a task in the terminal, or into a file; of a dataset its first task."""
     kind = None if out is None else require_kind(out, *RENDERERS)
-    with one_line_errors():
-        tasks, task_id = _find(name, dataset)
-        task = tasks.get_task_by_id(task_id)
+    tasks, task_id = _find(name, dataset)
+    task = tasks.get_task_by_id(task_id)
     raw = tasks.raw_task(task_id)
     console, title = Console(), f"{task_id} in {tasks.name}"
     if out is None or kind is None:
@@ -95,8 +93,7 @@ def show(
 @app.command()
 def stats(name: Annotated[str, typer.Argument(help="Name of a dataset or path of a folder.")]) -> None:
     """Count tasks, pairs and colors, and show how large the grids are and how much padding costs."""
-    with one_line_errors():
-        tasks = load_tasks(name)
+    tasks = load_tasks(name)
     issues = _issues_of(tasks)
     console = Console()
     console.print(counts_table(tasks, sum(task_id in issues for task_id in tasks.task_ids)))

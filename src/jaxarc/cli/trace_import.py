@@ -9,13 +9,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.trace_options import CacheOption, DatasetArgument
+from jaxarc.cli.trace_options import CacheOption, DatasetArgument, find_pair
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.experts import Action, ExpertError, Pair
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.human_traces import convert_sessions, read_human_sessions
 from jaxarc.experts.traces.trace import checked_trace, hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_lines
+from jaxarc.tasks import UnknownTaskError
 
 
 class _Imported(NamedTuple):
@@ -43,7 +44,9 @@ def import_traces(
     """
     from jaxarc.experts.traces.replay import replay
 
-    tasks, console, store = load_tasks(dataset), Console(), TraceCache(cache)
+    tasks = load_tasks(dataset)
+    console = Console()
+    store = TraceCache(cache)
     is_ours = file.suffix == ".jsonl"
     imported = _read_lines(file, tasks) if is_ours else _read_people(file, tasks)
     pairs = pairs_by_id(tasks)
@@ -76,17 +79,15 @@ def import_traces(
 
 
 def _read_lines(file: Path, tasks: TaskSet) -> _Imported:
-    pairs, imported = pairs_by_id(tasks), _Imported({}, [])
+    imported = _Imported({}, [])
     for line in read_trace_lines(file):
         if isinstance(line, TraceFileError):
             where, _, reason = str(line).partition(": ")
             imported.rejected.append((where, reason))
             continue
         try:
-            if line.pair_id not in pairs:
-                raise ExpertError(f"{tasks.name!r} has no pair {line.pair_id.node}")
-            trace = _trace(pairs[line.pair_id], line.spec, line.actions)
-        except ExpertError as error:
+            trace = _trace(find_pair(tasks.raw_task(line.pair_id.task_id), line.pair_id), line.spec, line.actions)
+        except (ExpertError, UnknownTaskError) as error:
             imported.rejected.append((line.where, str(error)))
         else:
             imported.traces[line.pair_id, f"{line.spec}"] = trace

@@ -1,18 +1,22 @@
-"""What the commands of ``jaxarc traces`` take in common."""
+"""Options that several commands share, and the look-ups of an expert, a spec and a pair."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Final, cast
 
 import typer
 
-from jaxarc.experts import ActionFormat, Expert
+from jaxarc.datasets import TaskSet
+from jaxarc.experts import ActionFormat, Expert, ExpertError, Pair
 from jaxarc.experts.expert import ACTION_FORMATS, EXPERTS, find_expert
-from jaxarc.experts.traces import BatchExpert, ExpertSpec
+from jaxarc.experts.traces import BatchExpert, ExpertSpec, PairId
 from jaxarc.experts.traces.graph import PAIR_CHOICES, PairChoice
+from jaxarc.tasks import RawTask
 
 DEFAULT_EXPERT: Final = "painter"
 DEFAULT_FORMAT: Final = "bbox"
+_PAIR: Final = re.compile(r"(train|test)/([0-9]+)")
 
 DatasetArgument = Annotated[str, typer.Argument(help="Name of a dataset, or path of a file or folder of ARC JSON.")]
 ExpertOption = Annotated[
@@ -57,3 +61,37 @@ def lasting_name(dataset: str) -> str:
     """Return a name of a dataset that means the same in another working directory."""
     path = Path(dataset)
     return str(path.resolve()) if path.exists() else dataset
+
+
+def pair_id_of(tasks: TaskSet, task_id: str, word: str) -> PairId:
+    """Return the id of a pair of a task from a word such as ``train/0``.
+
+    Raises:
+        typer.BadParameter: the word names no pair of the task.
+    """
+    matched = _PAIR.fullmatch(word)
+    if matched is None:
+        raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {word!r}", param_hint="PAIR")
+    pair_id = PairId(task_id, matched[1], int(matched[2]))
+    try:
+        find_pair(tasks.raw_task(task_id), pair_id)
+    except ExpertError as error:
+        raise typer.BadParameter(str(error), param_hint="PAIR") from error
+    return pair_id
+
+
+def find_pair(task: RawTask, pair_id: PairId) -> Pair:
+    """Return a pair of a task.
+
+    Raises:
+        ExpertError: the task has no such pair; the message lists those it has.
+    """
+    pairs = task.train if pair_id.split == "train" else task.test
+    if not 0 <= pair_id.pair_index < len(pairs):
+        known = [f"train/{index}" for index in range(len(task.train))]
+        known += [f"test/{index}" for index in range(len(task.test))]
+        raise ExpertError(
+            f"task {pair_id.task_id!r} has the pairs {', '.join(known)}, got {pair_id.split}/{pair_id.pair_index}; "
+            "correct the pair, or name the dataset that it is of with --dataset"
+        )
+    return Pair(*pairs[pair_id.pair_index])

@@ -1,17 +1,16 @@
 """``jaxarc traces record``."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.interrupt import StopWish
+from jaxarc.cli.console import number_table, progress_bar
+from jaxarc.cli.processes import GracefulStop
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
     DEFAULT_FORMAT,
@@ -61,8 +60,15 @@ def record(
     if isinstance(found, BatchExpert):
         _require_defaults(expert, time_limit, processes)
     count = 0 if isinstance(found, BatchExpert) else host_cores() if processes is None else processes
-    store, start = TraceCache(cache), time.perf_counter()
-    with StopWish("what was recorded is kept") as wish, _progress(lambda: wish.is_set) as show:
+    store = TraceCache(cache)
+    start = time.perf_counter()
+    columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with GracefulStop("what was recorded is kept") as stop, progress_bar("recording", *columns) as show:
+
+        def show_and_ask(done: int, total: int) -> bool:
+            show(done, total)
+            return stop.is_set
+
         recording = record_traces(
             graph,
             found,
@@ -71,7 +77,7 @@ def record(
             cache=store,
             time_limit_s=time_limit,
             processes=count,
-            progress=show,
+            progress=show_and_ask,
         )
     console.print(_summary(recording, time.perf_counter() - start))
     console.print(f"Traces: {escape(str(store.folder))}", highlight=False, soft_wrap=True)
@@ -90,26 +96,10 @@ def _require_defaults(expert: str, time_limit: float | None, processes: int | No
             raise typer.BadParameter(f"{expert} solves whole batches on the device; leave it out", param_hint=option)
 
 
-@contextmanager
-def _progress(is_stopping: Callable[[], bool]) -> Iterator[Callable[[int, int], bool]]:
-    """Show a bar on stderr where that is a terminal."""
-    columns = (TextColumn("recording"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
-
-        def show(done: int, total: int) -> bool:
-            progress.update(task, completed=done, total=total)
-            return is_stopping()
-
-        yield show
-
-
 def _summary(recording: Recording, seconds: float) -> Table:
     lengths = [len(trace.actions) for trace in recording.traces.values()]
-    table = Table("pairs", "equal to others", "from the cache", "recorded", "failed", "mean actions", "most", "seconds")
-    for column in table.columns:
-        column.justify = "right"
+    headers = ("pairs", "equal to others", "from the cache", "recorded", "failed", "mean actions", "most", "seconds")
+    table = number_table(*headers, num_words=0)
     counts = (
         len(recording.hash_of_node),
         recording.num_duplicates,

@@ -1,15 +1,18 @@
-"""``jaxarc traces``: record, list, verify, replay, export, import, clean up."""
+"""``jaxarc traces``: list, verify, draw, export and clean up what experts did."""
 
+from collections import defaultdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from jaxarc.cli.trace_file_verification import verify_file
+from jaxarc import constants as c
+from jaxarc.cli.console import number_table
 from jaxarc.cli.trace_import import import_traces
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
@@ -20,19 +23,26 @@ from jaxarc.cli.trace_options import (
     FormatOption,
     PairsOption,
     find_expert_spec,
+    find_pair,
     lasting_name,
+    pair_id_of,
     pairs_of,
 )
 from jaxarc.cli.trace_recording import record
-from jaxarc.cli.trace_replay import replay
-from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
+from jaxarc.envs.operations import get_operation_name
+from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
+from jaxarc.experts.host_canvas import HostCanvas, check_solution
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.trace import hash_of
-from jaxarc.experts.traces.trace_file import write_trace_file
+from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_lines, write_trace_file
+from jaxarc.render.terminal import render_grid
+from jaxarc.tasks import UnknownTaskError
 
-app = typer.Typer(help="Record what experts do, check it, look at it, pass it on.", no_args_is_help=True)
+app = typer.Typer(
+    help="Record, verify, draw, export and import what experts do.", no_args_is_help=True, add_completion=False
+)
 app.command("record")(record)
-app.command("replay")(replay)
 app.command("import")(import_traces)
 
 _SHOWN = 20  # pairs of a list
@@ -87,9 +97,7 @@ def verify(
         solved = replay_in_environment([wanted[place] for place in traces], listed, spec.action_format)
     missing = [place.node for place in wanted if place not in traces]
     unsolved = [place.node for place, is_solved in zip(traces, solved, strict=True) if not is_solved]
-    table = Table("expert", "pairs", "traces", "solved", "missing", "not solved")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = number_table("expert", "pairs", "traces", "solved", "missing", "not solved")
     counts = (len(wanted), len(traces), int(solved.sum()), len(missing), len(unsolved))
     table.add_row(escape(spec.title), *(f"{count:,}" for count in counts))
     console.print(table)
@@ -147,3 +155,106 @@ def _traces(tasks: TaskSet, pairs: str, spec: ExpertSpec, cache: TraceCache) -> 
         if (trace := cache.get(hash_of(WorkUnit(pair, spec).to_json()))) is not None:
             found[place] = trace
     return found
+
+
+@app.command()
+def replay(
+    dataset: DatasetArgument,
+    task: Annotated[str, typer.Argument(help="Id of a task.")],
+    pair: Annotated[str, typer.Argument(help="train/0, test/0, ...")] = "train/0",
+    expert: ExpertOption = DEFAULT_EXPERT,
+    action_format: FormatOption = DEFAULT_FORMAT,
+    cache: CacheOption = None,
+) -> None:
+    """Draw a recorded trace: the input, and the grid after each action."""
+    tasks = load_tasks(dataset)
+    place = pair_id_of(tasks, tasks.raw_task(task).task_id, pair)
+    pairs = pairs_by_id(tasks)
+    spec = find_expert_spec(expert, action_format)
+    trace = TraceCache(cache).get(hash_of(WorkUnit(pairs[place], spec).to_json()))
+    console = Console()
+    if trace is None:
+        console.print(
+            f"No trace of {place.node} by {spec.title}; run: jaxarc traces record {dataset} --expert {expert} "
+            f"--action-format {action_format}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)
+    canvas = HostCanvas(pairs[place].input)
+    console.print(Text(f"{place.node} by {spec.title}: {len(trace.actions)} actions", style="bold"))
+    console.print(Text("input"), render_grid(canvas.grid), sep="\n")
+    for number, action in enumerate(trace.actions, start=1):
+        canvas.apply(action, spec.action_format)
+        console.print(Text(f"{number}. {_words(action, spec.action_format)}"))
+        if action[0] != c.SUBMIT:
+            console.print(render_grid(canvas.grid))
+
+
+def _words(action: Action, action_format: str) -> str:
+    name, numbers = get_operation_name(action[0]), action[1:]
+    if action[0] == c.SUBMIT or not numbers:
+        return name
+    if action_format == "bbox":
+        return "{} rows {}..{}, columns {}..{}".format(name, *(numbers[i] for i in (0, 2, 1, 3)))
+    cells = list(zip(numbers[::2], numbers[1::2], strict=True))
+    return f"{name} {', '.join(f'({row}, {column})' for row, column in cells)}"
+
+
+class _Sound(NamedTuple):
+    """A line whose actions solve the pair by the rules on the host."""
+
+    where: str
+    pair: Pair
+    actions: tuple[Action, ...]
+
+
+def verify_file(file: Path, dataset: str | None, console: Console) -> bool:
+    """Replay a file of traces in the environment itself, print what they solve, and return whether it is all.
+
+    Args:
+        file: lines of JSON, as :mod:`jaxarc.experts.traces.trace_file` says.
+        dataset: of the lines that name none.
+        console: where to print.
+
+    Raises:
+        OSError, TraceFileError: the file cannot be read.
+    """
+    from jaxarc.experts.traces.replay import replay
+
+    sound: dict[ActionFormat, list[_Sound]] = defaultdict(list)
+    wrong: list[str] = []
+    for line in read_trace_lines(file):
+        if isinstance(line, TraceFileError):
+            wrong.append(str(line))
+            continue
+        try:
+            pair = _pair_of(line, line.dataset or dataset)
+            check_solution(pair, line.actions, line.spec.action_format)
+        except (ExpertError, UnknownDatasetError, UnknownTaskError) as error:
+            wrong.append(f"{line.where}: {error}")
+        else:
+            sound[line.spec.action_format].append(_Sound(line.where, pair, line.actions))
+    num_solved = 0
+    with Console(stderr=True).status("Replaying ..."):
+        for form, lines in sound.items():
+            solved = replay([one.pair for one in lines], [one.actions for one in lines], form)
+            num_solved += int(solved.sum())
+            unsolved = (one.where for one, is_solved in zip(lines, solved, strict=True) if not is_solved)
+            wrong += [f"{where}: the environment says that it is not solved" for where in unsolved]
+    console.print(_counts(num_solved, len(wrong)))
+    for reason in wrong:
+        console.print(reason, highlight=False, markup=False, soft_wrap=True)
+    return num_solved > 0 and not wrong
+
+
+def _pair_of(line: TraceLine, dataset: str | None) -> Pair:
+    if dataset is None:
+        raise ExpertError("the line names no dataset; add --dataset NAME")
+    return find_pair(load_tasks(dataset).raw_task(line.pair_id.task_id), line.pair_id)
+
+
+def _counts(num_solved: int, num_wrong: int) -> Table:
+    table = number_table("traces", "solved", "not solved", num_words=0)
+    table.add_row(f"{num_solved + num_wrong:,}", f"{num_solved:,}", f"{num_wrong:,}")
+    return table

@@ -1,29 +1,43 @@
-"""``jaxarc train``: from a config to a run folder with an agent in it."""
+"""``jaxarc train``: a run in a new folder, a run that goes on in its folder, or a sweep of runs."""
 
+import datetime
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from typer.core import TyperCommand
 
-from jaxarc.cli.resume import resumed_experiment, tell_if_finished
-from jaxarc.cli.runs import learn_any
-from jaxarc.cli.settings import read_any_experiment, topics_of
-from jaxarc.cli.sweep import expand, run_sweep
-from jaxarc.training import open_run_folder
+from jaxarc.cli.console import mean_share, number_table
+from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, read_any_experiment, topics_of
+from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
+from jaxarc.cli.training_run import last_reports, learn
+from jaxarc.config import ConfigValidationError
+from jaxarc.training import AgentResult, Experiment, RunFolder, TrainingDivergedError, open_run_folder
+from jaxarc.training.run_folder import make_new_folder
+from jaxarc.training.run_state import require_same_choices
+from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult
 
 _PARAGRAPHS: Final = (
     "Train an agent on real ARC tasks, and measure it on tasks that it never saw.",
-    """By default it learns with PPO on the pairs of the ARC-AGI-1 training tasks whose grids have sides up to 5, in
-    about a minute on two CPU cores. The answer is visible to the agent: it learns to edit a grid into a given one, not
-    to find a task's rule. At the end a run folder holds config.json, metrics.jsonl, learning_curve.png, a checkpoint
-    and tasks.jsonl, which tells how each task went. [cyan]jaxarc compare[/] draws several runs beside each other.""",
+    """By default it learns with PPO on the pairs of the ARC-AGI-1 training tasks whose grids have sides up to 10, as
+    make train does; [cyan]experiment=small_grids[/] takes a minute on two CPU cores. The answer is visible to the
+    agent: it learns to edit a grid into a given one, not to find a task's rule. At the end a run folder holds
+    config.json, metrics.jsonl, learning_curve.png, a checkpoint and tasks.jsonl, with a line for each task.
+    [cyan]jaxarc compare[/] draws several runs beside each other.""",
     """Ctrl-C (or SIGTERM) ends it early, keeps what was learned and exits with 0; a second Ctrl-C quits at once.
     [cyan]--resume RUN[/] goes on with the run of a folder, however it ended, and learns what it would have learned.""",
     """[cyan]surrogate=NAME[/] trains a model of an expert in place of an agent: [cyan]surrogate=lookahead[/], of the
-    one that looks an edit ahead, or [cyan]surrogate=parent_sets[/]. All else is alike; [cyan]jaxarc judge RUN[/] tells
-    how good it is.""",
+    one that looks an edit ahead, or [cyan]surrogate=parent_sets[/]. All else is alike; [cyan]jaxarc evaluate RUN[/]
+    tells how good it is.""",
     """[bold]Overrides[/] are topic.field=value, such as [cyan]schedule.learning_rate=1e-3 training.seed=1[/];
     topic=name picks another file of configs/<topic>/, [cyan]experiment=NAME[/] a preset of all topics.
     [cyan]--show[/] prints every value. With [cyan]--multirun[/] a field takes several values, as in
@@ -32,6 +46,20 @@ _PARAGRAPHS: Final = (
 HELP: Final = "\n\n".join(" ".join(paragraph.split()) for paragraph in _PARAGRAPHS)
 
 
+class TrainCommand(TyperCommand):
+    """A command whose help ends with tables of all fields, which are made only for the help."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from jaxarc.cli.train_help import print_fields
+
+        super().format_help(ctx, formatter)
+        print_fields()
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("train", cls=TrainCommand, help=HELP)
 def train(
     overrides: Annotated[
         list[str] | None, typer.Argument(help="What to change, as topic.field=value.", show_default=False)
@@ -69,3 +97,155 @@ def train(
         return
     if folder is None or not tell_if_finished(folder, experiment, Console()):
         learn_any(experiment, Console(), folder)
+
+
+def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperiment:
+    """Read the choices of a run, and change those that its results do not depend on.
+
+    Raises:
+        ConfigValidationError: an override is not of a single field.
+        IncompatibleRunError: an override would change what is computed.
+    """
+    groups = [override for override in overrides if "." not in override.partition("=")[0]]
+    if groups:
+        raise ConfigValidationError(
+            f"jaxarc train: {groups[0]!r} does not go with --resume, since a run keeps its choices; leave it out, or "
+            "write topic.field=value, such as training.max_seconds=60"
+        )
+    saved = read_any_experiment([], folder.config)
+    changed = read_any_experiment(overrides, folder.config)
+    require_same_choices(saved.as_dict(), changed.as_dict())
+    return changed
+
+
+def tell_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Console) -> bool:
+    """Return whether there is nothing left to learn or to write, and say so."""
+    newest = folder.checkpoints.newest()
+    is_finished = newest is not None and newest.update >= experiment.num_updates and folder.learning_curve.exists()
+    if is_finished:
+        line = f"{escape(str(folder.path))} is finished: all {experiment.num_updates} updates are learned."
+        console.print(line, highlight=False, soft_wrap=True)
+    return is_finished
+
+
+AnyResult: TypeAlias = AgentResult | SurrogateResult
+
+
+def learn_any(experiment: AnyExperiment, console: Console, resume: RunFolder | None = None) -> AnyResult:
+    """Train an agent or a surrogate in a new run folder, or continue in an old one, and print the course of the run.
+
+    Raises:
+        ConfigValidationError, TrainingDivergedError, OSError: and more, see the functions called.
+    """
+    if isinstance(experiment, SurrogateExperiment):
+        return learn_surrogate(experiment, console, resume)
+    return learn(experiment, console, resume)
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How one combination went."""
+
+    words: str
+    outcome: AnyResult | None  # None where it diverged
+
+
+def expand(overrides: Sequence[str]) -> list[list[str]]:
+    """Return each combination of the values that overrides list, as overrides with one value each.
+
+    Raises:
+        ConfigValidationError: no override lists values, one cannot be read, or one is a range without end.
+    """
+    with one_kind_of_error():
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+    if not any(override.is_sweep_override() for override in parsed):
+        raise ConfigValidationError("jaxarc train: --multirun needs a field with several values: training.seed=0,1,2")
+    return [list(combination) for combination in itertools.product(*map(_values_of, parsed))]
+
+
+def _values_of(override: Override) -> list[str]:
+    """Return an override with each of its values: ``a=1,2`` gives ``a=1`` and ``a=2``."""
+    with one_kind_of_error():
+        key = override.get_key_element()
+        if not override.is_sweep_override():
+            return [f"{key}={override.get_value_element_as_str()}"]
+        if not override.is_discrete_sweep():
+            raise ConfigValidationError(
+                f"jaxarc train: {override.input_line!r} has no end of values; list them, or use range(0,10)"
+            )
+        return [f"{key}={value}" for value in override.sweep_string_iterator()]
+
+
+def run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Console) -> bool:
+    """Run experiments, known by their overrides, in run folders below one new folder.
+
+    A run that diverges is noted, and the next one starts; Ctrl-C ends the sweep with the run that it ended.
+
+    Returns:
+        Whether no run diverged.
+    """
+    folder = _sweep_folder(list(experiments.values()))
+    endings: dict[tuple[str, ...], _Ending] = {}
+    for number, (chosen, experiment) in enumerate(experiments.items(), start=1):
+        console.rule(f"{number} of {len(experiments)}: {escape(' '.join(_told(chosen, experiments)))}")
+        name = f"{experiment.logging.run_name}-{number:0{len(str(len(experiments)))}}"
+        endings[chosen] = _run(
+            experiment.replace(logging=experiment.logging.replace(run_root=str(folder), run_name=name)), console
+        )
+        if endings[chosen].words == "stopped":
+            break
+    console.rule("all runs")
+    console.print(_table(endings, experiments))
+    console.print(f"Sweep folder: {escape(str(folder))}", highlight=False, soft_wrap=True)
+    return all(ending.outcome is not None for ending in endings.values())
+
+
+def _sweep_folder(experiments: Sequence[AnyExperiment]) -> Path:
+    if any(isinstance(experiment, Experiment) and experiment.parallel.multihost for experiment in experiments):
+        raise ConfigValidationError(
+            "jaxarc train: --multirun does not go with parallel.multihost=true, as processes meet only once; start "
+            "each run by a command of its own"
+        )
+    roots = {experiment.logging.run_root for experiment in experiments}
+    if len(roots) > 1:
+        raise ConfigValidationError(f"jaxarc train: a sweep has one logging.run_root, got {', '.join(sorted(roots))}")
+    name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{experiments[0].logging.run_name}-sweep"
+    return make_new_folder(Path(*roots), name)
+
+
+def _run(experiment: AnyExperiment, console: Console) -> _Ending:
+    try:
+        outcome = learn_any(experiment, console)
+    except TrainingDivergedError as error:
+        console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        return _Ending("diverged", None)
+    return _Ending("stopped" if outcome.interrupted else "done", outcome)
+
+
+def _told(chosen: tuple[str, ...], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> list[str]:
+    """Return the overrides in which combinations differ."""
+    return [override for override in chosen if not all(override in other for other in experiments)]
+
+
+def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> Table:
+    of_surrogates = all(isinstance(experiment, SurrogateExperiment) for experiment in experiments.values())
+    measured, samples = ("held out", "examples") if of_surrogates else ("unseen solved", "environment\nsteps")
+    table = number_table("run", "overrides", measured, samples, "learning\nseconds", "ended", num_words=2)
+    table.columns[-1].justify = "left"
+    table.columns[1].overflow = "fold"
+    for number, (chosen, ending) in enumerate(endings.items(), start=1):
+        told = escape("\n".join(_told(chosen, experiments)))
+        if ending.outcome is None:
+            table.add_row(str(number), told, "-", "-", "-", ending.words)
+            continue
+        last = ending.outcome.reports[-1]
+        table.add_row(
+            str(number), told, _measured(ending.outcome), f"{last.samples:,}", f"{last.seconds:.1f}", ending.words
+        )
+    return table
+
+
+def _measured(outcome: AnyResult) -> str:
+    if isinstance(outcome, SurrogateResult):
+        return "\n".join(measured_parts(outcome.reports[-1]))
+    return mean_share(report.evaluation_solve_rate for report in last_reports(outcome.reports))

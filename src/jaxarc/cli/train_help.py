@@ -1,4 +1,7 @@
-"""What ``jaxarc train --help`` adds to the options: every group, every field, its value and what it means."""
+"""The tables of ``jaxarc train --help``: every group with its choices, every field with its value and meaning.
+
+The meaning of a field is the comment at the end of its line in ``jaxarc.config``.
+"""
 
 import inspect
 import io
@@ -10,10 +13,16 @@ from typing import Any, Final
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from typer.core import TyperCommand
 
-from jaxarc.cli.config_folder import config_folder
-from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, RunKind, choices_of, read_any_experiment, topics_of
+from jaxarc.cli.settings import (
+    AGENT_RUN,
+    SURROGATE_RUN,
+    RunKind,
+    choices_of,
+    config_folder,
+    read_any_experiment,
+    topics_of,
+)
 from jaxarc.config import CheckedConfig
 
 _WIDEST: Final = 120  # columns; wider is hard to read
@@ -21,15 +30,12 @@ _ABOUT: Final = """[bold]What can be changed[/], with the values of a run withou
 [cyan]topic.field=value[/], a file of configs/ chosen by [cyan]topic=file[/]."""
 
 
-class TrainCommand(TyperCommand):
-    """A command whose help goes on with tables, made when they are asked for."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        super().format_help(ctx, formatter)
-        console = Console(highlight=False)
-        console.width = min(console.width, _WIDEST)
-        console.print(_ABOUT)
-        console.print(_tables())
+def print_fields() -> None:
+    """Print a table of all groups with their choices, and of all fields with value and meaning."""
+    console = Console(highlight=False)
+    console.width = min(console.width, _WIDEST)
+    console.print(_ABOUT)
+    console.print(_tables())
 
 
 def comments_of(kind: type[CheckedConfig]) -> dict[str, str]:

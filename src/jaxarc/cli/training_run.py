@@ -3,19 +3,19 @@
 import dataclasses
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 
+import jax
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.interrupt import StopWish
-from jaxarc.cli.progress import TrainingProgress
-from jaxarc.cli.several_processes import shared_folder, without_place
-from jaxarc.cli.spread import mean_share
+from jaxarc.cli.console import LiveLine, mean_share, number_table, range_share, warn
+from jaxarc.cli.processes import GracefulStop
 from jaxarc.config import ConfigValidationError, ParallelConfig
-from jaxarc.parallel import distributed_session, is_primary, use_host_cores
+from jaxarc.parallel import ProcessError, allgather_text, distributed_session, is_primary, use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import AgentResult, Experiment, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
@@ -52,7 +52,7 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
         console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
         writers: list[LogWriter] = open_log_writers(experiment, folder) if is_primary() else []
         writers.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
-        with StopWish() as wish, LogWriters(writers, warn) as all_writers:
+        with GracefulStop() as wish, LogWriters(writers, warn) as all_writers:
             outcome = run_training(
                 experiment, pairs, folder, all_writers.write, lambda: wish.is_set, resume=bool(resume)
             )
@@ -100,11 +100,6 @@ def _load(experiment: Experiment) -> TrainingPairs:
         raise ConfigValidationError(f"jaxarc train: {error}") from error
 
 
-def warn(message: str) -> None:
-    """Say something on stderr that does not end the run."""
-    Console(stderr=True, soft_wrap=True).print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False)
-
-
 def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolder) -> str:
     task = experiment.task
     recolors = experiment.environment.augmentation.recolor != "none"
@@ -134,10 +129,9 @@ def _material(experiment: Experiment, pairs: TrainingPairs) -> str:
 
 def _results(experiment: Experiment, outcome: AgentResult, pairs: TrainingPairs) -> Table:
     reports = outcome.reports
-    first, last = last_reports(list(reversed(reports))), last_reports(reports)
-    table = Table(f"solved, {_answer(experiment)}", "pairs", "before", "after", title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    first = last_reports(list(reversed(reports)))
+    last = last_reports(reports)
+    table = number_table(f"solved, {_answer(experiment)}", "pairs", "before", "after")
     if pairs.num_train:
         rates = [mean_share(report.train_solve_rate for report in stage) for stage in (first, last)]
         table.add_row("training pairs", str(pairs.num_train), *rates)
@@ -190,7 +184,7 @@ def _closing(outcome: AgentResult, folder: RunFolder, seconds: float) -> str:
 
 
 def _draw(reports: Sequence[Report], folder: RunFolder, title: str) -> None:
-    # Drawing takes half a second to import: whoever asks for help, or mistypes, does not wait for it.
+    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
     from jaxarc.render.figures import LearningCurve, draw_learning_curve
 
     names = [field.name for field in dataclasses.fields(LearningCurve)]
@@ -212,3 +206,60 @@ def _answer(experiment: Experiment) -> str:
 def _seeds(experiment: Experiment) -> str:
     seeds = experiment.training.seeds
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+
+
+class TrainingProgress:
+    """Shows the reports of agents on a live line; a writer of reports, open from its start.
+
+    The reports of several seeds come one after the other and make one line: means, and for rates also the range.
+    """
+
+    def __init__(self, console: Console, num_updates: int, num_seeds: int = 1):
+        self.num_seeds = num_seeds
+        self._line = LiveLine(console, num_updates)
+        self._rates = ""
+        self._gathered: list[Report] = []  # of one update, from the seeds so far
+        self.close = self._line.close
+
+    def write(self, report: Report) -> None:
+        """Show the newest report, when it is that of the last seed."""
+        self._gathered.append(report)
+        if len(self._gathered) == self.num_seeds:
+            self._show(self._gathered)
+            self._gathered = []
+
+    def _show(self, reports: list[Report]) -> None:
+        if reports[0].evaluation_solve_rate is not None:
+            self._rates = f"solved: unseen {range_share(report.evaluation_solve_rate for report in reports)}"
+        if reports[0].train_solve_rate is not None:
+            self._rates += f", train {range_share(report.train_solve_rate for report in reports)}"
+        parts = []
+        if speeds := [report.steps_per_second for report in reports if report.steps_per_second is not None]:
+            parts.append(f"{sum(speeds) / 1000:.0f}k steps/s")
+        if returns := [report.mean_return for report in reports if report.mean_return is not None]:
+            parts.append(f"return {statistics.fmean(returns):.2f}")
+        self._line.show("update", reports[0].update, [*parts, self._rates])
+
+
+def without_place(experiment: Experiment) -> Experiment:
+    """Leave out the id of this process and the address of process 0: a run can go on anywhere."""
+    parallel = experiment.parallel.replace(coordinator_address=None, num_processes=None, process_id=None)
+    return experiment.replace(parallel=parallel)
+
+
+def shared_folder(make: Callable[[], RunFolder]) -> RunFolder:
+    """Let process 0 make a run folder, and open it in all.
+
+    Raises:
+        ProcessError: this process does not see it.
+    """
+    if jax.process_count() == 1:
+        return make()
+    path = Path(allgather_text(str(make().path.resolve()) if is_primary() else "")[0])
+    folder = RunFolder(path)
+    if not folder.config.is_file():
+        raise ProcessError(
+            f"process {jax.process_index()} does not see the run folder {path} that process 0 made; set "
+            "logging.run_root to a folder on a disk that all machines share"
+        )
+    return folder

@@ -8,7 +8,7 @@ from typing import Final
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.cli import settings
 from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, topics_of
-from jaxarc.cli.sweep import expand
+from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.run_state import require_same_choices

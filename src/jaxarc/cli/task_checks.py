@@ -1,21 +1,90 @@
-"""``jaxarc tasks verify``: every rule of the format, and whether a dataset is the one that is meant."""
+"""``jaxarc tasks stats`` and ``verify``: what a dataset holds, and whether it keeps the rules of the format."""
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.task_errors import one_line_errors
+from jaxarc.cli.console import bar
+from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.datasets.dataset import find_mismatches
 from jaxarc.datasets.json_files import TaskProblem, find_problems, read_json
 from jaxarc.datasets.published import is_concept
-from jaxarc.datasets.selectors import split_version
+from jaxarc.datasets.selectors import keeps_shape, split_version
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.procedural import procedural_names
 from jaxarc.tasks.raw_task import TaskFormatError
+
+_BUCKET: Final = 5  # sides 1..5, 6..10, ..., 26..30
+
+
+def counts_table(tasks: TaskSet, num_issues: int) -> Table:
+    """Count tasks and pairs, and what a buffer of them takes."""
+    train = [len(task.train) for task in tasks]
+    test = [len(task.test) for task in tasks]
+    colors = [np.unique(np.concatenate([grid.ravel() for pair in task.pairs for grid in pair])) for task in tasks]
+    used = np.unique(np.concatenate(colors))
+    same_shape = sum(keeps_shape(task) for task in tasks)
+    height, width = tasks.max_grid_shape
+    table = Table("", "count", title=escape(tasks.name))
+    table.add_row("tasks", str(len(tasks)))
+    table.add_row("train pairs", f"{sum(train)} ({_spread(train)} a task)")
+    table.add_row("test pairs", f"{sum(test)} ({_spread(test)} a task)")
+    table.add_row("output as large as input", f"{same_shape} tasks ({100 * same_shape / len(tasks):.0f} %)")
+    table.add_row("colors", f"{len(used)} of {NUM_COLORS} ({_spread([len(some) for some in colors])} a task)")
+    table.add_row("concepts", str(len({task.concept for task in tasks} - {""})))
+    table.add_row("tasks with reported faults", str(num_issues))
+    table.add_row("largest grids", f"{height}x{width}")
+    table.add_row("buffer on this canvas", _buffer(tasks, height, width))
+    if (height, width) != (MAX_GRID_SIZE, MAX_GRID_SIZE):
+        table.add_row(f"buffer at {MAX_GRID_SIZE}x{MAX_GRID_SIZE}", _buffer(tasks, MAX_GRID_SIZE, MAX_GRID_SIZE))
+    return table
+
+
+def sides_table(tasks: TaskSet) -> Table:
+    """Show how large the tasks are."""
+    buckets = Counter((max(task.grid_shape) - 1) // _BUCKET for task in tasks)
+    rows = [
+        (f"{bucket * _BUCKET + 1}..{(bucket + 1) * _BUCKET}", buckets[bucket]) for bucket in range(max(buckets) + 1)
+    ]
+    return _histogram("largest side", "Tasks by their largest grid side", rows)
+
+
+def pairs_table(tasks: TaskSet) -> Table:
+    """Show how many demonstrations the tasks have."""
+    counts = Counter(len(task.train) for task in tasks)
+    rows = [(str(count), counts[count]) for count in range(min(counts), max(counts) + 1)]
+    return _histogram("train pairs", "Tasks by their demonstrations", rows)
+
+
+def _histogram(what: str, title: str, rows: Iterable[tuple[str, int]]) -> Table:
+    listed = list(rows)
+    most = max(count for _, count in listed)
+    table = Table(title=title)
+    table.add_column(what)
+    table.add_column("tasks", justify="right")
+    table.add_column("", no_wrap=True)
+    for name, count in listed:
+        table.add_row(name, str(count), bar(count / most))
+    return table
+
+
+def _buffer(tasks: TaskSet, height: int, width: int) -> str:
+    pairs = [pair for task in tasks for pair in task.pairs]
+    padded = 2 * len(pairs) * height * width
+    cells = sum(grid.size for pair in pairs for grid in pair)
+    return f"{padded / 1e6:.2f} MB, {100 * (1 - cells / padded):.0f} % of it padding"
+
+
+def _spread(counts: list[int]) -> str:
+    return f"{min(counts)}..{max(counts)}"
 
 
 class Verdict(NamedTuple):
@@ -40,7 +109,7 @@ def verify(
     if (name is None) != every:
         raise typer.BadParameter("give the name of a dataset, a path, or --all")
     console = Console()
-    with one_line_errors(), Console(stderr=True).status("Verifying ..."):
+    with Console(stderr=True).status("Verifying ..."):
         verdicts = [_verify(chosen) for chosen in (_everything() if name is None else [name])]
     console.print(_summary(verdicts))
     problems = [problem for verdict in verdicts for problem in verdict.problems]

@@ -1,0 +1,160 @@
+"""What all commands print alike: tables, bars, percents, numbers of several seeds, warnings and errors."""
+
+import errno
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+_BAR_WIDTH: Final = 30
+_SECONDS_BETWEEN_LINES: Final = 2.0  # of a live line, if the output is no terminal
+_WIDTH_FOR_A_BAR: Final = 100  # columns of the terminal
+_ADVICE: Final = {
+    errno.ENOSPC: "free some space there, or name another place",
+    errno.EDQUOT: "free some of the space that you may use there, or name another place",
+    errno.EROFS: "it can only be read there; name another place",
+    errno.EACCES: "change its permissions, or name another place",
+    errno.EPERM: "change who may write there, or name another place",
+    errno.ENOENT: "correct the name",
+    errno.ENOTDIR: "a file is where a folder should be; name another place",
+    errno.EEXIST: "remove what is there, or name another place",
+    errno.EISDIR: "name a file",
+    errno.EIO: "check the disk",
+}
+
+
+def number_table(*headers: str, num_words: int = 1, **options: Any) -> Table:
+    """Make a table whose first ``num_words`` columns hold words; the others hold numbers, aligned to the right."""
+    table = Table(*headers, title_justify="left", **options)
+    for column in table.columns[num_words:]:
+        column.justify = "right"
+    return table
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Write a share of 0 .. 1: ``0.951`` is ``95.1 %``."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def bar(share: float) -> str:
+    """Draw a share of 0 .. 1 as a bar of blocks."""
+    return "█" * round(_BAR_WIDTH * share)
+
+
+def mean_share(rates: Iterable[float | None]) -> str:
+    """Write shares of 0 .. 1 as percent: ``95.1 %``, or ``95.1 ± 0.4 %`` with the standard deviation over seeds."""
+    return _mean([rate if rate is None else 100 * rate for rate in rates], 1, " %")
+
+
+def mean_number(values: Iterable[float | None]) -> str:
+    """Write numbers as their mean with three decimals, and the standard deviation over seeds."""
+    return _mean(values, 3, "")
+
+
+def range_share(rates: Iterable[float | None]) -> str:
+    """Write shares of 0 .. 1 briefly: ``95 %``, or ``95 % (90-98)`` with the lowest and the highest."""
+    known = [100 * rate for rate in rates if rate is not None]
+    if not known:
+        return "-"
+    text = f"{statistics.fmean(known):.0f} %"
+    return text if len(known) == 1 else f"{text} ({min(known):.0f}-{max(known):.0f})"
+
+
+def _mean(values: Iterable[float | None], digits: int, unit: str) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return "-"
+    text = f"{statistics.fmean(known):.{digits}f}"
+    return f"{text}{unit}" if len(known) == 1 else f"{text} ± {statistics.stdev(known):.{digits}f}{unit}"
+
+
+@contextmanager
+def progress_bar(
+    description: str, *columns: ProgressColumn, total: int | None = None, waiting: str = "", is_shown: bool = True
+) -> Iterator[Callable[[int, int | None], None]]:
+    """Show a bar on stderr if that is a terminal.
+
+    Args:
+        description: the unit that is counted.
+        columns: shown behind the bar; by default the count and the time.
+        total: units in all, if that is known at the start.
+        waiting: shown in place of the description until the first unit is done.
+        is_shown: False shows no bar, such as in all processes but one.
+
+    Yields:
+        A function that takes the number of units that are done, and of all units.
+    """
+    console = Console(stderr=True)
+    shown = columns or (MofNCompleteColumn(), TimeElapsedColumn())
+    is_disabled = not (console.is_terminal and is_shown)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), *shown, console=console, transient=True, disable=is_disabled
+    ) as progress:
+        task = progress.add_task(waiting or description, total=total)
+
+        def show(done: int, of: int | None) -> None:
+            progress.update(task, completed=done, total=of, description=description)
+
+        yield show
+
+
+class LiveLine:
+    """One line that is renewed in a terminal; elsewhere a plain line every two seconds."""
+
+    def __init__(self, console: Console, total: int):
+        self._console = console
+        self._total = total
+        self._last_line = 0.0
+        columns = [BarColumn(bar_width=16)] if console.width >= _WIDTH_FOR_A_BAR else []
+        self._live = Progress(
+            TextColumn("{task.description}"),
+            *columns,
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._bar = self._live.add_task("compiling ...", total=None)
+        self._live.start()
+        if self._live.disable:
+            self._print("compiling ...")
+
+    def close(self) -> None:
+        """Leave the last line as it is."""
+        self._live.stop()
+
+    def show(self, unit: str, done: int, parts: Sequence[str]) -> None:
+        """Show how many of all units are done, and further parts."""
+        line = "  ".join([f"{done}/{self._total}", *parts])
+        self._live.update(self._bar, description=line, completed=done, total=self._total)
+        is_due = time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES
+        if self._live.disable and (is_due or done in (0, self._total)):
+            self._print(f"{unit} {line}")
+
+    def _print(self, line: str) -> None:
+        self._last_line = time.monotonic()
+        self._console.print(line, highlight=False, soft_wrap=True)
+
+
+def warn(message: str) -> None:
+    """Print a warning on stderr, in one line."""
+    Console(stderr=True, soft_wrap=True).print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False)
+
+
+def print_error(error: BaseException) -> None:
+    """Print an error on stderr, in one line."""
+    message = " ".join(message_of(error).split())
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error; an error of the system names its file, the fault and what to do."""
+    if not isinstance(error, OSError) or error.errno is None or error.filename is None:
+        return str(error)
+    advice = _ADVICE.get(error.errno)
+    return f"{error.filename}: {error.strerror}" + (f"; {advice}" if advice else "")

@@ -1,0 +1,175 @@
+"""From the name of an agent to the agent and the rules that it plays by."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jaxarc.agents import EditPolicy
+from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import TaskSet
+from jaxarc.envs.spaces import action_space
+from jaxarc.evaluation import (
+    Agent,
+    AgentMismatchError,
+    AnswerPredictingAgent,
+    EditAgent,
+    RecordedAgent,
+    SearchAgent,
+    SubmitPolicy,
+    read_recordings,
+)
+from jaxarc.experts import GreedyPainter
+from jaxarc.parallel import Policy, RandomPolicy
+from jaxarc.training import RunFolder
+from jaxarc.training.saved_agent import WhichCheckpoint, load_agent, saved_experiment
+
+DEFAULT_FORMAT: Final = "bbox"
+DEFAULT_SIDE: Final = 30
+_PAINTING: Final = {"grid_format": "planes", "include_step_count": True}  # observations of agents that paint
+
+
+@dataclass(frozen=True)
+class RulesOverride:
+    """Rules from the command line; None leaves a rule to the agent."""
+
+    selection_format: str | None
+    side: int | None  # rows and columns of the canvas
+    max_steps: int | None
+    answers_visible: bool
+
+
+@dataclass(frozen=True)
+class AgentRequest:
+    """Which of the agents of a run folder to load."""
+
+    checkpoint: WhichCheckpoint = "best"
+    seed: int | None = None  # None: the run's first
+
+
+@dataclass(frozen=True)
+class Player:
+    """An agent with the rules that it plays by."""
+
+    agent: Agent | Policy
+    rules: JaxArcConfig
+
+
+def load_player(name: str, tasks: TaskSet, override: RulesOverride, of_run: AgentRequest) -> Player:
+    """Return the agent that a name means: one of :data:`PLAIN_AGENTS`, a run folder, or a file of recorded actions.
+
+    Raises:
+        AgentMismatchError: there is no such agent, or it cannot play by the requested rules.
+        CheckpointError, RecordingError: its file cannot be used.
+    """
+    if name in PLAIN_AGENTS:
+        return PLAIN_AGENTS[name](override)
+    path = Path(name)
+    if path.is_dir():
+        return _trained_player(RunFolder(path), override, of_run)
+    if path.is_file():
+        return _recorded_player(path, tasks, override)
+    raise AgentMismatchError(
+        f"--agent {name!r} is none of {', '.join(PLAIN_AGENTS)}, nor a folder of jaxarc train, nor a file of recorded "
+        "actions; correct the name or the path"
+    )
+
+
+def _random_player(override: RulesOverride) -> Player:
+    rules = _plain_rules(override)
+    return Player(RandomPolicy(action_space(rules)), rules)
+
+
+def _submitting_player(override: RulesOverride) -> Player:
+    rules = _plain_rules(override)
+    return Player(SubmitPolicy.for_config(rules), rules)
+
+
+def _searching_player(override: RulesOverride) -> Player:
+    _require_boxes("search", override)
+    return Player(SearchAgent(), _plain_rules(override, include_demonstrations=True, include_input=True, **_PAINTING))
+
+
+def _painting_player(override: RulesOverride) -> Player:
+    _require_boxes("painter", override)
+    if not override.answers_visible:
+        raise AgentMismatchError(
+            "the painter looks at the answers, which test mode hides: add --answers-visible to measure how few actions "
+            "they take, which is no score by the rules of ARC"
+        )
+    return Player(GreedyPainter(), _plain_rules(override, reveal_target=True, **_PAINTING))
+
+
+def _require_boxes(name: str, override: RulesOverride) -> None:
+    if override.selection_format not in (None, DEFAULT_FORMAT):
+        raise AgentMismatchError(
+            f"the agent {name!r} fills boxes, but --format says {override.selection_format}: leave --format out"
+        )
+
+
+PLAIN_AGENTS: Final[Mapping[str, Callable[[RulesOverride], Player]]] = {
+    "random": _random_player,
+    "submit": _submitting_player,
+    "search": _searching_player,
+    "painter": _painting_player,
+}
+"""Agents that need no file: name -> function that makes one."""
+
+
+def _plain_rules(override: RulesOverride, **fields: Any) -> JaxArcConfig:
+    side = override.side or DEFAULT_SIDE
+    if override.max_steps is not None:
+        fields["max_episode_steps"] = override.max_steps
+    return JaxArcConfig().with_fields(
+        selection_format=override.selection_format or DEFAULT_FORMAT,
+        max_grid_height=side,
+        max_grid_width=side,
+        invalid_action_policy="noop",
+        **fields,
+    )
+
+
+def _recorded_player(path: Path, tasks: TaskSet, override: RulesOverride) -> Player:
+    """Time is long enough for the longest recording, unless the command line says otherwise."""
+    recordings = read_recordings(path)
+    longest = max((len(actions) for actions in recordings.values()), default=0)
+    rules = _plain_rules(override, max_episode_steps=longest + 1)
+    return Player(RecordedAgent.create(recordings, tasks, rules), rules)
+
+
+def _trained_player(folder: RunFolder, override: RulesOverride, of_run: AgentRequest) -> Player:
+    """The agent plays by the rules that it learned by, on another canvas or with more time if that is requested."""
+    rules = saved_experiment(folder, of_run.checkpoint).environment
+    _require_same_rules(folder, rules, override)
+    if override.side is not None:
+        rules = rules.with_fields(max_grid_height=override.side, max_grid_width=override.side)
+    if override.max_steps is not None:
+        rules = rules.with_fields(max_episode_steps=override.max_steps)
+    return Player(load_trained_agent(folder, of_run, rules), rules)
+
+
+def load_trained_agent(folder: RunFolder, request: AgentRequest, rules: JaxArcConfig | None = None) -> Agent:
+    """Load an agent from a run folder, with the answer shown or predicted as it was trained.
+
+    Raises:
+        CheckpointError: there is no such agent in the folder.
+    """
+    policy = load_agent(folder, request.checkpoint, request.seed, rules)
+    return EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
+
+
+def _require_same_rules(folder: RunFolder, rules: JaxArcConfig, override: RulesOverride) -> None:
+    """Refuse what the agent of a run was not trained for, naming everything that differs."""
+    differs = []
+    if override.selection_format not in (None, rules.action.selection_format):
+        differs.append(
+            f"it was trained with {rules.action.selection_format}, but --format says {override.selection_format}: "
+            "leave --format out"
+        )
+    if rules.observation.reveal_target and not override.answers_visible:
+        differs.append(
+            "it looks at the answer, target_grid (observation.reveal_target=True), which test mode hides: train one "
+            "without, or add --answers-visible to measure how well it edits, which is no score by the rules of ARC"
+        )
+    if differs:
+        raise AgentMismatchError(f"the agent of {folder.path} does not fit this evaluation: {'; '.join(differs)}")
