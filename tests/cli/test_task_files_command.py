@@ -6,8 +6,8 @@ import zipfile
 import pytest
 import typer
 from archive_server import Answer, ArchiveServer
+from run_command import run_command
 
-from jaxarc.cli import task_files
 from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
 from jaxarc.datasets.installed import installed_names, installed_path, read_installed
 from jaxarc.datasets.task_set import digest_of
