@@ -1,4 +1,7 @@
-"""The rules of editing in plain NumPy, for experts on the host: play their actions, and check what comes out."""
+"""The rules of editing in plain NumPy, for experts on the host: play their actions and check the grid they leave.
+
+The rules are those of :mod:`jaxarc.envs` for a legal action on one canvas; a test plays random actions on both.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
@@ -22,14 +25,14 @@ TURNS: Final[dict[int, Callable[[Grid], Grid]]] = {
     c.FLIP_LEFT_RIGHT: np.fliplr,
     c.FLIP_UP_DOWN: np.flipud,
 }
-"""What rotations and flips make of the content of a box."""
+"""Rotations and flips as functions of the content of a box."""
 STEPS: Final = {c.MOVE_UP: (-1, 0), c.MOVE_DOWN: (1, 0), c.MOVE_LEFT: (0, -1), c.MOVE_RIGHT: (0, 1)}
-"""Rows down and columns right that each move goes."""
+"""Rows down and columns right of each move."""
 _NUMBERS: Final = {"point": "operation, row, column", "bbox": "operation, r1, c1, r2, c2"}
 
 
 class HostCanvas:
-    """A grid that actions edit in place, as :mod:`jaxarc.envs` does it."""
+    """A grid that actions edit in place, by the rules of :mod:`jaxarc.envs`."""
 
     grid: Grid  # the active area alone, without padding; 0 .. 9
     clipboard: Grid | None  # content of a box, -1 where its cells were not selected
@@ -40,7 +43,7 @@ class HostCanvas:
 
         Args:
             start: the input.
-            canvas_shape: rows and columns, which a resize never grows beyond.
+            canvas_shape: rows and columns that a resize cannot exceed.
         """
         self.grid = np.array(start, np.int8)
         self.clipboard = None
@@ -50,7 +53,8 @@ class HostCanvas:
 
     def apply(self, action: Action, action_format: ActionFormat) -> None:
         """Play one action, which :func:`check_action` would accept."""
-        operation, numbers = int(action[0]), action[1:]
+        operation = int(action[0])
+        numbers = action[1:]
         if operation == c.RESIZE:
             self._resize(numbers)
         elif operation == c.SUBMIT:
@@ -95,13 +99,15 @@ class HostCanvas:
             if operation == c.CUT:
                 self.grid[cells] = 0
         elif self.clipboard is not None:
-            goal = self.grid[top:, left:][: self.clipboard.shape[0], : self.clipboard.shape[1]]
-            pasted = self.clipboard[: goal.shape[0], : goal.shape[1]]
-            np.copyto(goal, pasted, where=pasted != c.PADDING)
+            # The clipboard's top-left corner comes to the box's; what reaches over the edge is clipped.
+            region = self.grid[top:, left:][: self.clipboard.shape[0], : self.clipboard.shape[1]]
+            pasted = self.clipboard[: region.shape[0], : region.shape[1]]
+            np.copyto(region, pasted, where=pasted != c.PADDING)
 
     def _move(self, cells: Cells, down: int, across: int) -> None:
         rows, columns = np.nonzero(cells)
-        to_rows, to_columns = rows + down, columns + across
+        to_rows = rows + down
+        to_columns = columns + across
         height, width = self.grid.shape
         kept = (to_rows >= 0) & (to_rows < height) & (to_columns >= 0) & (to_columns < width)
         moved = self.grid[rows[kept], columns[kept]]
@@ -113,8 +119,9 @@ class HostCanvas:
         part = self.grid[top : bottom + 1, left : right + 1]
         turned = TURNS[operation](part).copy()
         part[...] = 0
-        goal = self.grid[top:, left:][: turned.shape[0], : turned.shape[1]]
-        goal[...] = turned[: goal.shape[0], : goal.shape[1]]
+        # A box of 2x3 rotated has 3x2 cells from the same corner: what leaves the grid is clipped, what is free is 0.
+        region = self.grid[top:, left:][: turned.shape[0], : turned.shape[1]]
+        region[...] = turned[: region.shape[0], : region.shape[1]]
 
 
 def play_on_host(
@@ -123,18 +130,18 @@ def play_on_host(
     action_format: ActionFormat,
     canvas_shape: tuple[int, int] = FULL_CANVAS,
 ) -> Grid:
-    """Return the grid that the actions make of a pair's input, without padding.
+    """Return the grid, without padding, into which the actions turn a pair's input.
 
     Raises:
         InvalidActionError: an action is not one of the format or the canvas, or comes after the submit.
     """
     canvas = HostCanvas(pair.input, canvas_shape)
-    for place, action in enumerate(actions):
+    for index, action in enumerate(actions):
         if canvas.is_submitted:
             raise InvalidActionError(
-                f"action {place} comes after the submit, action {place - 1}; let the submit be the last action"
+                f"action {index} comes after the submit, action {index - 1}; let the submit be the last action"
             )
-        check_action(action, place, action_format, canvas_shape)
+        check_action(action, index, action_format, canvas_shape)
         canvas.apply(action, action_format)
     return canvas.grid
 
@@ -168,51 +175,51 @@ def check_solution(
         )
 
 
-def check_action(action: Action, place: int, action_format: ActionFormat, canvas_shape: tuple[int, int]) -> None:
+def check_action(action: Action, index: int, action_format: ActionFormat, canvas_shape: tuple[int, int]) -> None:
     """Check that an action is one of the format and of the canvas.
 
     Args:
         action: what to check.
-        place: its number, counted from 0, for the message.
+        index: its position in the sequence, for the message.
         action_format: how its selection is given.
-        canvas_shape: rows and columns that coordinates lie in.
+        canvas_shape: rows and columns, the bounds of coordinates.
 
     Raises:
-        InvalidActionError: it is not.
+        InvalidActionError: it has other numbers than the format takes, or one out of range.
     """
     wrong = [number for number in action if not isinstance(number, int | np.integer) or isinstance(number, bool)]
     if wrong:
-        raise InvalidActionError(f"action {place}: {wrong[0]!r} is not a whole number; write it as an int")
+        raise InvalidActionError(f"action {index}: {wrong[0]!r} is not a whole number; write it as an int")
     fits = (
         len(action) % 2 == 1 if action_format == "mask" else len(action) == 1 + {"point": 2, "bbox": 4}[action_format]
     )
     if not fits:
         takes = _NUMBERS.get(action_format, "operation, then row and column of each cell")
-        raise InvalidActionError(f"action {place}: {len(action)} numbers, but format {action_format!r} takes {takes}")
+        raise InvalidActionError(f"action {index}: {len(action)} numbers, but format {action_format!r} takes {takes}")
     if not 0 <= action[0] < c.NUM_GRID_OPERATIONS:
         raise InvalidActionError(
-            f"action {place}: operation {action[0]} does not edit a grid; use one of 0..{c.NUM_GRID_OPERATIONS - 1}"
+            f"action {index}: operation {action[0]} does not edit a grid; use one of 0..{c.NUM_GRID_OPERATIONS - 1}"
         )
     for name, numbers, side in (("row", action[1::2], canvas_shape[0]), ("column", action[2::2], canvas_shape[1])):
         outside = [number for number in numbers if not 0 <= number < side]
         if outside:
             raise InvalidActionError(
-                f"action {place}: {name} {outside[0]} is not on the canvas of {_spell(canvas_shape)}; use 0..{side - 1}"
+                f"action {index}: {name} {outside[0]} is not on the canvas of {_spell(canvas_shape)}; use 0..{side - 1}"
             )
 
 
 def _component_at(grid: Grid, row: int, column: int) -> Cells:
-    """The cells of equal color that are connected, by sides, with a cell."""
+    """The cells of equal color that are connected to a cell by sides."""
     width = grid.shape[1]
-    return unpack_cells(
-        spread(1 << row * (width + 1) + column, pack_cells(grid == grid[row, column]), width), grid.shape
-    )
+    seed = 1 << row * (width + 1) + column
+    return unpack_cells(spread(seed, pack_cells(grid == grid[row, column]), width), grid.shape)
 
 
 def _selected(numbers: Sequence[int], action_format: ActionFormat, shape: tuple[int, ...]) -> Cells:
     """The selected cells of the active area."""
     cells = np.zeros(shape, np.bool_)
-    rows, columns = numbers[::2], numbers[1::2]
+    rows = numbers[::2]
+    columns = numbers[1::2]
     if action_format == "mask":
         inside = [(r, k) for r, k in zip(rows, columns, strict=True) if r < shape[0] and k < shape[1]]
         if inside:
@@ -223,8 +230,9 @@ def _selected(numbers: Sequence[int], action_format: ActionFormat, shape: tuple[
 
 
 def _bounds_of(cells: Cells) -> Bounds | None:
-    """The smallest box around the cells, or none where there are none."""
-    rows, columns = np.flatnonzero(cells.any(axis=1)), np.flatnonzero(cells.any(axis=0))
+    """The smallest box around the cells, or ``None`` for no cells."""
+    rows = np.flatnonzero(cells.any(axis=1))
+    columns = np.flatnonzero(cells.any(axis=0))
     return (int(rows[0]), int(columns[0]), int(rows[-1]), int(columns[-1])) if len(rows) else None
 
 

@@ -96,8 +96,8 @@ def record_traces(
 ) -> Recording:
     """Let an expert solve every pair, each content once, and keep the solutions that replay proves.
 
-    An expert that raises, takes too long, or returns actions that are invalid or do not solve, makes a failure; the
-    other pairs go on. Each trace is in the cache as soon as it is recorded: after a stop, the same call continues.
+    An expert that raises, takes too long, or returns actions that are invalid or do not solve the pair makes a failure;
+    the other pairs go on. Each trace is in the cache as soon as it is recorded: after a stop, the same call continues.
 
     Args:
         tasks: a task set, of which all pairs are recorded, or a graph.
