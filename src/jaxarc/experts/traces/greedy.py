@@ -8,7 +8,7 @@ and 4 steps of pairs p0, p1, p2, looked at after every 4 steps:
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import equinox as eqx
 import jax
@@ -20,17 +20,17 @@ from jaxarc import constants as c
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.expert import Action, ActionFormat, BatchExpert, ExpertError, Pair
 from jaxarc.experts.greedy_painter import GreedyPainter
 from jaxarc.experts.traces.replay import pair_params
 from jaxarc.types import Observation
+from jaxarc.unroll import unroll
 
 _SIDES: Final = (15, 30)  # of canvases; pairs that fit the small one get the same actions on it, faster
 _SLOTS: Final = 64  # episodes side by side
 _STEPS: Final = 8  # between two looks at which episodes have ended
 _ALLOWED: Final = (*range(c.FILL, c.FILL + c.NUM_COLORS), c.RESIZE, c.SUBMIT)
-
-_Episodes: TypeAlias = tuple[ArcEnvState, Observation]
 
 
 class GreedyExpert(BatchExpert):
@@ -65,7 +65,7 @@ def _paint(pairs: Sequence[Pair], count: int, side: int) -> Iterator[tuple[int, 
     waiting = iter(range(len(pairs)))
     painted: dict[int, list[Action]] = {}  # by slot
     index_of: dict[int, int] = {}  # slot -> index of its pair
-    episodes = _start(params, jnp.zeros(_SLOTS, jnp.int32))
+    states = _start(params, jnp.zeros(_SLOTS, jnp.int32))
     while True:
         free = [slot for slot in range(_SLOTS) if slot not in index_of]
         fresh = dict(zip(free, waiting, strict=False))
@@ -74,8 +74,8 @@ def _paint(pairs: Sequence[Pair], count: int, side: int) -> Iterator[tuple[int, 
         if not index_of:
             return
         if fresh:
-            episodes = _refill(params, episodes, *_changes(fresh))
-        episodes, actions, ended = _advance(params, episodes)
+            states = _refill(params, states, *_changes(fresh))
+        states, actions, ended = _advance(params, states)
         listed = np.asarray(actions).transpose(1, 0, 2).tolist()  # by slot
         stops = np.asarray(ended)
         for slot in list(index_of):
@@ -94,29 +94,27 @@ def _changes(fresh: dict[int, int]) -> tuple[Bool[Array, " B"], Int32[Array, " B
 
 
 @eqx.filter_jit
-def _start(params: EnvParams, indices: Int32[Array, " B"]) -> _Episodes:
-    return jax.vmap(lambda index: ArcEnvironment().reset(jax.random.key(0), params, index, 0))(indices)
+def _start(params: EnvParams, indices: Int32[Array, " B"]) -> ArcEnvState:
+    return jax.vmap(lambda index: ArcEnvironment().reset(jax.random.key(0), params, index, 0)[0])(indices)
 
 
 @eqx.filter_jit
 def _refill(
-    params: EnvParams, episodes: _Episodes, is_fresh: Bool[Array, " B"], indices: Int32[Array, " B"]
-) -> _Episodes:
+    params: EnvParams, states: ArcEnvState, is_fresh: Bool[Array, " B"], indices: Int32[Array, " B"]
+) -> ArcEnvState:
     choose = lambda new, old: jnp.where(is_fresh.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-    return jax.tree.map(choose, _start(params, indices), episodes)
+    return jax.tree.map(choose, _start(params, indices), states)
 
 
 @eqx.filter_jit
-def _advance(params: EnvParams, episodes: _Episodes) -> tuple[_Episodes, Int32[Array, "S B 5"], Bool[Array, "S B"]]:
+def _advance(params: EnvParams, states: ArcEnvState) -> tuple[ArcEnvState, Int32[Array, "S B 5"], Bool[Array, "S B"]]:
     """Take some steps in every slot; returns the actions, and whether the episode had ended after each."""
-    step = jax.vmap(lambda state, action: ArcEnvironment().step(state, action, params)[:2])
 
-    def advance(episodes: _Episodes, _: None) -> tuple[_Episodes, tuple[Array, Array]]:
-        states, observation = episodes
+    def paint(_: object, observation: Observation, states: ArcEnvState) -> tuple[BboxAction, Int32[Array, "B 5"]]:
         action = GreedyPainter().act(observation)
-        numbers = jnp.stack([action.operation, action.r1, action.c1, action.r2, action.c2], axis=1)
-        states, observation = step(states, action)
-        return (states, observation), (numbers, states.done)
+        return action, jnp.stack([action.operation, action.r1, action.c1, action.r2, action.c2], axis=1)
 
-    episodes, (actions, ended) = jax.lax.scan(advance, episodes, None, length=_STEPS)
-    return episodes, actions, ended
+    no_keys = jnp.arange(_STEPS, dtype=jnp.int32)  # the painter draws no random numbers
+    record = lambda transition: (transition.extras, transition.next_states.done)
+    states, (actions, ended) = unroll(ArcEnvironment(), params, paint, states, no_keys, record)
+    return states, actions, ended

@@ -19,6 +19,7 @@ from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, 
 from jaxarc.experts.expert import Action, ActionFormat, Pair
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.sampling import uniform_weights
+from jaxarc.unroll import replay_actions, unroll
 
 _BATCH: Final = {"point": 128, "bbox": 128, "mask": 32}  # traces side by side; masks take the memory of a grid per step
 _SIDE: Final = c.MAX_GRID_SIZE  # of the canvas
@@ -90,8 +91,7 @@ def _start(params: EnvParams) -> ArcEnvState:
 
 @eqx.filter_jit
 def _play(params: EnvParams, states: ArcEnvState, actions: StructuredAction) -> ArcEnvState:
-    step = jax.vmap(lambda state, action: ArcEnvironment().step(state, action, params)[0])
-    return jax.lax.scan(lambda states, action: (step(states, action), None), states, actions)[0]
+    return unroll(ArcEnvironment(), params, replay_actions, states, actions, record=lambda _: None)[0]
 
 
 def _stack(traces: Sequence[Sequence[Action]], batch: int, action_format: ActionFormat) -> StructuredAction:
