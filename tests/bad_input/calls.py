@@ -322,7 +322,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             ),
             *("from_static", "in_one_piece", "init_optimizer", "surrogate_learning_rate", "make_optimizer"),
             *("make_surrogate_optimizer", "missing_for_lookahead", "missing_for_painting", "one_task_per_pair"),
-            *("one_task_per_test", "over_stages", "parent_set_batches", "place_weights", "play_every_task", "record"),
+            *("one_task_per_test", "over_stages", "place_weights", "play_every_task", "record"),
             *("render_task", "require_memory", "task_checksum", "to_static", "train", "transition_loss", "update"),
             *("write_submission", "write_task_rows"),
         ),

@@ -18,7 +18,6 @@ from jaxarc.surrogate import (
     init_optimizer,
     kl_divergence_loss_jax,
     make_surrogate_optimizer,
-    parent_set_batches,
 )
 from jaxarc.surrogate.parent_sets import all_graphs, local_scores, parent_posterior, sample_models
 
@@ -93,7 +92,7 @@ def test_a_batch_has_every_variable_as_target():
 
 
 def test_equal_seeds_give_equal_batches():
-    first, again, other = (next(parent_set_batches(seed, 2, THREE)) for seed in (0, 0, 1))
+    first, again, other = (draw_parent_sets(np.random.default_rng(seed), 2, THREE) for seed in (0, 0, 1))
     assert np.array_equal(first.observational_data, again.observational_data)
     assert not np.array_equal(first.observational_data, other.observational_data)
 
@@ -113,7 +112,9 @@ def test_a_surrogate_learns_the_exact_posterior():
     optimizer = make_surrogate_optimizer(training)
     state, losses = init_optimizer(optimizer, model), []
     step = create_jax_surrogate_train_step(model, optimizer, kl_divergence_loss_jax, training)
-    with DataPrefetcher(parent_set_batches(0, 20, config)) as batches:
+    generator = np.random.default_rng(0)
+    drawn = (draw_parent_sets(generator, 20, config) for _ in range(training.num_steps))
+    with DataPrefetcher(drawn) as batches:
         for _ in range(training.num_steps):
             model, state, metrics = step(model, state, next(batches))
             losses.append(metrics["total_loss"])

@@ -70,17 +70,12 @@ def test_equal_labels_share_a_program_and_others_do_not():
     assert len(traces) == 2
 
 
-def test_packing_pads_to_the_largest_number_of_candidates():
-    batch = TrainingBatchJAX.pack(DATA, [[0.25, 0.75], [0.5, 0.3, 0.2]], ACCURACIES, SETS, ORDERS, TARGETS)
-    assert np.array_equal(batch.expert_probs, PROBS)
-    assert np.array_equal(candidates_of(batch).is_real, [[True, True, False], [True, True, True]])
-
-
 def test_a_parent_set_is_the_region_of_its_variables_and_the_target():
     candidates = candidates_of(make())
     assert np.array_equal(candidates.columns[0], [[0, 0, 1], [1, 1, 1], [0, 0, 0]])
     assert np.array_equal(candidates.columns[1], [[0, 1, 1], [1, 0, 1], [0, 0, 1]])
     assert np.array_equal(candidates.rows, candidates.columns)
+    assert np.array_equal(candidates.is_real, [[True, True, False], [True, True, True]])
     assert np.allclose(candidates.features[..., 0], [[0, 2 / 3, 0], [1 / 3, 1 / 3, 0]])
 
 
@@ -180,15 +175,3 @@ def test_bad_input_is_refused_by_name(name):
     changes, kind, message = BAD[name]
     with pytest.raises(kind, match=message):
         make(**changes)
-
-
-def test_packing_refuses_another_number_of_probabilities():
-    with pytest.raises(ValueError, match=r"expert_probs\[0\] has 1 entries for the 2 candidates of parent_sets\[0\]"):
-        TrainingBatchJAX.pack(DATA, [[1], [0.5, 0.3, 0.2]], ACCURACIES, SETS, ORDERS, TARGETS)
-
-
-def test_packing_names_what_is_wrong():
-    with pytest.raises(ValueError, match=r"parent_sets names 1 examples, but expert_probs has 2; give candidates and"):
-        TrainingBatchJAX.pack(DATA, PROBS, ACCURACIES, SETS[:1], ORDERS, TARGETS)
-    with pytest.raises(ValueError, match=r"expert_probs\[1\] must be an array of numbers, got list: could not convert"):
-        TrainingBatchJAX.pack(DATA, [[1], ["half"]], ACCURACIES)

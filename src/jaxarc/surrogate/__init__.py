@@ -6,7 +6,7 @@ from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_static
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
 from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss
 from jaxarc.surrogate.mesh import MeshTrainStep, create_mesh_train_step, place_weights
-from jaxarc.surrogate.parent_sets import draw_parent_sets, parent_set_batches
+from jaxarc.surrogate.parent_sets import draw_parent_sets
 from jaxarc.surrogate.prefetcher import DataPrefetcher
 from jaxarc.surrogate.scorers import CandidateScorer, CountingScorer, choose_box
 from jaxarc.surrogate.train_step import (
@@ -57,7 +57,6 @@ __all__ = [
     "kl_divergence_loss_jax",
     "make_surrogate_optimizer",
     "over_stages",
-    "parent_set_batches",
     "place_weights",
     "surrogate_learning_rate",
     "to_static",

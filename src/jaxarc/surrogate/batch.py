@@ -1,10 +1,13 @@
-"""Names of candidates and variables as nested tuples: hashable, in one order, and back without loss.
+"""The batch of a surrogate: data, the expert's probabilities of candidates, and labels of the candidates.
 
-What a surrogate learns from: data, and what an expert thinks of the candidates there.
+Labels are names of variables as nested tuples (:func:`to_static`): hashable, in one order, and back without loss. Equal
+labels are equal static parts of the pytree, so batches of equal labels share one compiled program::
+
+    [[{"B", "A"}, set()]]  ->  ((("A", "B"), ()),)      # one example with two candidates
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import equinox as eqx
 import jax
@@ -14,7 +17,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float32
 
 ParentSets: TypeAlias = tuple[tuple[tuple[str, ...], ...], ...]
-"""Of each example, of each of its candidates, the names in it, sorted."""
+"""Sorted names of each candidate of each example."""
 VariableOrders: TypeAlias = tuple[tuple[str, ...], ...]
 TargetVariables: TypeAlias = tuple[str, ...]
 
@@ -44,8 +47,8 @@ def static_orders(variable_orders: Sequence[Sequence[str]]) -> VariableOrders:
         TypeError: a name is not a string, or a string stands where a list of names belongs.
         ValueError: a name stands twice in an order.
     """
-    places = enumerate(_items(variable_orders, "variable_orders"))
-    return tuple(_names(names, f"variable_orders[{example}]") for example, names in places)
+    examples = enumerate(_items(variable_orders, "variable_orders"))
+    return tuple(_names(names, f"variable_orders[{example}]") for example, names in examples)
 
 
 def static_targets(target_variables: Sequence[str]) -> TargetVariables:
@@ -54,13 +57,13 @@ def static_targets(target_variables: Sequence[str]) -> TargetVariables:
     Raises:
         TypeError: a name is not a string, or a string stands where a list of names belongs.
     """
-    places = enumerate(_items(target_variables, "target_variables"))
-    return tuple(_name(name, f"target_variables[{example}]") for example, name in places)
+    examples = enumerate(_items(target_variables, "target_variables"))
+    return tuple(_name(name, f"target_variables[{example}]") for example, name in examples)
 
 
 def _candidates(candidates: Any, where: str) -> tuple[tuple[str, ...], ...]:
     found = tuple(
-        tuple(sorted(_names(names, f"{where}[{place}]"))) for place, names in enumerate(_items(candidates, where))
+        tuple(sorted(_names(names, f"{where}[{index}]"))) for index, names in enumerate(_items(candidates, where))
     )
     if not found:
         raise ValueError(
@@ -96,13 +99,12 @@ TOLERANCE: Final = 1e-4  # how far from 1 the sum of an example's probabilities 
 
 
 class TrainingBatchJAX(eqx.Module):
-    """Examples of an expert's opinion: a pytree of three arrays, whose labels are static.
+    """Examples of an expert's distribution over candidates: a pytree of three arrays, whose labels are static.
 
-    An example has up to ``k`` candidates; the places after its own are padding, with probability 0. Names are kept as
-    nested tuples (:func:`to_static`), so batches of equal names share a compiled program. All three labels are given
-    or none: without them the candidates of an example are described by arrays, see :class:`CandidateSet`.
+    An example has up to ``k`` candidates; the columns after its own are padding, with probability 0. All three labels
+    are given or none: without them arrays describe the candidates, see :class:`CandidateSet`.
 
-    Values are checked when a batch is made outside of compiled code, from arrays that this process holds whole.
+    Values are checked when a batch is made outside of compiled code, of arrays that this process can read whole.
 
     Raises:
         TypeError: a label is not a string.
@@ -114,52 +116,10 @@ class TrainingBatchJAX(eqx.Module):
     expert_probs: Float32[Array, "B k"] = eqx.field(converter=lambda x: _float32(x, "expert_probs"))  # 0 .. 1
     expert_accuracies: Float32[Array, " B"] = eqx.field(
         converter=lambda x: _float32(x, "expert_accuracies")
-    )  # 0 .. 1, how far the expert is to be believed
+    )  # 0 .. 1, the weight of the example
     parent_sets: ParentSets = eqx.field(converter=to_static, static=True, default=())  # up to k per example
     variable_orders: VariableOrders = eqx.field(converter=static_orders, static=True, default=())  # d names each
     target_variables: TargetVariables = eqx.field(converter=static_targets, static=True, default=())  # one each
-
-    @classmethod
-    def pack(
-        cls,
-        observational_data: Any,
-        expert_probs: Sequence[Any],
-        expert_accuracies: Any,
-        parent_sets: Sequence[Sequence[Iterable[str]]] = (),
-        variable_orders: Sequence[Sequence[str]] = (),
-        target_variables: Sequence[str] = (),
-    ) -> Self:
-        """Make a batch from examples with different numbers of candidates, padded to the largest.
-
-        Args:
-            observational_data: numbers [B, N, d, 3].
-            expert_probs: of each example the probabilities of its own candidates.
-            expert_accuracies: numbers [B].
-            parent_sets: of each example its candidates.
-            variable_orders: of each example d names.
-            target_variables: one name of each example.
-
-        Raises:
-            TypeError: as of the class.
-            ValueError: as of the class.
-        """
-        if parent_sets and len(parent_sets) != len(expert_probs):
-            raise ValueError(
-                f"parent_sets names {len(parent_sets)} examples, but expert_probs has {len(expert_probs)}; "
-                "give candidates and their probabilities for every example"
-            )
-        rows = [
-            _float32_on_host(row, f"expert_probs[{example}]").reshape(-1) for example, row in enumerate(expert_probs)
-        ]
-        padded = np.zeros((len(rows), max((len(row) for row in rows), default=0)), np.float32)
-        for example, row in enumerate(rows):
-            if parent_sets and len(row) != len(parent_sets[example]):
-                raise ValueError(
-                    f"expert_probs[{example}] has {len(row)} entries for the {len(parent_sets[example])} candidates of "
-                    f"parent_sets[{example}]; give one probability per candidate"
-                )
-            padded[example, : len(row)] = row
-        return cls(observational_data, padded, expert_accuracies, parent_sets, variable_orders, target_variables)
 
     @property
     def num_examples(self) -> int:
@@ -185,14 +145,14 @@ class TrainingBatchJAX(eqx.Module):
 
 
 def is_visible(array: Array) -> bool:
-    """Tell whether this process can look at all values: not inside compiled code, nor when others hold a part."""
+    """Return whether this process can read all values: not in compiled code, nor if other processes hold a part."""
     return not isinstance(array, Tracer) and array.is_fully_addressable
 
 
 def _float32(values: Any, field: str) -> Array:
     if isinstance(values, jax.Array) and not jnp.issubdtype(values.dtype, jax.dtypes.prng_key):
         return values.astype(jnp.float32)  # it stays on its devices
-    return jnp.array(_float32_on_host(values, field))  # a copy: who gave the values may write over them
+    return jnp.array(_float32_on_host(values, field))  # a copy, since the caller may write into the values later
 
 
 def _float32_on_host(values: Any, field: str) -> np.ndarray:
@@ -243,10 +203,10 @@ def _check_labels(batch: TrainingBatchJAX) -> None:
                 f"{batch.num_candidates}; give one probability per candidate"
             )
         allowed = set(order) - {target}
-        for place, names in enumerate(candidates):
+        for index, names in enumerate(candidates):
             if strange := sorted(set(names) - allowed):
                 raise ValueError(
-                    f"parent_sets[{example}][{place}] holds {strange[0]!r}; a parent is one of the other variables, "
+                    f"parent_sets[{example}][{index}] holds {strange[0]!r}; a parent is one of the other variables, "
                     f"here {sorted(allowed)}"
                 )
 

@@ -1,8 +1,13 @@
-"""How many cells of a box are of some kind, for many boxes of one canvas: a few words of bits instead of all cells.
+"""Count the cells of a color in many boxes of one canvas, with bits: a few words instead of all cells.
 
-A word holds as many whole rows as fit 32 bits, so that a 10x10 canvas is four words and a 30x30 one thirty. Colors are
-kept as four planes of bits. Whether cells are of a color, of which every box may name another, is then four exclusive
-ors a word, with no table to look anything up in.
+A 32-bit word holds as many whole rows as fit, so a 10x10 canvas has four words of three rows and a 30x30 one thirty of
+one row. Bit ``row * width + column`` of a word is a cell; bit 0 is the top left. The row 1 0 1
+is the bits 0b101.
+
+A color 0 .. 9 has four bits, so a grid is four planes of bits: plane 1 holds the cells whose color has bit 1 set. The
+colors 3 = 0b0011 and 1 = 0b0001 in two neighboring cells are the planes 0b11, 0b01, 0, 0. To find the cells of a color,
+each plane is kept where the color's bit is 1 and inverted where it is 0, and the four are combined by *and*: four
+exclusive ors a word for each box, and no lookup table, though every box may name another color.
 """
 
 from typing import Final, NamedTuple
@@ -15,7 +20,7 @@ from jaxarc.constants import NUM_COLORS
 
 _WORD: Final = 32
 _PLANES: Final = 4  # bits of a color; -1, outside of the grid, has all of them
-_NO_COLOR: Final = 14  # neither a color nor outside of the grid
+_NO_COLOR: Final = 14  # no cell has it: colors are 0 .. 9, and -1 has all four bits, 15
 _ALL: Final = 0xFFFFFFFF
 
 
@@ -29,7 +34,7 @@ class Boxes(NamedTuple):
 
 
 def pack_colors(grid: Int[Array, "N d"]) -> UInt32[Array, "words 4"]:
-    """Turn colors -1 .. 9 into planes of bits.
+    """Turn colors -1 .. 9 into planes of bits; the last word is padded by -1.
 
     Raises:
         ValueError: a row has more than 32 cells.
@@ -38,53 +43,64 @@ def pack_colors(grid: Int[Array, "N d"]) -> UInt32[Array, "words 4"]:
     if width > _WORD:
         raise ValueError(f"a row must fit a word of {_WORD} bits, got {width} columns; use another model")
     rows = _rows_per_word(width)
-    words = -(-height // rows)
+    words = -(-height // rows)  # rounded up
     padded = jnp.pad(grid.astype(jnp.int32), ((0, words * rows - height), (0, 0)), constant_values=-1)
     cells = padded.astype(jnp.uint32).reshape(words, rows * width)
-    place = jnp.arange(rows * width, dtype=jnp.uint32)[None]
-    planes = [(((cells >> plane) & 1) << place).sum(axis=-1, dtype=jnp.uint32) for plane in range(_PLANES)]
+    bit = jnp.arange(rows * width, dtype=jnp.uint32)[None]
+    planes = [(((cells >> plane) & 1) << bit).sum(axis=-1, dtype=jnp.uint32) for plane in range(_PLANES)]
     return jnp.stack(planes, axis=-1)
 
 
 def active_cells(packed: UInt32[Array, "words 4"], width: int) -> UInt32[Array, " words"]:
-    """Return the cells inside of the grid."""
+    """Return the cells inside of the grid: not all four planes are set, and the bit belongs to a row of the word."""
     outside = packed[:, 0] & packed[:, 1] & packed[:, 2] & packed[:, 3]
     return ~outside & jnp.uint32(_ALL >> (_WORD - _rows_per_word(width) * width))
 
 
 def covering_area(cells: UInt32[Array, " words"], width: int) -> Int32[Array, ""]:
-    """Return rows times columns of the smallest rectangle around areas that begin at the top left."""
-    rows, first_row = cells & jnp.uint32(_row_starts(_WORD // width, width)), cells[0] & jnp.uint32((1 << width) - 1)
-    return count_cells(rows).sum(dtype=jnp.int32) * count_cells(first_row)
+    """Return rows times columns of the smallest rectangle around areas that begin at the top left.
+
+    Such areas cover column 0 of each of their rows and row 0 of each of their columns, so counting the first column
+    and the first row is enough.
+    """
+    first_column = cells & jnp.uint32(_row_starts(_WORD // width, width))
+    first_row = cells[0] & jnp.uint32((1 << width) - 1)
+    return count_cells(first_column).sum(dtype=jnp.int32) * count_cells(first_row)
 
 
 def equal_cells(one: UInt32[Array, "words 4"], other: UInt32[Array, "words 4"]) -> UInt32[Array, " words"]:
-    """Return the cells that are alike, those outside of both grids too."""
+    """Return the cells of equal color, those outside of both grids too."""
     differ = one ^ other
     return ~(differ[:, 0] | differ[:, 1] | differ[:, 2] | differ[:, 3])
 
 
 def cells_of_color(packed: UInt32[Array, "words 4"], color: Int32[Array, "*B"], word: int) -> UInt32[Array, "*B"]:
-    """Return the cells of one word that have a color 0 .. 9; of another number, none."""
+    """Return the cells of one word that have a color 0 .. 9; none for another number."""
     color = jnp.where((color >= 0) & (color < NUM_COLORS), color, _NO_COLOR).astype(jnp.uint32)
     cells = jnp.uint32(_ALL)
     for plane in range(_PLANES):
         is_set = (color >> plane) & 1
-        cells = cells & (packed[word, plane] ^ (is_set - 1))  # 1 leaves the plane as it is, 0 turns it round
+        cells = cells & (packed[word, plane] ^ (is_set - 1))  # 1 - 1 = 0 keeps the plane, 0 - 1 = 0xFFFFFFFF inverts it
     return cells
 
 
 def cells_of_boxes(boxes: Boxes, shape: tuple[int, ...], word: int) -> UInt32[Array, " k"]:
-    """Return the cells of one word that each box covers: its columns, once for each covered row by one product."""
+    """Return the cells of one word that each box covers: the bits of its columns, times the bits that start its rows.
+
+    For a box of rows 1 .. 2 and columns 1 .. 2 of a canvas of 4 columns, the columns are 0b0110. The starts of all rows
+    are 0b...0001_0001_0001, of which the box covers bits 4 and 8. Their product puts a copy of the columns at each
+    start: 0b0110 * (1 << 4 | 1 << 8) = 0b0110_0110_0000. Copies never overlap, since columns are fewer than a row's.
+    """
     width = shape[1]
     rows = min(_rows_per_word(width), shape[0] - word * _rows_per_word(width))
     above = word * _rows_per_word(width)
-    first, end = (
-        jnp.clip((row - above) * width, 0, rows * width).astype(jnp.uint32) for row in (boxes.top, boxes.bottom + 1)
-    )
+    first = jnp.clip((boxes.top - above) * width, 0, rows * width).astype(jnp.uint32)
+    end = jnp.clip((boxes.bottom + 1 - above) * width, 0, rows * width).astype(jnp.uint32)
     one = jnp.uint32(1)
-    starts = ((one << end) - (one << first)) & jnp.uint32(_row_starts(rows, width))
-    return starts * (_up_to(boxes.right) ^ (_up_to(boxes.left) >> 1))
+    covered = (one << end) - (one << first)  # bits first .. end - 1
+    starts = covered & jnp.uint32(_row_starts(rows, width))
+    columns = _up_to(boxes.right) ^ (_up_to(boxes.left) >> 1)  # bits left .. right
+    return starts * columns
 
 
 def count_cells(bits: UInt32[Array, "*B"]) -> Int32[Array, "*B"]:
@@ -93,10 +109,12 @@ def count_cells(bits: UInt32[Array, "*B"]) -> Int32[Array, "*B"]:
 
 
 def _up_to(end: Int32[Array, " k"]) -> UInt32[Array, " k"]:
+    """Return the bits 0 .. end."""
     return (jnp.uint32(2) << end.astype(jnp.uint32)) - jnp.uint32(1)
 
 
 def _row_starts(rows: int, width: int) -> int:
+    """Return the first bit of each row."""
     return sum(1 << row * width for row in range(rows))
 
 

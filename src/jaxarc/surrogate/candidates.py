@@ -1,6 +1,8 @@
-"""Candidates as a model sees them: where each of them acts, and what it is.
+"""Candidates as arrays: the region of each and its features, from named parent sets or from actions on boxes.
 
-Actions on boxes of a canvas, as models see them.
+A box of rows 1 .. 2 and columns 0 .. 1 on a 3x3 canvas has the row weights (0, 1, 1) and the column weights (1, 1, 0);
+their outer product marks its cells. The parent set {X0} of the target X2 of three variables has (1, 0, 1) twice: it
+marks the pairs among X0 and X2 in the grid of all pairs of variables.
 """
 
 import functools
@@ -18,10 +20,9 @@ from jaxarc.surrogate.batch import ParentSets, TargetVariables, TrainingBatchJAX
 
 
 class CandidateSet(eqx.Module):
-    """k candidates of each example, each a region of a grid of R x d cells and a few numbers.
+    """k candidates of each example: a region in a grid of R x d cells, and F features.
 
-    A region is the product of row and column weights: a box of a canvas, whose R is N, or a set of variables, taken
-    with itself in a grid of d x d pairs of variables.
+    A region is the outer product of row and column weights. For boxes of a canvas R is N; for sets of variables R is d.
     """
 
     rows: Float32[Array, "*B k R"]  # 0 .. 1
@@ -31,9 +32,9 @@ class CandidateSet(eqx.Module):
 
 
 def candidates_of(batch: TrainingBatchJAX) -> CandidateSet:
-    """Describe the parent sets that a batch names: the region of one is its variables and the target.
+    """Describe the parent sets that a batch names; the region of a set is its variables and the target.
 
-    Its only feature is the share of variables in it. Batches of equal labels share the arrays.
+    The only feature is the share of variables in the set. Batches of equal labels share the arrays.
 
     Raises:
         ValueError: the batch has no labels.
@@ -67,10 +68,11 @@ def check_shapes(batch: TrainingBatchJAX, candidates: CandidateSet) -> None:
 def check_padding(batch: TrainingBatchJAX, candidates: CandidateSet) -> bool:
     """Check that the expert gives no weight to padding, where this process can see the values.
 
-    It waits for the values. Compiled code has none, and of arrays that are spread over processes each has a part only.
+    It waits for the values. Compiled code has no values, and of arrays that are sharded over processes each process
+    has a part only.
 
     Returns:
-        Whether it could see them.
+        Whether the values could be checked.
 
     Raises:
         ValueError: ``is_real`` is false where ``expert_probs`` is above 0.
@@ -80,9 +82,9 @@ def check_padding(batch: TrainingBatchJAX, candidates: CandidateSet) -> bool:
     probs = np.asarray(batch.expert_probs)
     wrong = (probs > 0) & ~np.asarray(candidates.is_real)
     if wrong.any():
-        example, place = (int(i) for i in np.argwhere(wrong)[0])
+        example, index = (int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(
-            f"expert_probs[{example}, {place}] is {probs[example, place]:.6g}, but candidates.is_real is False there; "
+            f"expert_probs[{example}, {index}] is {probs[example, index]:.6g}, but candidates.is_real is False there; "
             "padding must have the probability 0, so mark the candidate as real or move its weight"
         )
     return True
@@ -96,12 +98,12 @@ def _describe(
     sizes = np.zeros((len(parent_sets), k, 1), np.float32)
     is_real = np.zeros((len(parent_sets), k), np.bool_)
     for example, candidates in enumerate(parent_sets):
-        place = {name: index for index, name in enumerate(variable_orders[example])}
+        index_of = {name: index for index, name in enumerate(variable_orders[example])}
         for candidate, names in enumerate(candidates):
-            members[example, candidate, [place[name] for name in (*names, target_variables[example])]] = 1
-            sizes[example, candidate] = len(names) / len(place)
+            members[example, candidate, [index_of[name] for name in (*names, target_variables[example])]] = 1
+            sizes[example, candidate] = len(names) / len(index_of)
         is_real[example, : len(candidates)] = True
-    with jax.ensure_compile_time_eval():  # what is kept must outlive the trace in which it was first asked for
+    with jax.ensure_compile_time_eval():  # cached arrays must not be tracers
         shared = jnp.asarray(members)
         return CandidateSet(shared, shared, jnp.asarray(sizes), jnp.asarray(is_real))
 
@@ -110,7 +112,7 @@ NUM_ACTION_FEATURES: Final = NUM_GRID_OPERATIONS  # which operation it is
 
 
 def describe_boxes(actions: BboxAction, is_real: Bool[Array, "*B"], grid_shape: tuple[int, int]) -> CandidateSet:
-    """Describe actions to a model: the rows and the columns of each box, and which operation it is.
+    """Describe actions on boxes: rows and columns of each box, and the one-hot operation.
 
     Args:
         actions: with any leading axes, one for k candidates or none for a single action.
@@ -129,11 +131,13 @@ def describe_boxes(actions: BboxAction, is_real: Bool[Array, "*B"], grid_shape: 
 def describe_grids(
     working: Int[Array, "H W"], target: Int[Array, "H W"], source: Int[Array, "H W"]
 ) -> Float32[Array, "H W 3"]:
-    """Put working grid, target and input beside each other, as colors -1 (outside of the grid) .. 9."""
+    """Stack working grid, target and input as channels: colors -1 (outside of the grid) .. 9."""
     return jnp.stack([working, target, source], axis=-1).astype(jnp.float32)
 
 
-def _between(one: Array, other: Array, side: int) -> Float32[Array, "*B side"]:
-    places = jnp.arange(side, dtype=jnp.int32).reshape(*[1] * one.ndim, side)
-    first, last = (end[..., None] for end in (jnp.minimum(one, other), jnp.maximum(one, other)))
-    return ((places >= first) & (places <= last)).astype(jnp.float32)
+def _between(one: Int[Array, "*B"], other: Int[Array, "*B"], side: int) -> Float32[Array, "*B side"]:
+    """Return 1 from the smaller to the larger index, both included; else 0."""
+    indices = jnp.arange(side, dtype=jnp.int32).reshape(*[1] * one.ndim, side)
+    first = jnp.minimum(one, other)[..., None]
+    last = jnp.maximum(one, other)[..., None]
+    return ((indices >= first) & (indices <= last)).astype(jnp.float32)

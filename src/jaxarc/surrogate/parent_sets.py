@@ -1,15 +1,15 @@
-"""Samples of linear structural models that are known.
+"""Parent sets of linear structural models: sample models, list all graphs, and compute the exact posterior.
 
-All directed graphs without cycles over a few variables, as the parent set of each variable.
+The flow: :func:`sample_models` draws a graph, weights and data; :func:`parent_posterior` forgets the graph and computes
+from the data how likely each parent set of each variable is; :func:`draw_parent_sets` makes a batch of both.
 
-How likely each parent set is, exactly: a sum over all graphs.
-
-Batches in which the expert is the exact posterior over parent sets.
+Three variables X0 -> X1 -> X2, for example. The parent sets of X1 are {}, {X0}, {X2} and {X0, X2}. The data of the
+chain are about as likely under the reversed chain, so {X0}, {X2} and {X0, X2} share the
+probability, unless samples with an intervention tell the directions apart.
 """
 
 import functools
 import itertools
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +20,11 @@ from jaxarc.surrogate.batch import CHANNELS, TrainingBatchJAX
 
 
 class StructuralSamples(NamedTuple):
-    """N samples of each of M models over d variables, and the truth."""
+    """N samples of each of M models over d variables, with their graphs and weights."""
 
     values: Float64[np.ndarray, "M N d"]
-    is_set: Bool[np.ndarray, "M N d"]  # from outside, so that the variable's parents had no say
-    graph: Int64[np.ndarray, " M"]  # which of all_graphs
+    is_set: Bool[np.ndarray, "M N d"]  # by an intervention, so the value does not depend on the parents
+    graph: Int64[np.ndarray, " M"]  # index into all_graphs
     weights: Float64[np.ndarray, "M d d"]  # from a variable (row) to its parents (column); 0 of others
 
 
@@ -39,120 +39,137 @@ def sample_models(generator: np.random.Generator, num_models: int, config: Struc
     happens = generator.random((*shape[:2], 1)) < config.intervention_share
     is_set = happens & (variable == np.arange(config.num_variables))
     noise = generator.normal(0, config.noise_scale, shape)
+    # A value is its noise plus the weighted values of its parents. After round i all variables are final whose longest
+    # path from a root has i edges: in X0 -> X1 -> X2 first X0, then X1, then X2. No path is longer than d.
     values = noise
-    for _ in range(config.num_variables):  # no path is longer
+    for _ in range(config.num_variables):
         values = noise + ~is_set * np.einsum("mnj,mij->mni", values, weights)
     return StructuralSamples(values, is_set, graph, weights)
 
 
 class Graphs(NamedTuple):
-    """Every graph, each once."""
+    """All directed acyclic graphs over d variables, each once."""
 
-    parents: Bool[np.ndarray, "d S d"]  # of each variable its S parent sets, by size and then by place
-    choice: Int16[np.ndarray, "G d"]  # which of its parent sets a variable has in each graph
+    parents: Bool[np.ndarray, "d S d"]  # the S parent sets of each variable, by size and then by index
+    choice: Int16[np.ndarray, "G d"]  # index of the parent set of each variable
 
 
 @functools.lru_cache(maxsize=8)
 def all_graphs(num_variables: int, max_parents: int) -> Graphs:
-    """List the graphs of ``max_parents`` parents at most; without that bound 25, 543 and 29 281 of 3, 4 and 5."""
+    """List the acyclic graphs in which a variable has at most ``max_parents`` parents.
+
+    Without that bound there are 25, 543 and 29 281 of 3, 4 and 5 variables. A graph is one choice of a parent set for
+    each variable, so all S^d choices are listed, and those with a cycle are dropped.
+    """
     parents = np.stack([_parent_sets(variable, num_variables, max_parents) for variable in range(num_variables)])
     num_sets = parents.shape[1]
     choice = np.indices((num_sets,) * num_variables, np.int16).reshape(num_variables, -1).T
-    bits = (parents << np.arange(num_variables)).sum(axis=-1)
-    wanted = np.stack([bits[variable, choice[:, variable]] for variable in range(num_variables)], axis=-1)
-    return Graphs(parents, choice[_has_no_cycle(wanted)])
+    bits = (parents << np.arange(num_variables)).sum(axis=-1)  # {X0, X2} is 0b101
+    parent_bits = np.stack([bits[variable, choice[:, variable]] for variable in range(num_variables)], axis=-1)
+    return Graphs(parents, choice[_is_acyclic(parent_bits)])
 
 
 def _parent_sets(variable: int, num_variables: int, max_parents: int) -> Bool[np.ndarray, "S d"]:
     others = [other for other in range(num_variables) if other != variable]
     sets = [chosen for size in range(max_parents + 1) for chosen in itertools.combinations(others, size)]
     members = np.zeros((len(sets), num_variables), np.bool_)
-    for place, chosen in enumerate(sets):
-        members[place, list(chosen)] = True
+    for index, chosen in enumerate(sets):
+        members[index, list(chosen)] = True
     return members
 
 
-def _has_no_cycle(wanted: np.ndarray) -> Bool[np.ndarray, " G"]:
-    """Tell where all variables can be told one after the other, each after its parents, which are bits of a number."""
-    num_variables = wanted.shape[1]
-    told = np.zeros(len(wanted), wanted.dtype)
+def _is_acyclic(parent_bits: Int64[np.ndarray, "G d"]) -> Bool[np.ndarray, " G"]:
+    """Return where the variables have a topological order; the parents of each are the bits of a number.
+
+    ``placed`` holds the variables that are placed already, all graphs at once. A variable can be placed when all its
+    parents are: with parents (0b000, 0b001, 0b010), a chain, the sweep places X0, X1 and X2; with (0b010, 0b001), a
+    cycle of two, it places none. d sweeps place every variable that can be placed.
+    """
+    num_variables = parent_bits.shape[1]
+    placed = np.zeros(len(parent_bits), parent_bits.dtype)
     for _ in range(num_variables):
         for variable in range(num_variables):
-            told |= (wanted[:, variable] & ~told == 0).astype(wanted.dtype) << variable
-    return told == (1 << num_variables) - 1
+            can_be_placed = parent_bits[:, variable] & ~placed == 0
+            placed |= can_be_placed.astype(parent_bits.dtype) << variable
+    return placed == (1 << num_variables) - 1
 
 
 def parent_posterior(
     values: Float64[np.ndarray, "M N d"], is_set: Bool[np.ndarray, "M N d"], config: StructuralModelConfig
 ) -> Float64[np.ndarray, "M d S"]:
-    """Return, of each variable, the probabilities of its parent sets in the order of :func:`all_graphs`.
+    """Return the probabilities of the parent sets of each variable, in the order of :func:`all_graphs`.
 
-    All graphs are alike likely before, weights and noise are normal as the config says. A graph is then as likely as
-    the product over its variables of the likelihood of their samples given their parents' values, in which the
-    weights are integrated out; samples in which a variable is set from outside say nothing about its parents.
+    The prior is uniform over graphs; weights and noise are normal as the config says. The likelihood of a graph is a
+    product over its variables, each factor that of the variable's samples given its parent set, with the weights
+    integrated out (:func:`local_scores`). Samples in which a variable is set by an intervention are left out of its
+    own factor.
+
+    The posterior of a parent set is the sum over all graphs that hold it. With G graphs, d variables and S sets this
+    is one product of matrices, [M, G] times a 0/1 matrix [G, d * S].
 
     Args:
         values: N samples of each of M models.
-        is_set: where a value comes from outside.
+        is_set: where a value is set by an intervention.
         config: the prior.
     """
     graphs = all_graphs(config.num_variables, config.max_parents)
     scores = local_scores(values, is_set, config)
     log_graph = sum(scores[:, variable, graphs.choice[:, variable]] for variable in range(config.num_variables))
     likelihood = np.exp(log_graph - np.max(log_graph, axis=1, keepdims=True))
-    chances = likelihood.astype(np.float32) @ _membership(config.num_variables, config.max_parents)
-    chances = chances.reshape(scores.shape).astype(np.float64)
-    return chances / chances.sum(axis=-1, keepdims=True)
+    mass = likelihood.astype(np.float32) @ _membership(config.num_variables, config.max_parents)
+    mass = mass.reshape(scores.shape).astype(np.float64)
+    return mass / mass.sum(axis=-1, keepdims=True)
 
 
 def local_scores(
     values: Float64[np.ndarray, "M N d"], is_set: Bool[np.ndarray, "M N d"], config: StructuralModelConfig
 ) -> Float64[np.ndarray, "M d S"]:
-    """Return the log-likelihood of each variable's samples given each of its parent sets.
+    """Return the log marginal likelihood of each variable's samples given each of its parent sets.
 
-    Bayesian linear regression with known noise: only the sums of products of two variables matter.
+    This is Bayesian linear regression with known noise (Bishop 2006, 3.5.1). With X the parents' samples, y the
+    variable's, noise s and prior deviation w of the weights, it needs only sums of products of two variables::
+
+        A = X'X + (s/w)^2 I                                   # d x d; rows of non-parents are those of (s/w)^2 I
+        log p = -1/2 [ log|A| - d log (s/w)^2 + n log(2 pi s^2) + (y'y - y'X A^-1 X'y) / s^2 ]
+
+    So all parent sets of a variable share the sums of products, and differ in which rows and columns they keep.
     """
     parents = all_graphs(config.num_variables, config.max_parents).parents
-    counts = ~is_set * 1.0
-    products = np.einsum("mnj,mni,mnk->mjik", counts, values, values)  # over the samples that speak of variable j
+    counts = ~is_set * 1.0  # which samples enter the factor of each variable
+    products = np.einsum("mnj,mni,mnk->mjik", counts, values, values)  # j: the variable whose factor it is
     ridge = (config.noise_scale / config.weight_scale) ** 2
     both = parents[..., :, None] & parents[..., None, :]
     matrix = products[:, :, None] * both + ridge * np.eye(config.num_variables)
     with_target = np.einsum("mjij->mji", products)[:, :, None] * parents
     explained = (with_target * np.linalg.solve(matrix, with_target[..., None])[..., 0]).sum(axis=-1)
     squares = np.einsum("mjjj->mj", products)[..., None]
-    log_volume = np.linalg.slogdet(matrix)[1] - config.num_variables * np.log(ridge)
+    log_determinant = np.linalg.slogdet(matrix)[1] - config.num_variables * np.log(ridge)
     log_noise = counts.sum(axis=1)[..., None] * np.log(2 * np.pi * config.noise_scale**2)
-    return -0.5 * (log_noise + log_volume + (squares - explained) / config.noise_scale**2)
+    return -0.5 * (log_noise + log_determinant + (squares - explained) / config.noise_scale**2)
 
 
 @functools.lru_cache(maxsize=8)
 def _membership(num_variables: int, max_parents: int) -> Float32[np.ndarray, "G d*S"]:
+    """Return 1 where a graph has a parent set of a variable, else 0."""
     graphs = all_graphs(num_variables, max_parents)
     member = graphs.choice[:, :, None] == np.arange(graphs.parents.shape[1])
     return member.reshape(len(member), -1).astype(np.float32)
 
 
-def parent_set_batches(seed: int, num_models: int, config: StructuralModelConfig) -> Iterator[TrainingBatchJAX]:
-    """Draw batches without end, of ``num_models * d`` examples: each variable of each model is the target once.
-
-    The channels of the data are a variable's value, whether it was set from outside, and whether it is the target.
-    All batches have the same labels, ``X0 .. X4`` and all sets of up to ``max_parents`` others.
-    """
-    generator = np.random.default_rng(seed)
-    while True:
-        yield draw_parent_sets(generator, num_models, config)
-
-
 def draw_parent_sets(
     generator: np.random.Generator, num_models: int, config: StructuralModelConfig
 ) -> TrainingBatchJAX:
-    """Draw one batch of :func:`parent_set_batches`."""
+    """Draw a batch of ``num_models * d`` examples: each variable of each model is the target once.
+
+    The channels of the data are a variable's value, whether it was set by an intervention, and whether it is the
+    target. All batches have the same labels, ``X0 .. X4`` and all sets of up to ``max_parents`` others.
+    """
     samples = sample_models(generator, num_models, config)
     posterior = parent_posterior(samples.values, samples.is_set, config)
     num_variables = config.num_variables
     data = np.zeros((num_models, num_variables, config.num_samples, num_variables, CHANNELS), np.float32)
-    data[..., 0], data[..., 1] = samples.values[:, None], samples.is_set[:, None]
+    data[..., 0] = samples.values[:, None]
+    data[..., 1] = samples.is_set[:, None]
     data[..., 2] = np.eye(num_variables)[:, None]
     names = [f"X{variable}" for variable in range(num_variables)]
     parents = all_graphs(num_variables, config.max_parents).parents

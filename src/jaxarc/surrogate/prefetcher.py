@@ -1,4 +1,12 @@
-"""Loading what comes next while the present step runs."""
+"""Load the next batches in a thread while the present step runs.
+
+The consumer and the thread share a bounded queue::
+
+    iterator -> thread: copy, put on the device -> queue of buffer_size items -> next(prefetcher) -> step
+
+With ``buffer_size=2`` and a step that takes longer than loading, items 4 and 5 are in the queue and the thread holds
+item 6 while step 3 runs. An error of the iterator waits behind the last good item, as the end does.
+"""
 
 import contextlib
 import queue
@@ -15,19 +23,19 @@ from jax.sharding import Sharding
 Item = TypeVar("Item")
 
 _END: Final = object()  # after the last item
-_POLL_SECONDS: Final = 0.05  # how soon one that waits, for room or for an item, notices that all is closed
+_POLL_SECONDS: Final = 0.05  # how often a waiting thread checks whether the prefetcher was closed
 
 
 class DataPrefetcher(Generic[Item]):
-    """Iterates over another iterator, whose items a thread of its own loads ahead and puts on the device.
+    """Iterates over another iterator; a thread loads its items ahead and puts them on the device.
 
     The order stays. An error of the iterator is raised to the consumer, after the items before it. Up to
     ``buffer_size`` items wait, and the thread holds one more. Use it in a ``with`` block, or call :meth:`close`, so
-    that the thread has ended where not everything is consumed. When several threads consume, each item goes to one
-    of them, and so does the error.
+    that the thread ends though items are left. When several threads consume, each item goes to one of them, and so
+    does the error.
 
     Attributes:
-        queue: of what is loaded, at most ``buffer_size`` items.
+        queue: of loaded items, at most ``buffer_size``.
     """
 
     def __init__(
@@ -36,13 +44,13 @@ class DataPrefetcher(Generic[Item]):
         buffer_size: int = 4,
         placement: Sharding | None = None,
     ):
-        """Start to load.
+        """Start the thread.
 
         Args:
-            data_iterator: of pytrees of arrays; loading and preprocessing happen in it. It may write each item into
-                the same host arrays: they are copied.
-            buffer_size: items that wait. 2 to 4 take little memory, 8 to 16 bridge uneven loading times.
-            placement: where the arrays go, such as split over devices by batch; the default device when left out.
+            data_iterator: of pytrees of arrays; it does loading and preprocessing. It may reuse its host arrays for
+                each item, since they are copied.
+            buffer_size: length of the queue. 2 to 4 take little memory, 8 to 16 bridge uneven loading times.
+            placement: sharding of the arrays, such as split over devices; the default device when left out.
 
         Raises:
             ValueError: ``buffer_size`` is below 1.
@@ -53,7 +61,8 @@ class DataPrefetcher(Generic[Item]):
         self._is_over = False
         self._outcome = _Outcome()
         self._producer = _Producer(self.queue, placement, self._outcome)
-        # The thread knows nothing of this object, so one that is dropped without being closed ends its thread.
+        # The thread has no reference to this object. So an object that is dropped without close() is collected, and its
+        # finalizer ends the thread.
         weakref.finalize(self, self._producer.is_closed.set)
         self._thread = threading.Thread(
             target=self._producer.run, args=(data_iterator,), name="jaxarc-prefetch", daemon=True
@@ -61,9 +70,9 @@ class DataPrefetcher(Generic[Item]):
         self._thread.start()
 
     def close(self) -> None:
-        """Stop loading, drop what waits and wait for the thread; any number of times, from any thread.
+        """Stop loading, drop the waiting items and join the thread; any number of times, from any thread.
 
-        An iterator that is loading an item finishes that one first.
+        The iterator finishes the item that it is loading.
         """
         self._is_over = True
         self._producer.is_closed.set()
@@ -79,7 +88,7 @@ class DataPrefetcher(Generic[Item]):
         while not self._is_over:
             try:
                 item = self.queue.get(timeout=_POLL_SECONDS)
-            except queue.Empty:  # look again whether another thread closed this one
+            except queue.Empty:  # check again whether another thread has closed this one
                 continue
             if item is not _END:
                 return item
@@ -95,7 +104,7 @@ class DataPrefetcher(Generic[Item]):
 
 
 class _Outcome:
-    """How the thread ended: its error is kept for the consumer, whatever it is, and not lost in the thread."""
+    """A context that keeps any error of the thread for the consumer."""
 
     error: BaseException | None = None
 
@@ -107,11 +116,13 @@ class _Outcome:
 
 
 class _Producer:
-    """What the thread does."""
+    """The loop of the thread."""
 
     def __init__(self, waiting: queue.Queue[Any], placement: Sharding | None, outcome: _Outcome):
         self.is_closed = threading.Event()
-        self._queue, self._placement, self._outcome = waiting, placement, outcome
+        self._queue = waiting
+        self._placement = placement
+        self._outcome = outcome
 
     def run(self, items: Iterable[Any]) -> None:
         with self._outcome:
@@ -121,7 +132,7 @@ class _Producer:
         self._put(_END)
 
     def _put(self, item: Any) -> bool:
-        """Wait for room; false when nobody wants the item any more."""
+        """Wait for room in the queue; return false when the prefetcher was closed."""
         while not self.is_closed.is_set():
             try:
                 self._queue.put(item, timeout=_POLL_SECONDS)
@@ -132,5 +143,5 @@ class _Producer:
 
 
 def _own(item: Any) -> Any:
-    """Copy host arrays: on a CPU an array on the device may be the very memory that the iterator fills next."""
+    """Copy host arrays: on a CPU a device array may share the memory that the iterator fills next."""
     return jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, item)
