@@ -1,4 +1,4 @@
-# make train   an agent learns on real ARC tasks        make test   every test
+# make train   an agent learns on real ARC tasks        make test   the tests, in a few minutes
 # Both build .venv first when it is missing or out of date. PYTHON=python3.12 chooses the interpreter, ARGS="..." is
 # passed on: make train ARGS="training.seed=1", make test ARGS="-k flood".
 
@@ -13,13 +13,14 @@ ATHERIS := .venv/atheris
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help train test lint format types docs wheel clean benchmark-peers compare-rules
+.PHONY: help train test test-all lint format types docs wheel clean benchmark-peers compare-rules
 .PHONY: coverage modes fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make train    train an agent on real ARC tasks    (ARGS: what 'jaxarc train --help' lists)"
-	@echo "make test     run every test                      (ARGS: pytest options)"
+	@echo "make test     run the tests but slow ones         (ARGS: pytest options)"
+	@echo "make test-all run every test, as CI does"
 	@echo "make lint     ruff, check and format              make format   let ruff repair both"
 	@echo "make types    pyright                             make docs     build the pages into dist/docs"
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
@@ -42,6 +43,9 @@ train: $(READY)
 	$(BIN)/jaxarc train $(ARGS)
 
 test: $(READY)
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-all: $(READY)
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(READY)

@@ -38,6 +38,34 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+# Folders and files in the order in which they run: what fails fastest first, and what starts processes last.
+_ORDER = (
+    "test_architecture.py",
+    "test_prng.py",
+    "tasks",
+    "datasets",
+    "config",
+    "envs",
+    "wrappers",
+    "golden",
+    "io",
+    "agents",
+)
+_LAST = ("examples", "campaign", "cli", "docs", "benchmarks")
+
+
+def pytest_collection_modifyitems(items):
+    """Sort files by folder; within a file the order stays."""
+
+    def rank(item):
+        folder = item.path.relative_to(os.path.dirname(__file__)).parts[0]
+        if folder in _LAST:
+            return len(_ORDER) + 1
+        return _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
+
+    items.sort(key=rank)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _forget_compiled_programs():
     """Free what a file compiled: each program maps memory, and a process that maps too much of it is killed."""
