@@ -13,8 +13,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxarc.benchmarks import pinned_to_cores
-from jaxarc.envs.operations.compaction import compact, staged
+from jaxarc.envs.operations.compaction import compact
 from jaxarc.envs.operations.kernels import shift_flat
+from jaxarc.fusion import materialize_call
 from jaxarc.prng import threefry
 
 BATCH, SIDE, REPEATS, ROUNDS = 1024, 30, 200, 7
@@ -89,7 +90,7 @@ def pairs() -> Iterator[tuple[str, Form, Form]]:
     def gather(x: jax.Array, i: jax.Array) -> jax.Array:
         clipped = jnp.clip(index + i % 2, 0, CELLS - 1)
         take = lambda x, index: jnp.take_along_axis(x, index, axis=1, mode="promise_in_bounds")
-        return staged("compact", i >= 0, take, x, clipped)
+        return materialize_call(take, x, clipped)
 
     yield (
         "every grid shifted",

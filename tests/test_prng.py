@@ -5,7 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.prng import fast_bits, keys_of_seeds, mixed_radix_ints, random_bits, split_words, threefry
+from jaxarc.prng import (
+    as_typed_key,
+    fast_bits,
+    from_key_data,
+    keys_of_seeds,
+    mixed_radix_ints,
+    random_bits,
+    split_words,
+    threefry,
+)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31 - 1])
@@ -28,6 +37,21 @@ def test_other_generators_serve_too():
     np.testing.assert_array_equal(split_words(jax.random.clone(key), 4), jax.random.key_data(split))
     assert random_bits(jax.random.clone(key), 5).shape == (5,)
     assert fast_bits(key, 5).dtype == jnp.uint32
+
+
+def test_splitting_follows_the_way_in_which_jax_splits():
+    key = jax.random.key(3)
+    with jax.threefry_partitionable(False):
+        np.testing.assert_array_equal(split_words(key, 4), jax.random.key_data(jax.random.split(key, 4)))
+    np.testing.assert_array_equal(split_words(key, 4), jax.random.key_data(jax.random.split(key, 4)))
+
+
+def test_a_key_that_is_stored_and_read_again_splits_as_before():
+    """Stored words do not say which of the two generators of four words they are of."""
+    for impl in ("threefry2x32", "rbg", "unsafe_rbg"):
+        key = as_typed_key(jax.random.key(5, impl=impl))
+        read = from_key_data(jax.random.key_data(key))
+        np.testing.assert_array_equal(split_words(key, 3), split_words(read, 3))
 
 
 @pytest.mark.parametrize("draw", [random_bits, fast_bits])

@@ -1,44 +1,67 @@
-"""A fusion barrier: compute intermediate results once, instead of again for every cell that reads them."""
+"""A fusion barrier: compute intermediate results once, instead of again for every cell that reads them.
 
+XLA fuses a producer into each of its consumers. Where one number decides about many cells, a fused kernel computes it
+once per cell: ``rows = hash(key); grid[rows[cell]]`` hashes 900 times for a canvas of 30x30. Fusion does not cross a
+branch, so on a CPU the work passes through one that is always taken. Elsewhere a branch costs more than it saves.
+"""
+
+from collections.abc import Callable
 from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, Bool, PyTree
 
 Values = TypeVar("Values", bound=PyTree[Array])
+Out = TypeVar("Out", bound=PyTree[Array])
 
 
 def materialize(values: Values) -> Values:
-    """Return ``values``, arrays of integers or booleans, computed for the whole batch before anything that uses them.
-
-    XLA fuses a producer into each of its consumers. Where one number decides about many cells, a fused kernel computes
-    it once per cell: ``rows = hash(key); grid[rows[cell]]`` hashes 900 times for a canvas of 30x30. On a CPU the values
-    pass through a branch, which fusion does not cross. On other backends a branch costs more than it saves, so the
-    values come back as they are.
+    """Return ``values``, arrays, computed for the whole batch before anything that uses them.
 
     >>> bits = materialize(random_bits(key, 4))  # four words are computed, then 900 cells read them
     """
-    return _through_branch(values) if jax.default_backend() == "cpu" else values
+    return materialize_call(lambda values: values, values)
 
 
-@custom_vmap
-def _through_branch(values: PyTree[Array]) -> PyTree[Array]:
-    # ``x | 1`` is never 0, so the first branch always runs; XLA does not know it, since x comes at run time.
-    first = jax.tree.leaves(values)[0].reshape(-1)[0]
-    is_true = (first | jnp.ones((), first.dtype)).astype(bool)
+def materialize_call(function: Callable[..., Out], *args: PyTree[Array]) -> Out:
+    """Return ``materialize(function(*args))``, with the function inside the branch, which saves a copy of its result.
 
-    def fill(values: PyTree[Array]) -> PyTree[Array]:
+    Args:
+        function: of arrays; works on a whole batch, or on one environment under ``vmap``.
+        args: its arguments, pytrees of arrays with at least one element.
+    """
+    return _in_branch(function)(*args) if jax.default_backend() == "cpu" else function(*args)
+
+
+def _in_branch(function: Callable[..., Out]) -> Callable[..., Out]:
+    @custom_vmap
+    def call(*args: PyTree[Array]) -> Out:
+        is_true = _opaque_true(jax.tree.leaves(args)[0])
+        shapes = jax.eval_shape(function, *args)
         # Never runs. The number comes from the predicate, so that under ``shard_map`` both branches give values that
         # vary over the same devices, which ``cond`` asks for.
-        return jax.tree.map(lambda x: jnp.full(x.shape, is_true.astype(x.dtype)), values)
+        fill = lambda *_: jax.tree.map(lambda x: jnp.full(x.shape, is_true.astype(x.dtype)), shapes)
+        return jax.lax.cond(is_true, function, fill, *args)
 
-    return jax.lax.cond(is_true, lambda values: values, fill, values)
+    @call.def_vmap
+    def one_branch(size: int, is_batched: list[PyTree[bool]], *args: PyTree[Array]) -> tuple[Out, PyTree[bool]]:
+        """Keep one branch for the whole batch: ``vmap`` of ``cond`` is a select, which fusion crosses."""
+        axes = tuple(jax.tree.map(lambda has: 0 if has else None, has) for has in is_batched)
+        out = _in_branch(jax.vmap(function, axes, axis_size=size))(*args)
+        return out, jax.tree.map(lambda _: True, out)
+
+    return call
 
 
-@_through_branch.def_vmap
-def _through_one_branch(size: int, is_batched: list[PyTree[bool]], values: PyTree[Array]) -> tuple[PyTree, PyTree]:
-    """Keep one branch for the whole batch: ``vmap`` of ``cond`` is a select, which fusion crosses."""
-    stacked = jax.tree.map(lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape)), values, is_batched[0])
-    return _through_branch(stacked), jax.tree.map(lambda _: True, values)
+def _opaque_true(values: Array) -> Bool[Array, ""]:
+    """True, computed from the first of some values in a way that XLA does not see through: ``x | 1`` is never 0."""
+    first = values.reshape(-1)[0]
+    if first.dtype == jnp.bool_:
+        number = first.astype(jnp.int32)
+    elif jnp.issubdtype(first.dtype, jnp.integer):
+        number = first
+    else:
+        number = jax.lax.bitcast_convert_type(first.astype(jnp.float32), jnp.int32)
+    return (number | jnp.ones((), number.dtype)) != 0

@@ -20,13 +20,16 @@ def keys_of_seeds(seeds: Sequence[int]) -> Key[Array, " K"]:
 def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
     """Return a single key as a typed one, so that ``jax.random.PRNGKey(0)`` and ``jax.random.key(0)`` act alike.
 
+    A key of ``unsafe_rbg`` acts like the one of ``rbg`` with the same words.
+
     Raises:
         TypeError: the argument is not one key.
     """
     if not isinstance(key, jax.Array | np.ndarray):
         raise TypeError(f"a key comes from jax.random.key or jax.random.PRNGKey, got {key!r}")
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        typed = key
+        # A state keeps words, which do not say whether they are of ``rbg`` or ``unsafe_rbg``: both are read as ``rbg``.
+        typed = from_key_data(jax.random.key_data(key)) if jax.random.key_impl(key) == "unsafe_rbg" else key
     elif key.dtype == jnp.uint32 and key.ndim > 0 and key.shape[-1] in (2, 4):
         typed = from_key_data(key)
     else:
@@ -37,8 +40,8 @@ def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
 
 
 def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count words"]:
-    """Return the data of ``jax.random.split(key, count)``."""
-    if jax.random.key_impl(key) != THREEFRY:
+    """Return the data of ``jax.random.split(key, count)``, whichever way JAX is configured to split."""
+    if jax.random.key_impl(key) != THREEFRY or not jax.config.jax_threefry_partitionable:
         return jax.random.key_data(jax.random.split(key, count))
     return jnp.stack(threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32)), axis=-1)
 
@@ -69,11 +72,17 @@ def _mix(words: UInt32[Array, " n"]) -> UInt32[Array, " n"]:
 def threefry(key: UInt32[Array, " 2"], counter: UInt32[Array, " n"]) -> tuple[UInt32[Array, " n"], UInt32[Array, " n"]]:
     """Encrypt the counters ``(0, counter)`` with Threefry-2x32, 20 rounds (Salmon et al. 2011).
 
-    The same words as JAX's own, whose rounds are a loop on a CPU: written out they fuse into one kernel, which is 10
-    times as fast.
+    The same words as JAX's own, whose rounds are a loop on a CPU: written out they fuse into one kernel. A round adds,
+    rotates and mixes; with words of 8 bits, left 00000101, right 00000011 and a rotation by 6::
+
+        left  = 00000101 + 00000011             = 00001000
+        right = 00001000 ^ (00000011 rotated)   = 00001000 ^ 11000000 = 11001000
+
+    After every four rounds, a group, one of three key words is added to each half, and the group's number to the right.
     """
     keys = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
-    left, right = jnp.full_like(counter, keys[0]), counter + keys[1]
+    left = jnp.full_like(counter, keys[0])
+    right = counter + keys[1]
     for group in range(5):
         for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
             left = left + right
@@ -96,16 +105,18 @@ def to_uniform(word: UInt32[Array, ""]) -> Float32[Array, ""]:
 def to_randint(word: UInt32[Array, ""], count: Int32[Array, ""]) -> Int32[Array, ""]:
     """Turn a random word into a number in ``0 .. count - 1``, for counts up to 2**16.
 
-    Each number's chance is within ``count / 2**16`` of uniform, relatively: nothing for the few pairs of a task.
+    The upper 16 bits, as a fraction of 2**16, times the count: for 5 and the upper bits 0xC000, 3/4, it is 3. Each
+    number's chance is within ``count / 2**16`` of uniform, relatively, which does not matter for the pairs of a task.
     """
     high = word >> jnp.uint32(16)
     return ((high * count.astype(jnp.uint32)) >> jnp.uint32(16)).astype(jnp.int32)
 
 
 def mixed_radix_ints(word: UInt32[Array, ""], bases: Sequence[int]) -> list[Int32[Array, ""]]:
-    """Turn a random word into one number below each base.
+    """Turn a random word into one number below each base: its digits in a mixed radix, lowest first.
 
-    Together they are within ``prod(bases) / 2**32`` of uniform, relatively: 1e-5 for an operation and a cell.
+    The word 47 with the bases 3, 4 and 5 gives 2, 3 and 3, because 47 = 2 + 3 * (3 + 4 * 3). Together they are
+    within ``prod(bases) / 2**32`` of uniform, relatively: 1e-5 for an operation and a cell.
     """
     numbers = []
     for base in bases:

@@ -1,4 +1,4 @@
-"""Array aliases with named axes, and the task that every room passes on.
+"""Array aliases with named axes, and the type of a task.
 
 Axes, in this order where they meet: ``D`` devices, ``B`` environments, ``S`` steps in time, ``P`` pairs, ``H`` rows and
 ``W`` columns of the padded canvas, ``C`` channels. ``T`` tasks, ``N`` pairs of a whole buffer, ``K`` operations. A flat
@@ -76,7 +76,7 @@ class JaxArcTask(eqx.Module):
     true_test_output_grids: Int8[Array, "Q H W"] = eqx.field(converter=_colors)
     true_test_output_masks: Bool[Array, "Q H W"] = eqx.field(converter=_mask)
     num_test_pairs: Int32[Array, ""] = eqx.field(converter=_int32)  # 1 .. Q
-    task_index: Int32[Array, ""] = eqx.field(converter=_int32)  # place in the registry of task ids
+    task_index: Int32[Array, ""] = eqx.field(converter=_int32)  # index in the registry of task ids
 
     def __check_init__(self) -> None:
         grids = {

@@ -81,7 +81,7 @@ COORDINATES = [
 
 # Actions: values that are known when the step runs.
 @pytest.mark.parametrize(
-    ("operation", "named"), [(42, "42"), (-1, "-1"), (100, "100"), (10**6, "above 105"), (-(10**6), "below -64")]
+    ("operation", "named"), [(42, "42"), (-1, "-1"), (100, "100"), (10**6, "1000000"), (-(2**31), "below -67108864")]
 )
 @pytest.mark.parametrize("selection_format", ["point", "bbox", "mask"])
 def test_operation_out_of_range_names_value_and_range(selection_format, operation, named):

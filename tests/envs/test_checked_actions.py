@@ -42,58 +42,58 @@ def is_inside(row, column):
 @pytest.mark.parametrize("policy", ["noop", "clip"])
 def test_points(policy):
     cases = list(itertools.product(OPERATIONS, ROWS, COLUMNS))
-    found = checked(PointAction(*np.array(cases).T), policy, "point")
+    found, invalid = checked(PointAction(*np.array(cases).T), policy, "point")
     for i, (operation, row, column) in enumerate(cases):
         valid = operation in LEGAL and (policy == "clip" or is_inside(row, column))
         corner = [clipped(row, H), clipped(column, W)]
         assert int(found.operation[i]) == (operation if valid else NO_OPERATION), cases[i]
         assert found.selection[i].tolist() == corner * 2, cases[i]
-        assert bool(found.invalid[i]) != valid, cases[i]
+        assert bool(invalid[i]) != valid, cases[i]
 
 
 @pytest.mark.parametrize("policy", ["noop", "clip"])
 def test_boxes(policy):
     cases = [(COPY, *corners) for corners in itertools.product(ROWS, COLUMNS, ROWS, COLUMNS)]
     cases += [(operation, 3, 1, 0, 5) for operation in OPERATIONS]
-    found = jax.device_get(checked(BboxAction(*np.array(cases).T), policy, "bbox"))
+    found, invalid = jax.device_get(checked(BboxAction(*np.array(cases).T), policy, "bbox"))
     for i, (operation, r1, c1, r2, c2) in enumerate(cases):
         valid = operation in LEGAL and (policy == "clip" or (is_inside(r1, c1) and is_inside(r2, c2)))
         rows, columns = (sorted((clipped(a, size), clipped(b, size))) for a, b, size in ((r1, r2, H), (c1, c2, W)))
         assert found.operation[i] == (operation if valid else NO_OPERATION), cases[i]
         assert found.selection[i].tolist() == [rows[0], columns[0], rows[1], columns[1]], cases[i]
-        assert found.invalid[i] != valid, cases[i]
+        assert invalid[i] != valid, cases[i]
 
 
 @pytest.mark.parametrize("policy", ["noop", "clip"])
 def test_masks(policy):
     masks = np.random.default_rng(0).random((len(OPERATIONS), H, W)) < 0.5
-    found = checked(MaskAction(np.array(OPERATIONS), masks), policy, "mask")
+    found, invalid = checked(MaskAction(np.array(OPERATIONS), masks), policy, "mask")
     for i, operation in enumerate(OPERATIONS):
         valid = operation in LEGAL
         assert int(found.operation[i]) == (operation if valid else NO_OPERATION), operation
-        assert bool(found.invalid[i]) != valid, operation
+        assert bool(invalid[i]) != valid, operation
     np.testing.assert_array_equal(found.selection, masks.reshape(len(OPERATIONS), -1))
 
 
 @pytest.mark.parametrize(("fields", "legal"), [({"mode": "test", "allow_test_switching": True}, 41), ({}, None)])
 def test_the_last_operation_is_legal_where_pairs_are_switched(fields, legal):
     rules = create_test_config(grid_shape=CANVAS, invalid_action_policy="noop", **fields)
-    found = [check_action(PointAction(operation, 0, 0), rules).invalid.item() for operation in (40, 41)]
+    found = [check_action(PointAction(operation, 0, 0), rules)[1].item() for operation in (40, 41)]
     assert found == [40 != legal, 41 != legal]
 
 
 def test_raise_stops_where_raising_is_on_and_ignores_where_it_is_off(monkeypatch):
     rules, wrong = config("point", "raise"), PointAction(COPY, H, 0)
-    right = check_action(PointAction(COPY, 0, 0), rules)
-    assert (int(right.operation), bool(right.invalid)) == (COPY, False)
+    right, invalid = check_action(PointAction(COPY, 0, 0), rules)
+    assert (int(right.operation), bool(invalid)) == (COPY, False)
     with pytest.raises(RuntimeError, match="Invalid point row 4"):
         check_action(wrong, rules)
     monkeypatch.setattr(JAXErrorHandler, "stops_on_error", staticmethod(lambda: False))
-    ignored = check_action(wrong, rules)
-    assert (int(ignored.operation), bool(ignored.invalid)) == (NO_OPERATION, True)
+    ignored, invalid = check_action(wrong, rules)
+    assert (int(ignored.operation), bool(invalid)) == (NO_OPERATION, True)
 
 
 @pytest.mark.parametrize("policy", ["noop", "clip"])
 def test_other_policies_never_raise(policy):
-    ignored = check_action(PointAction(jnp.int32(99), jnp.int32(H), jnp.int32(0)), config("point", policy))
-    assert (int(ignored.operation), bool(ignored.invalid)) == (NO_OPERATION, True)
+    ignored, invalid = check_action(PointAction(jnp.int32(99), jnp.int32(H), jnp.int32(0)), config("point", policy))
+    assert (int(ignored.operation), bool(invalid)) == (NO_OPERATION, True)

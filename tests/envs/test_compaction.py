@@ -13,9 +13,9 @@ from jaxarc.envs.operations.compaction import (
     WIDE_ROW,
     choose_executor,
     compact,
-    staged,
     update_rows,
 )
+from jaxarc.fusion import materialize, materialize_call
 
 B, BLOCK_FRACTION = 50, 1 / 3  # blocks of 16 rows, so that up to four are needed
 
@@ -102,15 +102,17 @@ def test_rows_of_one_environment_are_behind_a_branch():
     assert "while" not in names
 
 
-def test_only_the_compact_executor_puts_a_stage_behind_a_branch():
-    primitives = lambda executor: [
-        equation.primitive.name
-        for equation in jax.make_jaxpr(lambda x: staged(executor, x > 0, jnp.negative, x))(jnp.int32(1)).eqns
-    ]
-    assert "cond" in primitives("compact")
-    assert "cond" not in primitives("dense")
-    assert staged("compact", jnp.bool_(True), lambda x: (x, -x), jnp.int32(3)) == (3, -3)
-    assert staged("dense", jnp.bool_(True), lambda x: (x, -x), jnp.int32(3)) == (3, -3)
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+@pytest.mark.parametrize("dtype", [jnp.int8, jnp.uint32, jnp.bool_, jnp.float32])
+def test_materialized_calls_are_behind_one_branch_on_a_cpu(monkeypatch, backend, dtype):
+    both = lambda x: (x, x[::-1])
+    x = jnp.array([[0, 1, 2], [3, 4, 0]]).astype(dtype)
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    call = lambda x: jax.vmap(lambda row: materialize_call(both, row))(x)
+    assert str(jax.make_jaxpr(call)(x)).count("cond[") == (backend == "cpu")
+    for found, expected in zip(call(x), (x, x[:, ::-1]), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(materialize(x), x)
 
 
 @pytest.mark.parametrize(("backend", "chosen"), [("cpu", "compact"), ("gpu", "dense"), ("tpu", "dense")])

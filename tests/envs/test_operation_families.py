@@ -10,8 +10,9 @@ from reference.cases import Cases, random_cases
 from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results, kernel_arguments, with_boxes
 
 from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch
-from jaxarc.envs.operations.execute import _single as kernel_of
+from jaxarc.envs.operations.execute import _of_one_environment as kernel_of
 from jaxarc.envs.operations.kernels import flood_fill
+from jaxarc.envs.operations.table import OperationSet
 
 BATCH = 192  # enough for several blocks of each family
 NO_OPERATION = -1
@@ -144,14 +145,9 @@ def test_every_canvas_may_load_from_a_table_of_its_own(executor):
 
 def test_statics_know_which_operations_can_occur():
     statics = KernelStatics((3, 3), "dense", (2, 20, 41))
-    assert [statics.has(0, 1), statics.has(0, 2), statics.has(2, 2), statics.has(3, 19), statics.has(41, 42)] == [
-        0,
-        1,
-        1,
-        0,
-        1,
-    ]
-    assert not statics.has(21, 40)
+    spans = [(0, 1), (0, 2), (2, 2), (3, 19), (41, 42)]
+    assert [statics.has(OperationSet((span,))) for span in spans] == [False, True, True, False, True]
+    assert not statics.has(OperationSet(((21, 40),)))
 
 
 def test_one_plan_has_one_kernel():

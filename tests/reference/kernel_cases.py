@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.envs.canvas import Canvas, Command, PairTable, pack_columns, unpack_columns
+from jaxarc.envs.canvas import Canvas, CheckedAction, pack_columns, unpack_columns
+from jaxarc.envs.pairs import PairTable
 from reference.canvas import apply_operation, similarity, start_canvas
 from reference.cases import Cases
 
@@ -60,7 +61,7 @@ def kernel_arguments(cases: Cases, as_boxes: bool, colors: np.ndarray | None = N
         flat(cases.grid), flat(cases.clipboard), flat(cases.target), old, jnp.asarray(sizes.astype(np.int8))
     )
     row = _loaded_case(cases).astype(np.int32)
-    command = Command(
+    command = CheckedAction(
         jnp.asarray(cases.operation), selection, jnp.asarray(row), None if colors is None else jnp.asarray(colors)
     )
     return canvas, command, PairTable(flat(cases.pair_input), flat(cases.target))

@@ -149,7 +149,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         keys = np.stack([key_words(one, self.np_random) for one in seeds or [None] * self.num_envs])
         tasks, pairs = (self._read_places(name, places.get(name)) for name in _OPTIONS[:2])
         for task, pair in {*zip(tasks, pairs, strict=True)}:
-            self._params.require_place(task, pair)
+            self._params.require_index(task, pair)
         columns = [None if None in column else np.array(column, np.int32) for column in (tasks, pairs)]
         return _reset(self._env, keys, self._params, *columns)
 

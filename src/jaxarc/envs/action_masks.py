@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Int32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
+from jaxarc.envs.operations.table import NEEDS_ACTIVE_CELLS, NEEDS_ONE_CELL
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, PointAction, StructuredAction
 from jaxarc.utils.error_handling import IntegerRule
@@ -26,7 +27,7 @@ MAX_FLAT_ACTIONS = 100_000  # a policy has one logit for each; 30x30 points with
 class FlatActionCodec:
     """Numbers the legal actions of a config 0 .. ``num_actions - 1``: operation by operation, cell by cell, row by row.
 
-    A box has one number, whichever two opposite corners name it. Boxes are ordered by top, bottom, left, right.
+    A box has one number for all pairs of opposite corners. Boxes are ordered by top, bottom, left, right.
     """
 
     operations: tuple[int, ...]  # legal ids, ascending
@@ -34,27 +35,27 @@ class FlatActionCodec:
     grid_shape: tuple[int, int]  # (H, W)
 
     @classmethod
-    def of(cls, config: JaxArcConfig) -> "ActionNumbers":
+    def of(cls, config: JaxArcConfig) -> "FlatActionCodec":
         """Number the actions that a config allows.
 
         Raises:
             ValueError: masks are too many to be numbered, or so are these points or boxes.
         """
-        numbers = cls(config.legal_operations, config.action.selection_format, config.grid_shape)
-        height, width = numbers.grid_shape
-        if numbers.selection_format == "mask":
+        codec = cls(config.legal_operations, config.action.selection_format, config.grid_shape)
+        height, width = codec.grid_shape
+        if codec.selection_format == "mask":
             raise ValueError(
                 f"flat actions need action.selection_format 'point' or 'bbox', got 'mask': {height}x{width} cells have "
                 f"2**{height * width} masks; change the format, or choose structured actions"
             )
-        if numbers.num_actions > MAX_FLAT_ACTIONS:
+        if codec.num_actions > MAX_FLAT_ACTIONS:
             raise ValueError(
-                f"flat actions would be {numbers.num_actions:,} ({len(numbers.operations)} operations x "
-                f"{numbers.num_selections:,} selections of format {numbers.selection_format!r} on {height}x{width}), "
+                f"flat actions would be {codec.num_actions:,} ({len(codec.operations)} operations x "
+                f"{codec.num_selections:,} selections of format {codec.selection_format!r} on {height}x{width}), "
                 f"the limit is {MAX_FLAT_ACTIONS:,}; use a smaller canvas, fewer action.allowed_operations, "
                 "selection_format='point', or structured actions"
             )
-        return numbers
+        return codec
 
     @property
     def num_selections(self) -> int:
@@ -75,8 +76,8 @@ class FlatActionCodec:
         if self.selection_format == "point":
             cells = np.indices((height, width), np.int32).reshape(2, -1).T
             return np.concatenate([cells, cells], axis=1)
-        rows, columns = _spans(height), _spans(width)
-        rows, columns = np.repeat(rows, len(columns), axis=0), np.tile(columns, (len(rows), 1))
+        rows = np.repeat(_spans(height), len(_spans(width)), axis=0)
+        columns = np.tile(_spans(width), (len(_spans(height)), 1))
         return np.stack([rows[:, 0], columns[:, 0], rows[:, 1], columns[:, 1]], axis=1)
 
     @property
@@ -87,11 +88,11 @@ class FlatActionCodec:
     def to_structured(self, number: Int32[Array, "*B"]) -> StructuredAction:
         """Return the action of a number; one out of range gets the operation id -1, which is invalid."""
         number = jnp.asarray(number, jnp.int32)
-        place = jnp.clip(number, 0, self.num_actions - 1)
+        index = jnp.clip(number, 0, self.num_actions - 1)
         exists = (number >= 0) & (number < self.num_actions)
         ids = jnp.asarray(self.operations, jnp.int32)
-        operation = jnp.where(exists, ids[place // self.num_selections], c.NO_OPERATION)
-        selection = place % self.num_selections
+        operation = jnp.where(exists, ids[index // self.num_selections], c.NO_OPERATION)
+        selection = index % self.num_selections
         height, width = self.grid_shape
         if self.selection_format == "point":
             return PointAction(operation, selection // width, selection % width)
@@ -118,11 +119,11 @@ class FlatActionCodec:
             raise TypeError(
                 f"these numbers are of actions of format {self.selection_format!r}, got a {type(action).__name__}"
             )
-        places = np.full(c.NUM_OPERATIONS, -1, np.int32)
-        places[list(self.operations)] = np.arange(len(self.operations))
-        place = jnp.asarray(places)[jnp.clip(action.operation, 0, c.NUM_OPERATIONS - 1)]
-        legal = inside & _below(action.operation, c.NUM_OPERATIONS) & (place >= 0)
-        return jnp.where(legal, place * self.num_selections + selection, -1)
+        indices = np.full(c.NUM_OPERATIONS, -1, np.int32)
+        indices[list(self.operations)] = np.arange(len(self.operations))
+        index = jnp.asarray(indices)[jnp.clip(action.operation, 0, c.NUM_OPERATIONS - 1)]
+        legal = inside & _below(action.operation, c.NUM_OPERATIONS) & (index >= 0)
+        return jnp.where(legal, index * self.num_selections + selection, -1)
 
 
 def _below(value: Int32[Array, "*B"], limit: int) -> Bool[Array, "*B"]:
@@ -131,23 +132,19 @@ def _below(value: Int32[Array, "*B"], limit: int) -> Bool[Array, "*B"]:
 
 @functools.cache
 def _spans(length: int) -> np.ndarray:
-    """All ``(first, last)`` with ``0 <= first <= last < length``, int32[spans, 2]."""
+    """All ``(first, last)`` with ``0 <= first <= last < length``, int32[spans, 2]; for 2: 0 0, 0 1, 1 1."""
     return np.stack(np.triu_indices(length), axis=-1).astype(np.int32)
 
 
 def _span_number(one: Int32[Array, "*B"], other: Int32[Array, "*B"], length: int) -> Int32[Array, "*B"]:
-    first, last = jnp.minimum(one, other), jnp.maximum(one, other)
+    """Index of a span in :func:`_spans`: with length 3, 0 1 2 start at 0, 3 4 at 1, and 5 at 2."""
+    first = jnp.minimum(one, other)
+    last = jnp.maximum(one, other)
     return first * length - first * (first - 1) // 2 + (last - first)
 
 
-_FLOODS = np.isin(np.arange(c.NUM_OPERATIONS), np.arange(c.FLOOD_FILL, c.FLOOD_FILL + c.NUM_COLORS))
-_NEEDS_CELLS = np.isin(  # lost on a selection without a cell of the active area
-    np.arange(c.NUM_OPERATIONS), [*range(c.FLOOD_FILL + c.NUM_COLORS), c.COPY, c.PASTE, c.CUT]
-)
-
-
 def legal_operation_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*B 42"]:
-    """Tell which operations are legal and can apply, on some selection.
+    """True for the operations that are legal and can apply, on some selection.
 
     Of the legal ones only a paste ever drops out, while the clipboard is empty: no running episode has all its pairs
     known to be solved. If nothing else is legal, the legal ones stay, so some entry is always true. In a state that is
@@ -163,24 +160,24 @@ def legal_operation_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array
 
 
 def flat_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*B actions"]:
-    """Tell which numbers of :class:`~jaxarc.envs.action_masks.FlatActionCodec` name an action that can apply.
+    """True for the numbers of :class:`FlatActionCodec` whose action can apply.
 
     If every one would be a lost step, as in an episode that may only paste, those of legal operations stay.
 
     Raises:
         ValueError: the config's actions have no numbers.
     """
-    numbers = FlatActionCodec.of(config)
-    ids = np.asarray(numbers.operations)
+    codec = FlatActionCodec.of(config)
+    ids = np.asarray(codec.operations)
     batch = state.canvas.sizes.shape[:-1]
-    boxes = numbers.selections.reshape(*(1,) * len(batch), -1, 4)
+    boxes = codec.selections.reshape(*(1,) * len(batch), -1, 4)
     height, width = (size[..., None] for size in _active_size(state))
     top, left, bottom, right = (jnp.asarray(boxes[..., i]) for i in range(4))
     touches = (top < height) & (left < width)
     is_single = (jnp.minimum(bottom, height - 1) == top) & (jnp.minimum(right, width - 1) == left)
     fits = [
-        is_single if _FLOODS[i] else (touches if _NEEDS_CELLS[i] else jnp.ones_like(touches))
-        for i in numbers.operations
+        is_single if i in NEEDS_ONE_CELL else (touches if i in NEEDS_ACTIVE_CELLS else jnp.ones_like(touches))
+        for i in codec.operations
     ]
     operations = legal_operation_mask(state, config)[..., ids]
     return (operations[..., None] & jnp.stack(fits, axis=-2)).reshape(*batch, -1)

@@ -1,7 +1,11 @@
-"""The canvas that operations edit, and its cells: flat grids, boxes, and columns of bits."""
+"""The canvas that operations edit, and its cells: flat grids, boxes, and columns of bits.
+
+A flat grid has ``HW = H * W`` cells, row by row: arrays of shape ``[B, H, W]`` are many times slower on XLA's CPU
+backend than ``[B, HW]``. Coordinates fit int8, because a side has at most 30 cells.
+"""
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,10 +13,29 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, Int8, Int32, UInt8, UInt32
 
 from jaxarc.constants import PADDING
-from jaxarc.envs.operations.compaction import Stage, call
-from jaxarc.tasks.buffer import LocalRows, RowLoader
+from jaxarc.fusion import materialize_call
 
 GridShape = tuple[int, int]
+HEIGHT, WIDTH, TARGET_HEIGHT, TARGET_WIDTH, CLIPBOARD_HEIGHT, CLIPBOARD_WIDTH = range(6)
+
+
+class Canvas(eqx.Module):
+    """The editable part of a state."""
+
+    grid: Int8[Array, "*B HW"]  # colors 0..9, -1 outside the active area
+    clipboard: Int8[Array, "*B HW"]  # content at the origin, -1 where nothing is held
+    target: Int8[Array, "*B HW"]  # the grid that a submit is compared with
+    selection: Int8[Array, "*B 4"] | UInt32[Array, "*B W"]  # last used: a box's bounds, or columns of bits
+    sizes: Int8[Array, "*B 6"]  # height and width of the active area, of the target and of the clipboard's content
+
+
+class CheckedAction(eqx.Module):
+    """An action with values in range, ready to be executed; see :func:`jaxarc.envs.structured_actions.check_action`."""
+
+    operation: Int32[Array, "*B"]  # 0 .. 41, or -1: leave the canvas as it is
+    selection: Int32[Array, "*B 4"] | Bool[Array, "*B HW"]  # a box with ordered corners in the canvas, or raw cells
+    row: Int32[Array, "*B"]  # row of the pair table that operations 32 and 35..41 load
+    colors: Int8[Array, "*B 10"] | None = None  # the new color of each color of a loaded grid; None: they stay
 
 
 class BoundingBox(NamedTuple):
@@ -29,36 +52,41 @@ class BoundingBox(NamedTuple):
 
 
 @functools.cache
-def cell_rows(shape: GridShape) -> Any:
-    """Row of each cell of a flat grid, int8[HW], a NumPy constant."""
+def cell_rows(shape: GridShape) -> Int8[np.ndarray, " HW"]:
+    """Row of each cell of a flat grid, a constant; for 2x3: 0 0 0 1 1 1."""
     return np.repeat(np.arange(shape[0]), shape[1]).astype(np.int8)
 
 
 @functools.cache
-def cell_columns(shape: GridShape) -> Any:
-    """Column of each cell of a flat grid, int8[HW], a NumPy constant."""
+def cell_columns(shape: GridShape) -> Int8[np.ndarray, " HW"]:
+    """Column of each cell of a flat grid, a constant; for 2x3: 0 1 2 0 1 2."""
     return np.tile(np.arange(shape[1]), shape[0]).astype(np.int8)
 
 
 def per_cell(value: Int[Array, " B"]) -> Int8[Array, "B 1"]:
-    """Make a small number per environment ready to meet its cells."""
+    """Shape a small number per environment for comparisons with its cells."""
     return value.astype(jnp.int8)[:, None]
 
 
 def inside(box: BoundingBox, shape: GridShape) -> Bool[Array, "B HW"]:
-    """Which cells lie in the box."""
-    rows, columns = cell_rows(shape)[None], cell_columns(shape)[None]
-    return (
-        (rows >= per_cell(box.top))
-        & (rows <= per_cell(box.bottom))
-        & (columns >= per_cell(box.left))
-        & (columns <= per_cell(box.right))
-    )
+    """True for the cells in the box.
+
+    Four comparisons per cell with constants. For the box (top 0, left 1, bottom 1, right 2) of a 3x3 grid::
+
+        0 <= row <= 1    1 <= column <= 2    cells
+        1 1 1            0 1 1               0 1 1
+        1 1 1            0 1 1               0 1 1
+        0 0 0            0 1 1               0 0 0
+    """
+    rows = cell_rows(shape)[None]
+    columns = cell_columns(shape)[None]
+    in_rows = (per_cell(box.top) <= rows) & (per_cell(box.bottom) >= rows)
+    return in_rows & (per_cell(box.left) <= columns) & (per_cell(box.right) >= columns)
 
 
 def active_area(height: Int[Array, " B"], width: Int[Array, " B"], shape: GridShape) -> Bool[Array, "B HW"]:
-    """Which cells lie in the top-left ``height x width``."""
-    return (cell_rows(shape)[None] < per_cell(height)) & (cell_columns(shape)[None] < per_cell(width))
+    """True for the cells of the top-left ``height x width``."""
+    return (per_cell(height) > cell_rows(shape)[None]) & (per_cell(width) > cell_columns(shape)[None])
 
 
 def clip_box(box: BoundingBox, height: Int32[Array, " B"], width: Int32[Array, " B"]) -> BoundingBox:
@@ -74,12 +102,13 @@ def clip_box(box: BoundingBox, height: Int32[Array, " B"], width: Int32[Array, "
 
 def whole_if_empty(box: BoundingBox, height: Int32[Array, " B"], width: Int32[Array, " B"]) -> BoundingBox:
     """Replace an empty box by the whole active area."""
-    empty, zero = box.is_empty, jnp.int32(0)
+    is_empty = box.is_empty
+    zero = jnp.int32(0)
     return BoundingBox(
-        jnp.where(empty, zero, box.top),
-        jnp.where(empty, zero, box.left),
-        jnp.where(empty, height - 1, box.bottom),
-        jnp.where(empty, width - 1, box.right),
+        jnp.where(is_empty, zero, box.top),
+        jnp.where(is_empty, zero, box.left),
+        jnp.where(is_empty, height - 1, box.bottom),
+        jnp.where(is_empty, width - 1, box.right),
     )
 
 
@@ -98,7 +127,15 @@ def grid_size(grid: Int8[Array, "... HW"], shape: GridShape) -> tuple[Int8[Array
 
 
 def pack_columns(cells: Bool[Array, "... HW"], shape: GridShape) -> UInt32[Array, "... W"]:
-    """Put the cells of each column into a word."""
+    """Put the cells of each column into one 32-bit word, bit ``r`` for row ``r``.
+
+    The rows of a flat grid are contiguous, so packing combines contiguous slices; one word per row would read every
+    30th cell, which takes XLA's CPU backend ten times as long. For 3x3, with words in binary::
+
+        0 1 1
+        0 1 0    ->  000  011  101
+        0 0 1
+    """
     height, width = shape
     words = cells[..., :width].astype(jnp.uint32)
     for row in range(1, height):
@@ -106,19 +143,21 @@ def pack_columns(cells: Bool[Array, "... HW"], shape: GridShape) -> UInt32[Array
     return words
 
 
-def unpack_columns(words: UInt32[Array, "... W"], shape: GridShape, stage: Stage = call) -> Bool[Array, "... HW"]:
-    """Read the cells back.
+def unpack_columns(words: UInt32[Array, "... W"], shape: GridShape) -> Bool[Array, "... HW"]:
+    """Read the cells back from the words of :func:`pack_columns`.
 
-    Args:
-        words: one per column.
-        shape: rows and columns of the grid.
-        stage: how to call a kernel; see :func:`jaxarc.envs.operations.compaction.staged`.
+    A cell needs one byte of its column's word, so the bytes are laid out cell by cell first, in a step of their own,
+    and then each cell shifts its byte by a constant: lanes of 8 bits instead of 32.
     """
     height, width = shape
-    spread = lambda *parts: jnp.concatenate([parts[row // 8] for row in range(height)], axis=-1)
-    parts = stage(spread, *_bytes_of_words(words, height))
-    bits = np.repeat(np.arange(height, dtype=np.uint8) % 8, width)
-    return ((parts >> bits.reshape((1,) * (parts.ndim - 1) + (-1,))) & jnp.uint8(1)).astype(jnp.bool_)
+
+    def spread(*parts: UInt8[Array, "... W"]) -> UInt8[Array, "... HW"]:
+        return jnp.concatenate([parts[row // 8] for row in range(height)], axis=-1)
+
+    byte_of_cell = materialize_call(spread, *_bytes_of_words(words, height))
+    bit_of_cell = np.repeat(np.arange(height, dtype=np.uint8) % 8, width)
+    bit_of_cell = bit_of_cell.reshape((1,) * (byte_of_cell.ndim - 1) + (-1,))
+    return ((byte_of_cell >> bit_of_cell) & jnp.uint8(1)).astype(jnp.bool_)
 
 
 def num_bytes(shape: GridShape) -> int:
@@ -142,46 +181,3 @@ def from_bytes(stored: UInt8[Array, "... bytes"], shape: GridShape) -> UInt32[Ar
 
 def _bytes_of_words(words: UInt32[Array, "... W"], height: int) -> list[UInt8[Array, "... W"]]:
     return [(words >> jnp.uint32(8 * i)).astype(jnp.uint8) for i in range(-(-height // 8))]
-
-
-HEIGHT, WIDTH, TARGET_HEIGHT, TARGET_WIDTH, CLIPBOARD_HEIGHT, CLIPBOARD_WIDTH = range(6)
-
-
-class Canvas(eqx.Module):
-    """The editable part of a state."""
-
-    grid: Int8[Array, "*B HW"]  # colors 0..9, -1 outside the active area
-    clipboard: Int8[Array, "*B HW"]  # content at the origin, -1 where nothing is held
-    target: Int8[Array, "*B HW"]  # the grid that a submit is compared with
-    selection: Int8[Array, "*B 4"] | UInt32[Array, "*B W"]  # last used: a box's bounds, or columns of bits
-    sizes: Int8[Array, "*B 6"]  # height and width of the active area, of the target and of the clipboard's content
-
-
-class Command(eqx.Module):
-    """A checked action: nothing in it is out of range, and it may be applied."""
-
-    operation: Int32[Array, "*B"]  # 0 .. 41, or -1: leave the canvas as it is
-    selection: Int32[Array, "*B 4"] | Bool[Array, "*B HW"]  # a box with ordered corners, or cells; raw
-    row: Int32[Array, "*B"]  # row of the pair table that operations 32 and 35..41 load
-    colors: Int8[Array, "*B 10"] | None = None  # what the colors of loaded grids become; None: they stay
-
-
-class PairTable(eqx.Module):
-    """Inputs and outputs of pairs, one row each."""
-
-    inputs: Int8[Array, "*B N HW"]
-    outputs: Int8[Array, "*B N HW"]
-    row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # where all environments share one table
-
-    def input_rows(self, row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
-        """Load inputs from the table that all share, or one from each table; a row past the last one is the last."""
-        return self._rows(self.inputs, row)
-
-    def output_rows(self, row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
-        """Load outputs as :meth:`input_rows` does inputs."""
-        return self._rows(self.outputs, row)
-
-    def _rows(self, grids: Int8[Array, "*B N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
-        if grids.ndim > 2:
-            return jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
-        return self.row_loader.load(grids, row)

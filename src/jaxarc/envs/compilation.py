@@ -1,6 +1,7 @@
-"""Compile, batch and shard the functions of one environment."""
+"""How the functions of one environment are compiled, batched and spread over devices."""
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,31 +11,52 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, PyTree, UInt32
 
+from jaxarc.utils.error_handling import JAXErrorHandler
+
 Result = TypeVar("Result")
+Rows = TypeVar("Rows", bound=PyTree[Array])
+Shared = PyTree[Array]
+Kernel = Callable[[Any, Any], Any]  # (rows: arrays with a leading batch axis, shared: arrays of the batch) -> rows
+
+_FAILED_CHECK = re.compile(r"_EquinoxRuntimeError: (.*?)\n\n\n-{10}", re.DOTALL)
 
 
 def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Compile a function of pytrees of arrays.
+    """Compile a function of pytrees of arrays for calls from a Python loop.
 
-    ``eqx.filter_jit`` explains what went wrong, and takes four times as long to call as ``jax.jit``. So the second is
-    tried first; a call that fails is repeated with the first, which fails in the same way and says why.
+    ``eqx.filter_jit`` words errors well, and takes four times as long to call as ``jax.jit``, so calls go to
+    ``jax.jit``. A call that fails while it runs is not run again: its error is raised with the text of the check. A
+    call that fails before it runs, because of its arguments, is traced again by ``eqx.filter_jit``, which takes
+    arguments of any type and lets the function itself say what is wrong with them.
 
     Args:
-        may_raise: tells from the arguments whether the function checks values at run time. Such a check fails no
-            sooner than the result is there, so the call waits for it.
+        may_raise: says of the arguments whether the function checks values at run time. Such a check fails no sooner
+            than the result is there, so the call waits for it.
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
-        fast, careful = jax.jit(function), eqx.filter_jit(function)
+        def of_mode(mode: str, *args: Any) -> Result:
+            del mode  # a key of the compilation cache: checks are compiled for one error mode
+            return function(*args)
+
+        of_mode.__name__ = of_mode.__qualname__ = function.__name__
+        fast = jax.jit(of_mode, static_argnums=0)
+        careful = eqx.filter_jit(of_mode)
 
         @functools.wraps(function)
         def call(*args: Any) -> Result:
+            mode = JAXErrorHandler.get_error_mode()
             try:
-                result = fast(*args)
+                result = fast(mode, *args)
                 if may_raise is not None and may_raise(*args):
                     jax.block_until_ready(result)
-            except (TypeError, ValueError, RuntimeError):
-                return careful(*args)
+            except jax.errors.JaxRuntimeError as error:
+                failed = _FAILED_CHECK.search(str(error))
+                if failed is None:
+                    raise
+                raise eqx.EquinoxRuntimeError(failed.group(1)) from None
+            except (TypeError, ValueError):
+                return careful(mode, *args)
             return result
 
         return call
@@ -42,25 +64,29 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
     return decorate
 
 
-Rows = TypeVar("Rows", bound=PyTree[Array])
-Kernel = Callable[[Any, Any], Any]  # (rows, shared arrays) -> rows
-
-
 def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, Any], Any]) -> Kernel:
-    """Make a function of one environment of a kernel of many.
+    """Make a function of one environment of a kernel that was written for many.
+
+    ``jax.vmap`` of the result does not vectorize the kernel: its rule folds every further batch axis into the one that
+    the kernel has, however the vmaps are nested. So what users ``vmap`` runs the batch kernel. An example, with a
+    kernel that sees how many rows need work, which no function of one row can::
+
+        count = with_batch_rule(lambda rows, _: jnp.broadcast_to(rows.sum(), rows.shape), no_shared_arrays)
+        jax.vmap(jax.vmap(lambda need: count(need, ())))(needs)  # needs int32[2, 3] -> the kernel runs once, on [6]
 
     Args:
         kernel: from arrays with a leading batch axis, and others that the whole batch shares, to arrays with that axis.
-        unshare: does the work where each of several batches has shared arrays of its own; takes the kernel, a pytree
-            of booleans that tells which shared arrays have a leading axis, and all arrays with one batch axis more.
+        unshared_rule: does the work where each of several batches has shared arrays of its own; takes the kernel, a
+            pytree of booleans, true for a shared array that has a leading axis, and all arrays with one more axis.
     """
 
     @custom_vmap
-    def batched(rows: Any, shared: Any) -> Any:
+    def batched(rows: PyTree[Array], shared: Shared) -> PyTree[Array]:
         return kernel(rows, shared)
 
     @batched.def_vmap
-    def fold(size: int, has_axis: Any, rows: Any, shared: Any) -> tuple[Any, Any]:
+    def fold(size: int, has_axis: Any, rows: PyTree[Array], shared: Shared) -> tuple[PyTree[Array], PyTree[bool]]:
+        """Turn ``[size, B, ...]`` into ``[size * B, ...]``, run the kernel once, and turn its result back."""
         lead = lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape))
         rows = jax.tree.map(lead, rows, has_axis[0])
         if any(jax.tree.leaves(has_axis[1])):
@@ -69,7 +95,7 @@ def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, A
             out = unfold_rows(size, batched(fold_rows(rows), shared))
         return out, jax.tree.map(lambda _: True, out)
 
-    def single(row: Any, shared: Any) -> Any:
+    def single(row: PyTree[Array], shared: Shared) -> PyTree[Array]:
         rows = jax.tree.map(lambda x: x[None], row)
         return jax.tree.map(lambda x: x[0], batched(rows, shared))
 
@@ -87,18 +113,16 @@ def unfold_rows(size: int, rows: Rows) -> Rows:
 
 
 def no_shared_arrays(kernel: Kernel, has_axis: Any, rows: Any, shared: Any) -> Any:
-    """The ``unshare`` of a kernel that shares nothing."""
-    raise AssertionError("a kernel that shares nothing cannot have shared arrays of its own")
+    """The ``unshared_rule`` of a kernel that shares no arrays."""
+    raise AssertionError("a kernel that shares no arrays cannot have shared arrays of its own")
 
 
-Tree = TypeVar("Tree", bound=PyTree[Array])
+def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
+    """Return the same values, marked as varying over the same devices as ``words``.
 
-
-def vary_like(tree: Tree, words: UInt32[Array, " words"]) -> Tree:
-    """Return the same values, as varying over the devices as ``words`` are.
-
-    A fresh state holds constants, which vary over no device; the state after a step does vary. Without this a
-    ``lax.scan`` over steps inside ``shard_map`` would refuse the carry. The compiler removes the addition of zero.
+    Inside ``jax.shard_map`` JAX tracks over which devices a value varies, and a loop may not change that. A fresh state
+    holds constants, which vary over no device; the state after a step does vary. Without this a ``lax.scan`` over steps
+    would refuse its carry. The compiler removes the addition of zero.
     """
     zero = words[0] & jnp.uint32(0)
 

@@ -8,10 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
-from jaxarc.envs.canvas import PairTable
 from jaxarc.envs.compilation import compiled
 from jaxarc.envs.observations import make_info, observation_space, observe
-from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_of_buffer, pairs_of_table
+from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space, action_space
 from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
@@ -19,8 +18,7 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import require_single, take_step
 from jaxarc.prng import from_key_data, to_uniform
-from jaxarc.tasks.augmentation import Augmentation, draw_augmentation
-from jaxarc.tasks.buffer import TaskBuffer
+from jaxarc.tasks.augmentation import draw_augmentation
 from jaxarc.tasks.sampling import next_task_index, sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
 
@@ -29,7 +27,7 @@ Step = tuple[State, Observation, Float32[Array, ""], Bool[Array, ""], Info]
 
 
 class Environment(abc.ABC, Generic[State]):
-    """What agents and wrappers hold; every method is pure and works under jit, vmap and scan.
+    """The interface of agents and wrappers; every method is pure and works under jit, vmap and scan.
 
     Every kind is a frozen dataclass that is a pytree, and no ``eqx.Module``: looking up a method of one takes longer
     than a step.
@@ -69,7 +67,7 @@ class Environment(abc.ABC, Generic[State]):
 
     @abc.abstractmethod
     def info(self, state: State, params: EnvParams) -> Info:
-        """Report on a state with the keys, shapes and dtypes of a step's info."""
+        """Metrics of a state, with the keys, shapes and dtypes of a step's info."""
 
     def action_space(self, params: EnvParams) -> Space:
         """The legal actions."""
@@ -77,15 +75,15 @@ class Environment(abc.ABC, Generic[State]):
         return action_space(params.config)
 
     def observation_space(self, params: EnvParams) -> Space:
-        """Every observation of this environment lies in it."""
+        """A space that holds every observation."""
         _require_params(params)
-        return observation_space(params.config, params.tasks.most_train)
+        return observation_space(params.config, params.tasks.num_slots)
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class ArcEnvironment(Environment[ArcEnvState]):
-    """The environment itself, without wrappers; it holds nothing."""
+    """The environment itself, without wrappers; it has no fields."""
 
     def reset(
         self,
@@ -99,19 +97,19 @@ class ArcEnvironment(Environment[ArcEnvState]):
         Args:
             key: random key, typed or raw.
             params: tasks, weights and rules.
-            task_index: place of a task in ``params.tasks``, 0 .. T - 1; drawn by weight when left out.
-            pair_index: place of a pair among those that the mode plays; chosen as the params say when left out.
+            task_index: index of a task in ``params.tasks``, 0 .. T - 1; drawn by weight when left out.
+            pair_index: index of a pair among those that the mode plays; chosen as the params say when left out.
 
         Returns:
             The state and the first observation.
 
         Raises:
-            IndexError: there is no such task or pair. Inside ``jit`` and ``vmap`` nothing can be raised, and the
+            IndexError: there is no such task or pair. Inside ``jit`` and ``vmap`` no error can be raised, and the
                 nearest one is played.
         """
         if not (task_index is None and pair_index is None):
             _require_params(params)
-            params.require_place(task_index, pair_index)
+            params.require_index(task_index, pair_index)
         return _reset(key, params, _index(task_index), _index(pair_index))
 
     def reset_next(self, state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
@@ -124,12 +122,11 @@ class ArcEnvironment(Environment[ArcEnvState]):
 
     def observe(self, state: ArcEnvState, params: EnvParams) -> Observation:
         """Show a state as ``reset`` and ``step`` do; see :func:`jaxarc.envs.observations.observe`."""
-        return observe(state, _pairs_in_play(params, state.task_index, state.augmentation, state.pairs), params.config)
+        return observe(state, _pairs_of(state, params), params.config)
 
     def info(self, state: ArcEnvState, params: EnvParams) -> Info:
-        """Report on a state with the keys, shapes and dtypes of a step's info."""
-        source = _pairs_in_play(params, state.task_index, state.augmentation, state.pairs)
-        return make_info(state, source, jnp.zeros_like(state.terminated), params.config)
+        """Metrics of a state, with the keys, shapes and dtypes of a step's info."""
+        return make_info(state, _pairs_of(state, params), jnp.zeros_like(state.terminated), params.config)
 
 
 @compiled()
@@ -156,14 +153,15 @@ def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Obs
 def _start(
     keys: EpisodeKeys, params: EnvParams, task_index: Int32[Array, ""], pair_index: Int32[Array, ""] | None
 ) -> tuple[ArcEnvState, Observation]:
-    tasks, config, augmentation, pairs = params.tasks, params.config, None, None
+    tasks = params.tasks
+    config = params.config
+    augmentation = None
     if config.augmentation.is_active:
-        num_train = tasks.num_train[task_index] if isinstance(tasks, TaskBuffer) else tasks.num_train
         key = from_key_data(keys.augmentation)
-        augmentation = draw_augmentation(key, num_train, tasks.most_train, config.augmentation)
-    if not isinstance(tasks, TaskBuffer):
-        pairs = generate_pairs(from_key_data(keys.generation), tasks, task_index, augmentation)
-    source = _pairs_in_play(params, task_index, augmentation, pairs)
+        num_train = tasks.num_train_of(task_index)
+        augmentation = draw_augmentation(key, num_train, tasks.num_slots, config.augmentation)
+    generated = generate_pairs(from_key_data(keys.generation), tasks, task_index, augmentation)
+    source = pairs_in_play(tasks, generated, task_index, augmentation, config.episode.mode)
     state = start_episode(
         keys,
         source,
@@ -171,26 +169,15 @@ def _start(
         config,
         pair_index=params.pair_index if pair_index is None else pair_index,
         augmentation=augmentation,
-        pairs=pairs,
-        demonstrations=_pairs_in_play(params, task_index, augmentation, pairs, "train"),
-        num_slots=tasks.most_train,
+        pairs=generated,
+        demonstrations=pairs_in_play(tasks, generated, task_index, augmentation, "train"),
+        num_slots=tasks.num_slots,
     )
     return state, observe(state, source, config)
 
 
-def _pairs_in_play(
-    params: EnvParams,
-    task_index: Int32[Array, "*B"],
-    augmentation: Augmentation | None,
-    pairs: PairTable | None,
-    mode: str | None = None,
-) -> PairSource:
-    """Point at the pairs that a mode plays, by default the config's."""
-    tasks, mode = params.tasks, mode or params.config.episode.mode
-    if isinstance(tasks, TaskBuffer):
-        return pairs_of_buffer(tasks, task_index, augmentation, mode)
-    assert pairs is not None
-    return pairs_of_table(pairs, tasks, mode)
+def _pairs_of(state: ArcEnvState, params: EnvParams) -> PairSource:
+    return pairs_in_play(params.tasks, state.pairs, state.task_index, state.augmentation, params.config.episode.mode)
 
 
 @compiled(may_raise=lambda state, action, params: checks_actions(params))
@@ -199,7 +186,7 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
     require_single(state, action)
-    source = _pairs_in_play(params, state.task_index, state.augmentation, state.pairs)
+    source = _pairs_of(state, params)
     state, reward, invalid = take_step(state, action, source, params.config)
     return (
         state,
@@ -215,8 +202,8 @@ def checks_actions(params: EnvParams) -> bool:
     return isinstance(params, EnvParams) and params.config.action.invalid_action_policy == "raise"
 
 
-def _index(place: Int[Array, ""] | int | None) -> Int32[Array, ""] | None:
-    return None if place is None else jnp.asarray(place, jnp.int32)
+def _index(index: Int[Array, ""] | int | None) -> Int32[Array, ""] | None:
+    return None if index is None else jnp.asarray(index, jnp.int32)
 
 
 def _require_params(params: EnvParams) -> None:

@@ -22,7 +22,7 @@ from jaxarc.prng import from_key_data
 from jaxarc.tasks.augmentation import augment_task, draw_augmentation
 from jaxarc.tasks.task import create_mock_task
 from jaxarc.types import Info, JaxArcTask, Observation, PRNGKey
-from jaxarc.utils.error_handling import refuse_unstructured
+from jaxarc.utils.error_handling import JAXErrorHandler, refuse_unstructured
 
 Step = tuple[ArcEnvState, Observation, Float32[Array, "*B"], Bool[Array, "*B"], Info]
 
@@ -70,7 +70,6 @@ def arc_reset(
     return state, observe(state, source, config)
 
 
-@eqx.filter_jit
 def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig) -> Step:
     """Take one step of an episode; a state that is done stays as it is and pays 0.
 
@@ -87,6 +86,12 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
         ValueError: a mask has the wrong shape, or the state was made with another config.
         RuntimeError: with policy ``"raise"``, an operation or coordinate is out of range or not allowed.
     """
+    return _arc_step(state, action, config, JAXErrorHandler.get_error_mode())
+
+
+@eqx.filter_jit
+def _arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig, mode: str) -> Step:
+    del mode  # a key of the compilation cache: checks are compiled for one error mode
     _require_config(config)
     _require_matching(state, config)
     require_single(state, action)
@@ -108,13 +113,18 @@ def batch_reset(
     return jax.vmap(arc_reset, in_axes=(0, None, None))(keys, config, task_data)
 
 
-@eqx.filter_jit
 def batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig) -> Step:
     """Take one step in every environment of a batch; see :func:`arc_step`.
 
     Raises:
         ValueError: states and actions are no batches of one size.
     """
+    return _batch_step(states, actions, config, JAXErrorHandler.get_error_mode())
+
+
+@eqx.filter_jit
+def _batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig, mode: str) -> Step:
+    del mode
     _require_config(config)
     refuse_unstructured(actions)
     _require_batches(states, actions)
@@ -131,10 +141,12 @@ def _require_batches(states: ArcEnvState, actions: StructuredAction) -> None:
         raise TypeError(f"batch_step takes the states that batch_reset made, got {type(states).__name__}")
     sizes = {leaf.shape[:1] for leaf in jax.tree.leaves((states, actions))}
     if len(sizes) > 1 or () in sizes:
-        told = ", ".join(f"{field.name} {getattr(actions, field.name).shape}" for field in dataclasses.fields(actions))
+        shapes = ", ".join(
+            f"{field.name} {getattr(actions, field.name).shape}" for field in dataclasses.fields(actions)
+        )
         raise ValueError(
             f"batch_step takes as many actions as states, all with a leading batch axis, got states of shape "
-            f"{states.counts.shape[:-1]} and an action with {told}; for one environment there is arc_step"
+            f"{states.counts.shape[:-1]} and an action with {shapes}; for one environment there is arc_step"
         )
 
 

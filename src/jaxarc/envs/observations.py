@@ -1,4 +1,4 @@
-"""What an agent sees, the space in which it lies, and the report beside it."""
+"""Observations, the space of them, and the info of a step."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int32
@@ -6,8 +6,7 @@ from jaxtyping import Array, Bool, Int32
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, NUM_OPERATIONS, PADDING
 from jaxarc.envs.action_masks import legal_operation_mask
-from jaxarc.envs.canvas import PairTable
-from jaxarc.envs.pairs import PairSource
+from jaxarc.envs.pairs import PairSource, PairTable
 from jaxarc.envs.scoring import discount
 from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
@@ -127,16 +126,13 @@ class _Grids:
 
 
 def make_info(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array, "*B"], config: JaxArcConfig) -> Info:
-    """Tell how the episode stands, with the same keys on every step and at reset.
+    """Metrics of the episode, with the same keys on every step and at reset.
 
     On a pair with a hidden target ``similarity`` is 0, and ``success`` false unless ``reward.score_on_submit``.
     """
-    similarity, success, hidden = state.similarity_score, state.is_solved, source.hides(state.pair_index)
-    if hidden is None:
-        hidden = jnp.full_like(state.terminated, config.episode.mode == "test")
-    similarity = jnp.where(hidden, jnp.float32(0), similarity)
-    if not config.reward.score_on_submit:
-        success = success & ~hidden
+    hidden = source.hides(state.pair_index)
+    similarity = jnp.where(hidden, jnp.float32(0), state.similarity_score)
+    success = state.is_solved & (~hidden | config.reward.score_on_submit)
     return {
         "terminated": state.terminated,
         "truncated": state.truncated,

@@ -1,4 +1,4 @@
-"""The pairs an episode may play: where they lie in a table, and how an operation goes from one to another."""
+"""The pairs an episode may play: where they are stored, and how an operation goes from one to another."""
 
 from collections.abc import Callable
 
@@ -9,10 +9,31 @@ from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
-from jaxarc.envs.canvas import PairTable
+from jaxarc.envs.operations.table import TO_FIRST_UNSOLVED_PAIR, TO_NEXT_PAIR, TO_PREVIOUS_PAIR
 from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
-from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task
+from jaxarc.tasks.buffer import LocalRows, RowLoader, TaskSource, buffer_of_task
 from jaxarc.types import JaxArcTask, PRNGKey
+
+
+class PairTable(eqx.Module):
+    """Inputs and outputs of pairs, one row each."""
+
+    inputs: Int8[Array, "*B N HW"]
+    outputs: Int8[Array, "*B N HW"]
+    row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # where all environments share one table
+
+    def input_rows(self, row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        """Load inputs from the table that all share, or one from each table; a row past the last one is the last."""
+        return self._rows(self.inputs, row)
+
+    def output_rows(self, row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        """Load outputs as :meth:`input_rows` does inputs."""
+        return self._rows(self.outputs, row)
+
+    def _rows(self, grids: Int8[Array, "*B N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        if grids.ndim > 2:
+            return jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
+        return self.row_loader.load(grids, row)
 
 
 class PairSource(eqx.Module):
@@ -21,13 +42,17 @@ class PairSource(eqx.Module):
     table: PairTable
     first_row: Int32[Array, "*B"]  # row of pair 0 in the table
     count: Int32[Array, "*B"]  # pairs available, 1 or more
-    order: Int8[Array, "*B P"] | None = None  # the pair that comes p-th lies order[p] rows further down; None: p
-    colors: Int8[Array, "*B 10"] | None = None  # what the colors of loaded grids become; None: they stay
-    num_open: Int32[Array, "*B"] | None = None  # pairs before the first with a hidden output; None: all are alike
+    order: Int8[Array, "*B P"] | None = None  # pair p is order[p] rows further down; None: p rows
+    colors: Int8[Array, "*B 10"] | None = None  # the new color of each color of a loaded grid; None: they stay
+    num_open: Int32[Array, "*B"] | None = None  # pairs from here on hide their output; None: see hides_all
+    hides_all: bool = eqx.field(static=True, default=False)  # whether all pairs hide their output, or none
 
-    def hides(self, pair_index: Int32[Array, "*B"]) -> Bool[Array, "*B"] | None:
-        """Whether the output of a pair is hidden; None where the mode says it of all pairs."""
-        return None if self.num_open is None else pair_index >= self.num_open
+    def hides(self, pair_index: Int32[Array, "*B"]) -> Bool[Array, "*B"]:
+        """Whether the output of a pair is hidden from the agent: no similarity, and a score only on request.
+
+        Where a mode hides all pairs or none this is a constant, and the compiler drops what depends on it.
+        """
+        return jnp.full(pair_index.shape, self.hides_all) if self.num_open is None else pair_index >= self.num_open
 
     def row_of(self, pair_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
         """Row of a pair in the table."""
@@ -44,36 +69,51 @@ class PairSource(eqx.Module):
         """Load the output of a pair."""
         return self._load(self.table.output_rows, pair_index)
 
-    def _load(self, rows_of: Callable[[Array], Array], pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+    def _load(
+        self, rows_of: Callable[[Int32[Array, "*B"]], Int8[Array, "*B HW"]], pair_index: Int32[Array, "*B"]
+    ) -> Int8[Array, "*B HW"]:
         grid = rows_of(self.row_of(pair_index))
         return grid if self.colors is None else recolor(grid, self.colors)
 
 
-def pairs_of_buffer(
-    buffer: TaskBuffer, task_index: Int32[Array, "*B"], augmentation: Augmentation | None, mode: str
+def pairs_in_play(
+    tasks: TaskSource,
+    generated: PairTable | None,
+    task_index: Int32[Array, "*B"],
+    augmentation: Augmentation | None,
+    mode: str,
 ) -> PairSource:
-    """Point at the pairs of one task of a buffer that a mode plays, as the augmentation changes them."""
-    first, num_train = buffer.first_pair[task_index], buffer.num_train[task_index]
-    table, order, colors = PairTable(buffer.inputs, buffer.outputs, buffer.row_loader), None, None
-    if augmentation is not None:
-        order, colors = augmentation.order, augmentation.colors
-        if augmentation.symmetry is not None:
-            first = first + augmentation.symmetry.astype(jnp.int32) * buffer.num_pairs
+    """Point at the pairs of a task that a mode plays, as the augmentation changes them.
+
+    Args:
+        tasks: where the task is from.
+        generated: the pairs of a generated task, augmented already, as the state holds them; None where ``tasks`` does.
+        task_index: index of the task in ``tasks``.
+        augmentation: what changes stored pairs.
+        mode: ``"train"`` plays demonstrations, ``"test"`` tests, ``"trials"`` both, demonstrations first.
+    """
+    first_row = jnp.zeros_like(task_index)
+    order = None
+    colors = None
+    if generated is None:
+        stored = tasks.stored_pairs(task_index)
+        assert stored is not None, "a state of a task generator holds its pairs"
+        table = PairTable(stored.inputs, stored.outputs, stored.row_loader)
+        first_row = stored.first_row
+        if augmentation is not None:
+            order = augmentation.order
+            colors = augmentation.colors
+            if augmentation.symmetry is not None:
+                first_row = first_row + augmentation.symmetry.astype(jnp.int32) * stored.num_pairs
+    else:
+        table = generated
+    num_train = tasks.num_train_of(task_index)
+    num_test = tasks.num_test_of(task_index)
     if mode == "train":
-        return PairSource(table, first, num_train, order, colors)
-    num_test = buffer.num_test[task_index]
+        return PairSource(table, first_row, num_train, order, colors)
     if mode == "trials":
-        return PairSource(table, first, num_train + num_test, order, colors, num_open=num_train)
-    return PairSource(table, first + num_train, num_test, None, colors)
-
-
-def pairs_of_table(table: PairTable, tasks: TaskGenerator, mode: str) -> PairSource:
-    """Point at the pairs of a generated task, augmented already, that a mode plays."""
-    if mode == "trials":
-        both = jnp.int32(tasks.num_train + tasks.num_test)
-        return PairSource(table, jnp.int32(0), both, num_open=jnp.int32(tasks.num_train))
-    first, count = (0, tasks.num_train) if mode == "train" else (tasks.num_train, tasks.num_test)
-    return PairSource(table, jnp.int32(first), jnp.int32(count))
+        return PairSource(table, first_row, num_train + num_test, order, colors, num_open=num_train)
+    return PairSource(table, first_row + num_train, num_test, None, colors, hides_all=True)
 
 
 def show_demonstrations(source: PairSource, num_slots: int, held_out: Int32[Array, ""] | None) -> PairTable:
@@ -87,10 +127,16 @@ def show_demonstrations(source: PairSource, num_slots: int, held_out: Int32[Arra
 
 
 def generate_pairs(
-    key: PRNGKey, tasks: TaskGenerator, task_index: Int32[Array, ""], augmentation: Augmentation | None
-) -> PairTable:
-    """Make the pairs of a new task, turned and recolored by the augmentation; their order is random anyway."""
-    inputs, outputs = tasks.generate(key, task_index)
+    key: PRNGKey, tasks: TaskSource, task_index: Int32[Array, ""], augmentation: Augmentation | None
+) -> PairTable | None:
+    """Make the pairs of a new task, turned and recolored by the augmentation; None where tasks are stored.
+
+    Their order is random anyway.
+    """
+    generated = tasks.generate(key, task_index)
+    if generated is None:
+        return None
+    inputs, outputs = generated
     if augmentation is None:
         return PairTable(inputs, outputs)
     change = lambda grid: augment_grid(grid.reshape(tasks.grid_shape), augmentation).reshape(-1)
@@ -105,13 +151,15 @@ def pairs_of_task(task: JaxArcTask, grid_shape: tuple[int, int], mode: str) -> P
     """
     task = on_canvas(task, grid_shape)
     if mode == "trials":
-        return pairs_of_buffer(buffer_of_task(task), jnp.int32(0), None, mode)
+        return pairs_in_play(buffer_of_task(task), None, jnp.int32(0), None, mode)
     if mode == "train":
-        grids, count = (task.input_grids_examples, task.output_grids_examples), task.num_train_pairs
+        grids = (task.input_grids_examples, task.output_grids_examples)
+        count = task.num_train_pairs
     else:
-        grids, count = (task.test_input_grids, task.true_test_output_grids), task.num_test_pairs
+        grids = (task.test_input_grids, task.true_test_output_grids)
+        count = task.num_test_pairs
     inputs, outputs = (x.reshape(x.shape[0], -1) for x in grids)
-    return PairSource(PairTable(inputs, outputs), jnp.int32(0), count)
+    return PairSource(PairTable(inputs, outputs), jnp.int32(0), count, hides_all=mode == "test")
 
 
 def on_canvas(task: JaxArcTask, grid_shape: tuple[int, int]) -> JaxArcTask:
@@ -140,29 +188,33 @@ def choose_pair(
 ) -> tuple[Int32[Array, ""], Bool[Array, ""]]:
     """Find the pair that operations 35..41 lead to.
 
+    Next and previous wrap around. The first unsolved pair is the lowest bit that is not set: with 5 pairs of which 0
+    and 2 are solved, bit 0 on the right::
+
+        solved 00101    unsolved = 11111 & ~00101 = 11010    lowest = unsolved & -unsolved = 00010    index 1
+
     Args:
         operation: any operation; others keep the pair.
         pair_index: the current pair.
-        solved: bit ``i`` tells whether pair ``i`` is known to be solved.
+        solved: bit ``i`` says whether pair ``i`` is known to be solved.
         count: pairs available.
 
     Returns:
         The new pair, and whether the operation can apply: 40 and 41 cannot when every pair is solved.
     """
-    is_next = (operation == c.NEXT_DEMO_PAIR) | (operation == c.NEXT_TEST_PAIR)
-    is_previous = (operation == c.PREVIOUS_DEMO_PAIR) | (operation == c.PREVIOUS_TEST_PAIR)
-    is_primary = (operation == c.FIRST_UNSOLVED_DEMO_PAIR) | (operation == c.FIRST_UNSOLVED_TEST_PAIR)
+    is_next = TO_NEXT_PAIR.has(operation)
+    is_previous = TO_PREVIOUS_PAIR.has(operation)
+    is_first = TO_FIRST_UNSOLVED_PAIR.has(operation)
     unsolved = all_pairs(count) & ~solved
     lowest = unsolved & -unsolved
     first_unsolved = lax.population_count(lowest - 1)
-    step = is_next.astype(jnp.int32) - is_previous.astype(jnp.int32)
-    exists = ~is_primary | (unsolved != 0)
-    beside = pair_index + step
-    beside = jnp.where(beside < 0, count - 1, jnp.where(beside >= count, 0, beside))
-    chosen = jnp.where(is_primary & exists, first_unsolved, beside)
-    return jnp.where(is_next | is_previous | is_primary, chosen, pair_index), exists
+    exists = ~is_first | (unsolved != 0)
+    neighbor = pair_index + is_next.astype(jnp.int32) - is_previous.astype(jnp.int32)
+    neighbor = jnp.where(neighbor < 0, count - 1, jnp.where(neighbor >= count, 0, neighbor))
+    chosen = jnp.where(is_first & exists, first_unsolved, neighbor)
+    return jnp.where(is_next | is_previous | is_first, chosen, pair_index), exists
 
 
 def all_pairs(count: Int32[Array, ""]) -> Int32[Array, ""]:
-    """The bits of ``count`` solved pairs."""
+    """``count`` solved pairs as bits; 3 pairs are 111."""
     return (jnp.int32(1) << count) - 1

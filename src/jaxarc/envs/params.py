@@ -1,9 +1,10 @@
-"""What an environment plays: the tasks, how often each, and the rules."""
+"""Parameters of an environment: its tasks, their weights, and the rules."""
 
 import dataclasses
 from typing import Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -11,11 +12,11 @@ from jaxtyping import Array, Float, Int, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
-from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator
+from jaxarc.tasks.buffer import TaskSource
 
 
 class EnvParams(eqx.Module):
-    """What an environment plays: the tasks, how often each, and the rules.
+    """Parameters of an environment: its tasks, their weights, and the rules.
 
     Arrays may change from call to call without a recompilation; the config is static.
 
@@ -23,13 +24,13 @@ class EnvParams(eqx.Module):
         ValueError: tasks, weights, pair and config do not fit one another.
     """
 
-    tasks: TaskBuffer | TaskGenerator
+    tasks: TaskSource  # a TaskBuffer of given tasks, or a TaskGenerator of new ones
     weights: Float[Array, " T"]  # how often a reset draws each task, relative to their sum; 0 or more
     config: JaxArcConfig = eqx.field(static=True)
     pair_index: Int32[Array, ""] | None = None  # the only pair to play of each task; None: the config says which
 
     def __check_init__(self) -> None:
-        if not isinstance(self.tasks, TaskBuffer | TaskGenerator) or not isinstance(self.config, JaxArcConfig):
+        if not isinstance(self.tasks, TaskSource) or not isinstance(self.config, JaxArcConfig):
             kinds = f"{type(self.tasks).__name__} and {type(self.config).__name__}"
             raise TypeError(
                 f"params hold a TaskBuffer or TaskGenerator and a JaxArcConfig, got {kinds}; see jaxarc.make"
@@ -44,10 +45,10 @@ class EnvParams(eqx.Module):
                 f"{self.config.grid_shape}; pack it with task_set.buffer(config.grid_shape)"
             )
         needed = self.config.augmentation.num_symmetries
-        if isinstance(self.tasks, TaskBuffer) and self.tasks.num_symmetries < needed:
+        if self.tasks.max_symmetries < needed:
             raise ValueError(
                 f"augmentation.symmetries={self.config.augmentation.symmetries!r} needs {needed} symmetries of every "
-                f"pair, but the buffer holds {self.tasks.num_symmetries}; pack it with buffer.with_symmetries({needed})"
+                f"pair, but the buffer holds {self.tasks.max_symmetries}; pack it with buffer.with_symmetries({needed})"
             )
         if self.weights.shape != (self.tasks.num_tasks,):
             raise ValueError(
@@ -69,16 +70,16 @@ class EnvParams(eqx.Module):
     def only(self, task_index: int | None = None, pair_index: int | None = None) -> Self:
         """Return params that play this task, or this pair of every task, again and again.
 
-        Only arrays change, so nothing is compiled anew for another task, nor, after the first one, for another pair.
+        Only arrays change, so another task needs no compilation, nor does another pair after the first one.
 
         Args:
-            task_index: place of the task in ``tasks``; all tasks as before when left out.
-            pair_index: place of the pair among those that the mode plays; as before when left out.
+            task_index: index of the task in ``tasks``; all tasks as before when left out.
+            pair_index: index of the pair among those that the mode plays; as before when left out.
 
         Raises:
             IndexError: there is no such task or pair.
         """
-        self.require_place(task_index, pair_index)
+        self.require_index(task_index, pair_index)
         weights, pair = self.weights, self.pair_index
         if task_index is not None:
             weights = jnp.zeros_like(weights).at[task_index].set(1)
@@ -86,20 +87,20 @@ class EnvParams(eqx.Module):
             pair = jnp.asarray(pair_index, jnp.int32)
         return dataclasses.replace(self, weights=weights, pair_index=pair)
 
-    def require_place(self, task_index: Int[Array, ""] | int | None, pair_index: Int[Array, ""] | int | None) -> None:
+    def require_index(self, task_index: Int[Array, ""] | int | None, pair_index: Int[Array, ""] | int | None) -> None:
         """Raise when a task or a pair that is given does not exist; values inside ``jit`` pass.
 
         Raises:
             IndexError: naming what there is.
-            TypeError: a place is no whole number.
+            TypeError: an index is not a whole number.
         """
-        for name, place in (("task_index", task_index), ("pair_index", pair_index)):
-            if isinstance(place, float | str | list | tuple):
-                raise TypeError(f"{name} must be a whole number, got {place!r:.40}; pass the place of a {name[:4]}")
+        for name, index in (("task_index", task_index), ("pair_index", pair_index)):
+            if isinstance(index, float | str | list | tuple):
+                raise TypeError(f"{name} must be a whole number, got {index!r:.40}; pass the index of a {name[:4]}")
         task = None if isinstance(task_index, Tracer) else task_index
         if task is not None and not 0 <= int(task) < self.tasks.num_tasks:
             raise IndexError(
-                f"task_index must be in [0, {self.tasks.num_tasks - 1}], got {int(task)}; pass a task's place"
+                f"task_index must be in [0, {self.tasks.num_tasks - 1}], got {int(task)}; pass a task's index"
             )
         counts = _counts(self)
         if pair_index is None or isinstance(pair_index, Tracer) or counts is None:
@@ -108,16 +109,17 @@ class EnvParams(eqx.Module):
         if not 0 <= int(pair_index) < count:
             raise IndexError(
                 f"pair_index must be in [0, {count - 1}], got {int(pair_index)}: in {self.config.episode.mode} mode "
-                f"{'no task' if task is None else f'task {int(task)}'} has more pairs; pass the place of a pair"
+                f"{'no task' if task is None else f'task {int(task)}'} has more pairs; pass the index of a pair"
             )
 
 
 def _counts(params: EnvParams) -> np.ndarray | None:
     """How many pairs of each task the mode plays; None inside ``jit``."""
-    train, test = params.tasks.num_train, params.tasks.num_test
-    counts = {"train": train, "test": test, "trials": train + test}[params.config.episode.mode]
-    if isinstance(counts, int):
-        return np.full(params.tasks.num_tasks, counts)
+    with jax.ensure_compile_time_eval():
+        index = jnp.arange(params.tasks.num_tasks)
+        train = params.tasks.num_train_of(index)
+        test = params.tasks.num_test_of(index)
+        counts = {"train": train, "test": test, "trials": train + test}[params.config.episode.mode]
     return None if isinstance(counts, Tracer) else np.asarray(counts)
 
 
@@ -126,7 +128,7 @@ def _check_weights(weights: np.ndarray) -> None:
         raise TypeError(f"weights must be floating-point numbers, got dtype {weights.dtype}")
     if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() <= 0:
         raise ValueError(
-            f"weights must be finite and 0 or more, one of them above 0; they lie in [{weights.min()}, {weights.max()}]"
+            f"weights must be finite and 0 or more, one of them above 0; they are in [{weights.min()}, {weights.max()}]"
         )
 
 

@@ -8,33 +8,37 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.constants import PADDING
-from jaxarc.envs.operations.compaction import Stage, call
+from jaxarc.fusion import materialize_call
 
 SLICES = (4, 9)  # cells are added up in int8, in slices: at most 36 a lane, far from overflow
 LONG_ROW = 64  # cells from which on that pays
 
 
-def count_matches(
-    grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"], stage: Stage = call
-) -> Int32[Array, "..."]:
-    """Number of active cells where grid and target have the same color.
+def count_matches(grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"]) -> Int32[Array, "..."]:
+    """Count the active cells where grid and target have the same color.
+
+    XLA's CPU backend is many times slower to add up a long row in one go than to add contiguous slices of it. So the
+    row is cut into 4 slices that are added, what results into 9, and only the rest is summed. With two slices, of the
+    seven matches 1 0 1 1 1 1 1: 1 0 1 + 1 1 1 = 2 1 2, and the last cell is kept: 2 1 2 1, in sum 6.
 
     Args:
         grid: colors, -1 as padding.
         target: the same of the target.
-        stage: how to call a kernel; see :func:`jaxarc.envs.operations.compaction.staged`.
     """
     if grid.shape[-1] < LONG_ROW:
-        return jnp.sum(_alike(grid, target), axis=-1, dtype=jnp.int32)
+        return jnp.sum(_matches(grid, target), axis=-1, dtype=jnp.int32)
     first, *others = SLICES
-    counts = stage(lambda *grids: _add_slices(_alike(*grids), first), grid, target)
-    for slices in others:  # XLA's CPU backend is many times slower to add up a long row in one go
-        counts = stage(functools.partial(_add_slices, slices=slices), counts)
+    counts = materialize_call(lambda *grids: _add_slices(_matches(*grids), first), grid, target)
+    for slices in others:
+        counts = materialize_call(functools.partial(_add_slices, slices=slices), counts)
     return jnp.sum(counts, axis=-1, dtype=jnp.int32)
 
 
 def count_union(sizes: Int8[Array, "... 4"]) -> Int32[Array, "..."]:
-    """Cells in the union of two top-left anchored areas, whose (height, width, height, width) are given."""
+    """Count the cells in the union of two areas anchored at the top left, of (height, width, height, width).
+
+    For areas that overlap as 2x3 and 3x2 do, this is the box around both, 3x3: what neither covers counts as different.
+    """
     height, width, target_height, target_width = (sizes[..., i].astype(jnp.int32) for i in range(4))
     return jnp.maximum(height, target_height) * jnp.maximum(width, target_width)
 
@@ -44,46 +48,34 @@ def similarity(matches: Int32[Array, "..."], union: Int32[Array, "..."]) -> Floa
     return matches.astype(jnp.float32) / union.astype(jnp.float32)
 
 
-def _alike(grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"]) -> Int8[Array, "... HW"]:
-    return ((grid == target) & (target > PADDING)).astype(jnp.int8)
-
-
-def _add_slices(counts: Int8[Array, "... N"], slices: int) -> Int8[Array, "... M"]:
-    """Add so many slices of equal length, and keep what is left over."""
-    length = counts.shape[-1] // slices
-    total, *rest = (counts[..., i * length : (i + 1) * length] for i in range(slices))
-    for part in rest:
-        total = total + part
-    left = counts[..., slices * length :]
-    return jnp.concatenate([total, left], axis=-1) if left.shape[-1] else total
-
-
 class RewardInputs(NamedTuple):
-    """What happened in a step, as far as rewards depend on it."""
+    """Facts of a step that its reward depends on."""
 
     similarity_before: Float32[Array, ""]
     similarity_after: Float32[Array, ""]
     newly_solved: Bool[Array, ""]  # a submit solved a pair that was not solved before
     wrong_submission: Bool[Array, ""]
     invalid: Bool[Array, ""]  # an invalid or illegal action
-    is_hidden: Bool[Array, ""] | None = None  # the pair hides its output; None: the mode says it of all pairs
+    is_hidden: Bool[Array, ""]  # the pair hides its output from the agent
 
 
-def compute_reward(outcome: RewardInputs, config: JaxArcConfig) -> Float32[Array, ""]:
-    """Pay a step. On a hidden target only the submit depends, and only with ``reward.score_on_submit``."""
-    rule, zero, hidden = config.reward, jnp.float32(0), outcome.is_hidden
+def compute_reward(inputs: RewardInputs, config: JaxArcConfig) -> Float32[Array, ""]:
+    """Compute the reward of a step.
+
+    It is ``similarity_weight * (gamma * similarity_after - similarity_before) + step_penalty``, plus the terms of a
+    right first submit, of a wrong submit and of an invalid action. On a hidden target the shaping term is 0, and those
+    of a submit are too unless ``reward.score_on_submit``.
+    """
+    rule = config.reward
+    zero = jnp.float32(0)
     weigh = lambda value, happened: jnp.where(happened, jnp.float32(value), zero)
-    reward = zero
-    if config.episode.mode != "test":
-        shaping = jnp.float32(rule.gamma) * outcome.similarity_after - outcome.similarity_before
-        reward = jnp.float32(rule.similarity_weight) * shaping
-        reward = reward if hidden is None else jnp.where(hidden, zero, reward)
+    shaping = jnp.float32(rule.gamma) * inputs.similarity_after - inputs.similarity_before
+    reward = jnp.where(inputs.is_hidden, zero, jnp.float32(rule.similarity_weight) * shaping)
     reward = reward + jnp.float32(rule.step_penalty)
-    if config.scores_submissions or hidden is not None:
-        is_told = True if hidden is None else ~hidden | rule.score_on_submit
-        reward = reward + weigh(rule.success_bonus, outcome.newly_solved & is_told)
-        reward = reward + weigh(rule.unsolved_submission_penalty, outcome.wrong_submission & is_told)
-    return reward + weigh(rule.invalid_action_penalty, outcome.invalid)
+    is_scored = ~inputs.is_hidden | rule.score_on_submit
+    reward = reward + weigh(rule.success_bonus, inputs.newly_solved & is_scored)
+    reward = reward + weigh(rule.unsolved_submission_penalty, inputs.wrong_submission & is_scored)
+    return reward + weigh(rule.invalid_action_penalty, inputs.invalid)
 
 
 class Ending(NamedTuple):
@@ -114,3 +106,17 @@ def decide_ending(
 def discount(terminated: Bool[Array, "*B"]) -> Float32[Array, "*B"]:
     """0 where the episode terminated, 1 elsewhere, truncation included."""
     return jnp.where(terminated, jnp.float32(0), jnp.float32(1))
+
+
+def _matches(grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"]) -> Int8[Array, "... HW"]:
+    return ((grid == target) & (target > PADDING)).astype(jnp.int8)
+
+
+def _add_slices(counts: Int8[Array, "... N"], slices: int) -> Int8[Array, "... M"]:
+    """Add so many slices of equal length, and keep the remaining entries."""
+    length = counts.shape[-1] // slices
+    total, *rest = (counts[..., i * length : (i + 1) * length] for i in range(slices))
+    for part in rest:
+        total = total + part
+    remaining = counts[..., slices * length :]
+    return jnp.concatenate([total, remaining], axis=-1) if remaining.shape[-1] else total

@@ -1,21 +1,18 @@
-"""What actions and observations are made of: spaces to sample from and to check against."""
+"""Spaces of actions and observations, to sample from and to check values against."""
 
 import abc
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int32, Key, UInt32
+from jaxtyping import Array, Bool, Int32, Key
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import unpack_columns
-from jaxarc.envs.compilation import no_shared_arrays, with_batch_rule
-from jaxarc.envs.operations.compaction import choose_executor, staged
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.fusion import materialize
 from jaxarc.prng import as_typed_key, fast_bits, mixed_radix_ints, random_bits
 
 
@@ -28,11 +25,11 @@ class Space(eqx.Module):
 
     @abc.abstractmethod
     def contains(self, value: Any) -> Bool[Array, ""]:
-        """Whether the value lies in the space: structure, shape, dtype and range."""
+        """Whether the value is in the space: structure, shape, dtype and range."""
 
 
 class Box(Space):
-    """Arrays of one shape and dtype whose entries lie in ``low .. high``, both included."""
+    """Arrays of one shape and dtype with entries in ``low .. high``, both included."""
 
     low: int = eqx.field(static=True)
     high: int = eqx.field(static=True)
@@ -56,13 +53,18 @@ class DiscreteSubset(Space):
 
     values: tuple[int, ...] = eqx.field(static=True)
 
-    def sample(self, key: Key[Array, ""]) -> Array:
-        (place,) = mixed_radix_ints(random_bits(as_typed_key(key), 1)[0], [len(self.values)])
-        return self.at(place)
+    @property
+    def n(self) -> int:
+        """How many values there are."""
+        return len(self.values)
 
-    def at(self, place: Int32[Array, ""]) -> Int32[Array, ""]:
-        """Return the value at a place of the list."""
-        return jnp.asarray(self.values, jnp.int32)[place]
+    def sample(self, key: Key[Array, ""]) -> Array:
+        (index,) = mixed_radix_ints(random_bits(as_typed_key(key), 1)[0], [self.n])
+        return self.at(index)
+
+    def at(self, index: Int32[Array, ""]) -> Int32[Array, ""]:
+        """Return the value at an index of the list."""
+        return jnp.asarray(self.values, jnp.int32)[index]
 
     def contains(self, value: Any) -> Bool[Array, ""]:
         if not isinstance(value, jax.Array | np.ndarray) or value.shape != () or value.dtype != np.int32:
@@ -106,14 +108,15 @@ class ActionSpace(Space):
 
     def sample(self, key: Key[Array, ""]) -> StructuredAction:
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""
-        key, count, (height, width) = as_typed_key(key), len(self.operation.values), self.grid_shape
+        key = as_typed_key(key)
+        height, width = self.grid_shape
         if self.selection_format == "mask":
-            (place,) = mixed_radix_ints(random_bits(key, 3)[2], [count])
-            cells = _unpack(self.grid_shape)(fast_bits(key, width), ())
-            return MaskAction(self.operation.at(place), cells.reshape(self.grid_shape))
+            (index,) = mixed_radix_ints(random_bits(key, 3)[2], [self.operation.n])
+            cells = unpack_columns(materialize(fast_bits(key, width)), self.grid_shape)
+            return MaskAction(self.operation.at(index), cells.reshape(self.grid_shape))
         words = random_bits(key, 2)
-        place, *corner = mixed_radix_ints(words[0], [count, height, width])
-        operation = self.operation.at(place)
+        index, *corner = mixed_radix_ints(words[0], [self.operation.n, height, width])
+        operation = self.operation.at(index)
         if self.selection_format == "point":
             return PointAction(operation, *corner)
         return BboxAction(operation, *corner, *mixed_radix_ints(words[1], [height, width]))
@@ -134,18 +137,6 @@ class ActionSpace(Space):
         if isinstance(value, MaskAction):
             checks.append(jnp.asarray(value.selection.shape == self.grid_shape))
         return jnp.all(jnp.stack(checks))
-
-
-@functools.cache
-def _unpack(shape: tuple[int, int]) -> Callable[[UInt32[Array, " W"], tuple[()]], Bool[Array, " HW"]]:
-    """Read cells from words of bits, for a whole batch at once: on a CPU that takes stages."""
-
-    def kernel(words: UInt32[Array, "B W"], _: tuple[()]) -> Bool[Array, "B HW"]:
-        some = words[0, 0]
-        stage = functools.partial(staged, choose_executor("auto"), jnp.maximum(some, ~some) != 0)
-        return unpack_columns(stage(jnp.copy, words), shape, stage)
-
-    return with_batch_rule(kernel, no_shared_arrays)
 
 
 def action_space(config: JaxArcConfig) -> ActionSpace:

@@ -8,10 +8,10 @@ from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.config import EpisodeConfig, JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.envs.canvas import Canvas, PairTable, cell_columns, cell_rows, grid_size
+from jaxarc.envs.canvas import Canvas, cell_columns, cell_rows, grid_size
 from jaxarc.envs.compilation import vary_like
 from jaxarc.envs.history import empty_history
-from jaxarc.envs.pairs import PairSource, show_demonstrations
+from jaxarc.envs.pairs import PairSource, PairTable, show_demonstrations
 from jaxarc.envs.scoring import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.prng import as_typed_key, from_key_data, split_words, to_randint
@@ -54,13 +54,13 @@ def start_episode(
     Args:
         keys: random words; pair and start grid depend on them, and the key of the next episode.
         source: the pairs of the task.
-        task_index: what the state reports as its task.
+        task_index: the task's index, kept in the state.
         config: fixes shapes and rules.
         pair_index: the pair to play, the last one if there are not so many; by default the config says which.
         augmentation: what the source does to the task, kept in the state.
         task_data: kept in the state by the guide API.
         pairs: the table of a generated task, kept in the state.
-        demonstrations: of the task, whichever pairs the mode plays; needed only where the config shows them.
+        demonstrations: the demonstrations of the task, in every mode; needed only where the config shows them.
         num_slots: how many demonstrations are shown at most.
     """
     if pair_index is None:
@@ -71,8 +71,8 @@ def start_episode(
     grid = _start_grid(from_key_data(keys.start), source.input_of(pair_index), target, config)
     shape = config.grid_shape
     height, width = grid_size(grid, shape)
-    nothing = jnp.zeros((), jnp.int8)
-    sizes = jnp.stack([height, width, *grid_size(target, shape), nothing, nothing])
+    empty = jnp.zeros((), jnp.int8)  # the clipboard
+    sizes = jnp.stack([height, width, *grid_size(target, shape), empty, empty])
     zero = jnp.int32(0)
     fresh = (jnp.full_like(grid, PADDING), _no_selection(config), jnp.zeros((2,), jnp.bool_), empty_history(config))
     clipboard, selection, endings, records = vary_like(fresh, keys.state)

@@ -1,4 +1,4 @@
-"""The state of an episode: what is stored, and the views under the names that users read."""
+"""The state of an episode: its arrays, and views of them under the names that users read."""
 
 import dataclasses
 from typing import Self
@@ -9,8 +9,9 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt8, UInt32
 
 from jaxarc.constants import PADDING
 from jaxarc.envs import canvas as layout
-from jaxarc.envs.canvas import Canvas, PairTable, unpack_columns
+from jaxarc.envs.canvas import Canvas, unpack_columns
 from jaxarc.envs.history import unpack_history
+from jaxarc.envs.pairs import PairTable
 from jaxarc.notebooks import notebook_picture
 from jaxarc.tasks.augmentation import Augmentation, augment_task, restore_task
 from jaxarc.types import JaxArcTask
@@ -87,17 +88,17 @@ class ArcEnvState(eqx.Module):
 
     @property
     def task_index(self) -> Int32[Array, "*B"]:
-        """Place of the task: in the registry in the guide API, in the buffer in the agent API."""
+        """Index of the task: in the registry in the guide API, in the buffer in the agent API."""
         return self.counts[..., TASK]
 
     @property
     def pair_index(self) -> Int32[Array, "*B"]:
-        """Place of the pair among those of the task, in the order in which the episode shows them."""
+        """Index of the pair among those of the task, in the order in which the episode shows them."""
         return self.counts[..., PAIR]
 
     @property
     def solved_pairs(self) -> Int32[Array, "*B"]:
-        """Bit ``i`` tells whether pair ``i`` is solved; only bit 0 is used where pairs cannot be switched."""
+        """Bit ``i`` is set once pair ``i`` is solved; only bit 0 is used where pairs cannot be switched."""
         return self.counts[..., SOLVED]
 
     @property

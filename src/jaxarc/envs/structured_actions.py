@@ -1,7 +1,7 @@
 """The three kinds of action: an operation on a point, a box or any set of cells; and the check of an action."""
 
 import abc
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import equinox as eqx
 import jax
@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Int, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.canvas import CheckedAction
 from jaxarc.utils.error_handling import IntegerRule, JAXErrorHandler
 
 Rules = list[tuple[IntegerRule, Int32[Array, "*B"]]]
@@ -143,7 +144,7 @@ def _operation_rule(config: JaxArcConfig) -> IntegerRule:
 
 
 def _require_format(action: BaseAction, config: JaxArcConfig, selection_format: str) -> None:
-    expected: Any = config.action.selection_format
+    expected = config.action.selection_format
     if expected != selection_format:
         raise TypeError(
             f"a {type(action).__name__} was given, but action.selection_format is {expected!r}, which takes a "
@@ -159,17 +160,15 @@ def _require_mask_shape(selection: Bool[Array, "*B H W"], grid_shape: tuple[int,
         )
 
 
-class CheckedAction(NamedTuple):
-    operation: Int32[Array, ""]  # 0 .. 41, or -1 for an action that must change nothing
-    selection: Int32[Array, " 4"] | Bool[Array, " HW"]  # box with ordered corners inside the canvas, or cells
-    invalid: Bool[Array, ""]  # out of range or illegal
-
-
-def check_action(action: StructuredAction, config: JaxArcConfig) -> CheckedAction:
+def check_action(action: StructuredAction, config: JaxArcConfig) -> tuple[CheckedAction, Bool[Array, ""]]:
     """Apply the invalid-action policy of the config.
 
     Policy ``raise`` raises; where raising is switched off it acts like ``noop``. ``noop`` turns an invalid or illegal
     action into one that changes nothing. ``clip`` moves coordinates into range, and never an operation id.
+
+    Returns:
+        The checked action, which loads row 0 until a pair is chosen, and whether the action was invalid: out of range
+        or illegal.
 
     Raises:
         TypeError, ValueError, RuntimeError: see :meth:`JAXErrorHandler.validate_action`.
@@ -185,7 +184,8 @@ def check_action(action: StructuredAction, config: JaxArcConfig) -> CheckedActio
         for inside in within[1:]:
             valid = valid & inside
     selection = _selection(action, config.grid_shape)
-    return CheckedAction(jnp.where(valid, operation, c.NO_OPERATION), selection, ~valid)
+    checked = CheckedAction(jnp.where(valid, operation, c.NO_OPERATION), selection, jnp.int32(0))
+    return checked, ~valid
 
 
 def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array, " 4"] | Bool[Array, " HW"]:
@@ -196,7 +196,8 @@ def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array,
             row, column = row_in(action.row), column_in(action.col)
             return jnp.stack([row, column, row, column])
         case BboxAction():
-            rows, columns = (row_in(action.r1), row_in(action.r2)), (column_in(action.c1), column_in(action.c2))
+            rows = (row_in(action.r1), row_in(action.r2))
+            columns = (column_in(action.c1), column_in(action.c2))
             return jnp.stack([jnp.minimum(*rows), jnp.minimum(*columns), jnp.maximum(*rows), jnp.maximum(*columns)])
         case MaskAction():
             return action.selection.reshape(-1)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import Command
+from jaxarc.envs.canvas import CheckedAction
 from jaxarc.envs.history import append_record
 from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.operations.execute import KernelStatics, execute
@@ -26,24 +26,24 @@ class StepOutcome(NamedTuple):
 
 
 def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig) -> StepOutcome:
-    """Take one step; a state that is done stays as it is and pays nothing.
+    """Take one step; a state that is done stays as it is, with reward 0.
 
     Args:
         state: the state of one environment.
-        action: what to do; the config's invalid-action policy says what becomes of a wrong one.
+        action: what to do; the config's invalid-action policy treats a wrong one.
         source: the pairs of the state's task.
         config: the one that the state was started with.
     """
-    require_same_shape(state, config)
+    require_matching_config(state, config)
     running = ~state.done
     known_solved = state.solved_pairs if config.scores_submissions else jnp.int32(0)
-    checked = check_action(action, config)
+    checked, invalid = check_action(action, config)
     operation = jnp.where(running, checked.operation, c.NO_OPERATION)
     pair_index, can_switch = choose_pair(operation, state.pair_index, known_solved, source.count)
     operation = jnp.where(can_switch, operation, c.NO_OPERATION)
-    command = Command(operation, checked.selection, source.row_of(pair_index), source.colors)
+    checked = CheckedAction(operation, checked.selection, source.row_of(pair_index), source.colors)
     statics = KernelStatics(config.grid_shape, choose_executor(config.environment.executor), config.legal_operations)
-    canvas, matches = execute(state.canvas, command, source.table, statics)
+    canvas, matches = execute(state.canvas, checked, source.table, statics)
     union = count_union(canvas.sizes[:4])
     score = similarity(matches, union)
 
@@ -51,26 +51,26 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     right = submitted & (matches == union)
     bit = jnp.int32(1) << (pair_index if config.switches_pairs else jnp.int32(0))
     solved = state.solved_pairs | jnp.where(right, bit, 0)
-    goal = all_pairs(source.count) if config.switches_pairs else jnp.int32(1)
+    every_pair = all_pairs(source.count) if config.switches_pairs else jnp.int32(1)
     step_count = state.step_count + running.astype(jnp.int32)
     submission_count = state.submission_count + submitted.astype(jnp.int32)
     hidden = source.hides(pair_index)
-    is_told = config.scores_submissions if hidden is None else ~hidden | config.reward.score_on_submit
-    all_solved = right & (solved == goal) & is_told
+    is_known = ~hidden | config.reward.score_on_submit
+    all_solved = right & (solved == every_pair) & is_known
     ending = decide_ending(submitted, all_solved, submission_count, step_count, config.environment)
 
-    outcome = RewardInputs(
+    inputs = RewardInputs(
         similarity_before=state.similarity_score,
         similarity_after=score,
         newly_solved=right & (solved != state.solved_pairs),
         wrong_submission=submitted & ~right,
-        invalid=checked.invalid,
+        invalid=invalid,
         is_hidden=hidden,
     )
-    reward = jnp.where(running, compute_reward(outcome, config), jnp.float32(0))
+    reward = jnp.where(running, compute_reward(inputs, config), jnp.float32(0))
     records = state.action_records
     if records is not None:
-        records = append_record(records, action, state.step_count, state.pair_index, checked.invalid, running)
+        records = append_record(records, action, state.step_count, state.pair_index, invalid, running)
     after = dataclasses.replace(
         state,
         canvas=canvas,
@@ -79,10 +79,10 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         endings=jnp.where(running, jnp.stack(ending), state.endings),
         action_records=records,
     )
-    return StepOutcome(after, reward, checked.invalid & running)
+    return StepOutcome(after, reward, invalid & running)
 
 
-def require_same_shape(state: ArcEnvState, config: JaxArcConfig) -> None:
+def require_matching_config(state: ArcEnvState, config: JaxArcConfig) -> None:
     """Raise when a state was made with a config of another canvas, selection format or history.
 
     Raises:

@@ -9,14 +9,13 @@ from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import Canvas, Command, PairTable, grid_size
+from jaxarc.envs.canvas import Canvas, CheckedAction, grid_size
 from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.operations.execute import KernelStatics, execute
-from jaxarc.envs.pairs import pairs_of_buffer, pairs_of_table
+from jaxarc.envs.pairs import PairTable, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction, check_action
-from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.types import Observation
 
 
@@ -48,12 +47,7 @@ def canvas_of_state(state: ArcEnvState, params: EnvParams) -> CanvasState:
             "batch, make states with env"
         )
     mode = params.config.episode.mode
-    tasks = params.tasks
-    if isinstance(tasks, TaskBuffer):
-        source = pairs_of_buffer(tasks, state.task_index, state.augmentation, mode)
-    else:
-        assert state.pairs is not None
-        source = pairs_of_table(state.pairs, tasks, mode)
+    source = pairs_in_play(params.tasks, state.pairs, state.task_index, state.augmentation, mode)
     return CanvasState(state.canvas, source.input_of(state.pair_index))
 
 
@@ -75,9 +69,9 @@ def canvas_of_observation(observation: Observation, config: JaxArcConfig) -> Can
 def check_edits(actions: StructuredAction, config: JaxArcConfig) -> CheckedEdits:
     """Check a row of actions; one that is illegal, out of range or changes the pair becomes an edit without effect."""
     lenient = config.with_fields(invalid_action_policy="noop")
-    operation, selection, invalid = jax.vmap(lambda action: check_action(action, lenient))(actions)
-    is_valid = ~invalid & (operation < c.NUM_GRID_OPERATIONS)
-    return CheckedEdits(jnp.where(is_valid, operation, c.NO_OPERATION), selection, is_valid)
+    checked, invalid = jax.vmap(lambda action: check_action(action, lenient))(actions)
+    is_valid = ~invalid & (checked.operation < c.NUM_GRID_OPERATIONS)
+    return CheckedEdits(jnp.where(is_valid, checked.operation, c.NO_OPERATION), checked.selection, is_valid)
 
 
 def edit(canvas_state: CanvasState, edits: CheckedEdits, config: JaxArcConfig) -> CanvasState:
@@ -86,8 +80,8 @@ def edit(canvas_state: CanvasState, edits: CheckedEdits, config: JaxArcConfig) -
     statics = edit_statics(config)
 
     def one(canvas_state: CanvasState, operation: Array, selection: Array) -> CanvasState:
-        command = Command(operation, selection, jnp.int32(0))
-        canvas, _ = execute(canvas_state.canvas, command, table(canvas_state), statics)
+        action = CheckedAction(operation, selection, jnp.int32(0))
+        canvas, _ = execute(canvas_state.canvas, action, table(canvas_state), statics)
         return CanvasState(canvas, canvas_state.pair_input)
 
     return jax.vmap(one)(canvas_state, edits.operation, edits.selection)

@@ -24,12 +24,14 @@ from jaxtyping import Array, Bool, Float32, Int32, Shaped, UInt32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import BoundingBox, Canvas, Command, PairTable, pack_columns
+from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, pack_columns
 from jaxarc.envs.compilation import Kernel, no_shared_arrays, with_batch_rule
 from jaxarc.envs.operations.compaction import compact, update_rows
 from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 from jaxarc.envs.operations.kernels import flood_fill
 from jaxarc.envs.operations.selection import ResolvedSelection, resolve_selection
+from jaxarc.envs.operations.table import FLOODS, OperationSet
+from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.scoring import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
@@ -51,6 +53,7 @@ RIGHT_SUBMIT: Final = 2.0  # above the score of any edit
 WRONG_SUBMIT: Final = -1.0  # below it
 _FLOOD_FRACTION: Final = 1 / 8  # of all candidates in one block
 _OTHER_FRACTION: Final = 1 / 16
+_OTHER_EDITS: Final = OperationSet(((c.MOVE_UP, c.SUBMIT - 1),))
 
 
 class CandidateScores(NamedTuple):
@@ -196,9 +199,9 @@ def _outcomes(canvas_state: CanvasState, edits: CheckedEdits, statics: KernelSta
     canvas = canvas_state.canvas
     operation = edits.operation
     count = operation.shape[0]
-    command = Command(operation, edits.selection, jnp.zeros(count, jnp.int32))
+    action = CheckedAction(operation, edits.selection, jnp.zeros(count, jnp.int32))
     canvases = jax.tree.map(lambda leaf: _repeat(leaf, operation), canvas)
-    use = resolve_selection(canvases, command, statics.shape, statics.executor)
+    use = resolve_selection(canvases, action, statics.shape)
     base = count_matches(canvas.grid, canvas.target)
     fills = (operation >= c.FILL) & (operation < c.FLOOD_FILL)
     floods = (operation >= c.FLOOD_FILL) & (operation < c.MOVE_UP) & use.is_single
@@ -209,13 +212,13 @@ def _outcomes(canvas_state: CanvasState, edits: CheckedEdits, statics: KernelSta
     )
     # Rows of floods and of other operations, collected into blocks, so that their kernels run on those rows only.
     flood_blocks, other_blocks = compact([floods, others])
-    if statics.has(c.FLOOD_FILL, c.MOVE_UP - 1):
+    if statics.has(FLOODS):
         kernel = functools.partial(_flood, canvas=canvas, statics=statics)
         ins = (operation, use.effective.top, use.effective.left)
         out = update_rows(statics.executor, flood_blocks, kernel, out, ins, _FLOOD_FRACTION)
-    if statics.has(c.MOVE_UP, c.SUBMIT - 1):
+    if statics.has(_OTHER_EDITS):
         kernel = functools.partial(_edit, canvas_state=canvas_state, statics=statics)
-        out = update_rows(statics.executor, other_blocks, kernel, out, command, _OTHER_FRACTION)
+        out = update_rows(statics.executor, other_blocks, kernel, out, action, _OTHER_FRACTION)
     return out
 
 
@@ -257,19 +260,19 @@ def _flood(
     row = jnp.where(is_flood, row, 0)
     column = jnp.where(is_flood, column, 0)
     grids = _repeat(canvas.grid, operation)
-    grids = flood_fill(grids, operation, row, column, statics.shape, statics.executor)
+    grids = flood_fill(grids, operation, row, column, statics.shape)
     return Outcomes(count_matches(grids, _repeat(canvas.target, operation)), out.union)
 
 
-def _edit(out: Outcomes, command: Command, canvas_state: CanvasState, statics: KernelStatics) -> Outcomes:
+def _edit(out: Outcomes, action: CheckedAction, canvas_state: CanvasState, statics: KernelStatics) -> Outcomes:
     """Count the outcomes of a block of moves, turns, copies and the like."""
-    operation = command.operation
+    operation = action.operation
     is_other = (operation >= c.MOVE_UP) & (operation != c.SUBMIT)
-    command = Command(jnp.where(is_other, operation, c.NO_OPERATION), command.selection, command.row)
+    action = CheckedAction(jnp.where(is_other, operation, c.NO_OPERATION), action.selection, action.row)
     canvases = jax.tree.map(lambda leaf: _repeat(leaf, operation), canvas_state.canvas)
     table = PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
     rest = tuple(i for i in statics.operations if i >= c.MOVE_UP)
-    canvases, matches = execute_batch(canvases, command, table, KernelStatics(statics.shape, statics.executor, rest))
+    canvases, matches = execute_batch(canvases, action, table, KernelStatics(statics.shape, statics.executor, rest))
     return Outcomes(matches, count_union(canvases.sizes[:, :4]))
 
 

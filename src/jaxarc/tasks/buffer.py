@@ -7,6 +7,7 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -43,7 +44,57 @@ class LocalRows(RowLoader):
         return jnp.take(grids, row, axis=0, mode="clip")
 
 
-class TaskBuffer(eqx.Module):
+class StoredPairs(NamedTuple):
+    """Where the pairs of a task are stored."""
+
+    inputs: Int8[Array, "N HW"]  # of all tasks
+    outputs: Int8[Array, "N HW"]
+    row_loader: RowLoader
+    first_row: Int32[Array, "*B"]  # of the task, as it is in the data
+    num_pairs: int  # rows from one symmetry of a task to the next
+
+
+class TaskSource(eqx.Module):
+    """What a reset draws tasks from; abstract. A task index is 0 .. ``num_tasks - 1``."""
+
+    grid_shape: eqx.AbstractVar[tuple[int, int]]  # rows and columns (H, W) of the canvas, static
+    registry_index: eqx.AbstractVar[Int32[Array, " T"]]  # what jaxarc.tasks.task_id_of understands; -1: no id
+
+    @property
+    @abc.abstractmethod
+    def num_slots(self) -> int:
+        """Demonstrations of the task that has most, a static number."""
+
+    @property
+    @abc.abstractmethod
+    def max_symmetries(self) -> int:
+        """How many symmetries of a task an augmentation may choose from: 1, 4 or 8."""
+
+    @property
+    def num_tasks(self) -> int:
+        """How many tasks, or rules of tasks, there are to draw from, a static number."""
+        return self.registry_index.shape[-1]
+
+    @abc.abstractmethod
+    def num_train_of(self, task_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
+        """How many demonstrations a task has."""
+
+    @abc.abstractmethod
+    def num_test_of(self, task_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
+        """How many tests a task has."""
+
+    @abc.abstractmethod
+    def stored_pairs(self, task_index: Int32[Array, "*B"]) -> StoredPairs | None:
+        """Point at the pairs of a task; None where each reset generates them."""
+
+    @abc.abstractmethod
+    def generate(
+        self, key: PRNGKey, task_index: Int32[Array, ""]
+    ) -> tuple[Int8[Array, "P HW"], Int8[Array, "P HW"]] | None:
+        """Make the pairs of one task: inputs and outputs, demonstrations first; None where tasks are stored."""
+
+
+class TaskBuffer(TaskSource):
     """Pairs of all tasks one after the other; within a task demonstrations first, then tests.
 
     Demonstration ``p`` of task ``t`` is row ``first_pair[t] + p``, its test ``q`` is row
@@ -63,9 +114,25 @@ class TaskBuffer(eqx.Module):
     row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # another after jaxarc.parallel.shard_tasks
 
     @property
-    def num_tasks(self) -> int:
-        """How many tasks the buffer holds, a static number."""
-        return self.first_pair.shape[-1]
+    def num_slots(self) -> int:
+        return self.most_train
+
+    @property
+    def max_symmetries(self) -> int:
+        return self.num_symmetries
+
+    def num_train_of(self, task_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
+        return self.num_train[task_index]
+
+    def num_test_of(self, task_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
+        return self.num_test[task_index]
+
+    def stored_pairs(self, task_index: Int32[Array, "*B"]) -> StoredPairs:
+        first_row = self.first_pair[task_index]
+        return StoredPairs(self.inputs, self.outputs, self.row_loader, first_row, self.num_pairs)
+
+    def generate(self, key: PRNGKey, task_index: Int32[Array, ""]) -> None:
+        """Nothing: tasks are stored."""
 
     @property
     def num_pairs(self) -> int:
@@ -97,7 +164,7 @@ class TaskBuffer(eqx.Module):
         return dataclasses.replace(self, inputs=inputs, outputs=outputs, num_symmetries=count)
 
 
-class TaskGenerator(eqx.Module):
+class TaskGenerator(TaskSource):
     """Makes a new task at every reset; abstract.
 
     A task index is the index of the rule that the task follows. Every task has as many pairs as the fields say.
@@ -109,14 +176,22 @@ class TaskGenerator(eqx.Module):
     registry_index: eqx.AbstractVar[Int32[Array, " T"]]  # of each rule's name, for jaxarc.tasks.task_id_of
 
     @property
-    def num_tasks(self) -> int:
-        """How many rules there are to draw from, a static number."""
-        return self.registry_index.shape[-1]
+    def num_slots(self) -> int:
+        return self.num_train
 
     @property
-    def most_train(self) -> int:
-        """Demonstrations of the task that has most, as every task has."""
-        return self.num_train
+    def max_symmetries(self) -> int:
+        """All 8: a generated task is turned after it was made."""
+        return 8
+
+    def num_train_of(self, task_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
+        return jnp.full(task_index.shape, self.num_train, jnp.int32)
+
+    def num_test_of(self, task_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
+        return jnp.full(task_index.shape, self.num_test, jnp.int32)
+
+    def stored_pairs(self, task_index: Int32[Array, "*B"]) -> None:
+        """Nothing: each reset makes its pairs."""
 
     @abc.abstractmethod
     def generate(self, key: PRNGKey, task_index: Int32[Array, ""]) -> tuple[Int8[Array, "P HW"], Int8[Array, "P HW"]]:
@@ -144,8 +219,17 @@ def pack_tasks(tasks: Sequence[RawTask], grid_shape: tuple[int, int]) -> TaskBuf
         np.array([len(task.test) for task in tasks], np.int32),
         np.array([register_task(task.task_id) for task in tasks], np.int32),
     )
-    most = max(len(task.train) for task in tasks)
-    return TaskBuffer(*jax.device_put(arrays), grid_shape=(height, width), most_train=most)
+    inputs, outputs, first_pair, num_train, num_test, registry_index = jax.device_put(arrays)
+    return TaskBuffer(
+        inputs=inputs,
+        outputs=outputs,
+        first_pair=first_pair,
+        num_train=num_train,
+        num_test=num_test,
+        registry_index=registry_index,
+        grid_shape=(height, width),
+        most_train=max(len(task.train) for task in tasks),
+    )
 
 
 def buffer_of_task(task: JaxArcTask) -> TaskBuffer:

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int32
+from jaxtyping import Array, Bool, Int32
 
 ErrorMode = Literal["default", "raise", "nan", "breakpoint", "off"]
 ERROR_MODES: tuple[ErrorMode, ...] = ("default", "raise", "nan", "breakpoint", "off")
 EQUINOX_MODE = os.environ.get("EQX_ON_ERROR", "raise")  # as equinox reads it, on import
-NAMED_VALUES = 64  # how far outside its range a value is still named exactly
 
 Checked = TypeVar("Checked")
 State = TypeVar("State", bound="CheckableState")
@@ -26,7 +24,7 @@ State = TypeVar("State", bound="CheckableState")
 
 @dataclass(frozen=True)
 class IntegerRule:
-    """A field that must lie in ``low .. high`` and not be one of ``refused``."""
+    """A field that must be in ``low .. high`` and not be one of ``refused``."""
 
     field: str
     low: int
@@ -34,30 +32,55 @@ class IntegerRule:
     refused: tuple[int, ...] = ()  # values in range that are not allowed
     refusal: str = ""  # why not
 
-    def messages(self) -> list[str]:
-        """One text per way to break the rule; :meth:`code` numbers them from 1."""
-        low, high, name = self.low, self.high, self.field
-        rule = f"it must be in [{low}, {high}]"
-        fix = "pass a value in this range, or set action.invalid_action_policy to 'noop' or 'clip'"
-        below = [f"Invalid {name} {value}: {rule}; {fix}" for value in range(low - NAMED_VALUES, low)]
-        above = [f"Invalid {name} {value}: {rule}; {fix}" for value in range(high + 1, high + 1 + NAMED_VALUES)]
-        far = [
-            f"Invalid {name} below {low - NAMED_VALUES}: {rule}; {fix}",
-            f"Invalid {name} above {high + NAMED_VALUES}: {rule}; {fix}",
-        ]
-        refused = [f"Illegal {name} {value}: {self.refusal}" for value in self.refused]
-        return [*below, *above, *far, *refused]
+    def is_broken(self, value: Int32[Array, "*B"]) -> Bool[Array, "*B"]:
+        """Whether each value breaks the rule."""
+        allowed = np.ones(self.high - self.low + 1, np.bool_)
+        allowed[[value - self.low for value in self.refused]] = False
+        is_allowed = jnp.asarray(allowed)[jnp.clip(value, self.low, self.high) - self.low]
+        return (value < self.low) | (value > self.high) | ~is_allowed
 
-    def code(self, value: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
-        """Number of the message that fits the value, 0 when the rule holds."""
-        low, high = self.low, self.high
-        below = jnp.where(value >= low - NAMED_VALUES, value - (low - NAMED_VALUES) + 1, 2 * NAMED_VALUES + 1)
-        above = jnp.where(value <= high + NAMED_VALUES, value - high + NAMED_VALUES, 2 * NAMED_VALUES + 2)
-        table = np.zeros(high - low + 1, np.int32)
-        for place, refused in enumerate(self.refused):
-            table[refused - low] = 2 * NAMED_VALUES + 3 + place
-        within = jnp.asarray(table)[jnp.clip(value, low, high) - low]
-        return jnp.where(value < low, below, jnp.where(value > high, above, within)).astype(jnp.int32)
+    def message(self, value: str, is_refused: bool) -> str:
+        """Word the error of a value that breaks the rule."""
+        if is_refused:
+            return f"Illegal {self.field} {value}: {self.refusal}"
+        return (
+            f"Invalid {self.field} {value}: it must be in [{self.low}, {self.high}]; pass a value in this range, or "
+            "set action.invalid_action_policy to 'noop' or 'clip'"
+        )
+
+
+@dataclass(frozen=True)
+class RuleMessages(Sequence[str]):
+    """The error texts of some rules, made when one is needed: one text per rule and value.
+
+    A compiled check can hand a single integer to the host. It holds the number of the broken rule, counted from 1, in
+    its high bits and the value, limited to 26 bits and moved up so that it is positive, in the low ones::
+
+        rule 2 broken by the value 42    code = 2 * 2**27 + 42 + 2**26
+    """
+
+    rules: tuple[IntegerRule, ...]
+
+    def code(self, number: int, value: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
+        """Encode a rule, counted from 0, and the value that breaks it."""
+        return jnp.int32((number + 1) * _VALUES) + jnp.clip(value, -_FARTHEST, _FARTHEST - 1) + jnp.int32(_FARTHEST)
+
+    def __getitem__(self, code: Any) -> Any:
+        """Word the error of a code."""
+        number, shifted = divmod(int(code), _VALUES)
+        value = shifted - _FARTHEST
+        rule = self.rules[number - 1]
+        name = str(value)
+        if value in (-_FARTHEST, _FARTHEST - 1):
+            name = f"{'below' if value < 0 else 'above'} {value}"
+        return rule.message(name, value in rule.refused)
+
+    def __len__(self) -> int:
+        return (len(self.rules) + 1) * _VALUES
+
+
+_VALUES = 2**27  # codes of one rule
+_FARTHEST = 2**26  # how far from zero a value is still named exactly
 
 
 @runtime_checkable
@@ -111,7 +134,7 @@ class JAXErrorHandler:
 
         Raises:
             ValueError: grids and masks differ in shape.
-            RuntimeError: a step count is negative, or a similarity lies outside [0, 1].
+            RuntimeError: a step count is negative, or a similarity is outside [0, 1].
         """
         if state.working_grid.shape != state.target_grid.shape:
             raise ValueError(
@@ -129,17 +152,16 @@ class JAXErrorHandler:
     def set_error_mode(mode: ErrorMode) -> None:
         """Choose what a failed check does: raise, give NaN (the largest int for integers), break, or nothing.
 
-        ``"default"`` follows ``EQX_ON_ERROR`` as it was when equinox was imported. Compiled functions are forgotten, so
-        that the choice holds from the next call on.
+        ``"default"`` follows ``EQX_ON_ERROR`` as it was when equinox was imported. The choice holds from the next call
+        of an environment on. A function of yours that is compiled already keeps the mode it was compiled with; compile
+        it anew, or clear it with its method ``clear_cache``.
 
         Raises:
             ValueError: the mode is unknown.
         """
         if mode not in ERROR_MODES:
             raise ValueError(f"Invalid error mode: {mode!r}. Must be one of {ERROR_MODES}")
-        if mode != JAXErrorHandler._mode:
-            JAXErrorHandler._mode = mode
-            jax.clear_caches()
+        JAXErrorHandler._mode = mode
 
     @staticmethod
     def stops_on_error() -> bool:
@@ -169,12 +191,11 @@ def _validate_action(action: Checked, config: Any, mode: ErrorMode) -> Checked:
 
 
 def enforce_rules(tree: Checked, rules: Sequence[tuple[IntegerRule, Int32[Array, "*B"]]], mode: ErrorMode) -> Checked:
-    """Return the tree, raising the text of a broken rule; of several, the one with the highest number."""
-    messages, code = [""], jnp.int32(0)
-    for rule, value in rules:
-        number = rule.code(value)
-        code = jnp.maximum(code, jnp.where(number > 0, number + (len(messages) - 1), 0))
-        messages += rule.messages()
+    """Return the tree, raising the text of a broken rule; of several, that of the last one."""
+    messages = RuleMessages(tuple(rule for rule, _ in rules))
+    code = jnp.int32(0)
+    for number, (rule, value) in enumerate(rules):
+        code = jnp.maximum(code, jnp.where(rule.is_broken(value), messages.code(number, value), 0))
     return eqx.branched_error_if(tree, code > 0, code, messages, on_error=mode)
 
 

@@ -3,13 +3,12 @@
 import dataclasses
 
 import jax
-from jaxtyping import Array, Int
 
 from jaxarc.envs.compilation import compiled
 from jaxarc.envs.environment import Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.types import Info
 from jaxarc.wrappers.conditional_reset import reset_where
 from jaxarc.wrappers.wrapper import Wrapper
 
@@ -26,23 +25,8 @@ class AutoReset(Wrapper[State]):
 
     env: Environment[State]
 
-    def reset(
-        self,
-        key: PRNGKey,
-        params: EnvParams,
-        task_index: Int[Array, ""] | int | None = None,
-        pair_index: Int[Array, ""] | int | None = None,
-    ) -> tuple[State, Observation]:
-        return self.env.reset(key, params, task_index, pair_index)
-
-    def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
-        return self.env.reset_next(state, params)
-
     def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
         return _step(self.env, state, action, params)
-
-    def observe(self, state: State, params: EnvParams) -> Observation:
-        return self.env.observe(state, params)
 
     def info(self, state: State, params: EnvParams) -> Info:
         return {**self.env.info(state, params), "final_observation": self.env.observe(state, params)}

@@ -47,13 +47,18 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
     ) -> tuple[StatisticsState, Observation]:
         env_state, observation = self.env.reset(key, params, task_index, pair_index)
         words = jax.random.key_data(as_typed_key(key))
-        nothing, none = vary_like((jnp.float32(0), jnp.int32(0)), words)
-        return StatisticsState(env_state, nothing, none, nothing, none), observation
+        zero_return, zero_length = vary_like((jnp.float32(0), jnp.int32(0)), words)
+        return StatisticsState(env_state, zero_return, zero_length, zero_return, zero_length), observation
 
     def reset_next(self, state: StatisticsState, params: EnvParams) -> tuple[StatisticsState, Observation]:
         env_state, observation = self.env.reset_next(state.env_state, params)
-        nothing, none = jnp.zeros_like(state.running_return), jnp.zeros_like(state.running_length)
-        return dataclasses.replace(state, env_state=env_state, running_return=nothing, running_length=none), observation
+        after = dataclasses.replace(
+            state,
+            env_state=env_state,
+            running_return=jnp.zeros_like(state.running_return),
+            running_length=jnp.zeros_like(state.running_length),
+        )
+        return after, observation
 
     def step(self, state: StatisticsState, action: StructuredAction, params: EnvParams) -> Step[StatisticsState]:
         return _step(self.env, state, action, params)
@@ -62,8 +67,8 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
         return self.env.observe(state.env_state, params)
 
     def info(self, state: StatisticsState, params: EnvParams) -> Info:
-        nothing = jnp.zeros_like(state.last_length, jnp.bool_)
-        return {**self.env.info(state.env_state, params), **_statistics(state, nothing)}
+        ended = jnp.zeros_like(state.last_length, jnp.bool_)
+        return {**self.env.info(state.env_state, params), **_statistics(state, ended)}
 
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
@@ -73,7 +78,8 @@ def _step(
     before = env.info(state.env_state, params)
     running = ~(before["terminated"] | before["truncated"])
     env_state, observation, reward, done, info = env.step(state.env_state, action, params)
-    total, length = state.running_return + reward, state.running_length + 1
+    total = state.running_return + reward
+    length = state.running_length + 1
     ended = done & running
     after = StatisticsState(
         env_state=env_state,

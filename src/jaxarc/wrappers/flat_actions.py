@@ -14,7 +14,6 @@ from jaxarc.envs.environment import Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.utils.error_handling import JAXErrorHandler, enforce_rules
 from jaxarc.wrappers.wrapper import Wrapper
 
@@ -22,7 +21,7 @@ from jaxarc.wrappers.wrapper import Wrapper
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class FlatActions(Wrapper[State]):
-    """Takes an action as one integer, ``0 .. num_actions(params) - 1``; all else is that of the environment inside.
+    """Takes an action as one integer, ``0 .. num_actions(params) - 1``.
 
     The actions are the legal operations times the points, or the boxes, of the canvas, numbered by
     :class:`~jaxarc.envs.action_masks.FlatActionCodec`. There may be at most 100,000 of them, and masks have no
@@ -35,7 +34,7 @@ class FlatActions(Wrapper[State]):
         """How many actions there are, a static number.
 
         Raises:
-            ValueError: too many; see :meth:`ActionNumbers.of`.
+            ValueError: too many; see :meth:`FlatActionCodec.of`.
         """
         return FlatActionCodec.of(params.config).num_actions
 
@@ -47,18 +46,6 @@ class FlatActions(Wrapper[State]):
         """Return the number of a point or box action; -1 when it is illegal or out of range."""
         return FlatActionCodec.of(params.config).to_flat(action)
 
-    def reset(
-        self,
-        key: PRNGKey,
-        params: EnvParams,
-        task_index: Int[Array, ""] | int | None = None,
-        pair_index: Int[Array, ""] | int | None = None,
-    ) -> tuple[State, Observation]:
-        return self.env.reset(key, params, task_index, pair_index)
-
-    def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
-        return self.env.reset_next(state, params)
-
     def step(self, state: State, action: StructuredAction | Int[Array, ""] | int, params: EnvParams) -> Step[State]:
         """Take one step with the action of this number; ``action.invalid_action_policy`` treats one out of range.
 
@@ -68,12 +55,6 @@ class FlatActions(Wrapper[State]):
         """
         return _step(self.env, state, _number(action), params)
 
-    def observe(self, state: State, params: EnvParams) -> Observation:
-        return self.env.observe(state, params)
-
-    def info(self, state: State, params: EnvParams) -> Info:
-        return self.env.info(state, params)
-
     def action_space(self, params: EnvParams) -> Discrete:
         """The numbers of the legal actions."""
         return Discrete(self.num_actions(params))
@@ -81,10 +62,10 @@ class FlatActions(Wrapper[State]):
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _step(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
-    numbers = FlatActionCodec.of(params.config)
+    codec = FlatActionCodec.of(params.config)
     if checks_actions(params) and JAXErrorHandler.stops_on_error():
-        action = enforce_rules(action, [(numbers.rule, action)], JAXErrorHandler.get_error_mode())
-    return env.step(state, numbers.to_structured(action), params)
+        action = enforce_rules(action, [(codec.rule, action)], JAXErrorHandler.get_error_mode())
+    return env.step(state, codec.to_structured(action), params)
 
 
 def _number(action: Any) -> Int32[Array, "*B"]:

@@ -14,7 +14,6 @@ from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
-from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.conditional_reset import reset_where
 from jaxarc.wrappers.wrapper import Wrapper
@@ -62,24 +61,24 @@ class Trials(Wrapper[TrialsState]):
         env_state, observation = self.env.reset(key, params, task_index, 0)
         words = jax.random.key_data(as_typed_key(key))
         (first,) = vary_like((jnp.int32(0),), words)
-        return TrialsState(env_state, first, words), _shown(observation, first)
+        return TrialsState(env_state, first, words), _with_trial(observation, first)
 
     def reset_next(self, state: TrialsState, params: EnvParams) -> tuple[TrialsState, Observation]:
         words = state.env_state.key
         env_state, observation = self.env.reset_next(state.env_state, params)
         first = jnp.zeros_like(state.trial_index)
-        return TrialsState(env_state, first, words), _shown(observation, first)
+        return TrialsState(env_state, first, words), _with_trial(observation, first)
 
     def step(self, state: TrialsState, action: StructuredAction, params: EnvParams) -> Step[TrialsState]:
         _require_trials(params)
         return _step(self.env, state, action, params)
 
     def observe(self, state: TrialsState, params: EnvParams) -> Observation:
-        return _shown(self.env.observe(state.env_state, params), state.trial_index)
+        return _with_trial(self.env.observe(state.env_state, params), state.trial_index)
 
     def info(self, state: TrialsState, params: EnvParams) -> Info:
         info = self.env.info(state.env_state, params)
-        return _told(info, state.trial_index, jnp.zeros_like(info["terminated"]), params)
+        return _trial_info(info, state.trial_index, jnp.zeros_like(info["terminated"]), params)
 
     def observation_space(self, params: EnvParams) -> Space:
         inner = self.env.observation_space(params)
@@ -102,19 +101,17 @@ def _step(
         return TrialsState(env.reset(played.episode_key, params, task, pair)[0], trial, played.episode_key)
 
     after = reset_where(goes_on, next_trial, played, (), params)
-    observation = _shown(env.observe(after.env_state, params), after.trial_index)
-    return after, observation, reward, trial_done & is_last, _told(info, state.trial_index, trial_done, params)
+    observation = _with_trial(env.observe(after.env_state, params), after.trial_index)
+    return after, observation, reward, trial_done & is_last, _trial_info(info, state.trial_index, trial_done, params)
 
 
 def _pair_of(
     trial: Int32[Array, ""], task_index: Int32[Array, ""], words: UInt32[Array, " words"], params: EnvParams
 ) -> Int32[Array, ""]:
-    """Place of the pair of a trial among demonstrations and tests, one after the other."""
-    tasks, episode = params.tasks, params.config.episode
-    if isinstance(tasks, TaskBuffer):
-        num_train, num_test = tasks.num_train[task_index], tasks.num_test[task_index]
-    else:
-        num_train, num_test = jnp.int32(tasks.num_train), jnp.int32(tasks.num_test)
+    """Index of the pair of a trial among demonstrations and tests, one after the other."""
+    episode = params.config.episode
+    num_train = params.tasks.num_train_of(task_index)
+    num_test = params.tasks.num_test_of(task_index)
     test = jnp.int32(0)
     if episode.test_selection == "random":
         test = to_randint(random_bits(from_key_data(words), _TEST_WORD + 1)[_TEST_WORD], num_test)
@@ -124,12 +121,12 @@ def _pair_of(
 _TEST_WORD = 7  # a reset uses the words before it
 
 
-def _shown(observation: Observation, trial_index: Int32[Array, "*B"]) -> Observation:
+def _with_trial(observation: Observation, trial_index: Int32[Array, "*B"]) -> Observation:
     entries = observation if isinstance(observation, dict) else {"working_grid": observation}
     return {**entries, "trial_index": trial_index}
 
 
-def _told(info: Info, trial_index: Int32[Array, "*B"], trial_done: Array, params: EnvParams) -> Info:
+def _trial_info(info: Info, trial_index: Int32[Array, "*B"], trial_done: Array, params: EnvParams) -> Info:
     is_last = trial_index >= params.config.episode.num_trials
     return {
         **info,

@@ -1,14 +1,18 @@
-"""What every wrapper shares: the environment inside, and its spaces."""
+"""The base of wrappers: an environment around another one."""
 
 from typing import Any
 
-from jaxarc.envs.environment import Environment, State
+from jaxtyping import Array, Int
+
+from jaxarc.envs.environment import Environment, State, Step
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space
+from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.types import Info, Observation, PRNGKey
 
 
 class Wrapper(Environment[State]):
-    """An environment around another; spaces are those of the inner one unless a wrapper says otherwise."""
+    """An environment around another; every method is that of the inner one unless a wrapper overrides it."""
 
     env: Environment[Any]
 
@@ -16,8 +20,36 @@ class Wrapper(Environment[State]):
         if not isinstance(self.env, Environment):
             raise TypeError(f"a wrapper goes around an environment, got {type(self.env).__name__}; see jaxarc.make")
 
+    def reset(
+        self,
+        key: PRNGKey,
+        params: EnvParams,
+        task_index: Int[Array, ""] | int | None = None,
+        pair_index: Int[Array, ""] | int | None = None,
+    ) -> tuple[State, Observation]:
+        """Start an episode; see :meth:`Environment.reset`."""
+        return self.env.reset(key, params, task_index, pair_index)
+
+    def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
+        """Start the next episode; see :meth:`Environment.reset_next`."""
+        return self.env.reset_next(state, params)
+
+    def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
+        """Take one step; see :meth:`Environment.step`."""
+        return self.env.step(state, action, params)
+
+    def observe(self, state: State, params: EnvParams) -> Observation:
+        """Show a state as ``reset`` and ``step`` do."""
+        return self.env.observe(state, params)
+
+    def info(self, state: State, params: EnvParams) -> Info:
+        """Metrics of a state, with the keys of a step's info."""
+        return self.env.info(state, params)
+
     def action_space(self, params: EnvParams) -> Space:
+        """The legal actions."""
         return self.env.action_space(params)
 
     def observation_space(self, params: EnvParams) -> Space:
+        """A space that holds every observation."""
         return self.env.observation_space(params)

@@ -1,4 +1,4 @@
-"""How a kernel meets the environments that need it: all of them, or blocks of those that do.
+"""Run a kernel only on the rows that need it.
 
 On a CPU most families of operations are rare in a batch, so the rows that need one are gathered into small blocks. On
 an accelerator every row is computed and the result is selected. Both give the same bits.
@@ -7,15 +7,16 @@ an accelerator every row is computed and the result is selected. Both give the s
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int32, PyTree
 
+from jaxarc.fusion import materialize_call
+
 Out = TypeVar("Out", bound=PyTree[Array])
-Stage = Callable[..., Any]  # calls a kernel, by itself or behind a branch: ``staged`` with its first arguments bound
 SMALLEST_BLOCK = 16
 WIDE_ROW = 64  # elements from which on a row is put back by a gather, which skips the rows not meant, not by a scatter
 HUGE_ROW = 1024  # elements from which on rows are put back one by one: to look at all of them would take longer
@@ -39,25 +40,32 @@ class CompactedRows(NamedTuple):
 
 
 def compact(needs: Sequence[Bool[Array, " B"]]) -> list[CompactedRows]:
-    """Line up the rows that need a kernel; of several kernels, a row needs at most one."""
+    """Order the rows that need a kernel; of several kernels, a row needs at most one.
+
+    The running sum of a mask counts the rows up to each, which is one more than the row's index among those that need
+    the kernel. One scatter then writes the row numbers of all kernels. Five rows and two kernels::
+
+        need of the first   0 1 0 0 1    rank 0 1 1 1 2    first 0   total 2
+        need of the second  1 0 0 1 0    rank 1 1 1 2 2    first 2   total 2
+        index in the order  2 0 - 3 1    (first + rank - 1 where needed)
+        order               1 4 0 3 5 5 5 5 5 5
+    """
     batch = needs[0].shape[0]
     ranks = _running_sums(jnp.stack(needs).astype(jnp.int32))
     totals = [rank[-1] for rank in ranks]
     firsts = list(itertools.accumulate(totals[:-1], initial=jnp.int32(0)))
-    place = jnp.full((batch,), 2 * batch, jnp.int32)
+    index = jnp.full((batch,), 2 * batch, jnp.int32)
     for need, rank, first in zip(needs, ranks, firsts, strict=True):
-        place = jnp.where(need, first + rank - 1, place)
+        index = jnp.where(need, first + rank - 1, index)
     order = jnp.full((2 * batch,), batch, jnp.int32)
-    order = order.at[place].set(jnp.arange(batch, dtype=jnp.int32), mode="drop")
-    return [
-        CompactedRows(need, rank, order, *place)
-        for need, rank, *place in zip(needs, ranks, firsts, totals, strict=True)
-    ]
+    order = order.at[index].set(jnp.arange(batch, dtype=jnp.int32), mode="drop")
+    of_kernel = zip(needs, ranks, firsts, totals, strict=True)
+    return [CompactedRows(need, rank, order, first, total) for need, rank, first, total in of_kernel]
 
 
 def update_rows(
     executor: str,
-    blocks: CompactedRows | Bool[Array, " B"],
+    rows: CompactedRows | Bool[Array, " B"],
     kernel: Callable[[Out, PyTree[Array]], Out],
     out: Out,
     ins: PyTree[Array],
@@ -65,81 +73,71 @@ def update_rows(
 ) -> Out:
     """Return ``out`` with ``kernel(out, ins)`` in the rows that need it, and the other rows as they were.
 
+    The compact executor loops over blocks of fixed size: gather the rows of a block, run the kernel on them, put its
+    results back, and go on while rows are left. With blocks of two, the order 1 4 0 of three rows that need the kernel
+    and B = 5::
+
+        block 1: rows 1 4 -> kernel -> put back into 1 and 4
+        block 2: rows 0 5 -> kernel -> put back into 0; 5 is past the last row and is dropped
+
     Args:
         executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed) or ``"dense"`` (every row).
-        blocks: which rows to update; lined up by :func:`compact`, or still to be.
+        rows: which rows to update; ordered by :func:`compact`, or still to be.
         kernel: batch-native function of the rows of ``out`` and ``ins``.
         out: arrays with a leading axis B, of the same structure as the kernel's result.
         ins: arrays with a leading axis B that the kernel only reads.
-        divisor: about the share of rows that usually need the kernel.
+        block_fraction: rows of a block over rows of the batch; best about half of the share that usually needs it.
     """
-    need = blocks.need if isinstance(blocks, CompactedRows) else blocks
+    need = rows.need if isinstance(rows, CompactedRows) else rows
     batch = need.shape[0]
     update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
     if executor == "dense":
         return update(out, ins)
     if batch == 1:  # the select is always true here; it makes the branches of one type under shard_map
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
-    if not isinstance(blocks, CompactedRows):
-        (blocks,) = compact([need])
-    rank, order, first = blocks.rank, blocks.order, blocks.first
+    if not isinstance(rows, CompactedRows):
+        (rows,) = compact([need])
+    rank, order, first, total = rows.rank, rows.order, rows.first, rows.total
     size = min(batch, max(int(batch * block_fraction), SMALLEST_BLOCK))
 
-    def body(carry: tuple[Out, Array]) -> tuple[Out, Array]:
+    def update_block(carry: tuple[Out, Int32[Array, ""]]) -> tuple[Out, Int32[Array, ""]]:
         current, start = carry
-        rows = lax.dynamic_slice(order, (first + start,), (size,))
-        picked = jax.tree.map(lambda x: jnp.take(x, rows, axis=0, mode="clip"), (current, ins))
-        new = staged(executor, start < blocks.total, kernel, *picked)
-        place = rank - 1 - start
-        here = need & (place >= 0) & (place < size)
-        taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < blocks.total, rows, batch)
+        block = lax.dynamic_slice(order, (first + start,), (size,))
+        picked = jax.tree.map(lambda x: jnp.take(x, block, axis=0, mode="clip"), (current, ins))
+        new = materialize_call(kernel, *picked)
+        index = rank - 1 - start  # of a row within this block
+        is_here = need & (index >= 0) & (index < size)
+        taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < total, block, batch)
 
         def put(old: Array, new: Array) -> Array:
             if old[0].size < WIDE_ROW:
                 return old.at[taken].set(new, mode="drop")
             if old[0].size >= HUGE_ROW:
-                return _put_each(old, new, taken, jnp.minimum(blocks.total - start, size))
-            return _select(here, jnp.take(new, place, axis=0, mode="clip"), old)
+                return _put_each(old, new, taken, jnp.minimum(total - start, size))
+            return _select(is_here, jnp.take(new, index, axis=0, mode="clip"), old)
 
         return jax.tree.map(put, current, new), start + size
 
-    return lax.while_loop(lambda carry: carry[1] < blocks.total, body, (out, jnp.int32(0)))[0]
-
-
-def staged(executor: str, always: Bool[Array, ""], kernel: Callable[..., Out], *args: PyTree[Array]) -> Out:
-    """Return ``kernel(*args)``, computed once: XLA's CPU fusion would otherwise repeat it in every consumer.
-
-    Args:
-        executor: ``"compact"`` puts the kernel behind a branch that fusion does not cross; ``"dense"`` calls it.
-        always: a run-time value that is true, unknown to the compiler.
-        kernel: the stage.
-        args: its arguments.
-    """
-    if executor == "dense":
-        return kernel(*args)
-    shapes = jax.eval_shape(kernel, *args)
-    # Never taken; made from the predicate, so that shard_map sees both branches vary over the same devices.
-    zeros = lambda *_: jax.tree.map(lambda x: jnp.full(x.shape, always.astype(x.dtype)), shapes)
-    return lax.cond(always, kernel, zeros, *args)
-
-
-def call(kernel: Callable[..., Out], *args: PyTree[Array]) -> Out:
-    """Return ``kernel(*args)``: the stage that is none."""
-    return kernel(*args)
+    return lax.while_loop(lambda carry: carry[1] < total, update_block, (out, jnp.int32(0)))[0]
 
 
 def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
-    """Sums up to and including each entry, by doubling: ``jnp.cumsum`` takes five times as long on a CPU."""
-    always, step = jnp.all(numbers >= 0), 1
+    """Sums up to and including each entry, by doubling: ``jnp.cumsum`` takes five times as long on a CPU.
+
+    Each pass adds the array to itself, moved right by 1, 2, 4, ... entries::
+
+        1 0 1 1 1  ->  1 1 1 2 2  ->  1 1 2 3 3  ->  1 1 2 3 4
+    """
     add = lambda sums, step: sums + jnp.pad(sums[:, :-step], ((0, 0), (step, 0)))
+    step = 1
     while step < numbers.shape[1]:
-        numbers = staged("compact", always, functools.partial(add, step=step), numbers)
+        numbers = materialize_call(functools.partial(add, step=step), numbers)
         step *= 2
     return numbers
 
 
 def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:
-    """Put the first so many of the new rows into their places, in place."""
+    """Put the first ``count`` of the new rows into rows ``taken`` of the old ones, in place."""
 
     def put(i: Int32[Array, ""], rows: Array) -> Array:
         return lax.dynamic_update_index_in_dim(rows, lax.dynamic_index_in_dim(new, i), taken[i], 0)

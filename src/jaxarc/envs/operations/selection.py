@@ -1,4 +1,4 @@
-"""The selection before an operation uses it, and the one that the state remembers after it."""
+"""The selection before an operation uses it, and the one that the state keeps after it."""
 
 import functools
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from jaxarc.envs.canvas import (
     WIDTH,
     BoundingBox,
     Canvas,
-    Command,
+    CheckedAction,
     GridShape,
     clip_box,
     inside,
@@ -21,35 +21,40 @@ from jaxarc.envs.canvas import (
     pack_columns,
     whole_if_empty,
 )
-from jaxarc.envs.operations.compaction import staged
+from jaxarc.envs.operations.table import CHANGES_PAIR, move_offset
+from jaxarc.fusion import materialize_call
 
 
 class ResolvedSelection(NamedTuple):
     """The selection as an operation uses it."""
 
-    chosen: BoundingBox  # around the chosen cells, within the active area; raw for a resize
+    chosen: BoundingBox  # around the chosen cells, within the active area; within the canvas for a resize
     effective: BoundingBox  # the same, or the whole active area when nothing is chosen
     is_empty: Bool[Array, " B"]  # nothing is chosen
     is_single: Bool[Array, " B"]  # exactly one cell is chosen
     columns: UInt32[Array, "B W"] | None  # the chosen cells as bits; None: every cell of the box
-    raw: Bool[Array, "B HW"] | None  # the cells before they are limited to the active area
+    raw: Bool[Array, "B HW"] | None  # the cells before they are limited to the active area; None: a box
 
 
-def resolve_selection(canvas: Canvas, command: Command, shape: GridShape, executor: str) -> ResolvedSelection:
-    """Intersect the raw selection with the active area (but for a resize) and find its box."""
+def resolve_selection(canvas: Canvas, action: CheckedAction, shape: GridShape) -> ResolvedSelection:
+    """Intersect the raw selection with the active area, for a resize with the canvas, and find its bounding box."""
     height, width = (canvas.sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
-    resizes, columns, raw = command.operation == c.RESIZE, None, None
-    height_limit, width_limit = jnp.where(resizes, shape[0], height), jnp.where(resizes, shape[1], width)
-    if command.selection.dtype == jnp.bool_:
-        raw = command.selection
-        stage = functools.partial(staged, executor, jnp.any(command.operation < c.NUM_OPERATIONS))
-        columns = stage(functools.partial(pack_columns, shape=shape), raw)
+    resizes = action.operation == c.RESIZE
+    height_limit = jnp.where(resizes, shape[0], height)
+    width_limit = jnp.where(resizes, shape[1], width)
+    columns = None
+    raw = None
+    if action.selection.dtype == jnp.bool_:
+        raw = action.selection
+        columns = materialize_call(functools.partial(pack_columns, shape=shape), raw)
         columns = columns & active_columns(height_limit, width_limit, shape)
-        box = stage(_bounding_box, stage(jnp.transpose, columns))  # faster on the words of a batch side by side
+        side_by_side = materialize_call(jnp.transpose, columns)  # [W, B]: faster on one column of all grids at a time
+        box = materialize_call(_bounding_box, side_by_side)
     else:
-        box = clip_box(BoundingBox(*(command.selection[:, i] for i in range(4))), height_limit, width_limit)
-    single = (box.top == box.bottom) & (box.left == box.right)
-    return ResolvedSelection(box, whole_if_empty(box, height, width), box.is_empty, single, columns, raw)
+        corners = BoundingBox(*(action.selection[:, i] for i in range(4)))
+        box = clip_box(corners, height_limit, width_limit)
+    is_single = (box.top == box.bottom) & (box.left == box.right)
+    return ResolvedSelection(box, whole_if_empty(box, height, width), box.is_empty, is_single, columns, raw)
 
 
 def effective_cells(
@@ -64,7 +69,7 @@ def effective_cells(
 
 
 def active_columns(height: Int[Array, " B"], width: Int[Array, " B"], shape: GridShape) -> UInt32[Array, "B W"]:
-    """The top-left ``height x width`` cells as bits."""
+    """The top-left ``height x width`` cells as columns of bits; 2x2 of 3x3 is 011 011 000."""
     rows = (jnp.uint32(1) << height.astype(jnp.uint32)) - jnp.uint32(1)
     return jnp.where(jnp.arange(shape[1], dtype=jnp.int32)[None] < width[:, None], rows[:, None], jnp.uint32(0))
 
@@ -77,7 +82,6 @@ def next_selection(
     height: Int32[Array, " B"],
     width: Int32[Array, " B"],
     shape: GridShape,
-    executor: str,
 ) -> Int8[Array, "B 4"] | UInt32[Array, "B W"]:
     """The selection that the state keeps: as it was where nothing applied, empty on another pair, moved by a move.
 
@@ -87,17 +91,26 @@ def next_selection(
         after = pack_box(clip_box(_moved_box(use.chosen, operation), height, width))
         cleared = jnp.array([[0, 0, -1, -1]], jnp.int8)
     else:
-        after = _moved_columns(use.columns, operation, executor) & active_columns(height, width, shape)
+        after = _moved_columns(use.columns, operation) & active_columns(height, width, shape)
         cleared = jnp.uint32(0)
-    after = jnp.where((operation > c.SUBMIT)[:, None], cleared, after)
+    after = jnp.where(CHANGES_PAIR.has(operation)[:, None], cleared, after)
     return jnp.where(applied[:, None], after, before.selection)
 
 
 def _bounding_box(columns: UInt32[Array, "W B"]) -> BoundingBox:
-    """Smallest box around the cells; empty (top and left beyond bottom and right) when there is none."""
-    place = jnp.uint32(1) << jnp.arange(columns.shape[0], dtype=jnp.uint32)[:, None]
-    used = jnp.where(columns != 0, place, jnp.uint32(0))
-    (top, bottom), (left, right) = _extent(_union(columns)), _extent(_union(used))
+    """Find the smallest box around the cells; empty, with top and left beyond bottom and right, when there is none.
+
+    The union of all columns has a bit for every row in use, and a second word gets a bit for every column in use; the
+    lowest and the highest bit of the two are the bounds. For 3x3, with words in binary, row 0 lowest::
+
+        0 1 1      columns 000 011 001    rows in use     011 -> top 0, bottom 1
+        0 1 0                             columns in use  110 -> left 1, right 2
+        0 0 0
+    """
+    bit_of_column = jnp.uint32(1) << jnp.arange(columns.shape[0], dtype=jnp.uint32)[:, None]
+    used_columns = jnp.where(columns != 0, bit_of_column, jnp.uint32(0))
+    top, bottom = _extent(_union(columns))
+    left, right = _extent(_union(used_columns))
     return BoundingBox(top, left, bottom, right)
 
 
@@ -106,22 +119,25 @@ def _union(words: UInt32[Array, "W B"]) -> UInt32[Array, " B"]:
 
 
 def _extent(bits: UInt32[Array, " B"]) -> tuple[Int32[Array, " B"], Int32[Array, " B"]]:
-    """Places of the lowest and the highest bit; 32 and -1 when there is none."""
+    """Indices of the lowest and the highest bit; 32 and -1 when there is none.
+
+    ``bits & -bits`` keeps the lowest bit, and one less has as many ones as there are zeros below it: for 01100 that is
+    00100, and 00011 has two.
+    """
     lowest = lax.population_count((bits & -bits) - jnp.uint32(1))
     return lowest.astype(jnp.int32), 31 - lax.clz(bits).astype(jnp.int32)
 
 
 def _moved_box(box: BoundingBox, operation: Int32[Array, " B"]) -> BoundingBox:
-    moved = lambda code: (~box.is_empty & (operation == code)).astype(jnp.int32)
-    down = moved(c.MOVE_DOWN) - moved(c.MOVE_UP)
-    across = moved(c.MOVE_RIGHT) - moved(c.MOVE_LEFT)
+    holds_cells = (~box.is_empty).astype(jnp.int32)
+    down, across = (holds_cells * offset for offset in move_offset(operation))
     return BoundingBox(box.top + down, box.left + across, box.bottom + down, box.right + across)
 
 
-def _moved_columns(columns: UInt32[Array, "B W"], operation: Int32[Array, " B"], executor: str) -> UInt32[Array, "B W"]:
-    # Padded in a stage of its own: shifts are then slices, without a question for each word.
-    always = jnp.any(operation < c.NUM_OPERATIONS)
-    padded = staged(executor, always, lambda columns: jnp.pad(columns, ((0, 0), (1, 1))), columns)
+def _moved_columns(columns: UInt32[Array, "B W"], operation: Int32[Array, " B"]) -> UInt32[Array, "B W"]:
+    """Shift the bits of each word for a move up or down, the words themselves for one to the left or right."""
+    # Padded in a step of its own: moves to the side are then slices, without a comparison for each word.
+    padded = materialize_call(lambda columns: jnp.pad(columns, ((0, 0), (1, 1))), columns)
     moved = {
         c.MOVE_UP: columns >> jnp.uint32(1),
         c.MOVE_DOWN: columns << jnp.uint32(1),
