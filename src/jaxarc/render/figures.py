@@ -17,42 +17,63 @@ from matplotlib.ticker import EngFormatter, PercentFormatter
 
 from jaxarc.files import write_whole
 
+_INK: Final = "#333333"
+_TRAIN: Final = "#0074d9"
+_UNSEEN: Final = "#d9480f"
+_SAMPLED: Final = "#aaaaaa"
+_RETURN: Final = "#2b8a3e"
+# Color-blind people can tell these apart (Okabe and Ito).
+_CURVE_COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_CURVE_STYLES: Final = ("-", "--", ":", "-.")  # with more curves than colors, the colors repeat in the next style
+_LETTERS_OF_A_LABEL: Final = 90
+_LINE_COLORS: Final = ("#0074d9", "#d9480f", "#2b8a3e", "#8a3ea6")
+_PALE: Final = "#f4f6f8"
+_WHITE: Final = "#ffffff"
+_GOOD: Final = LinearSegmentedColormap.from_list("good", [_PALE, "#9ecae1", "#0074d9", "#00305c"])
+_PLAIN: Final = LinearSegmentedColormap.from_list("plain", [_PALE, "#bbbbbb", "#666666"])
+_ROWS_OF_A_BLOCK: Final = 50  # of a solve map, about a page; more tasks go into the next block to the right
+_MOST_BLOCKS: Final = 8  # of a solve map; with more tasks the blocks get longer
+_ROW_INCHES: Final = 0.17
+_COLUMN_INCHES: Final = 0.46
+_NAME_INCHES: Final = 0.9
+_LEAST_WIDTH_INCHES: Final = 4.5
+_TITLE_LETTERS_PER_INCH: Final = 13
+
+SeedValues = Sequence[float | None]
+"""One number for each report; None where the report measured nothing."""
+
+XYPoints = Sequence[tuple[float, float]]
+"""x and y of each point; a point whose y is not finite is left out."""
+
 
 def write_png(figure: Figure, path: Path) -> None:
-    """Write a figure; equal figures give equal bytes.
+    """Write a figure as PNG; equal figures give equal bytes.
 
     Raises:
-        OSError: the file cannot be written; what was there stays.
+        OSError: the file cannot be written; the old file stays.
     """
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture, metadata={"Software": None})
     write_whole(path, picture.getvalue())
 
 
-Points = Sequence[float | None]
-"""One number a report; None where nothing was measured."""
-
-_INK: Final = "#333333"
-_TRAIN, _UNSEEN, _SAMPLED, _RETURN = "#0074d9", "#d9480f", "#aaaaaa", "#2b8a3e"
-
-
 @dataclass(frozen=True)
 class LearningCurve:
-    """The columns of a picture, all of one length."""
+    """The columns of one seed, all of one length: an entry for each report."""
 
     environment_steps: Sequence[int]
-    train_solve_rate: Points  # 0 .. 1, greedy, each training pair once
-    evaluation_solve_rate: Points  # 0 .. 1, greedy, each unseen pair once
-    episode_solve_rate: Points  # 0 .. 1, of the episodes it learned from
-    mean_return: Points  # of those episodes
+    train_solve_rate: SeedValues  # 0 .. 1, greedy, each training pair once
+    evaluation_solve_rate: SeedValues  # 0 .. 1, greedy, each unseen pair once
+    episode_solve_rate: SeedValues  # 0 .. 1, of the episodes it learned from
+    mean_return: SeedValues  # of those episodes
 
 
 def draw_learning_curve(curves: Sequence[LearningCurve], path: Path, title: str = "") -> None:
-    """Draw solve rates and return against environment steps into a PNG file; it appears when it is complete.
+    """Draw solve rates and return against environment steps into a PNG file, written whole or not at all.
 
     Args:
-        curves: one for each seed. Several are drawn thin, and their mean bold.
-        path: where to.
+        curves: one for each seed. Several seeds are thin lines, and their mean a bold one.
+        path: of the PNG file.
         title: a line above.
     """
     figure = Figure(figsize=(8, 6), layout="constrained")
@@ -80,7 +101,7 @@ def _draw_rates(axes: Axes, curves: Sequence[LearningCurve]) -> None:
 
 
 def _plot(
-    axes: Axes, lines: Sequence[tuple[Sequence[int], Points]], color: str, label: str, width: float = 1.8
+    axes: Axes, lines: Sequence[tuple[Sequence[int], SeedValues]], color: str, label: str, width: float = 1.8
 ) -> None:
     """Draw one line, or several thin ones and their mean at the steps where they have a point."""
     at: dict[int, list[float]] = {}  # environment steps -> values of the seeds
@@ -104,13 +125,6 @@ def _style(axes: Axes, label: str) -> None:
         axes.spines[side].set_visible(False)
 
 
-_INK: Final = "#333333"
-# Color-blind people can tell these apart (Okabe and Ito).
-_CURVE_COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_CURVE_STYLES: Final = ("-", "--", ":", "-.")  # beyond, colors come again in another style
-_LETTERS_OF_A_LABEL: Final = 90
-
-
 @dataclass(frozen=True)
 class BandedCurve:
     """A line and the band around it; all columns have one length."""
@@ -124,7 +138,7 @@ class BandedCurve:
 
 @dataclass(frozen=True)
 class AxisLabels:
-    """What the two axes are called."""
+    """Labels of the two axes."""
 
     x: str
     y: str
@@ -132,29 +146,23 @@ class AxisLabels:
 
 
 def draw_comparison(curves: Sequence[BandedCurve], axes: AxisLabels, path: Path, title: str = "") -> None:
-    """Draw curves into a PNG file, the legend below them; it appears when it is complete."""
+    """Draw curves with a legend below into a PNG file, written whole or not at all."""
     figure = Figure(figsize=(8, 4.6 + 0.22 * len(curves)), layout="constrained")
     figure.suptitle(title, fontsize=11, color=_INK)
     plot = figure.subplots()
     for number, curve in enumerate(curves):
-        color, style = (
-            _CURVE_COLORS[number % len(_CURVE_COLORS)],
-            _CURVE_STYLES[number // len(_CURVE_COLORS) % len(_CURVE_STYLES)],
-        )
+        # Curve 7 has the color of curve 0 and the next style.
+        color = _CURVE_COLORS[number % len(_CURVE_COLORS)]
+        style = _CURVE_STYLES[number // len(_CURVE_COLORS) % len(_CURVE_STYLES)]
         plot.fill_between(curve.x, curve.low, curve.high, color=color, alpha=0.18, linewidth=0)
         marker = "o" if len(curve.x) == 1 else ""
         plot.plot(curve.x, curve.mean, style, color=color, linewidth=1.8, marker=marker, label=_short(curve.label))
+    _style(plot, axes.y)
     plot.set_xlabel(axes.x, color=_INK)
-    plot.set_ylabel(axes.y, color=_INK)
     plot.xaxis.set_major_formatter(EngFormatter(sep=""))
     if axes.is_share:
         plot.set_ylim(-0.03, 1.03)
         plot.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-    plot.grid(color="#e5e5e5", linewidth=0.8)
-    plot.set_axisbelow(True)
-    plot.tick_params(colors=_INK)
-    for side in ("top", "right"):
-        plot.spines[side].set_visible(False)
     figure.legend(loc="outside lower left", frameon=False, fontsize=9, labelcolor=_INK)
     write_png(figure, path)
 
@@ -163,24 +171,17 @@ def _short(label: str) -> str:
     return label if len(label) <= _LETTERS_OF_A_LABEL else f"{label[: _LETTERS_OF_A_LABEL - 1]}…"
 
 
-_INK: Final = "#333333"
-_LINE_COLORS: Final = ("#0074d9", "#d9480f", "#2b8a3e", "#8a3ea6")
-
-XYPoints = Sequence[tuple[float, float]]
-"""x and y of each; a y that is not finite is left out."""
-
-
 @dataclass(frozen=True)
 class Panel:
-    """One of the pictures below each other."""
+    """One of several plots with a common x axis."""
 
-    label: str  # of the y axis
-    lines: Mapping[str, XYPoints]  # by name
+    label: str  # label of the y axis
+    lines: Mapping[str, XYPoints]  # name in the legend -> points
     is_share: bool = False
 
 
 def draw_panels(panels: Sequence[Panel], path: Path, title: str, x_label: str = "steps") -> None:
-    """Draw panels with a common x axis into a PNG file; it appears when it is complete."""
+    """Draw panels with a common x axis into a PNG file, written whole or not at all."""
     figure = Figure(figsize=(8, 1 + 2.5 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     figure.suptitle(title, fontsize=11, color=_INK)
@@ -191,11 +192,11 @@ def draw_panels(panels: Sequence[Panel], path: Path, title: str, x_label: str = 
 
 
 def draw_calibration(bins: Sequence[tuple[int, float, float]], path: Path, title: str) -> None:
-    """Draw what the expert says of candidates that the surrogate finds alike likely; it should say the same.
+    """Draw the expert's probability against the surrogate's; a calibrated surrogate follows the diagonal.
 
     Args:
-        bins: of each the number of candidates, the surrogate's mean probability and the expert's.
-        path: where to, a PNG file.
+        bins: of candidates with similar probability: their number, the surrogate's mean probability, the expert's.
+        path: of the PNG file.
         title: a line above.
     """
     figure = Figure(figsize=(5.5, 5.5), layout="constrained")
@@ -211,7 +212,7 @@ def draw_calibration(bins: Sequence[tuple[int, float, float]], path: Path, title
     )
     for size, predicted, expected in bins:
         axes.annotate(f"{size:,}", (predicted, expected), (6, -10), textcoords="offset points", fontsize=8, color=_INK)
-    _style_panel(axes, "mean probability by the expert")
+    _style(axes, "mean probability by the expert")
     axes.set_xlabel("mean probability by the surrogate; beside a point, its candidates", color=_INK)
     axes.legend(loc="upper left", frameon=False, fontsize=9, labelcolor=_INK)
     write_png(figure, path)
@@ -221,7 +222,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     for color, (name, points) in zip(_LINE_COLORS, panel.lines.items(), strict=False):
         sound = [(x, y) for x, y in points if math.isfinite(y)]
         axes.plot([x for x, _ in sound], [y for _, y in sound], color=color, label=name, marker="o", markersize=2.5)
-    _style_panel(axes, panel.label)
+    _style(axes, panel.label)
     if panel.is_share:
         axes.set_ylim(-0.03, 1.03)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
@@ -230,38 +231,19 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.legend(frameon=False, fontsize=9, labelcolor=_INK)
 
 
-def _style_panel(axes: Axes, label: str) -> None:
-    axes.set_ylabel(label, color=_INK)
-    axes.grid(color="#e5e5e5", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=_INK)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-
-
-_INK, _PALE, _NOTHING = "#333333", "#f4f6f8", "#ffffff"
-_GOOD: Final = LinearSegmentedColormap.from_list("good", [_PALE, "#9ecae1", "#0074d9", "#00305c"])
-_PLAIN: Final = LinearSegmentedColormap.from_list("plain", [_PALE, "#bbbbbb", "#666666"])
-_ROWS_OF_A_BLOCK: Final = 50  # about a page; more tasks go beside it
-_MOST_BLOCKS: Final = 8  # beyond, the blocks get longer
-_ROW_INCHES, _COLUMN_INCHES, _NAME_INCHES, _LEAST_WIDTH_INCHES = 0.17, 0.46, 0.9, 4.5
-_TITLE_LETTERS_PER_INCH: Final = 13
-_DPI: Final = 110
-
-
 @dataclass(frozen=True)
 class SolveMap:
-    """Rows of a picture in the order they are drawn, down the first block of rows, then down the next."""
+    """A heat map with a row for each task, the first on top. Long tables go on in a second block to the right."""
 
     task_ids: Sequence[str]
-    columns: Sequence[str]  # a few words each
+    columns: Sequence[str]  # headings
     shades: Sequence[Sequence[float | None]]  # 0 .. 1, a row of columns for each task; None where there is nothing
-    texts: Sequence[Sequence[str]]  # what stands in the cells
-    plain: Sequence[str] = ()  # columns in gray, where more is not better
+    texts: Sequence[Sequence[str]]  # text of each cell
+    plain: Sequence[str] = ()  # columns drawn in gray: there a higher number is not better
 
 
 def draw_solve_map(table: SolveMap, path: Path, title: str = "") -> None:
-    """Draw tasks against columns into a PNG file; it appears when it is complete."""
+    """Draw tasks against columns into a PNG file, written whole or not at all."""
     blocks = max(1, min(_MOST_BLOCKS, math.ceil(len(table.task_ids) / _ROWS_OF_A_BLOCK)))
     rows = math.ceil(len(table.task_ids) / blocks)
     width = max(blocks * (_NAME_INCHES + _COLUMN_INCHES * len(table.columns)) + 0.3, _LEAST_WIDTH_INCHES)
@@ -274,7 +256,8 @@ def draw_solve_map(table: SolveMap, path: Path, title: str = "") -> None:
 
 
 def _draw_block(axes: Axes, table: SolveMap, part: slice, rows: int) -> None:
-    ids, texts = table.task_ids[part], table.texts[part]
+    ids = table.task_ids[part]
+    texts = table.texts[part]
     shades = np.array([[math.nan if x is None else x for x in row] for row in table.shades[part]], float)
     shades = shades.reshape(-1, len(table.columns))
     plain = np.isin(table.columns, table.plain)[None, :, None]
@@ -282,22 +265,23 @@ def _draw_block(axes: Axes, table: SolveMap, part: slice, rows: int) -> None:
     axes.imshow(colors, aspect="auto", interpolation="none")
     axes.set_ylim(rows - 0.5, -0.5)  # a block that is not full keeps the height of the others
     _label(axes, ids, table.columns)
+    # Perceived brightness of red, green and blue: dark cells get white text.
     is_dark = colors[..., :3] @ (0.3, 0.59, 0.11) < 0.55
     is_dark &= ~np.isnan(shades)
     for row, line in enumerate(texts):
         for column, text in enumerate(line):
-            ink = _NOTHING if is_dark[row, column] else _INK
+            ink = _WHITE if is_dark[row, column] else _INK
             axes.text(column, row, text, ha="center", va="center", fontsize=6, color=ink)
 
 
 def _label(axes: Axes, ids: Sequence[str], columns: Sequence[str]) -> None:
-    """Name rows and columns, and part the cells by white lines."""
+    """Label rows and columns, and draw white lines between the cells."""
     axes.set_yticks(range(len(ids)), ids, fontsize=7, family="monospace")
     axes.set_xticks(range(len(columns)), columns, fontsize=7, rotation=50, ha="left", rotation_mode="anchor")
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, colors=_INK)
     axes.set_xticks(np.arange(0.5, len(columns) - 1), minor=True)
     axes.set_yticks(np.arange(0.5, len(ids)), minor=True)
-    axes.grid(which="minor", color=_NOTHING, linewidth=1.5)
+    axes.grid(which="minor", color=_WHITE, linewidth=1.5)
     axes.tick_params(which="minor", length=0)
     for side in axes.spines.values():
         side.set_visible(False)

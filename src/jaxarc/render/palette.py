@@ -1,4 +1,4 @@
-"""The ten colors of ARC, as its own testing interface draws them, and ten that color-blind people tell apart."""
+"""Palettes: the ten colors of ARC as its own testing interface draws them, and ten that color-blind people distinguish."""
 
 from typing import Final
 
@@ -22,12 +22,12 @@ COLOR_NAMES: Final = (
 )  # fmt: skip
 
 
-# For people without red, green or blue cones the nearest two of these are 29 apart (CIE 1976, simulated as by
-# Machado et al. 2009), and 8 of ARC's own: found by a search around its hues.
+# Found by a search around the hues of ARC. For people without red, green or blue cones the nearest two of these colors
+# are 29 apart (CIE 1976, simulated as by Machado et al. 2009); of ARC's own colors the nearest two are 8 apart.
 SAFE_COLORS: Final[Palette] = (
     "#000000", "#3b5fdb", "#d00a0f", "#22b05c", "#ffff0e", "#9f9f9f", "#9c1d84", "#e9a21b", "#28f2ff", "#5d4338"
 )  # fmt: skip
-_MIDDLE: Final = (1.05 * 0.05) ** 0.5 - 0.05  # the luminance that black and white stand out from alike
+_MIDDLE: Final = (1.05 * 0.05) ** 0.5 - 0.05  # luminance with the same contrast to black and to white
 PALETTES: Final[dict[str, Palette]] = {"arc": ARC_COLORS, "safe": SAFE_COLORS}
 
 
@@ -37,11 +37,12 @@ def rgb(color: str) -> tuple[int, int, int]:
 
 
 def ink_on(color: int, palette: Palette = ARC_COLORS) -> str:
-    """Return black or white, whichever stands out more from ``color``, by the contrast of WCAG 2."""
+    """Return black or white, the one with more contrast to ``color`` by WCAG 2."""
     return "#000000" if _luminance(palette[color]) > _MIDDLE else "#ffffff"
 
 
 def _luminance(color: str) -> float:
+    """Return the relative luminance of WCAG 2, 0 .. 1: each part without its gamma, then weighted as the eye does."""
     shares = (value / 255 for value in rgb(color))
     red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import jax
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import Bool, Int8
 from PIL import Image
 
 from jaxarc.constants import FLOOD_FILL, MOVE_UP, PADDING
@@ -19,10 +20,13 @@ from jaxarc.types import JaxArcTask
 
 _CELL: Final = 12  # pixels
 _IN_A_ROW: Final = 4  # pairs of a task
+_BORDER: Final = 12  # pixels around the frames of a GIF
+_SIDE: Final = 150  # pixels of the longest side of a grid in a picture of an episode
+_LEAST_CELL: Final = 5  # pixels of a cell's side, however large the grid is
 
 
 class Renderer(Protocol):
-    """What draws: the module :mod:`jaxarc.render.svg` or :mod:`jaxarc.render.pixels`."""
+    """A module that draws: :mod:`jaxarc.render.svg` makes drawings, :mod:`jaxarc.render.pixels` images."""
 
     def draw_grid(
         self, grid: Any, selection: Any = None, cell_size: int = ..., show_numbers: bool = ..., palette: Palette = ...
@@ -42,14 +46,14 @@ class Renderer(Protocol):
 
 
 class Frame(NamedTuple):
-    """What is to be seen of an episode at a step; grids are of one canvas."""
+    """One step of an episode as a picture shows it; all grids are of one canvas."""
 
-    grid: np.ndarray  # int8[H, W], -1 outside the active area
-    target: np.ndarray
+    grid: Int8[np.ndarray, "H W"]  # -1 outside the active area
+    target: Int8[np.ndarray, "H W"]
     caption: str
-    selection: np.ndarray | None = None  # bool[H, W]
-    input: np.ndarray | None = None
-    clipboard: np.ndarray | None = None  # -1 where nothing is held
+    selection: Bool[np.ndarray, "H W"] | None = None
+    input: Int8[np.ndarray, "H W"] | None = None
+    clipboard: Int8[np.ndarray, "H W"] | None = None  # -1 where the clipboard is empty
 
 
 def task_svg(task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> str:
@@ -68,7 +72,7 @@ def state_svg(state: ArcEnvState, cell_size: int = _CELL, palette: Palette = ARC
     In the guide API, where a state carries its task, the input stands in front.
 
     Raises:
-        ValueError: it is a batch of states.
+        ValueError: the state is a batch of states.
     """
     frame = frame_of_state(state)
     return draw_frame(svg, frame, cell_size, palette).to_svg(frame.caption)
@@ -80,10 +84,10 @@ def state_image(state: ArcEnvState, cell_size: int = _CELL, palette: Palette = A
 
 
 def frame_of_state(state: ArcEnvState) -> Frame:
-    """Take from a state what is to be seen of it.
+    """Return the frame of a state.
 
     Raises:
-        ValueError: it is a batch of states.
+        ValueError: the state is a batch of states.
     """
     if not isinstance(state, ArcEnvState):
         raise TypeError(f"a state of the environment was expected, got {type(state).__name__}; see arc_reset")
@@ -92,12 +96,17 @@ def frame_of_state(state: ArcEnvState) -> Frame:
             f"{state.similarity_score.size} states are drawn one by one; take one with "
             "jax.tree.map(lambda leaf: leaf[0], states)"
         )
-    step, share = int(state.step_count), 100 * float(state.similarity_score)
-    ending = ", solved" if bool(state.is_solved) else ", ended" if bool(state.done) else ""
+    step = int(state.step_count)
+    percent = 100 * float(state.similarity_score)
+    ending = ""
+    if bool(state.is_solved):
+        ending = ", solved"
+    elif bool(state.done):
+        ending = ", ended"
     return Frame(
         grid=np.asarray(state.working_grid),
         target=np.asarray(state.target_grid),
-        caption=f"step {step}, similarity {share:.1f} %{ending}",
+        caption=f"step {step}, similarity {percent:.1f} %{ending}",
         selection=np.asarray(state.selected),
         input=_input_of(state),
         clipboard=np.asarray(state.clipboard),
@@ -126,7 +135,7 @@ def draw_task(
 
 
 def draw_frame(renderer: Renderer, frame: Frame, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Any:
-    """Draw a frame: the input if there is one, the working grid, the target, the difference, and what is held."""
+    """Draw a frame: its input if it has one, working grid, target, difference, and the clipboard unless it is empty."""
     height, width = _extent([frame.grid, frame.target])
     cut = np.s_[:height, :width]
     draw = lambda grid, marked=None: renderer.draw_grid(grid, marked, cell_size, palette=palette)
@@ -142,7 +151,7 @@ def draw_frame(renderer: Renderer, frame: Frame, cell_size: int = _CELL, palette
 
 
 def picture_of(thing: object) -> str | None:
-    """Return the SVG that a notebook shows of a task or a state, None for what cannot be drawn."""
+    """Return the SVG that a notebook shows of a task or a state; None for a batch, a traced value or another type."""
     if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(thing)):
         return None
     if isinstance(thing, JaxArcTask):
@@ -152,11 +161,11 @@ def picture_of(thing: object) -> str | None:
     return None
 
 
-def task_pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield every pair with a name such as ``train 0``, padded as it is.
+def task_pairs(task: JaxArcTask) -> Iterator[tuple[str, Int8[np.ndarray, "H W"], Int8[np.ndarray, "H W"]]]:
+    """Yield every pair of a task with its name, such as ``train 0``: name, input and output, both padded.
 
     Raises:
-        TypeError: it is no padded task.
+        TypeError: the argument is not a padded task.
     """
     if not isinstance(task, JaxArcTask):
         raise TypeError(f"a JaxArcTask was expected, got {type(task).__name__}; see TaskSet.get_task_by_id")
@@ -167,30 +176,6 @@ def task_pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]
     for split, count, inputs, outputs in splits:
         for index in range(int(count)):
             yield f"{split} {index}", np.asarray(inputs[index]), np.asarray(outputs[index])
-
-
-def _input_of(state: ArcEnvState) -> np.ndarray | None:
-    """Find the pair that is played by its target; the state does not say whether it is a demonstration or a test."""
-    if state.task_data is None:
-        return None
-    target = np.asarray(state.target_grid)
-    sources = [source for _, source, goal in task_pairs(state.task_data) if np.array_equal(goal, target)]
-    return sources[0] if len(sources) == 1 else None
-
-
-def _active(grid: np.ndarray) -> np.ndarray:
-    height, width = _extent([grid])
-    return grid[:height, :width]
-
-
-def _extent(grids: Sequence[np.ndarray]) -> tuple[int, int]:
-    """Rows and columns that hold every cell of some grids, at least 1."""
-    used = np.any([grid != PADDING for grid in grids], axis=0)
-    last = lambda line: int(np.flatnonzero(line).max(initial=0)) + 1
-    return last(used.any(axis=1)), last(used.any(axis=0))
-
-
-_BORDER: Final = 12  # pixels
 
 
 def animate(
@@ -206,7 +191,7 @@ def animate(
         frames: one for each step, the start included.
         cell_size: pixels of a cell's side.
         frame_ms: milliseconds that a step is shown.
-        last_ms: milliseconds that the last one is.
+        last_ms: milliseconds that the last step is shown.
         palette: the ten colors.
 
     Raises:
@@ -217,19 +202,20 @@ def animate(
 
 
 def join_frames(images: Sequence[Image.Image], durations_ms: Sequence[int]) -> bytes:
-    """Put images into one GIF, each in the top left of a ground that holds the largest.
+    """Put images into one GIF, each at the top left of a white ground as large as the largest image.
 
     Raises:
-        ValueError: there is no image, or not a duration for each.
+        ValueError: there is no image, or the number of durations differs.
     """
     if not images or len(images) != len(durations_ms):
         raise ValueError(
             f"an animation has images and a duration for each, got {len(images)} and {len(durations_ms)}; bring both"
         )
-    size = max(image.width for image in images) + 2 * _BORDER, max(image.height for image in images) + 2 * _BORDER
+    width = max(image.width for image in images) + 2 * _BORDER
+    height = max(image.height for image in images) + 2 * _BORDER
     frames = []
     for image in images:
-        frame = Image.new("RGB", size, pixels.GROUND)
+        frame = Image.new("RGB", (width, height), pixels.GROUND)
         frame.paste(image, (_BORDER, _BORDER))
         frames.append(frame)
     file = BytesIO()
@@ -237,10 +223,6 @@ def join_frames(images: Sequence[Image.Image], durations_ms: Sequence[int]) -> b
         file, "GIF", save_all=True, append_images=frames[1:], duration=list(durations_ms), loop=0, optimize=True
     )
     return file.getvalue()
-
-
-_SIDE: Final = 150  # pixels of the longest side of a grid
-_LEAST_CELL: Final = 5  # pixels
 
 
 def episodes_gif(
@@ -252,9 +234,9 @@ def episodes_gif(
     """Draw episodes one after the other as a GIF that repeats.
 
     Args:
-        played: the episodes, and the tasks that they are of.
+        played: episodes, each with its task.
         frame_ms: milliseconds that a step is shown.
-        last_ms: milliseconds that the last one of an episode is.
+        last_ms: milliseconds that the last step of an episode is shown.
         palette: the ten colors.
 
     Raises:
@@ -270,24 +252,27 @@ def episodes_gif(
 def draw_episodes(
     renderer: Renderer, played: Sequence[tuple[ReplayTask, ReplayEpisode]], palette: Palette = ARC_COLORS
 ) -> Any:
-    """Draw every step of some episodes below the one before, with :mod:`jaxarc.render.svg` or ``pixels``."""
+    """Draw all steps of some episodes, one below the other, with :mod:`jaxarc.render.svg` or ``pixels``."""
     rows = [row for task, episode in played for row in _drawn(renderer, task, episode, palette)]
     return renderer.vstack(rows, 16, centered=False)
 
 
 def episode_frames(task: ReplayTask, episode: ReplayEpisode) -> list[Frame]:
-    """Return what is to be seen after each step, the start first."""
+    """Return the frames of an episode: the start, then one after each step."""
     return [_frame(task, episode, step) for step in range(len(episode.actions) + 1)]
 
 
 def _drawn(renderer: Renderer, task: ReplayTask, episode: ReplayEpisode, palette: Palette) -> list[Any]:
+    # The longest side of all grids: the most cells in a column or a row.
     used = np.concatenate([episode.grids, episode.target[None]]) != PADDING
-    cell_size = max(_LEAST_CELL, _SIDE // max(int(used.sum(axis=axis).max()) for axis in (1, 2)))
+    longest = max(int(used.sum(axis=axis).max()) for axis in (1, 2))
+    cell_size = max(_LEAST_CELL, _SIDE // longest)
     return [draw_frame(renderer, frame, cell_size, palette) for frame in episode_frames(task, episode)]
 
 
 def _frame(task: ReplayTask, episode: ReplayEpisode, step: int) -> Frame:
-    words, selection = "start", None
+    words = "start"
+    selection = None
     if step:
         action = episode.actions[step - 1]
         words = _name(action[0]) + (" (refused)" if episode.invalid[step - 1] else "")
@@ -310,3 +295,25 @@ def _name(operation: int) -> str:
         verb = "fill" if operation < FLOOD_FILL else "flood fill"
         return f"{verb} {COLOR_NAMES[operation % FLOOD_FILL]}"
     return get_operation_name(operation)
+
+
+def _input_of(state: ArcEnvState) -> Int8[np.ndarray, "H W"] | None:
+    """Find the input of the current pair by its target, because a state does not hold it; None if two pairs fit."""
+    if state.task_data is None:
+        return None
+    target = np.asarray(state.target_grid)
+    inputs = [source for _, source, output in task_pairs(state.task_data) if np.array_equal(output, target)]
+    return inputs[0] if len(inputs) == 1 else None
+
+
+def _active(grid: Int8[np.ndarray, "H W"]) -> Int8[np.ndarray, "h w"]:
+    height, width = _extent([grid])
+    return grid[:height, :width]
+
+
+def _extent(grids: Sequence[Int8[np.ndarray, "H W"]]) -> tuple[int, int]:
+    """Return how many rows and columns hold all cells of some grids, 1 or more."""
+    used = np.any([grid != PADDING for grid in grids], axis=0)
+    rows = np.flatnonzero(used.any(axis=1))
+    columns = np.flatnonzero(used.any(axis=0))
+    return int(rows.max(initial=0)) + 1, int(columns.max(initial=0)) + 1

@@ -1,4 +1,4 @@
-"""The drawings of :mod:`jaxarc.render.svg` as pixels, by Pillow: the same functions, which make and join images."""
+"""Grids as images of Pillow: the functions of :mod:`jaxarc.render.svg`, which make and join images instead of SVG."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -34,7 +34,7 @@ def draw_grid(
     if show_numbers:
         for (row, column), color in np.ndenumerate(cells):
             if color != PADDING:
-                middle = [MARGIN + (place + 0.5) * cell_size for place in (column, row)]
+                middle = [MARGIN + (index + 0.5) * cell_size for index in (column, row)]
                 ink = ink_on(int(color), palette)
                 pen.text(tuple(middle), str(color), ink, _font(round(cell_size * 0.55)), anchor="mm")
     _outline(pen, cells != PADDING, cell_size, _INK, 2)
@@ -50,7 +50,7 @@ def draw_difference(
     cell_size: int = CELL_SIZE,
     palette: Palette = ARC_COLORS,
 ) -> Image.Image:
-    """Draw where a grid is wrong; see :func:`jaxarc.render.svg.draw_difference`."""
+    """Draw where a grid differs from its target; see :func:`jaxarc.render.svg.draw_difference`."""
     cells, goal = checked_grids(grid, target)
     image, pen = _canvas_of(cells.shape, cell_size)
     of = lambda color: PADDING_COLOR if color == PADDING else palette[color]
@@ -138,7 +138,7 @@ def _lines(pen: ImageDraw.ImageDraw, shape: tuple[int, ...], side: int) -> None:
 def _outline(
     pen: ImageDraw.ImageDraw, mask: np.ndarray, side: int, color: str, width: int, dash: int | None = None
 ) -> None:
-    """Stroke the edges between cells of a mask and the others."""
+    """Stroke the edges between cells of a mask and other cells, as ``_border`` of the SVG module finds them."""
     around = np.pad(mask, 1)
     half = width // 2
     for row, column in np.argwhere(around[1:, 1:-1] != around[:-1, 1:-1]).tolist():  # above the row
@@ -152,6 +152,7 @@ def _outline(
 
 
 def _dashes(side: int, dash: int | None, overhang: int) -> list[tuple[int, int]]:
+    """Return first and last pixel of each dash of an edge: side 20, dash 4 gives (0, 3), (8, 11), (16, 19)."""
     if dash is None:
         return [(-overhang, side + overhang - 1)]
     return [(start, min(start + dash, side) - 1) for start in range(0, side, 2 * dash)]

@@ -1,7 +1,7 @@
-"""Grids as SVG: drawings that are put together like boxes and written as one string.
+"""Grids as SVG: drawings that join like boxes and are written as one string.
 
 A :class:`Drawing` is a piece of SVG with a size. :func:`draw_grid` makes one, :func:`hstack`, :func:`vstack` and
-:func:`captioned` put several together, and ``to_svg`` writes the file.
+:func:`captioned` join several, and ``to_svg`` writes the file.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ CELL_SIZE: Final = 20  # pixels
 MARGIN: Final = 3  # pixels around a grid, room for its outlines
 _INK: Final = "#333333"
 PADDING_COLOR: Final = "#f3f3f3"
-RIGHT_COLOR: Final = "#e4e6e3"  # of cells that are as they should be, in a difference
+RIGHT_COLOR: Final = "#e4e6e3"  # of right cells in a difference
 _LINE_COLOR: Final = "#808080"
 _FONT: Final = "font-family='Helvetica, Arial, sans-serif'"
 
@@ -56,13 +56,13 @@ def draw_grid(
 
     Args:
         grid: ``int[H, W]``, colors 0..9, -1 as padding.
-        selection: cells to outline, wherever they are.
+        selection: cells to outline, in the active area or not.
         cell_size: pixels of a cell's side.
         show_numbers: write each color's number into its cells.
         palette: the ten colors.
 
     Raises:
-        ValueError: the grid does not have two axes, holds something else than -1..9, or the selection has another
+        ValueError: the grid does not have two axes or holds other values than -1..9, or the selection has another
             shape.
     """
     cells, marked = checked_grid(grid, selection)
@@ -87,15 +87,16 @@ def draw_difference(
     cell_size: int = CELL_SIZE,
     palette: Palette = ARC_COLORS,
 ) -> Drawing:
-    """Draw where a grid is not as its target: of a wrong cell the upper left is what it is, the lower right the target.
+    """Draw where a grid differs from its target: a wrong cell has its color upper left and the target's lower right.
 
-    Cells that are right are faint.
+    Right cells are faint.
 
     Raises:
         ValueError: as for :func:`draw_grid`, or the shapes differ.
     """
     cells, goal = checked_grids(grid, target)
-    side, wrong = cell_size, cells != goal
+    side = cell_size
+    wrong = cells != goal
     parts = [_cells((cells != PADDING) & ~wrong, side, RIGHT_COLOR)]
     for color in range(PADDING, NUM_COLORS):
         fill = _color_of(color, palette)
@@ -123,7 +124,8 @@ def draw_arrow(length: int = 26) -> Drawing:
 def hstack(drawings: Sequence[Drawing], gap: int = 8) -> Drawing:
     """Put drawings in a row, each in the middle of the row's height."""
     height = max(drawing.height for drawing in drawings)
-    parts, x = [], 0
+    parts = []
+    x = 0
     for drawing in drawings:
         parts.append(_shifted(drawing, x, (height - drawing.height) / 2))
         x += drawing.width + gap
@@ -133,7 +135,8 @@ def hstack(drawings: Sequence[Drawing], gap: int = 8) -> Drawing:
 def vstack(drawings: Sequence[Drawing], gap: int = 4, centered: bool = True) -> Drawing:
     """Put drawings in a column, each in the middle of the column's width or at its left edge."""
     width = max(drawing.width for drawing in drawings)
-    parts, y = [], 0
+    parts = []
+    y = 0
     for drawing in drawings:
         parts.append(_shifted(drawing, (width - drawing.width) / 2 if centered else 0, y))
         y += drawing.height + gap
@@ -169,7 +172,8 @@ def checked_grids(
     grid: Int8[Array, "H W"] | np.ndarray, target: Int8[Array, "H W"] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a grid and its target as NumPy arrays; raises as :func:`draw_difference` says."""
-    cells, goal = checked_grid(grid, None)[0], checked_grid(target, None)[0]
+    cells, _ = checked_grid(grid, None)
+    goal, _ = checked_grid(target, None)
     if cells.shape != goal.shape:
         raise ValueError(f"the grid has shape {cells.shape}, its target {goal.shape}; pad both to one canvas")
     return cells, goal
@@ -185,17 +189,26 @@ def _color_of(color: int, palette: Palette) -> str:
 
 
 def _halves(mask: np.ndarray, side: int, fill: str, path: str, start: tuple[int, int]) -> str:
-    """Fill a triangle in each cell of a mask: ``path`` from a corner of the cell, ``start`` its row and column."""
+    """Fill a triangle in each cell of a mask, whose ``path`` begins at a corner: (0, 0) upper left, (0, 1) upper right."""
     corners = (np.argwhere(mask) + start) * side
     halves = "".join(f"M{column} {row}{path}" for row, column in corners.tolist())
     return f"<path fill='{fill}' d='{halves}'/>" if halves else ""
 
 
 def _cells(mask: np.ndarray, side: int, fill: str) -> str:
-    """Fill the cells of a mask, one rectangle for every run in a row."""
+    """Fill the cells of a mask, one rectangle for each run of cells in a row: a file of 900 rectangles would be slow.
+
+    The row ``. # # . #`` with a cell of 20 pixels gives two runs, cells 1 to 3 and cell 4 to 5::
+
+        padded with False    0 0 1 1 0 1 0
+        difference             0 1 0 -1 1 -1
+        where it is not 0      1, 3, 4, 5       pairs of start and stop: (1, 3), (4, 5)
+        path                   M20 0h40v20h-40z M80 0h20v20h-20z
+    """
     runs = []
     for row, line in enumerate(mask):
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]]).astype(np.int8)))
+        padded = np.concatenate([[False], line, [False]]).astype(np.int8)
+        edges = np.flatnonzero(np.diff(padded))
         for start, stop in edges.reshape(-1, 2).tolist():
             runs.append(f"M{start * side} {row * side}h{(stop - start) * side}v{side}h{(start - stop) * side}z")
     return f"<path fill='{fill}' d='{''.join(runs)}'/>" if runs else ""
@@ -220,7 +233,12 @@ def _numbers(cells: np.ndarray, side: int, palette: Palette) -> str:
 
 
 def _border(mask: np.ndarray, side: int) -> str:
-    """Path along the edges between cells of a mask and the others; cells outside the array count as others."""
+    """Return a path along the edges between cells of a mask and other cells; the outside of the array counts as other.
+
+    An edge is where a cell differs from its neighbor. One cell at row 0, column 1 of a row of three::
+
+        . # .     above row 0 and below it: from column 1 to 2;    left of column 1 and left of column 2
+    """
     around = np.pad(mask, 1)
     rows = np.argwhere(around[1:, 1:-1] != around[:-1, 1:-1])  # edges above row r, from column c to c + 1
     columns = np.argwhere(around[1:-1, 1:] != around[1:-1, :-1])  # edges left of column c, from row r to r + 1

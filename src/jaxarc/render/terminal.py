@@ -1,4 +1,4 @@
-"""Grids, tasks and states as rich renderables: each cell a colored block, two columns wide, with its number."""
+"""Grids, tasks and states for the terminal, by rich: a cell is a colored block, two columns wide, with its number."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -30,12 +30,12 @@ def render_grid(
     selection: Bool[Array, "H W"] | np.ndarray | None = None,
     palette: Palette = ARC_COLORS,
 ) -> Text:
-    """Draw one grid, cropped to its active area; a -1 inside it is left blank.
+    """Draw one grid, cropped to its active area; padding inside it is blank.
 
     Args:
         grid: ``int[H, W]``, colors 0..9, -1 outside the active area.
-        cell_width: columns of the terminal for one cell, 2 for cells that look square.
-        selection: cells that a star follows, where cells are wide enough.
+        cell_width: columns of the terminal for one cell; cells of 2 columns look square.
+        selection: cells marked by a star, if cells are 2 columns wide or more.
         palette: the ten colors.
 
     Raises:
@@ -54,7 +54,7 @@ def render_grid(
 
 
 class TaskView:
-    """A task as a rich renderable: every pair input → output, side by side as far as the terminal is wide."""
+    """A task as a rich renderable: pairs input → output, as many in a row as the terminal is wide."""
 
     def __init__(self, task: JaxArcTask, title: str = "") -> None:
         self.task = task
@@ -72,10 +72,10 @@ def render_task(task: JaxArcTask, title: str = "") -> TaskView:
 
 
 def render_state(state: ArcEnvState) -> Group:
-    """Draw a state: working grid, target, and clipboard if one is held; a star follows the cells last selected.
+    """Draw a state: working grid, target, and the clipboard unless it is empty; stars mark the cells last selected.
 
     Raises:
-        ValueError: it is a batch of states.
+        ValueError: the state is a batch of states.
     """
     frame = frame_of_state(state)
     parts = {"input": frame.input, "target": frame.target, "clipboard": frame.clipboard}
