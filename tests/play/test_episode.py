@@ -125,9 +125,9 @@ def test_a_game_goes_round_and_leaves_episodes_behind(tmp_path):
     game = Game(TASKS, "two", FIRST, "bbox", tmp_path)
     left = game.episode.name
     game.go("previous")
-    assert game.episode.place == PairId("a/b c", "train", 0)
+    assert game.episode.pair_id == PairId("a/b c", "train", 0)
     game.go("random")
-    assert game.episode.place.task_id == "one"
+    assert game.episode.pair_id.task_id == "one"
     with pytest.raises(StaleEpisodeError):
         game.current(left)
     assert [one["output"] for one in game.puzzle()["demonstrations"]] == [None, [[3]]]  # not that of the pair in play

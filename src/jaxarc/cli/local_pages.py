@@ -92,7 +92,7 @@ def play(
 
     path, form = Path(task), action_format_of(action_format)
     game = _go_on(path, folder) if path.suffix == ".jsonl" else _begin(task, pair, form, folder)
-    place, console = game.episode.place, Console()
+    place, console = game.episode.pair_id, Console()
     console.print(f"{place.node} of {game.dataset}; episodes are saved in {folder}", markup=False, soft_wrap=True)
     serve(LocalSite(PlaySite(game).app(), port), opens, console)
 

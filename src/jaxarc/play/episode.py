@@ -1,4 +1,8 @@
-"""An episode that a person plays: one move after the other, with undo, saved in a file."""
+"""An episode that a person plays: moves with undo and redo, saved in a file after each of them.
+
+The file is a file of traces with one line. ``jaxarc traces verify`` replays its actions; its field ``session`` holds
+everything that the player did, moves that were taken back and hints included.
+"""
 
 import datetime
 import secrets
@@ -23,11 +27,11 @@ _MOST_NAMED = 4  # cells that are listed one by one
 
 
 class WrongMoveError(JaxarcError, ValueError):
-    """Something is asked for that the episode does not allow."""
+    """A request that the episode does not allow."""
 
 
 class Move(NamedTuple):
-    """An action and what it led to."""
+    """An action and its result."""
 
     action: Action
     result: StepResult
@@ -36,53 +40,58 @@ class Move(NamedTuple):
 class Episode:
     """The moves on one pair.
 
-    Going back is to take an earlier state: states do not change, so it is what a replay of the remaining actions gives.
+    To go back is to take an earlier state. States are immutable, so that equals a replay of the remaining actions.
     """
 
-    def __init__(self, name: str, session: Session, place: PairId, dataset: str, folder: Path):
-        """Lay the pair out.
+    def __init__(self, name: str, session: Session, pair_id: PairId, dataset: str, folder: Path):
+        """Reset the session to the pair.
 
         Args:
-            name: unlike that of any other episode of this process.
-            session: where it is played.
-            place: of the pair.
-            dataset: by which name others load its task.
-            folder: gets the file, as soon as there is something to keep.
+            name: unique among the episodes of this process.
+            session: the environment.
+            pair_id: the pair to play.
+            dataset: name by which ``load_tasks`` finds the task.
+            folder: of the file, which the first event creates.
 
         Raises:
             UnknownTaskError: there is no such task.
             WrongMoveError: the task has no such pair.
         """
-        self.name, self.place, self.dataset = name, place, dataset
-        self.pair = _pair_at(place, session)
+        self.name = name
+        self.pair_id = pair_id
+        self.dataset = dataset
+        self.pair = _pair_at(pair_id, session)
         self.file: Path | None = None
-        self._session, self._folder, self._file_problem = session, folder, ""
-        self._first = session.reset(place)
+        self._session = session
+        self._folder = folder
+        self._file_problem = ""
+        self._first = session.reset(pair_id)
         self._moves: list[Move] = []
-        self._in_force = 0  # moves; the others were taken back
+        self._in_force = 0  # number of moves in force; the moves after them were taken back
         self._events: list[Event] = []
-        self._plans: dict[tuple[Action, ...], tuple[Action, ...]] = {}  # by the actions before: what comes next
-        self._source: Path | None = None  # of what this episode continues
+        self._plans: dict[tuple[Action, ...], tuple[Action, ...]] = {}  # actions so far -> proposed ones
+        self._source: Path | None = None  # file of the episode that this one continues
         self._was_helped = False
-        self._begun, self._clock = datetime.datetime.now().astimezone(), time.monotonic()
+        self._begun = datetime.datetime.now().astimezone()
+        self._clock = time.monotonic()
 
     def act(self, action: Action) -> None:
-        """Take a step in the environment; what was taken back before is gone.
+        """Take a step in the environment; moves that were taken back are dropped.
 
         Raises:
-            InvalidActionError: it is not an action of the format and the canvas.
+            InvalidActionError: the action does not fit the format or the canvas.
             WrongMoveError: the episode is over.
         """
         self._take(action)
         self._note("act", action)
 
     def take_up(self, actions: Sequence[Action], was_helped: bool, source: Path) -> None:
-        """Take the actions of an earlier episode on this pair, which this one continues in a file of its own.
+        """Repeat the actions of an earlier episode on this pair; this episode gets a file of its own.
 
         Args:
-            actions: those that were in force.
-            was_helped: whether hints were given then; what is continued counts as helped, too.
-            source: the file they were kept in.
+            actions: those in force at its end.
+            was_helped: whether it took hints; then this episode counts as helped, too.
+            source: its file.
 
         Raises:
             InvalidActionError, WrongMoveError: as for :meth:`act`.
@@ -90,13 +99,14 @@ class Episode:
         for action in actions:
             self._take(action)
             self._events.append(Event(0.0, "act", action))
-        self._source, self._was_helped = source, was_helped
+        self._source = source
+        self._was_helped = was_helped
 
     def rewind(self, to: int) -> None:
-        """Go to the state after the first ``to`` moves, back or forth.
+        """Go to the state after the first ``to`` moves: undo or redo.
 
         Raises:
-            WrongMoveError: there are not as many.
+            WrongMoveError: there are fewer moves.
         """
         if not 0 <= to <= len(self._moves):
             raise WrongMoveError(f"there are {len(self._moves)} moves, so go to 0..{len(self._moves)}, not {to}")
@@ -105,7 +115,7 @@ class Episode:
             self._note("rewind", (to,))
 
     def hint(self) -> Action:
-        """Return the painter's next action; it looks at the answer, and is noted as help.
+        """Return the next action of the painter, an expert that sees the answer; the hint is recorded as help.
 
         Raises:
             WrongMoveError: the episode is over.
@@ -113,19 +123,20 @@ class Episode:
         self._require_open()
         done = self._actions
         if done not in self._plans:
-            plan = Painter().solve(Pair(self._look.grid, self.pair.output), self._session.action_format)
+            # A plan also answers the hints after its first actions: with plan a b c and done x, after x a comes b.
+            plan = Painter().solve(Pair(self._view.grid, self.pair.output), self._session.action_format)
             self._plans.update({(*done, *plan[:count]): plan[count:] for count in range(len(plan))})
         action = self._plans[done][0]
         self._note("hint", action)
         return action
 
     def save(self) -> None:
-        """Write the file, if anything was done; where that fails the board says so, and the game goes on."""
+        """Write the file if there is any event. After an error of the disk the board shows it, and the game goes on."""
         if not self._events:
             return
         played = HumanEpisode(
             self.dataset,
-            self.place,
+            self.pair_id,
             self.pair,
             self._session.action_format,
             self._actions,
@@ -137,7 +148,7 @@ class Episode:
             "" if self._source is None else self._source.name,
         )
         try:
-            self.file = self.file or new_episode_file(self._folder, self.place, self._begun)
+            self.file = self.file or new_episode_file(self._folder, self.pair_id, self._begun)
             write_human_episode(self.file, played)
         except OSError as error:
             self._file_problem = f"not saved ({error}); make room or mend the folder, then save again"
@@ -145,22 +156,24 @@ class Episode:
             self._file_problem = ""
 
     def board(self) -> dict[str, Any]:
-        """Return what the page shows, for JSON."""
-        look, now, form = self._look, self._now, self._session.action_format
+        """Return the state of the board for the page, as JSON."""
+        view = self._view
+        now = self._now
+        action_format = self._session.action_format
         return {
             "episode": self.name,
-            "grid": look.grid.tolist(),
-            "clipboard": None if look.held is None else look.held.tolist(),
-            "selected": np.argwhere(look.selected).tolist(),
+            "grid": view.grid.tolist(),
+            "clipboard": None if view.clipboard_box is None else view.clipboard_box.tolist(),
+            "selected": np.argwhere(view.selected).tolist(),
             "similarity": now.similarity,
             "reward": now.reward if self._in_force else None,
             "return": self._return,
-            "steps": int(look.step_count),
+            "steps": int(view.step_count),
             "most_steps": MOST_STEPS,
-            "ending": self._ending(look),
+            "ending": self._ending(view),
             "in_force": self._in_force,
             "moves": [
-                {"name": say_action(action, form), "reward": result.reward, "similarity": result.similarity}
+                {"name": say_action(action, action_format), "reward": result.reward, "similarity": result.similarity}
                 for action, result in self._moves
             ],
             "hints": sum(event.kind == "hint" for event in self._events),
@@ -173,7 +186,7 @@ class Episode:
         return self._moves[self._in_force - 1].result if self._in_force else self._first
 
     @property
-    def _look(self) -> StateView:
+    def _view(self) -> StateView:
         return self._session.view(self._now.state)
 
     @property
@@ -184,10 +197,12 @@ class Episode:
     def _return(self) -> float:
         return sum(move.result.reward for move in self._moves[: self._in_force])
 
-    def _ending(self, look: StateView) -> str | None:
+    def _ending(self, view: StateView) -> str | None:
         if self._now.is_solved:
             return "solved"
-        return "wrong" if look.terminated else "out of time" if look.truncated else None
+        if view.terminated:
+            return "wrong"
+        return "out of time" if view.truncated else None
 
     def _take(self, action: Action) -> None:
         check_action(action, self._in_force, self._session.action_format, FULL_CANVAS)
@@ -197,7 +212,7 @@ class Episode:
         self._in_force += 1
 
     def _require_open(self) -> None:
-        if self._ending(self._look) is not None:
+        if self._ending(self._view) is not None:
             raise WrongMoveError("the episode is over; undo its last move, or go to another pair")
 
     def _note(self, kind: Literal["act", "rewind", "hint"], numbers: Action) -> None:
@@ -206,8 +221,9 @@ class Episode:
 
 
 def say_action(action: Action, action_format: str) -> str:
-    """Name an action and its cells, counted from 1 as the page does."""
-    name, numbers = get_operation_name(action[0]), action[1:]
+    """Name an action and its cells, which count from 1 as on the page: ``fill 2 at (1, 3)``."""
+    name = get_operation_name(action[0])
+    numbers = action[1:]
     if action[0] in (c.SUBMIT, c.COPY_INPUT):
         return name
     if action[0] == c.RESIZE and numbers:
@@ -222,50 +238,51 @@ def say_action(action: Action, action_format: str) -> str:
     return f"{name}, {where}" if action_format == "bbox" else f"{name}, {len(cells)} cells in {where}"
 
 
-def _pair_at(place: PairId, session: Session) -> Pair:
-    task = session.tasks.raw_task(place.task_id)
-    pairs = task.train if place.split == "train" else task.test
-    if not 0 <= place.pair_index < len(pairs):
+def _pair_at(pair_id: PairId, session: Session) -> Pair:
+    task = session.tasks.raw_task(pair_id.task_id)
+    pairs = task.train if pair_id.split == "train" else task.test
+    if not 0 <= pair_id.pair_index < len(pairs):
         raise WrongMoveError(
-            f"task {place.task_id} has the {place.split} pairs 0..{len(pairs) - 1}, got {place.pair_index}; name one"
+            f"task {pair_id.task_id} has the {pair_id.split} pairs 0..{len(pairs) - 1}, got {pair_id.pair_index}; name "
+            "one of them"
         )
-    return Pair(*pairs[place.pair_index])
+    return Pair(*pairs[pair_id.pair_index])
 
 
 ALONE: Final = "human"
 HELPED: Final = "human-with-hints"
-"""Whose traces these are: who took hints is told from who did not, so that none is mistaken for a person's own."""
+"""Experts of the traces that people play: with hints they count as another expert."""
 
 
 class Event(NamedTuple):
-    """Something that a player did."""
+    """One thing that a player did."""
 
     seconds: float  # since the episode began
     kind: Literal["act", "rewind", "hint"]
-    numbers: Action  # of the action taken or hinted at; of a rewind how many actions stayed in force
+    numbers: Action  # the action taken or proposed; of a rewind the number of actions in force
 
 
 class HumanEpisode(NamedTuple):
-    """An episode, finished or not."""
+    """An episode as it is saved, finished or not."""
 
-    dataset: str  # what the task is loaded from
-    place: PairId
+    dataset: str  # name that load_tasks takes
+    pair_id: PairId
     pair: Pair
     action_format: ActionFormat
-    actions: tuple[Action, ...]  # that are in force, without what was taken back
-    events: tuple[Event, ...]  # everything, in order
+    actions: tuple[Action, ...]  # in force, without those taken back
+    events: tuple[Event, ...]  # all of them, in order
     begun: datetime.datetime
     reward: float  # sum of the rewards of the actions
     is_solved: bool
-    was_helped: bool = False  # by hints, in the episode that this one continues
-    continues: str = ""  # the file of that one
+    was_helped: bool = False  # the episode that this one continues took hints
+    continues: str = ""  # file name of that episode
 
 
 def read_human_episode(path: Path) -> TraceLine:
-    """Read what is needed to continue an episode.
+    """Read the trace of a saved episode.
 
     Raises:
-        TraceFileError: it is no file with one trace.
+        TraceFileError: the file does not hold exactly one trace.
         OSError: the file cannot be read.
     """
     lines = read_trace_file(path)
@@ -276,8 +293,6 @@ def read_human_episode(path: Path) -> TraceLine:
 
 def write_human_episode(path: Path, played: HumanEpisode) -> None:
     """Write an episode whole, or leave the file as it was.
-
-    ``jaxarc traces verify`` replays the actions; ``session`` beside them keeps what they do not tell.
 
     Raises:
         OSError: the file cannot be written.
@@ -294,11 +309,11 @@ def write_human_episode(path: Path, played: HumanEpisode) -> None:
         "rewinds": sum(event.kind == "rewind" for event in played.events),
         "events": played.events,
     } | ({"continues": played.continues} if played.continues else {})
-    write_trace_file(path, {played.place: trace}, {"dataset": played.dataset, "session": session})
+    write_trace_file(path, {played.pair_id: trace}, {"dataset": played.dataset, "session": session})
 
 
-def new_episode_file(folder: Path, place: PairId, begun: datetime.datetime) -> Path:
-    """Return a path that nobody else will take, in this process or another: the time, the pair and random digits."""
-    task = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in place.task_id)
-    name = f"{begun:%Y-%m-%d_%H-%M-%S}-{task}-{place.split}-{place.pair_index}"
+def new_episode_file(folder: Path, pair_id: PairId, begun: datetime.datetime) -> Path:
+    """Return a new path, unique also among processes: time, pair and random digits."""
+    task = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in pair_id.task_id)
+    name = f"{begun:%Y-%m-%d_%H-%M-%S}-{task}-{pair_id.split}-{pair_id.pair_index}"
     return folder / f"{name}-{secrets.token_hex(4)}.jsonl"

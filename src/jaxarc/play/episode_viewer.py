@@ -1,4 +1,4 @@
-"""What the agent of a run does: its newest checkpoint plays a few of the pairs that the run is measured on."""
+"""Plays some evaluation pairs of a run with its newest checkpoint, for the page that watches the run."""
 
 import math
 import threading
@@ -23,7 +23,7 @@ from jaxarc.training import CheckpointError, RunFolder, load_pairs
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.saved_agent import load_agent, saved_experiment
 
-_MOST_KEPT: Final = 200  # checkpoints whose results are remembered
+_MOST_KEPT: Final = 200  # results of checkpoints
 _UNPLAYABLE: Final = (
     *(CheckpointError, ConfigValidationError, AgentMismatchError, OSError, ValueError, TypeError),
     KeyError,  # an unknown data set, such as a folder that was named from elsewhere
@@ -32,37 +32,40 @@ _UNPLAYABLE: Final = (
 
 
 class _Shown(NamedTuple):
-    """What was played last, and how it went each time."""
+    """The last episodes, and the result of each checkpoint."""
 
-    number: int  # of showings so far
+    number: int  # of checkpoints played so far
     note: str
     episodes: list[dict[str, Any]]
-    history: list[dict[str, Any]]  # update and which pairs were solved
+    history: list[dict[str, Any]]  # update, and which pairs the agent solved
 
 
 class EpisodeViewer:
-    """Plays in a thread of its own whenever there is a new checkpoint; only reads the folder."""
+    """Plays each new checkpoint in a thread of its own; only reads the run folder."""
 
     def __init__(self, folder: RunFolder, num_pairs: int, pause_s: float, seed: int | None = None):
-        """Prepare; nothing is loaded yet.
+        """Prepare; the thread loads the agent.
 
         Args:
             folder: of the run.
-            num_pairs: how many pairs are played, evenly spread over those that are measured.
-            pause_s: seconds between two looks for a newer checkpoint.
-            seed: of the agent that plays; None for the run's first.
+            num_pairs: number of pairs to play, evenly spread over the evaluation pairs.
+            pause_s: seconds between two searches for a newer checkpoint.
+            seed: of the agent; None for the first seed of the run.
         """
-        self._folder, self._num_pairs, self._pause_s, self._seed = folder, num_pairs, pause_s, seed
+        self._folder = folder
+        self._num_pairs = num_pairs
+        self._pause_s = pause_s
+        self._seed = seed
         self._seen = -1  # update of the checkpoint that was played last
         self._shown = _Shown(0, "waiting for the first checkpoint", [], [])
         self._pairs: TaskSet | None = None
 
     def start(self) -> None:
-        """Begin to play, until the process ends."""
+        """Start the thread, which ends with the process."""
         threading.Thread(target=self._keep_playing, name="showing", daemon=True).start()
 
     def latest(self, number: int) -> dict[str, Any] | None:
-        """Return what was shown last, for JSON; None if that is the showing of this number."""
+        """Return the last episodes as JSON; None if they have this number, so the page has them."""
         shown = self._shown
         return None if shown.number == number else shown._asdict()
 
@@ -75,13 +78,13 @@ class EpisodeViewer:
             time.sleep(self._pause_s)
 
     def _play_newest(self, update: int) -> None:
-        """Play, or note why that is not possible; a checkpoint that was removed meanwhile gives way to the next."""
-        before, note = self._shown, ""
+        """Play the newest checkpoint; on an error note the reason and wait for the next one."""
+        before = self._shown
         try:
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 films = self._films()
-            note = "; ".join(str(one.message) for one in told)
+            note = "; ".join(str(one.message) for one in warned)
         except _UNPLAYABLE as error:
             reason = f"the agent of update {update} cannot be shown: {error}"
             self._shown = before._replace(number=before.number + 1, note=reason)
@@ -105,12 +108,12 @@ class EpisodeViewer:
 
 
 def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
-    """Choose among the unseen pairs, evenly."""
+    """Choose pairs at even distances among those unseen in training."""
     hides = experiment.answer.source == "imagined"
     pairs = load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
     unseen = pairs.eval.tasks[pairs.num_train :] or pairs.eval.tasks
-    places = np.unique(np.linspace(0, len(unseen) - 1, count).round().astype(int)).tolist()
-    return TaskSet("shown pairs", tuple(unseen[place] for place in places))
+    indices = np.unique(np.linspace(0, len(unseen) - 1, count).round().astype(int)).tolist()
+    return TaskSet("shown pairs", tuple(unseen[index] for index in indices))
 
 
 def _episode(film: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
@@ -127,7 +130,7 @@ def _episode(film: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
 
 
 def _rounded(number: float) -> float | None:
-    """Round for JSON, which knows no infinite numbers: weights of rewards may add up to such ones."""
+    """Round for JSON; None for infinite numbers, which weights of rewards may add up to and JSON does not know."""
     return round(float(number), 4) if math.isfinite(number) else None
 
 

@@ -33,7 +33,7 @@ _KINDS: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript"
 
 
 class PortError(JaxarcError, OSError):
-    """A port cannot be used."""
+    """A port is taken or forbidden."""
 
 
 class LocalSite:
@@ -80,22 +80,22 @@ class LocalSite:
 
 
 class Guard:
-    """Lets through what the one person's browser asks for."""
+    """Passes on the requests of one person's browser, and refuses all others."""
 
     def __init__(self, app: ASGIApp, port: int):
         """Draw a token.
 
         Args:
-            app: what is guarded.
-            port: that it is served at.
+            app: gets the requests that pass.
+            port: of the site.
         """
         self.token = secrets.token_urlsafe(24)
-        self.entrance: str | None = f"open-{secrets.token_urlsafe(24)}"  # leads in once, then nowhere
+        self.entrance: str | None = f"open-{secrets.token_urlsafe(24)}"  # works once
         self._app = app
         self._hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, refuse, or hand on with the token taken out of the path; all with the strictest headers."""
+        """Refuse a request, or pass it on without the token in its path; every answer gets the strictest headers."""
         assert scope["type"] == "http"
 
         async def send_with_headers(message: Message) -> None:
@@ -111,14 +111,15 @@ class Guard:
             await answer(scope, receive, send_with_headers)
 
     def _refusal(self, request: Request) -> Response | None:
-        headers, (name, slash, _) = request.headers, request.scope["path"].removeprefix("/").partition("/")
-        place = name.encode("utf-8", "surrogatepass")
+        headers = request.headers
+        name, slash, _ = request.scope["path"].removeprefix("/").partition("/")
+        first_part = name.encode("utf-8", "surrogatepass")
         if headers.get("host") not in self._hosts:
             return _no("this site answers to its own address only")
-        if self.entrance is not None and secrets.compare_digest(place, self.entrance.encode()):
+        if self.entrance is not None and secrets.compare_digest(first_part, self.entrance.encode()):
             self.entrance = None
             return RedirectResponse(f"/{self.token}/", 303)
-        if not secrets.compare_digest(place, self.token.encode()):
+        if not secrets.compare_digest(first_part, self.token.encode()):
             return _no("wrong token; open the address that the command printed")
         if not slash:
             return RedirectResponse(f"/{self.token}/", 307)
@@ -136,7 +137,7 @@ class Guard:
         return None
 
     def _is_home(self, headers: Headers) -> bool:
-        """Whether the request comes from a page of this site, or from none."""
+        """Whether a page of this site sent the request, or no page at all."""
         own = headers.get("origin") in (None, *(f"http://{host}" for host in self._hosts))
         return own and headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
@@ -145,7 +146,7 @@ def page_file(name: str) -> Response:
     """Return a file of this package's pages.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: there is no such file.
     """
     content = (resources.files("jaxarc.play") / "page" / name).read_bytes()
     return Response(content, media_type=_KINDS[name.rpartition(".")[2]])
@@ -156,7 +157,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((LOOPBACK, port))
-        listening.listen()  # a browser that is quicker than the server waits
+        listening.listen()  # a browser that is faster than the server waits
     except OSError as error:
         listening.close()
         reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
@@ -170,13 +171,13 @@ def _no(reason: str) -> Response:
     return PlainTextResponse(f"403: {reason}\n", 403)
 
 
-_WHERE: Final = {"arc": ":root", "safe": ":root.safe"}
+_SELECTORS: Final = {"arc": ":root", "safe": ":root.safe"}
 
 
 def palette_sheet() -> str:
     """Return CSS with a variable for each color and one for the ink on it; class ``safe`` takes the safe palette."""
     rules = []
-    for name, selector in _WHERE.items():
+    for name, selector in _SELECTORS.items():
         palette = PALETTES[name]
         colors = (
             f"  --color-{number}: {color}; --ink-{number}: {ink_on(number, palette)};\n"

@@ -29,36 +29,38 @@ DIRECTIONS: Final = get_args(Direction)
 
 
 class StaleEpisodeError(JaxarcError, ValueError):
-    """Something is asked for in an episode that was left."""
+    """A request for an episode that is no longer open."""
 
 
 class Game:
-    """Some tasks, and the episode that is played now."""
+    """Some tasks, and the current episode."""
 
-    def __init__(self, tasks: TaskSet, dataset: str, place: PairId, action_format: ActionFormat, folder: Path):
-        """Compile the environment, and begin.
+    def __init__(self, tasks: TaskSet, dataset: str, pair_id: PairId, action_format: ActionFormat, folder: Path):
+        """Compile the environment, and start an episode.
 
         Args:
-            tasks: what can be played.
-            dataset: by which name others load them.
-            place: where to begin.
+            tasks: their pairs can be played.
+            dataset: name by which ``load_tasks`` finds them.
+            pair_id: the first pair.
             action_format: how actions select cells.
-            folder: gets a file for each episode in which something was done.
+            folder: of the files, one for each episode with an event.
 
         Raises:
             UnknownTaskError, WrongMoveError: there is no such task, or it has no such pair.
         """
-        self.tasks, self.dataset, self.folder = tasks, dataset, folder
+        self.tasks = tasks
+        self.dataset = dataset
+        self.folder = folder
         self._sessions: dict[ActionFormat, Session] = {}
         self._count = 0
-        self.start(place, action_format)
+        self.start(pair_id, action_format)
 
-    def start(self, place: PairId, action_format: ActionFormat | None = None) -> None:
-        """Begin an episode on a pair.
+    def start(self, pair_id: PairId, action_format: ActionFormat | None = None) -> None:
+        """Start an episode on a pair.
 
         Args:
-            place: of the pair.
-            action_format: how actions select cells; as before when left out. The first time, it is compiled for.
+            pair_id: the pair.
+            action_format: how actions select cells; None keeps the current format. The first use of a format compiles.
 
         Raises:
             UnknownTaskError, WrongMoveError: there is no such task, or it has no such pair.
@@ -66,42 +68,43 @@ class Game:
         form = self.action_format if action_format is None else action_format
         if form not in self._sessions:
             self._sessions[form] = Session(self.tasks, form)
-        self.episode = Episode(str(self._count + 1), self._sessions[form], place, self.dataset, self.folder)
+        self.episode = Episode(str(self._count + 1), self._sessions[form], pair_id, self.dataset, self.folder)
         self.action_format: ActionFormat = form
         self._count += 1
 
     def go(self, direction: Direction) -> None:
-        """Begin an episode on the first pair of another task, of the split that is played now."""
-        here, count = self.tasks.index_of(self.episode.place.task_id), len(self.tasks)
+        """Start an episode on the first pair of another task, in the current split."""
+        index = self.tasks.index_of(self.episode.pair_id.task_id)
+        count = len(self.tasks)
         step = {"next": 1, "previous": -1, "random": random.randrange(1, max(count, 2))}[direction]
-        self.start(PairId(self.tasks.task_ids[(here + step) % count], self.episode.place.split, 0))
+        self.start(PairId(self.tasks.task_ids[(index + step) % count], self.episode.pair_id.split, 0))
 
     def current(self, name: object) -> Episode:
-        """Return the episode of this name.
+        """Return the current episode, if it has this name.
 
         Raises:
-            StaleEpisodeError: it was left.
+            StaleEpisodeError: another episode was opened.
         """
         if name != self.episode.name:
             raise StaleEpisodeError("another pair was opened meanwhile, in another tab perhaps; reload the page")
         return self.episode
 
     def puzzle(self) -> dict[str, Any]:
-        """Return what the page shows of the task, for JSON; the output of the pair that is played is left out."""
-        place = self.episode.place
-        task = self.tasks.raw_task(place.task_id)
-        is_played = lambda index: place.split == "train" and index == place.pair_index
+        """Return the task for the page, as JSON, without the output of the current pair."""
+        pair_id = self.episode.pair_id
+        task = self.tasks.raw_task(pair_id.task_id)
+        is_current = lambda index: pair_id.split == "train" and index == pair_id.pair_index
         return {
             "dataset": self.dataset,
-            "task": place.task_id,
+            "task": pair_id.task_id,
             "title": " – ".join(filter(None, (task.title, task.concept))),
-            "number": self.tasks.index_of(place.task_id) + 1,
+            "number": self.tasks.index_of(pair_id.task_id) + 1,
             "count": len(self.tasks),
-            "split": place.split,
-            "pair": place.pair_index,
+            "split": pair_id.split,
+            "pair": pair_id.pair_index,
             "pairs": {"train": len(task.train), "test": len(task.test)},
             "demonstrations": [
-                {"input": source.tolist(), "output": None if is_played(index) else output.tolist()}
+                {"input": source.tolist(), "output": None if is_current(index) else output.tolist()}
                 for index, (source, output) in enumerate(task.train)
             ],
             "input": self.episode.pair.input.tolist(),
@@ -121,30 +124,36 @@ _FILES: Final = (
     "server.js",
     "words.js",
 )
-_IN_VAIN: Final = (ExpertError, StaleEpisodeError, UnknownTaskError, WrongMoveError)  # what a player may try in vain
+_MISTAKES: Final = (
+    ExpertError,
+    StaleEpisodeError,
+    UnknownTaskError,
+    WrongMoveError,
+)  # mistakes of a player: the page shows them
 
 
 class RequestError(JaxarcError, ValueError):
-    """A request lacks something, or has something of another type."""
+    """A field of a request is missing or has another type."""
 
 
 class PlaySite:
-    """Answers the page; one request at a time touches the game."""
+    """Answers the requests of the page; a lock lets one at a time use the game."""
 
     def __init__(self, game: Game):
-        self._game, self._lock = game, threading.Lock()
+        self._game = game
+        self._lock = threading.Lock()
 
     def app(self) -> Starlette:
         """Return the app, for :class:`jaxarc.play.local_site.LocalSite`."""
-        asked = {"game": self._look, "tasks": self._tasks}
-        done = {"act": self._act, "rewind": self._rewind, "hint": self._hint, "go": self._go, "save": self._save}
+        queries = {"game": self._show, "tasks": self._tasks}
+        changes = {"act": self._act, "rewind": self._rewind, "hint": self._hint, "go": self._go, "save": self._save}
         return Starlette(
             routes=[
                 Route("/", lambda request: page_file("play.html")),
                 Route("/palette.css", lambda request: Response(palette_sheet(), media_type="text/css")),
                 *[Route(f"/{name}", lambda request: page_file(request.url.path.rpartition("/")[2])) for name in _FILES],
-                *[Route(f"/{name}", self._answer(work)) for name, work in asked.items()],
-                *[Route(f"/{name}", self._answer(work), methods=["POST"]) for name, work in done.items()],
+                *[Route(f"/{name}", self._answer(work)) for name, work in queries.items()],
+                *[Route(f"/{name}", self._answer(work), methods=["POST"]) for name, work in changes.items()],
             ]
         )
 
@@ -155,7 +164,7 @@ class PlaySite:
                     return JSONResponse(work(_parsed(body)))
             except RequestError as error:
                 return JSONResponse({"error": str(error)}, 400)
-            except _IN_VAIN as error:
+            except _MISTAKES as error:
                 return JSONResponse({"error": str(error)})
 
         async def answer(request: Request) -> Response:
@@ -163,45 +172,46 @@ class PlaySite:
 
         return answer
 
-    def _look(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _show(self, request: dict[str, Any]) -> dict[str, Any]:
         return {"puzzle": self._game.puzzle(), "board": self._game.episode.board()}
 
-    def _tasks(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _tasks(self, request: dict[str, Any]) -> dict[str, Any]:
         return {"tasks": self._game.tasks.task_ids}
 
-    def _act(self, asked: dict[str, Any]) -> dict[str, Any]:
-        action = _field(asked, "action", list)
+    def _act(self, request: dict[str, Any]) -> dict[str, Any]:
+        action = _field(request, "action", list)
         if not action or any(type(number) is not int for number in action):
             raise RequestError("'action' is a list of whole numbers, the operation first")
-        episode = self._game.current(asked.get("episode"))
+        episode = self._game.current(request.get("episode"))
         episode.act(tuple(action))
         return {"board": episode.board()}
 
-    def _rewind(self, asked: dict[str, Any]) -> dict[str, Any]:
-        episode = self._game.current(asked.get("episode"))
-        episode.rewind(_field(asked, "to", int))
+    def _rewind(self, request: dict[str, Any]) -> dict[str, Any]:
+        episode = self._game.current(request.get("episode"))
+        episode.rewind(_field(request, "to", int))
         return {"board": episode.board()}
 
-    def _hint(self, asked: dict[str, Any]) -> dict[str, Any]:
-        episode = self._game.current(asked.get("episode"))
+    def _hint(self, request: dict[str, Any]) -> dict[str, Any]:
+        episode = self._game.current(request.get("episode"))
         action = episode.hint()
         return {"action": action, "words": say_action(action, self._game.action_format), "board": episode.board()}
 
-    def _go(self, asked: dict[str, Any]) -> dict[str, Any]:
-        task = _field(asked, "task", str)
-        if "split" not in asked and task in DIRECTIONS:
+    def _go(self, request: dict[str, Any]) -> dict[str, Any]:
+        task = _field(request, "task", str)
+        if "split" not in request and task in DIRECTIONS:
             self._game.go(task)
         else:
-            split, form = _field(asked, "split", str), asked.get("format")
+            split = _field(request, "split", str)
+            action_format = request.get("format")
             if split not in ("train", "test") or form not in (None, *ACTION_FORMATS):
                 raise RequestError(
-                    f"'split' is train or test, 'format' point, bbox or mask; got {split!r}, {form!r:.80}"
+                    f"'split' is train or test, 'format' point, bbox or mask; got {split!r}, {action_format!r:.80}"
                 )
-            self._game.start(PairId(task, split, _field(asked, "pair", int)), form)
-        return self._look(asked)
+            self._game.start(PairId(task, split, _field(request, "pair", int)), action_format)
+        return self._show(request)
 
-    def _save(self, asked: dict[str, Any]) -> dict[str, Any]:
-        episode = self._game.current(asked.get("episode"))
+    def _save(self, request: dict[str, Any]) -> dict[str, Any]:
+        episode = self._game.current(request.get("episode"))
         episode.save()
         return {"board": episode.board()}
 
@@ -216,7 +226,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _field(asked: dict[str, Any], name: str, kind: type) -> Any:
-    if type(asked.get(name)) is not kind:
-        raise RequestError(f"{name!r} must be of type {kind.__name__}, got {asked.get(name)!r:.80}")
-    return asked[name]
+def _field(request: dict[str, Any], name: str, kind: type) -> Any:
+    if type(request.get(name)) is not kind:
+        raise RequestError(f"{name!r} must be of type {kind.__name__}, got {request.get(name)!r:.80}")
+    return request[name]

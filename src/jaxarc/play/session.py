@@ -1,4 +1,4 @@
-"""The environment as one person uses it: a pair is laid out, an action is taken, the result is looked at."""
+"""One environment for a person: reset to a pair, step with an action, view the state as NumPy arrays."""
 
 from typing import Final, NamedTuple
 
@@ -20,29 +20,29 @@ from jaxarc.experts.traces import PairId
 from jaxarc.registration import make
 from jaxarc.types import Info
 
-MOST_STEPS: Final = 1000  # of an episode: nobody is stopped in the middle of a thought
-_NOWHERE: Final[dict[str, Action]] = {"point": (0, 0), "bbox": (0, 0, 0, 0), "mask": ()}
+MOST_STEPS: Final = 1000  # of an episode: long enough that no person reaches it
+_ANY_SELECTION: Final[dict[str, Action]] = {"point": (0, 0), "bbox": (0, 0, 0, 0), "mask": ()}
 
 
 class StateView(NamedTuple):
-    """What there is to see of a state."""
+    """The visible part of a state, on the host."""
 
     canvas: Int8[np.ndarray, "H W"]  # 0 .. 9, -1 outside the active area
-    clipboard: Int8[np.ndarray, "H W"]  # -1 where nothing is held
+    clipboard: Int8[np.ndarray, "H W"]  # -1 where the clipboard is empty
     selected: Bool[np.ndarray, "H W"]  # cells that the last action used
     step_count: Int32[np.ndarray, ""]
     terminated: Bool[np.ndarray, ""]
     truncated: Bool[np.ndarray, ""]
 
     @property
-    def grid(self) -> np.ndarray:
+    def grid(self) -> Int8[np.ndarray, "h w"]:
         """The active area."""
         inside = self.canvas > c.PADDING
         return self.canvas[: inside[:, 0].sum(), : inside[0].sum()]
 
     @property
-    def held(self) -> np.ndarray | None:
-        """The smallest box around what the clipboard holds; None where it holds nothing."""
+    def clipboard_box(self) -> Int8[np.ndarray, "h w"] | None:
+        """The smallest box around the cells in the clipboard; None if it is empty."""
         cells = np.argwhere(self.clipboard > c.PADDING)
         if not len(cells):
             return None
@@ -51,7 +51,7 @@ class StateView(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What an action led to."""
+    """State and outcome after a reset or a step."""
 
     state: ArcEnvState
     reward: float
@@ -66,12 +66,12 @@ class Session:
         """Compile reset and step.
 
         Args:
-            tasks: what can be laid out.
+            tasks: their pairs can be played.
             action_format: how actions select cells.
         """
         self.tasks = tasks
         self.action_format: ActionFormat = action_format
-        # Trials have demonstrations, which tell how near one is, and tests, which hide it, in one compiled program.
+        # One compiled program for both kinds of pairs: demonstrations show the similarity, tests hide it.
         self._env, self._params = make(
             tasks,
             selection_format=action_format,
@@ -83,14 +83,14 @@ class Session:
             history_enabled=False,
             invalid_action_policy="noop",
         )
-        self.step(self.reset(PairId(tasks.task_ids[0], "train", 0)).state, (c.COPY, *_NOWHERE[action_format]))
+        self.step(self.reset(PairId(tasks.task_ids[0], "train", 0)).state, (c.COPY, *_ANY_SELECTION[action_format]))
 
-    def reset(self, place: PairId) -> StepResult:
-        """Start an episode on a pair that is there."""
-        pair_index = place.pair_index
-        if place.split == "test":
-            pair_index += len(self.tasks.raw_task(place.task_id).train)
-        task_index = self.tasks.index_of(place.task_id)
+    def reset(self, pair_id: PairId) -> StepResult:
+        """Start an episode on a pair of the tasks."""
+        pair_index = pair_id.pair_index
+        if pair_id.split == "test":  # the environment counts tests after demonstrations
+            pair_index += len(self.tasks.raw_task(pair_id.task_id).train)
+        task_index = self.tasks.index_of(pair_id.task_id)
         return self._result(self._env.reset(jax.random.key(0), self._params, task_index, pair_index)[0], 0.0)
 
     def step(self, state: ArcEnvState, action: Action) -> StepResult:
@@ -99,8 +99,8 @@ class Session:
         return self._result(state, float(reward))
 
     def view(self, state: ArcEnvState) -> StateView:
-        """Read what there is to see."""
-        return StateView(*map(np.asarray, _look(state)))
+        """Copy the visible part of a state to the host."""
+        return StateView(*map(np.asarray, _visible(state)))
 
     def _result(self, state: ArcEnvState, reward: float) -> StepResult:
         info = _info(self._env, state, self._params)
@@ -114,13 +114,14 @@ def _info(env: ArcEnvironment, state: ArcEnvState, params: EnvParams) -> Info:
 
 
 @jax.jit
-def _look(state: ArcEnvState) -> tuple[jax.Array, ...]:
+def _visible(state: ArcEnvState) -> tuple[jax.Array, ...]:
     grids = (state.working_grid, state.clipboard, state.selected)
     return (*grids, state.step_count, state.terminated, state.truncated)
 
 
 def _to_structured(action: Action, action_format: ActionFormat) -> StructuredAction:
-    operation, numbers = action[0], action[1:]
+    operation = action[0]
+    numbers = action[1:]
     if action_format == "mask":
         cells = np.zeros(FULL_CANVAS, np.bool_)
         cells[list(numbers[::2]), list(numbers[1::2])] = True

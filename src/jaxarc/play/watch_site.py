@@ -20,40 +20,45 @@ from jaxarc.training import RunFolder
 from jaxarc.training.run_folder import RunFolderError
 from jaxarc.training.tables import read_row, read_table
 
-MOST_ROWS: Final = 6000  # that a page is sent at once; of more, moments are left out evenly
+MOST_ROWS: Final = 6000  # that a page gets at once; of longer files it gets every second, third, ... update
 
 
 class Rows(NamedTuple):
-    """Lines of a metrics file."""
+    """Some rows of a metrics file."""
 
-    reading: int  # raised whenever the file was read anew from its start
-    first: int  # place of the first of these rows
+    reading: int  # raised each time the file is read anew from its start
+    first: int  # index of the first of these rows in the file
     rows: list[dict[str, float | None]]
     total: int
     num_unreadable: int
 
 
 class Means(NamedTuple):
-    """What a table tells of each task."""
+    """The mean of a column of a table for each task."""
 
-    rows: list[list[Any]]  # [task, mean] of each; None where nothing was tried
-    num_unreadable: int  # rows that are damaged or missing
+    rows: list[list[Any]]  # [task, mean]; None without any attempt
+    num_unreadable: int  # rows that are unreadable or missing
 
 
 class MetricsReader:
-    """Follows a file of JSON lines that grows, and starts anew when it is cut, as a resumed run does."""
+    """Reads a growing file of JSON lines, and starts anew if it was cut, as by a resumed run.
+
+    It finds a cut by the last line that it read: if the file has other bytes there, another run wrote it.
+    """
 
     def __init__(self, path: Path):
         self._path = path
-        self._reading, self._num_bytes, self._last_line = 1, 0, b""
+        self._reading = 1
+        self._num_bytes = 0  # read so far
+        self._last_line = b""
         self._rows: list[dict[str, float | None]] = []
         self._num_unreadable = 0
 
     def read(self, reading: int, count: int) -> Rows:
-        """Return what follows the first ``count`` rows of this reading, or all rows if there was another one since.
+        """Return the rows after the first ``count`` of a reading; all rows if the file was read anew since.
 
         Raises:
-            OSError: the file is there and cannot be read.
+            OSError: the file exists and cannot be read.
         """
         self._follow()
         known = count if reading == self._reading and 0 <= count <= len(self._rows) else 0
@@ -72,7 +77,8 @@ class MetricsReader:
             return
         lines = new[: new.rfind(b"\n") + 1].splitlines(keepends=True)  # the last one may be half written
         for line in lines:
-            self._num_bytes, self._last_line = self._num_bytes + len(line), line
+            self._num_bytes += len(line)
+            self._last_line = line
             row = _numbers(line)
             if row is None:
                 self._num_unreadable += 1
@@ -81,15 +87,18 @@ class MetricsReader:
 
     def _start_anew(self) -> None:
         self._reading += 1
-        self._rows, self._num_bytes, self._last_line, self._num_unreadable = [], 0, b"", 0
+        self._rows = []
+        self._num_bytes = 0
+        self._last_line = b""
+        self._num_unreadable = 0
 
 
 class RunView:
-    """What there is to see of a run.
+    """Config, metrics and tables of a run, for the page.
 
     Raises:
         RunFolderError: its config is no JSON object.
-        OSError: it cannot be read.
+        OSError: a file cannot be read.
     """
 
     def __init__(self, folder: RunFolder):
@@ -106,7 +115,7 @@ class RunView:
 
     @property
     def has_agent(self) -> bool:
-        """Whether the run trains an agent, and no surrogate."""
+        """Whether the run trains an agent, not a surrogate."""
         return self._config is not None and "agent" in self._config
 
     def about(self) -> dict[str, Any]:
@@ -118,9 +127,9 @@ class RunView:
         }
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Return by task the success rate of learning and how it went when measured, mean over the seeds.
+        """Return for each task its success rate in training and in evaluation, means over the seeds.
 
-        The run writes both at its end; until then they are empty.
+        The run writes both tables at its end; until then they are empty.
         """
         return {
             "learned": _means(self.folder.tasks, "success_rate")._asdict(),
@@ -128,12 +137,12 @@ class RunView:
         }
 
     def stamp(self) -> list[int]:
-        """Return what changes when a table does."""
+        """Return the times of the last change of both tables."""
         return [path.stat().st_mtime_ns if path.exists() else 0 for path in (self.folder.tasks, self.folder.measured)]
 
 
 def _numbers(line: bytes) -> dict[str, float | None] | None:
-    """Return the numbers of a line by name, None where they are not finite; None for a line that cannot be read."""
+    """Return the numbers of a line by name, None for those not finite; None if the line is unreadable."""
     row = read_row(line)
     if row is None:
         return None
@@ -146,7 +155,7 @@ def _is_finite(number: float) -> bool:
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
-    """Read a JSON object; None for what is none."""
+    """Read a JSON object; None for anything else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -155,11 +164,14 @@ def _object(text: bytes) -> dict[str, Any] | None:
 
 
 def _thinned(rows: list[dict[str, float | None]]) -> list[dict[str, float | None]]:
-    """Leave out moments evenly, with all seeds of a moment, but never the last."""
+    """Keep every second, third, ... update with all its seeds, and always the last.
+
+    With 2 seeds, 5 updates and every second one: rows 0 1, 4 5 and 8 9 stay of 0 .. 9.
+    """
     num_seeds = len({row.get("seed") for row in rows}) or 1
     each = math.ceil(len(rows) / MOST_ROWS)
     last = (len(rows) - 1) // num_seeds
-    return [row for place, row in enumerate(rows) if place // num_seeds % each == 0 or place // num_seeds == last]
+    return [row for index, row in enumerate(rows) if index // num_seeds % each == 0 or index // num_seeds == last]
 
 
 def _means(path: Path, field: str) -> Means:
@@ -193,23 +205,25 @@ _FILES: Final = (
 
 
 class _Answer(JSONResponse):
-    """JSON in ASCII: a file may hold halves of characters, which UTF-8 does not take."""
+    """JSON in ASCII: a file may hold halves of surrogate pairs, which UTF-8 refuses."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 class WatchSite:
-    """Answers the page; nothing of the run is changed."""
+    """Answers the requests of the page; changes nothing of the run."""
 
-    def __init__(self, run: RunView, showing: EpisodeViewer | None):
+    def __init__(self, run: RunView, viewer: EpisodeViewer | None):
         """Prepare.
 
         Args:
-            run: what is watched.
-            showing: plays the run's agent; None leaves episodes out.
+            run: the run.
+            viewer: plays the run's agent; None for no episodes.
         """
-        self._run, self._showing, self._lock = run, showing, threading.Lock()
+        self._run = run
+        self._viewer = viewer
+        self._lock = threading.Lock()
 
     def app(self) -> Starlette:
         """Return the app, for :class:`jaxarc.play.local_site.LocalSite`."""
@@ -224,18 +238,18 @@ class WatchSite:
         )
 
     def _news(self, request: Request) -> Response:
-        """Tell rows, tables and episodes that the page does not have; it says which it has."""
+        """Return the rows, tables and episodes that are new to the page; its query says what it has."""
         known = {name: _whole(request.query_params.get(name)) for name in ("reading", "count", "showing")}
         with self._lock:
             rows = self._run.metrics.read(known["reading"], known["count"])
             news: dict[str, Any] = {"metrics": rows._asdict(), "stamp": ".".join(map(str, self._run.stamp()))}
             if request.query_params.get("stamp") != news["stamp"]:
                 news["tables"] = self._run.tables()
-        if self._showing is None:
+        if self._viewer is None:
             note = "switched off" if self._run.has_agent else "this run trains no agent that could be shown"
             news["showing"] = {"number": -2, "note": note, "episodes": [], "history": []}
         else:
-            news["showing"] = self._showing.latest(known["showing"])
+            news["showing"] = self._viewer.latest(known["showing"])
         return _Answer(news)
 
 

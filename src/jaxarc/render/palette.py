@@ -1,4 +1,4 @@
-"""Palettes: the ten colors of ARC as its own testing interface draws them, and ten that color-blind people distinguish."""
+"""Palettes: the ten colors of ARC's own testing interface, and ten that color-blind people distinguish."""
 
 from typing import Final
 

@@ -189,7 +189,7 @@ def _color_of(color: int, palette: Palette) -> str:
 
 
 def _halves(mask: np.ndarray, side: int, fill: str, path: str, start: tuple[int, int]) -> str:
-    """Fill a triangle in each cell of a mask, whose ``path`` begins at a corner: (0, 0) upper left, (0, 1) upper right."""
+    """Fill a triangle in each cell of a mask. ``path`` begins at a corner: (0, 0) upper left, (0, 1) upper right."""
     corners = (np.argwhere(mask) + start) * side
     halves = "".join(f"M{column} {row}{path}" for row, column in corners.tolist())
     return f"<path fill='{fill}' d='{halves}'/>" if halves else ""
