@@ -7,17 +7,20 @@ import numpy as np
 import pytest
 from edit_world import with_noise
 
-from jaxarc.agents.answer_predicting_policy import (
-    AnswerPredictingPolicy,
-    answer_shown_config,
-    missing_for_answer_prediction,
-    with_answer,
-)
 from jaxarc.agents.answers import AnswerPredictor, Puzzle
 from jaxarc.agents.answers.candidates import NUM_COPIES, line_readings, symmetric_copies
-from jaxarc.agents.answers.learning import PredictorState, learn_answers, puzzle_of
-from jaxarc.agents.answers.predictor import NUM_CANDIDATES, _as_grid
-from jaxarc.agents.train_config import TrainConfig
+from jaxarc.agents.answers.predictor import (
+    NUM_CANDIDATES,
+    AnswerPredictingPolicy,
+    PredictorState,
+    _as_grid,
+    answer_shown_config,
+    learn_answers,
+    missing_for_answer_prediction,
+    puzzle_of,
+    with_answer,
+)
+from jaxarc.agents.learner import TrainConfig
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, JaxArcConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.tasks import uniform_weights

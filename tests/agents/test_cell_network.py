@@ -8,10 +8,9 @@ import pytest
 from edit_world import config, observations
 
 from jaxarc import constants as c
-from jaxarc.agents.kinds import kinds_of
+from jaxarc.agents.edits import kinds_of
 from jaxarc.agents.networks import CellNetwork, PolicyInput, make_network
-from jaxarc.agents.networks.cells import _offset_indices, _windows
-from jaxarc.agents.networks.features import cell_features
+from jaxarc.agents.networks.cells import _offset_indices, _windows, cell_features
 from jaxarc.config import NetworkConfig
 
 HEIGHT, WIDTH = 4, 5

@@ -9,8 +9,7 @@ import pytest
 from edit_world import EVERY, FEW, config
 
 from jaxarc import constants as c
-from jaxarc.agents.edits import Edit, from_action, to_action
-from jaxarc.agents.kinds import allowed_colors, kinds_of
+from jaxarc.agents.edits import Edit, allowed_colors, from_action, kinds_of, to_action
 from jaxarc.envs import BboxAction
 
 HEIGHT, WIDTH = 3, 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from edit_world import config, grids, with_noise
 
-from jaxarc.agents.kinds import kinds_of
+from jaxarc.agents.edits import kinds_of
 from jaxarc.agents.networks import PolicyInput, RelationalNetwork, make_network
 from jaxarc.agents.networks.relational import _box_sums, _describe_boxes
 from jaxarc.config import NetworkConfig

@@ -9,9 +9,8 @@ from scripted_policies import repairing_policy
 from small_exam import SIDE, rules, task, task_set
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, answer_shown_config, with_answer
 from jaxarc.agents.answers import AnswerPredictor
-from jaxarc.agents.answers.predictor import NUM_CANDIDATES
+from jaxarc.agents.answers.predictor import NUM_CANDIDATES, AnswerPredictingPolicy, answer_shown_config, with_answer
 from jaxarc.config import ConfigValidationError, NetworkConfig
 from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, EpisodeSpec, evaluate
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxarc.agents import Edit
-from jaxarc.agents.ppo import UpdateBatch, _minibatches
+from jaxarc.agents.learner import UpdateBatch, shuffle_into_minibatches
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
 from jaxarc.parallel.shards import DataShard
 from jaxarc.training import Experiment, IncompatibleRunError
@@ -102,8 +102,8 @@ def minibatches(count, key):
     ints = jnp.zeros(numbers.shape, jnp.int32)
 
     def cut(numbers, ints):
-        samples = UpdateBatch({}, Edit(ints, ints, ints, ints), numbers, numbers, numbers, None)
-        return _minibatches(key, samples, AGENT, DataShard("data", count)).advantage
+        samples = UpdateBatch({}, Edit(ints, ints, ints, ints), numbers, numbers, numbers)
+        return shuffle_into_minibatches(key, samples, AGENT, DataShard("data", count)).advantage
 
     held = jax.vmap(cut, axis_name="data")(numbers, ints)  # [device, minibatch, S, B]
     return [np.sort(held[:, place, 0].ravel()).tolist() for place in range(3)]

@@ -9,7 +9,7 @@ SCRIPT = """
 import hashlib, json
 import jax, jax.numpy as jnp, numpy as np
 from jaxarc.config import *
-from jaxarc.agents.train_config import TrainConfig
+from jaxarc.agents.learner import TrainConfig
 from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
 from jaxarc.datasets import TaskSet
 from jaxarc.tasks import RawTask

@@ -10,11 +10,9 @@ import pytest
 from scripted_policies import repairing_policy
 
 from jaxarc import constants as c
-from jaxarc.agents import EditPolicy
-from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy
 from jaxarc.agents.answers import AnswerPredictor
-from jaxarc.agents.answers.predictor import NUM_CANDIDATES
-from jaxarc.agents.train_config import TrainConfig
+from jaxarc.agents.answers.predictor import NUM_CANDIDATES, AnswerPredictingPolicy
+from jaxarc.agents.learner import TrainConfig
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -28,7 +26,6 @@ from jaxarc.datasets import TaskSet
 from jaxarc.prng import keys_of_seeds
 from jaxarc.tasks import RawTask
 from jaxarc.training import updates
-from jaxarc.training.updates import collect
 
 SIDE = 2
 RULES = JaxArcConfig().with_fields(
@@ -158,52 +155,6 @@ def test_policy_and_predictor_learn_side_by_side_where_the_answer_is_imagined(bo
     assert isinstance(after.policy, AnswerPredictingPolicy)
     assert same(after.policy.predictor, after.predictor_state.predictor)
     assert same(after.policy.editor, after.learner.policy)
-
-
-@pytest.fixture(scope="module")
-def rollout():
-    """A policy with auxiliary heads, environments to play in, and what it went through there."""
-    network = NetworkConfig("cells", hidden_size=4, submit_bias=-1.0)
-    policy = jax.jit(lambda key: EditPolicy.create(key, RULES, network, has_auxiliary_heads=True))(jax.random.key(0))
-    states = jax.jit(lambda keys: jax.vmap(updates._ENV.reset, (0, None))(keys, PAIRS)[0])(
-        jax.random.split(jax.random.key(1), 4)
-    )
-    play = jax.jit(lambda states, key: collect(policy, updates._ENV, PAIRS, states, key, 24))
-    return policy, states, play(states, jax.random.key(2))[1]
-
-
-def painted(policy, trajectories, step, env):
-    """The working grid after a step, in plain NumPy."""
-    grid = np.array(trajectories.observation["working_grid"][step, env])
-    action = policy.to_action(jax.tree.map(lambda x: x[step, env], trajectories.edit))
-    rows, columns = np.indices(grid.shape)
-    (top, bottom), (left, right) = sorted((action.r1, action.r2)), sorted((action.c1, action.c2))
-    if action.operation < c.NUM_COLORS:
-        box = (top <= rows) & (rows <= bottom) & (left <= columns) & (columns <= right)
-        return np.where(box & (grid >= 0), action.operation, grid)
-    if action.operation == c.RESIZE:
-        return np.where((rows <= bottom) & (columns <= right), np.maximum(grid, 0), -1)
-    return grid
-
-
-def test_the_next_grid_is_that_after_the_step_and_before_any_reset(rollout):
-    policy, _, trajectories = rollout
-    ended = np.asarray(trajectories.terminated | trajectories.truncated)
-    assert np.asarray(trajectories.truncated).any()
-    assert np.asarray(trajectories.terminated).any()
-    for step, env in np.ndindex(ended.shape):
-        np.testing.assert_array_equal(trajectories.next_grid[step, env], painted(policy, trajectories, step, env))
-    shown = np.asarray(trajectories.observation["working_grid"])[1:]
-    differs = (shown != trajectories.next_grid[:-1]).any(axis=(2, 3))
-    assert not differs[~ended[:-1]].any()
-    assert differs[ended[:-1]].any()
-
-
-def test_without_auxiliary_heads_no_next_grid_is_kept(rollout):
-    policy, states, _ = rollout
-    headless = dataclasses.replace(policy, auxiliary=None)
-    play = lambda states: collect(headless, updates._ENV, PAIRS, states, jax.random.key(0), 2)
-    assert jax.eval_shape(play, states)[1].next_grid is None
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,16 @@
-"""A policy over grid edits that chooses one part after the other, each knowing those before it."""
+"""A policy over grid edits that chooses the parts of an edit one after the other."""
 
 from typing import Final, NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float32, Key
+from jaxtyping import Array, Bool, Float32, Int32, Key
 
 from jaxarc import constants as c
-from jaxarc.agents.auxiliary import AuxiliaryHeads, AuxiliaryLosses, Outcome
 from jaxarc.agents.categorical import CategoricalSample, Sampler, draw, likeliest
-from jaxarc.agents.edits import Edit, from_action, to_action
-from jaxarc.agents.kinds import Kind, allowed_colors, kinds_of
+from jaxarc.agents.edits import Edit, Kind, Selects, allowed_colors, from_action, kinds_of, to_action
 from jaxarc.agents.networks import Network, PolicyInput, make_network
-from jaxarc.agents.networks.cells import CellFeatures
 from jaxarc.config import JaxArcConfig, NetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.parallel.shards import UNSHARDED, DataShard
@@ -24,7 +21,7 @@ _KIND, _FIRST, _SECOND, _COLOR, _ROW, _COLUMN = range(_NUM_CHOICES)
 
 
 class PolicyOutput(NamedTuple):
-    """An edit, and what learning needs to know about it."""
+    """An edit for each environment, and what learning needs to know about it."""
 
     edit: Edit
     log_prob: Float32[Array, " B"]  # of the parts that the kind needs
@@ -39,16 +36,13 @@ class EditPolicy(eqx.Module):
     """
 
     network: Network
-    auxiliary: AuxiliaryHeads | None  # only for learning
     kinds: tuple[Kind, ...] = eqx.field(static=True)
     colors: tuple[tuple[bool, ...], ...] = eqx.field(static=True)  # which colors each kind may use
     grid_shape: tuple[int, int] = eqx.field(static=True)
     max_episode_steps: int = eqx.field(static=True)
 
     @classmethod
-    def create(
-        cls, key: Key[Array, ""], config: JaxArcConfig, network: NetworkConfig, has_auxiliary_heads: bool = False
-    ) -> Self:
+    def create(cls, key: Key[Array, ""], config: JaxArcConfig, network: NetworkConfig) -> Self:
         """Make a fresh policy for environments with this config.
 
         Raises:
@@ -56,12 +50,8 @@ class EditPolicy(eqx.Module):
         """
         if problems := missing_for_editing(config):
             raise ValueError("; ".join(problems))
-        kinds, auxiliary = kinds_of(config), None
-        if has_auxiliary_heads:
-            key, key_heads = jax.random.split(key)
-            auxiliary = AuxiliaryHeads(key_heads, network.hidden_size, len(kinds), config.grid_shape)
+        kinds = kinds_of(config)
         return cls(
-            auxiliary=auxiliary,
             network=make_network(key, config.grid_shape, kinds, network),
             kinds=kinds,
             colors=tuple(map(tuple, allowed_colors(kinds, config).tolist())),
@@ -72,15 +62,15 @@ class EditPolicy(eqx.Module):
     def sample(self, key: PRNGKey, observation: Observation, shard: DataShard = UNSHARDED) -> PolicyOutput:
         """Draw an edit for each observation.
 
-        The chance of an environment depends on the key and its number in the whole batch, of which the observations
-        are a share: the draws of all are cheap beside the network.
+        Every device draws the random numbers of all environments, which is cheap beside the network, and takes those of
+        its own: so an environment's edit does not depend on the number of devices.
         """
         batch = observation["step_count"].shape[0] * shard.count
-        chance = shard.local_slice(jax.random.uniform(key, (_NUM_CHOICES, batch), jnp.float32), axis=1)
-        return self._decide(observation, lambda number, logits, allowed: draw(chance[number], logits, allowed))
+        uniform = shard.local_slice(jax.random.uniform(key, (_NUM_CHOICES, batch), jnp.float32), axis=1)
+        return self._decide(observation, lambda number, logits, allowed: draw(uniform[number], logits, allowed))
 
     def greedy(self, observation: Observation) -> Edit:
-        """Choose the likeliest place in every choice."""
+        """Choose the likeliest part in every choice."""
         return self._decide(observation, likeliest).edit
 
     def act(self, observation: Observation) -> BboxAction:
@@ -95,18 +85,7 @@ class EditPolicy(eqx.Module):
 
     def value(self, observation: Observation) -> Float32[Array, " B"]:
         """Return the expected discounted reward from each observation on."""
-        return self.network.value(self.network.encode(self._view(observation)))
-
-    def auxiliary_losses(self, observation: Observation, edit: Edit, outcome: Outcome) -> AuxiliaryLosses:
-        """Return how far off the auxiliary heads are, for given edits and what came of them.
-
-        Raises:
-            ValueError: the policy has no such heads, or its network no cells for them to read.
-        """
-        features = self.network.encode(self._view(observation))
-        if self.auxiliary is None or not isinstance(features, CellFeatures):
-            raise ValueError("auxiliary losses need auxiliary heads and a network of kind cells or residual_cnn")
-        return self.auxiliary.losses(features.cells, features.whole, edit, outcome)
+        return self.network.value(self.network.encode(self._inputs(observation)))
 
     def to_action(self, edit: Edit) -> BboxAction:
         """Turn edits into actions of the environment."""
@@ -116,38 +95,71 @@ class EditPolicy(eqx.Module):
         """Turn actions into edits; each operation must belong to one of the policy's kinds."""
         return from_action(action, self.kinds, self.grid_shape[1])
 
-    def _view(self, observation: Observation) -> PolicyInput:
+    def _inputs(self, observation: Observation) -> PolicyInput:
         time = observation["step_count"].astype(jnp.float32) / self.max_episode_steps
         return PolicyInput(observation["working_grid"], observation["target_grid"], time)
 
-    def _decide(self, observation: Observation, choose: Sampler) -> PolicyOutput:
-        inputs, network = self._view(observation), self.network
+    def _decide(self, observation: Observation, sampler: Sampler) -> PolicyOutput:
+        """Choose the parts of an edit one after the other, each by logits that depend on the parts before it.
+
+        Every part is computed for every row of the batch, because rows have different kinds; the log-probability and
+        the entropy of a row then add up only the parts that its kind needs. On a 3x3 canvas, cells 0 .. 8:
+
+            kind         first  second  color  row, column  edit                         log-probability of
+            paint (box)  0      4       7      1, 1         7 in rows 0-1, columns 0-1   kind, first, second, color
+            flood fill   5      4       2      1, 1         2 from cell 5 on             kind, first, color
+            resize       0      4       7      2, 1         3 rows, 2 columns            kind, row, column
+            submit       0      4       7      1, 1         none                         kind
+        """
+        network = self.network
+        inputs = self._inputs(observation)
         features = network.encode(inputs)
-        everything = lambda logits: jnp.ones(logits.shape, jnp.bool_)
-        make = lambda number, logits, allowed: CategoricalSample.make(number, choose, logits, allowed)
 
         logits = network.kind_logits(features)
-        kind = make(_KIND, logits, everything(logits))
-        first = make(_FIRST, network.first_logits(features, kind.chosen), inputs.active)
-        second = make(_SECOND, network.second_logits(features, first.chosen), inputs.active)
-        has = lambda *parts: jnp.array([each.selects in parts for each in self.kinds], jnp.bool_)[kind.chosen]
-        # Painting one cell: the other corner is the first one, also for the colors.
-        corner = jnp.where(has("box"), second.chosen, first.chosen)
+        kind = self._choose(_KIND, sampler, logits)
+        first = self._choose(_FIRST, sampler, network.first_logits(features, kind.chosen), inputs.active)
+        second = self._choose(_SECOND, sampler, network.second_logits(features, first.chosen), inputs.active)
+        selects_box = self._of_kind(kind.chosen, "box")
+        selects_cell = self._of_kind(kind.chosen, "cell")
+        selects_size = self._of_kind(kind.chosen, "size")
+        # A kind that selects one cell has no second corner: for the colors it is the first one.
+        corner = jnp.where(selects_box, second.chosen, first.chosen)
         color_logits = network.color_logits(features, first.chosen, corner)
-        color = make(_COLOR, color_logits, jnp.asarray(self.colors)[kind.chosen])
-        rows, columns = network.size_logits(features)
-        row, column = make(_ROW, rows, everything(rows)), make(_COLUMN, columns, everything(columns))
+        color = self._choose(_COLOR, sampler, color_logits, jnp.asarray(self.colors)[kind.chosen])
+        row_logits, column_logits = network.size_logits(features)
+        row = self._choose(_ROW, sampler, row_logits)
+        column = self._choose(_COLUMN, sampler, column_logits)
 
-        colored = jnp.array([each.colored for each in self.kinds], jnp.bool_)[kind.chosen]
-        needed = [(first, has("box", "cell")), (second, has("box")), (color, colored)]
-        needed += [(row, has("size")), (column, has("size"))]
-        total = lambda part: (
-            kind[part]
-            + sum((jnp.where(needs, choice[part], jnp.float32(0)) for choice, needs in needed), jnp.float32(0))
-        )
-        size = row.chosen * self.grid_shape[1] + column.chosen
-        edit = Edit(kind.chosen, first.chosen, jnp.where(has("size"), size, second.chosen), color.chosen)
-        return PolicyOutput(edit, total(1), total(2), network.value(features))
+        is_colored = jnp.array([each.colored for each in self.kinds], jnp.bool_)[kind.chosen]
+        needed = [
+            (first, selects_box | selects_cell),
+            (second, selects_box),
+            (color, is_colored),
+            (row, selects_size),
+            (column, selects_size),
+        ]
+        zero = jnp.float32(0)
+        log_prob = kind.log_prob + sum((jnp.where(needs, part.log_prob, zero) for part, needs in needed), zero)
+        entropy = kind.entropy + sum((jnp.where(needs, part.entropy, zero) for part, needs in needed), zero)
+        last_cell = row.chosen * self.grid_shape[1] + column.chosen  # of the resized grid
+        edit = Edit(kind.chosen, first.chosen, jnp.where(selects_size, last_cell, second.chosen), color.chosen)
+        return PolicyOutput(edit, log_prob, entropy, network.value(features))
+
+    def _choose(
+        self,
+        number: int,
+        sampler: Sampler,
+        logits: Float32[Array, "B N"],
+        allowed: Bool[Array, "B N"] | None = None,
+    ) -> CategoricalSample:
+        """Make one of the choices; everything is allowed when nothing else is said."""
+        if allowed is None:
+            allowed = jnp.ones(logits.shape, jnp.bool_)
+        return CategoricalSample.make(number, sampler, logits, allowed)
+
+    def _of_kind(self, kind: Int32[Array, " B"], selects: Selects) -> Bool[Array, " B"]:
+        """Return whether each kind selects a box, a cell or a size."""
+        return jnp.array([each.selects == selects for each in self.kinds], jnp.bool_)[kind]
 
 
 def missing_for_editing(config: JaxArcConfig) -> list[str]:

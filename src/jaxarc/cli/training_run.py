@@ -196,7 +196,8 @@ def _draw(reports: Sequence[Report], folder: RunFolder, title: str) -> None:
 
 
 def _title(experiment: Experiment, pairs: TrainingPairs) -> str:
-    return f"PPO on {_material(experiment, pairs)}, {_answer(experiment)}, {_seeds(experiment)}"
+    algorithm = experiment.agent.algorithm.upper()
+    return f"{algorithm} on {_material(experiment, pairs)}, {_answer(experiment)}, {_seeds(experiment)}"
 
 
 def _answer(experiment: Experiment) -> str:

@@ -17,8 +17,9 @@ _ADDRESS: Final = re.compile(r"\S+:[0-9]{1,5}")
 
 @dataclass(frozen=True)
 class AgentConfig(CheckedConfig):
-    """How an agent learns with proximal policy optimization."""
+    """How an agent learns."""
 
+    algorithm: Literal["ppo", "reinforce"] = "ppo"  # REINFORCE has a learned baseline, no clip_range and one epoch
     num_envs: int = limited(256, low=1)  # B, environments that run side by side
     rollout_steps: int = limited(16, low=1)  # S, steps of each environment between two updates
     num_epochs: int = limited(1, low=1)  # passes over the samples of an update
@@ -30,26 +31,22 @@ class AgentConfig(CheckedConfig):
     clip_range: float = limited(0.2, low=0.0, high=1.0)  # how far the probability ratio may move
     normalize_advantages: bool = True  # to mean 0 and deviation 1 over an update
     value_weight: float = limited(0.25, low=0.0, high=_MAX_WEIGHT)  # times the squared error of the value
-    last_reward_weight: float = limited(0.0, low=0.0, high=_MAX_WEIGHT)  # auxiliary head: reward before, r(t-1)
-    reward_weight: float = limited(0.0, low=0.0, high=_MAX_WEIGHT)  # auxiliary head: reward of this step, r(t)
-    next_grid_weight: float = limited(0.0, low=0.0, high=_MAX_WEIGHT)  # auxiliary head: grid after this step, s(t+1)
 
     @property
     def samples_per_update(self) -> int:
         """Environment steps between two updates."""
         return self.num_envs * self.rollout_steps
 
-    @property
-    def has_auxiliary_heads(self) -> bool:
-        return max(self.last_reward_weight, self.reward_weight, self.next_grid_weight) > 0
-
     def validate(self) -> list[str]:
-        if self.num_envs % self.num_minibatches == 0:
-            return []
-        return [
-            f"num_minibatches must divide num_envs, because a minibatch holds whole trajectories; "
-            f"got {self.num_minibatches} and {self.num_envs}"
-        ]
+        problems = []
+        if self.num_envs % self.num_minibatches:
+            problems.append(
+                f"num_minibatches must divide num_envs, because a minibatch holds whole trajectories; "
+                f"got {self.num_minibatches} and {self.num_envs}"
+            )
+        if self.algorithm == "reinforce" and self.num_epochs > 1:
+            problems.append(f"num_epochs must be 1 for algorithm 'reinforce', got {self.num_epochs}")
+        return problems
 
 
 @dataclass(frozen=True)

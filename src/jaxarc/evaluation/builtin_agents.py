@@ -6,8 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int8, Int32
 
 from jaxarc import constants as c
-from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, with_answer
-from jaxarc.agents.answers.learning import puzzle_of
+from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, puzzle_of, with_answer
 from jaxarc.agents.answers.programs import search_answers
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig

@@ -226,7 +226,7 @@ def _fields_of(progress: Progress, k: int) -> dict[str, Any]:
 
 def _losses_of(progress: Progress) -> dict[str, Any]:
     """Return all numbers that must be finite, by the names of a report's fields."""
-    losses = progress.losses._asdict()
-    auxiliary = losses.pop("auxiliary")
-    answers = {} if progress.answer_loss is None else {"answer_loss": progress.answer_loss}
-    return {**losses, **({} if auxiliary is None else auxiliary._asdict()), **answers}
+    losses = {name: loss for name, loss in progress.losses._asdict().items() if loss is not None}
+    if progress.answer_loss is not None:
+        losses["answer_loss"] = progress.answer_loss
+    return losses

@@ -20,10 +20,9 @@ from jaxarc.parallel import barrier, broadcast_flag, is_primary, to_host
 
 Tree = TypeVar("Tree")
 
-_FORMAT: Final = 4  # changes with the files below
+_FORMAT: Final = 5  # changes with the files below, and with the names of arrays and config fields
 _ARRAYS: Final = "arrays.npz"
 _RECORD: Final = "record.json"
-_RENAMED: Final = {"imagination.": "predictor_state."}  # begin of an array's name, as earlier versions wrote it
 
 
 class CheckpointError(JaxarcError, ValueError):
@@ -107,8 +106,7 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
     check_checkpoint(path)
     wanted = _named_arrays(like, within)
     with np.load(path / _ARRAYS, allow_pickle=False) as file:
-        names = {_current_name(name): name for name in file.files}
-        saved = {current: file[name] for current, name in names.items() if current.startswith(within)}
+        saved = {name: file[name] for name in file.files if name.startswith(within)}
     _require_same(path, saved, wanted)
     return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in wanted])
 
@@ -135,14 +133,6 @@ def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
     return {".".join(filter(None, (within, place))): leaf for place, leaf in places}
 
 
-def _current_name(saved: str) -> str:
-    """Return the name that an array of an earlier version has now."""
-    for old, new in _RENAMED.items():
-        if saved.startswith(old):
-            return new + saved.removeprefix(old)
-    return saved
-
-
 def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
     """Return the record, and the digest of each of the other files."""
     file = path / _RECORD
@@ -159,8 +149,8 @@ def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} does not have its SHA-256; use another checkpoint")
     if content.get("format") != _FORMAT:
         raise CheckpointError(
-            f"{path} has format {content.get('format')!r:.60}, this version reads {_FORMAT}; use the version "
-            "that wrote it"
+            f"{path} was written by a version of jaxarc with checkpoint format {content.get('format')!r:.60}, this one "
+            f"reads format {_FORMAT}; use the version that wrote it, or train again"
         )
     if not _is_record(content.get("record")) or not _is_mapping(content.get("files"), str):
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} lacks something; use another checkpoint")

@@ -5,9 +5,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxarc.agents.answer_predicting_policy import answer_shown_config, missing_for_answer_prediction
+from jaxarc.agents.answers.predictor import answer_shown_config, missing_for_answer_prediction
+from jaxarc.agents.learner import TrainConfig
 from jaxarc.agents.policy import missing_for_editing
-from jaxarc.agents.train_config import TrainConfig
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -94,11 +94,6 @@ class Experiment(CheckedConfig):
             problems = missing_for_editing(self.environment)
         if self.cloning.num_updates and not self.cloning.traces:
             problems += missing_for_painting(answer_shown_config(self.environment))
-        if self.agent.has_auxiliary_heads and self.network.kind == "relational":
-            problems.append(
-                "agent.last_reward_weight, reward_weight and next_grid_weight need network.kind 'cells' or "
-                "'residual_cnn': the relational network has no cells that the auxiliary heads could read"
-            )
         if self.parallel.num_devices:
             problems += self.uneven_over(self.parallel.num_devices)
         height, width = self.environment.grid_shape

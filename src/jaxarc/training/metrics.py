@@ -45,6 +45,7 @@ class RunReport(Protocol):
 Kind = TypeVar("Kind", bound=RunReport)
 
 _RENAMED: Final = {"divergence": "approx_kl", "clipped": "clip_fraction"}  # fields of files that earlier versions wrote
+_GONE: Final = ("last_reward_loss", "reward_loss", "next_grid_loss")  # and those that no version writes any more
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,6 @@ class Report:
     approx_kl: float | None = None
     clip_fraction: float | None = None
     gradient_norm: float | None = None  # before it is clipped
-    last_reward_loss: float | None = None  # of the auxiliary head that predicts r(t-1): squared error
-    reward_loss: float | None = None  # of the one that predicts r(t): squared error
-    next_grid_loss: float | None = None  # of the one that predicts s(t+1), in nats a cell
     answer_loss: float | None = None  # of the predictor of answers, in nats a cell
     tasks_played: int | None = None  # tasks on which an episode ended, since learning began
     effective_tasks: float | None = None  # equally likely tasks that would be as hard to guess as the next one drawn
@@ -165,7 +163,8 @@ def _report(line: bytes, kind: type[Kind]) -> Kind:
     if not isinstance(row, dict):
         raise ValueError("it is no JSON object")
     # Lines of earlier versions carry a checksum, which is not compared: people edit this file.
-    row = {_RENAMED.get(name, name): value for name, value in without_checksum(row).items()}
+    written = without_checksum(row)
+    row = {_RENAMED.get(name, name): value for name, value in written.items() if name not in _GONE}
     for name, value in row.items():
         if name not in known:
             raise ValueError(f"there is no number {name!r:.60}")

@@ -6,8 +6,7 @@ import jax
 from jaxtyping import Array, Key
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, answer_shown_config
-from jaxarc.agents.answers.learning import PredictorState
+from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, PredictorState, answer_shown_config
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.prng import keys_of_seeds
 from jaxarc.training.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint

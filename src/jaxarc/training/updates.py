@@ -11,12 +11,16 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, Key, UInt32
 
-from jaxarc.agents import EditPolicy, LearnerState, Trajectories, make_optimizer, update
-from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy, answer_shown_config, with_answer
-from jaxarc.agents.answers.learning import PredictorState, learn_answers
+from jaxarc.agents import ALGORITHMS, EditPolicy, LearnerState, Trajectories, make_optimizer
+from jaxarc.agents.answers.predictor import (
+    AnswerPredictingPolicy,
+    PredictorState,
+    answer_shown_config,
+    learn_answers,
+    with_answer,
+)
 from jaxarc.agents.cloning import CloningExamples
-from jaxarc.agents.ppo import Losses, make_samples
-from jaxarc.agents.train_config import TrainConfig
+from jaxarc.agents.learner import Losses, TrainConfig, make_update_batch
 from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
@@ -94,12 +98,11 @@ def collect(
             return_sum=jnp.where(done, info["episode_return"], jnp.float32(0)).sum(),
             length_sum=jnp.where(done, info["episode_length"], jnp.int32(0)).sum(dtype=jnp.int32),
         )
-        next_grid = None if policy.auxiliary is None else info["final_observation"]["working_grid"]
-        happened = (observation, output, reward, info["terminated"], info["truncated"], final_value, next_grid)
+        happened = (observation, output, reward, info["terminated"], info["truncated"], final_value)
         return states, (happened, PlayedSteps(info["task_index"], done, info["success"]), counts)
 
     states, (happened, played, counts) = jax.lax.scan(step, states, jax.random.split(key, num_steps))
-    observation, output, reward, terminated, truncated, final_value, next_grid = happened
+    observation, output, reward, terminated, truncated, final_value = happened
     trajectories = Trajectories(
         observation=observation,
         edit=output.edit,
@@ -110,7 +113,6 @@ def collect(
         truncated=truncated,
         final_value=final_value,
         last_value=policy.value(env.observe(states, params)),
-        next_grid=next_grid,
     )
     return states, trajectories, played, jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)
 
@@ -184,9 +186,7 @@ def start_seed(
     """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
     key_policy, key_envs, key_state, key_predictor, key_clone = jax.random.split(key, 5)
     practice = answer_shown_params(params, train_config)
-    policy = EditPolicy.create(
-        key_policy, practice.config, train_config.network, train_config.agent.has_auxiliary_heads
-    )
+    policy = EditPolicy.create(key_policy, practice.config, train_config.network)
     optimizer_state = make_optimizer(train_config).init(eqx.filter(policy, eqx.is_array))
     env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), practice)
     if examples is not None:
@@ -254,7 +254,9 @@ def run_seed(
         env_states, trajectories, played, counts = collect(
             state.learner.policy, env, drawn, state.env_states, key_rollout, train_config.agent.rollout_steps, shard
         )
-        learner, losses = update(state.learner, key_update, trajectories, train_config, optimizer, shard)
+        learner, losses = ALGORITHMS[train_config.agent.algorithm](
+            state.learner, key_update, trajectories, train_config, optimizer, shard
+        )
         score = _value_errors(trajectories, train_config.agent) if state.curriculum.config.kind == "replay" else None
         tally = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
         curriculum = apply_tally(state.curriculum, shard.sum(tally))
@@ -382,5 +384,5 @@ def _each_seed(
 
 def _value_errors(trajectories: Trajectories, config: AgentConfig) -> Float32[Array, "S B"]:
     """How far each step's value was from what came, the score of prioritized level replay."""
-    samples = make_samples(trajectories, config.replace(normalize_advantages=False))
+    samples = make_update_batch(trajectories, config.replace(normalize_advantages=False))
     return jnp.abs(samples.value_target - trajectories.value)

@@ -1,16 +1,18 @@
-"""A network that predicts a task's answer: for each cell, where its color comes from.
+"""A network that predicts a task's answer, its training, and a policy that edits towards the prediction.
 
-It never writes a color of its own: it weighs candidates (turned copies of the input, readings of its rows and columns,
-the colors that a color always becomes in the demonstrations, black, outside), so all ten colors are alike to it. How
-well each candidate explains the demonstrations tells it which rule is at work.
+For each cell the network says where its color comes from. It never writes a color of its own: it weighs candidates
+(turned copies of the input, readings of its rows and columns, the colors that a color always becomes in the
+demonstrations, black, outside), so all ten colors are alike to it. How well each candidate explains the demonstrations
+tells it which rule is at work.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int8, Key
+import optax
+from jaxtyping import Array, Bool, Float32, Int8, Key, PyTree
 
 from jaxarc.agents.answers.candidates import (
     NUM_COPIES,
@@ -21,8 +23,15 @@ from jaxarc.agents.answers.candidates import (
     recolored,
     symmetric_copies,
 )
+from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents.policy import EditPolicy
+from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.params import EnvParams
 from jaxarc.nn.layers import Dense
+from jaxarc.parallel.shards import UNSHARDED, DataShard
+from jaxarc.types import Observation, PRNGKey
 
 _EXPLAINING: Final = NUM_COPIES + NUM_TABLES  # candidates that the demonstrations speak for or against
 NUM_CANDIDATES: Final = _EXPLAINING + 2  # and black, and outside
@@ -131,3 +140,105 @@ def _as_grid(colors: Int8[Array, "B H W"]) -> Int8[Array, "B H W"]:
     place = lambda count: jnp.arange(count, dtype=jnp.int32)[None]
     area = (place(colors.shape[1]) < height)[:, :, None] & (place(colors.shape[2]) < width)[:, None, :]
     return jnp.where(area, jnp.maximum(colors, jnp.int8(0)), jnp.int8(PADDING))
+
+
+_ENV = ArcEnvironment()
+
+
+class PredictorState(eqx.Module):
+    """A predictor, and how it learns."""
+
+    predictor: AnswerPredictor
+    optimizer_state: PyTree[Array]
+
+    @classmethod
+    def create(cls, key: Key[Array, ""], train_config: TrainConfig) -> Self:
+        """Start with a predictor that knows nothing."""
+        predictor = AnswerPredictor(key, train_config.answer.hidden_size)
+        return cls(predictor, _optimizer(train_config).init(eqx.filter(predictor, eqx.is_array)))
+
+
+def puzzle_of(observation: Observation) -> Puzzle:
+    """Read the puzzle off a batch of observations with ``demonstrations`` and ``input_grid`` as planes."""
+    shown = observation["demonstrations"]
+    return Puzzle(shown["inputs"], shown["outputs"], shown["mask"], observation["input_grid"])
+
+
+def learn_answers(
+    predictor_state: PredictorState,
+    key: PRNGKey,
+    params: EnvParams,
+    train_config: TrainConfig,
+    shard: DataShard = UNSHARDED,
+) -> tuple[PredictorState, Float32[Array, ""]]:
+    """Improve the predictor on fresh puzzles, drawn as episodes are; returns the mean loss, in nats a cell.
+
+    Each device draws its share of the puzzles, and all learn from the mean of their gradients.
+    """
+    optimizer = _optimizer(train_config)
+
+    def learn(predictor_state: PredictorState, key: PRNGKey) -> tuple[PredictorState, Float32[Array, ""]]:
+        puzzle, answer = _draw_puzzles(shard.local_slice(jax.random.split(key, train_config.answer.batch_size)), params)
+        mean_loss = lambda predictor: predictor.loss(puzzle, answer).mean()
+        loss, gradient = shard.mean(jax.value_and_grad(mean_loss)(predictor_state.predictor))
+        change, optimizer_state = optimizer.update(gradient, predictor_state.optimizer_state)
+        return PredictorState(eqx.apply_updates(predictor_state.predictor, change), optimizer_state), loss
+
+    predictor_state, losses = jax.lax.scan(
+        learn, predictor_state, jax.random.split(key, train_config.answer.batches_per_update)
+    )
+    return predictor_state, losses.mean()
+
+
+def _draw_puzzles(keys: Key[Array, " B"], params: EnvParams) -> tuple[Puzzle, Int8[Array, "B H W"]]:
+    states, observation = jax.vmap(_ENV.reset, (0, None))(keys, params)
+    return puzzle_of(observation), states.target_grid
+
+
+def _optimizer(train_config: TrainConfig) -> optax.GradientTransformation:
+    steps = train_config.num_updates * train_config.answer.batches_per_update
+    schedule = optax.cosine_decay_schedule(train_config.answer.learning_rate, max(steps, 1))
+    return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))
+
+
+class AnswerPredictingPolicy(eqx.Module):
+    """A predictor of answers and an editor that practiced on shown ones.
+
+    It takes a batch of observations with the keys ``working_grid``, ``input_grid``, ``demonstrations``, ``step_count``.
+    """
+
+    predictor: AnswerPredictor
+    editor: EditPolicy
+
+    def predict_answer(self, observation: Observation) -> Int8[Array, "B H W"]:
+        """Predict the answers; the same at every step of an episode."""
+        return self.predictor.predict(puzzle_of(observation))
+
+
+def with_answer(observation: Observation, answer: Int8[Array, "B H W"]) -> Observation:
+    """Put an imagined answer where a shown one would be."""
+    return {
+        "working_grid": observation["working_grid"],
+        "step_count": observation["step_count"],
+        "target_grid": answer,
+    }
+
+
+def answer_shown_config(config: JaxArcConfig) -> JaxArcConfig:
+    """Return the rules by which the editor of an imagining policy practices: as they are, but the answer is shown."""
+    return config.with_fields(reveal_target=True, include_demonstrations=False, include_input=False)
+
+
+def missing_for_answer_prediction(config: JaxArcConfig) -> list[str]:
+    """List what a config lacks for an :class:`AnswerPredictingPolicy`, each as one sentence; else empty."""
+    wanted = {
+        "observation.reveal_target": (config.observation.reveal_target, False),
+        "observation.include_demonstrations": (config.observation.include_demonstrations, True),
+        "observation.include_input": (config.observation.include_input, True),
+    }
+    return [
+        f"with answer.source 'imagined' the policy works out the answer from the demonstrations, so {name} must be "
+        f"{needed!r}, got {value!r}"
+        for name, (value, needed) in wanted.items()
+        if value != needed
+    ]

@@ -2,7 +2,7 @@
 
 from jaxtyping import Array, Key
 
-from jaxarc.agents.kinds import Kind
+from jaxarc.agents.edits import Kind
 from jaxarc.agents.networks.cells import CellNetwork
 from jaxarc.agents.networks.network import Network, PolicyInput
 from jaxarc.agents.networks.relational import RelationalNetwork

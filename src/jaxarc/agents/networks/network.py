@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc import constants as c
-from jaxarc.agents.kinds import Kind
+from jaxarc.agents.edits import Kind
 from jaxarc.config import NetworkConfig
 
 

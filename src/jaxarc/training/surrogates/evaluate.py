@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.answer_predicting_policy import AnswerPredictingPolicy
+from jaxarc.agents.answers.predictor import AnswerPredictingPolicy
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment

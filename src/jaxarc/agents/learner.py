@@ -1,0 +1,194 @@
+"""What all learning algorithms share: trajectories in, an improved policy out, in shuffled minibatches.
+
+An algorithm is a loss of a policy on an ``UpdateBatch``; ``ppo.py`` and ``reinforce.py`` each hold one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float32, Int32, PyTree
+
+from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
+from jaxarc.agents.edits import Edit
+from jaxarc.agents.policy import EditPolicy
+from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
+from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
+from jaxarc.parallel.shards import UNSHARDED, DataShard
+from jaxarc.types import Observation, PRNGKey
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that the compiled part of training depends on; equal ones share a compiled program."""
+
+    agent: AgentConfig
+    network: NetworkConfig
+    schedule: ScheduleConfig
+    answer: AnswerConfig
+    cloning: CloningConfig
+    num_updates: int  # of the whole run: the schedules stretch over them
+
+
+class Trajectories(NamedTuple):
+    """S steps of B environments."""
+
+    observation: Observation  # before each step, leaves [S, B, ...]
+    edit: Edit  # leaves [S, B]
+    log_prob: Float32[Array, "S B"]  # when the edit was drawn
+    value: Float32[Array, "S B"]  # of the observation
+    reward: Float32[Array, "S B"]
+    terminated: Bool[Array, "S B"]
+    truncated: Bool[Array, "S B"]
+    final_value: Float32[Array, "S B"]  # of the final observation where truncated, else anything
+    last_value: Float32[Array, " B"]  # of the observation after the last step
+
+
+class UpdateBatch(NamedTuple):
+    """What a loss reads of a step."""
+
+    observation: Observation
+    edit: Edit
+    log_prob: Float32[Array, "*B"]  # when the edit was drawn
+    advantage: Float32[Array, "*B"]  # of mean 0 and deviation 1 over an update, if normalized
+    value_target: Float32[Array, "*B"]
+
+
+class Losses(NamedTuple):
+    """The parts of a loss, and what else describes an update; None where an algorithm has no such number."""
+
+    policy_loss: Float32[Array, ""]
+    value_loss: Float32[Array, ""]  # squared error
+    entropy: Float32[Array, ""]  # in nats
+    approx_kl: Float32[Array, ""] | None  # KL(old policy || new policy), estimated from the samples
+    clip_fraction: Float32[Array, ""] | None  # share of samples whose ratio left the range
+    gradient_norm: Float32[Array, ""]  # before it is clipped
+
+
+class LearnerState(eqx.Module):
+    """The part of training that an update changes."""
+
+    policy: EditPolicy
+    optimizer_state: PyTree[Array]
+    num_updates: Int32[Array, ""]  # so far
+
+
+LossFunction = Callable[[EditPolicy, UpdateBatch, AgentConfig, Float32[Array, ""]], tuple[Float32[Array, ""], Losses]]
+"""From a policy, samples with leaves [N, ...], the config and the weight of the entropy to what is minimized."""
+
+
+def make_optimizer(train_config: TrainConfig) -> optax.GradientTransformation:
+    """Return Adam on clipped gradients, with the learning rate of the schedule."""
+    config = train_config.agent
+    num_steps = train_config.num_updates * config.num_epochs * config.num_minibatches
+    schedule = learning_rate_schedule(train_config.schedule, num_steps)
+    adam = optax.adam(schedule, b2=config.adam_b2, eps=1e-6)
+    return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), adam)
+
+
+def minimize(
+    loss: LossFunction,
+    learner: LearnerState,
+    key: PRNGKey,
+    trajectories: Trajectories,
+    train_config: TrainConfig,
+    optimizer: optax.GradientTransformation,
+    shard: DataShard = UNSHARDED,
+) -> tuple[LearnerState, Losses]:
+    """Take an optimizer step on each minibatch, ``num_epochs`` times over; returns the mean losses of all minibatches.
+
+    Args:
+        loss: of the algorithm.
+        learner: the same on all devices.
+        key: for the minibatches; the same on all devices.
+        trajectories: of this device's environments.
+        train_config: how to learn.
+        optimizer: as :func:`make_optimizer` makes it.
+        shard: the part of the environments that this device has. The devices learn from the mean of their gradients,
+            so all of them reach the same learner, which is that of one device with all environments up to rounding.
+    """
+    config = train_config.agent
+    samples = make_update_batch(trajectories, config, shard)
+    entropy_weight = entropy_weight_schedule(train_config.schedule, train_config.num_updates)(learner.num_updates)
+
+    def learn_minibatch(learner: LearnerState, batch: UpdateBatch) -> tuple[LearnerState, Losses]:
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
+        gradient, losses = shard.mean(jax.grad(loss, has_aux=True)(learner.policy, flat, config, entropy_weight))
+        losses = losses._replace(gradient_norm=optax.tree.norm(gradient))
+        change, optimizer_state = optimizer.update(gradient, learner.optimizer_state)
+        policy = eqx.apply_updates(learner.policy, change)
+        return LearnerState(policy, optimizer_state, learner.num_updates), losses
+
+    def learn_epoch(learner: LearnerState, key_epoch: PRNGKey) -> tuple[LearnerState, Losses]:
+        return jax.lax.scan(learn_minibatch, learner, shuffle_into_minibatches(key_epoch, samples, config, shard))
+
+    learner, losses = jax.lax.scan(learn_epoch, learner, jax.random.split(key, config.num_epochs))
+    learner = eqx.tree_at(lambda x: x.num_updates, learner, learner.num_updates + 1)
+    return learner, jax.tree.map(jnp.mean, losses)
+
+
+def make_update_batch(trajectories: Trajectories, config: AgentConfig, shard: DataShard = UNSHARDED) -> UpdateBatch:
+    """Attach to each step its advantage and the target of its value, leaves [S, B, ...].
+
+    Advantages are normalized over the environments of all devices.
+    """
+    done = trajectories.terminated | trajectories.truncated
+    next_values = bootstrap_values(
+        trajectories.value,
+        trajectories.last_value,
+        trajectories.final_value,
+        trajectories.terminated,
+        trajectories.truncated,
+    )
+    advantage = estimate_advantages(
+        trajectories.reward, trajectories.value, next_values, done, config.gamma, config.gae_lambda
+    )
+    return UpdateBatch(
+        observation=trajectories.observation,
+        edit=trajectories.edit,
+        log_prob=trajectories.log_prob,
+        advantage=_normalize(advantage, shard) if config.normalize_advantages else advantage,
+        value_target=advantage + trajectories.value,
+    )
+
+
+def shuffle_into_minibatches(
+    key: PRNGKey, samples: UpdateBatch, config: AgentConfig, shard: DataShard = UNSHARDED
+) -> UpdateBatch:
+    """Shuffle the environments and cut them into minibatches of whole trajectories, leaves [minibatch, S, B, ...].
+
+    With 4 environments, 2 minibatches and the order 2, 0, 3, 1 the first minibatch holds the trajectories of
+    environments 2 and 0, the second those of 3 and 1.
+    """
+    is_whole = shard == UNSHARDED
+    order = jax.random.permutation(key, config.num_envs) if is_whole else _order_within(shard, key, config)
+
+    def cut(x: Array) -> Array:
+        parts = x[:, order].reshape(x.shape[0], config.num_minibatches, -1, *x.shape[2:])
+        return jnp.moveaxis(parts, 1, 0)
+
+    return jax.tree.map(cut, samples)
+
+
+def _normalize(x: Float32[Array, "S B"], shard: DataShard) -> Float32[Array, "S B"]:
+    centered = x - shard.mean(x.mean())
+    deviation = jnp.sqrt(shard.mean(jnp.square(centered).mean()))
+    return centered / (deviation + 1e-6)
+
+
+def _order_within(shard: DataShard, key: PRNGKey, config: AgentConfig) -> Int32[Array, " B"]:
+    """Deal the environments of this device out to the minibatches.
+
+    Of any ``num_minibatches`` neighbors each minibatch gets one, at random. So each device has an equal part of each
+    minibatch, no sample travels between devices, and the minibatches do not depend on the number of devices. With 2
+    minibatches, environments 0 .. 3 and the draws [[1, 0], [0, 1]] the first minibatch gets 1 and 2, the other 0 and 3.
+    """
+    count = config.num_minibatches
+    neighbors = jnp.broadcast_to(jnp.arange(count, dtype=jnp.int32), (config.num_envs // count, count))
+    draws = shard.local_slice(jax.random.permutation(key, neighbors, axis=1, independent=True))
+    first = count * jnp.arange(draws.shape[0], dtype=jnp.int32)
+    return (first[:, None] + draws).T.ravel()
