@@ -1,4 +1,4 @@
-"""How much better each step went than expected."""
+"""Advantages: how much better each step went than the value function expected."""
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,15 @@ def estimate_advantages(
 ) -> Float32[Array, "S B"]:
     """Estimate advantages by GAE (Schulman et al. 2016, https://arxiv.org/abs/1506.02438).
 
+    The scan runs from the last step to the first. Three steps of an episode that ends with the third, ``gamma=1`` and
+    ``gae_lambda=0.5``:
+
+        rewards      0     0     1
+        values       0.2   0.4   0.8
+        next_values  0.4   0.8   0      after the end nothing follows
+        errors       0.2   0.4   0.2    reward + gamma * next value - value
+        advantages   0.45  0.5   0.2    error + gamma * gae_lambda * advantage of the next step
+
     Args:
         rewards: of each step.
         values: expected from the observation that the step was taken on.
@@ -24,14 +33,17 @@ def estimate_advantages(
         gae_lambda: 0 trusts the values, 1 the rewards.
     """
 
-    def back(later: Float32[Array, " B"], step: tuple[Array, Array]) -> tuple[Array, Array]:
-        error, goes_on = step
-        advantage = error + gamma * gae_lambda * goes_on * later
+    def step_back(
+        next_advantage: Float32[Array, " B"], step: tuple[Float32[Array, " B"], Float32[Array, " B"]]
+    ) -> tuple[Float32[Array, " B"], Float32[Array, " B"]]:
+        error, continues = step
+        advantage = error + gamma * gae_lambda * continues * next_advantage
         return advantage, advantage
 
     errors = rewards + gamma * next_values - values
-    goes_on = (~dones).astype(jnp.float32)
-    return jax.lax.scan(back, jnp.zeros_like(values[0]), (errors, goes_on), reverse=True)[1]
+    continues = (~dones).astype(jnp.float32)  # the next step belongs to the same episode
+    _, advantages = jax.lax.scan(step_back, jnp.zeros_like(values[0]), (errors, continues), reverse=True)
+    return advantages
 
 
 def bootstrap_values(
@@ -41,10 +53,14 @@ def bootstrap_values(
     terminated: Bool[Array, "S B"],
     truncated: Bool[Array, "S B"],
 ) -> Float32[Array, "S B"]:
-    """Return what is expected after each step.
+    """Return the value after each step.
 
-    Nothing after an episode that terminated; the value of its final observation after one that was only cut off; else
-    the value of the next observation.
+    It is 0 after an episode that terminated, the value of the final observation after one that was truncated, and the
+    value of the next observation otherwise. With ``values=[0.2, 0.4]``, ``last_values=0.6`` and a final value of 0.9:
+
+        step 0 terminated  [0.0, 0.6]
+        step 0 truncated   [0.9, 0.6]
+        neither            [0.4, 0.6]
 
     Args:
         values: of the observations of each step.

@@ -1,4 +1,4 @@
-"""Choosing one of several places by its logits, with some forbidden."""
+"""Categorical choices by logits, with some forbidden: draws, log-probabilities and entropies."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
@@ -9,14 +9,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32, Int32
 
 Sampler = Callable[[int, Float32[Array, "B N"], Bool[Array, "B N"]], Int32[Array, " B"]]
-"""From the number of the choice, masked logits and what is allowed to the chosen places."""
+"""From the number of the choice, masked logits and what is allowed to the chosen indices."""
 
 _NEVER: Final = -1e9  # logit of what must not be chosen; finite, so that no gradient is NaN
-_LONG: Final = 64  # places from which on drawing in two steps pays
+_LONG: Final = 64  # number of logits from which on drawing in two steps is faster
 
 
 class CategoricalSample(NamedTuple):
-    """One part of an edit."""
+    """The outcome of one choice for each row of a batch."""
 
     chosen: Int32[Array, " B"]  # index
     log_prob: Float32[Array, " B"]
@@ -37,42 +37,45 @@ class CategoricalSample(NamedTuple):
 
 
 def likeliest(number: int, logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]) -> Int32[Array, " B"]:
-    """Choose the place of the largest logit, of equals the first."""
+    """Choose the index of the largest logit, the first of equal ones."""
     return jnp.argmax(logits, axis=-1).astype(jnp.int32)
 
 
 def draw(
-    chance: Float32[Array, " B"], logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]
+    uniform: Float32[Array, " B"], logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]
 ) -> Int32[Array, " B"]:
-    """Draw by the inverse of the cumulative distribution: one random number instead of one per logit.
+    """Draw by the inverse of the cumulative distribution: one uniform number instead of one per logit.
 
-    Long rows are cut into pieces; the piece is drawn by its sum, then the place in it by what is left of the number.
+    With weights 1, 3, 4 the running sums are 1, 4, 8, and the number 0.4 stands for 0.4 * 8 = 3.2: the first sum
+    above it is 4, so index 1 is drawn. Long rows are cut into chunks; the chunk is drawn by the sum of its weights, and
+    the index in it by what is left of the number: in the example (3.2 - 1) / 3 = 0.73 of the way through weight 1.
     """
     weights = jnp.exp(logits - logits.max(axis=-1, keepdims=True))  # exactly 0 where forbidden
     count = logits.shape[-1]
     if count < _LONG:
-        return _reach(weights, chance)[0]
+        return _find_by_running_sum(weights, uniform)[0]
     length = next(size for size in range(round(count**0.5), 0, -1) if count % size == 0)
-    pieces = weights.reshape(-1, count // length, length)
-    piece, left = _reach(pieces.sum(axis=-1), chance)
-    place, _ = _reach(jnp.take_along_axis(pieces, piece[:, None, None], axis=1)[:, 0], left)
-    return piece * length + place
+    chunks = weights.reshape(-1, count // length, length)
+    chunk, left = _find_by_running_sum(chunks.sum(axis=-1), uniform)
+    index, _ = _find_by_running_sum(jnp.take_along_axis(chunks, chunk[:, None, None], axis=1)[:, 0], left)
+    return chunk * length + index
 
 
-def _reach(
-    weights: Float32[Array, "B N"], chance: Float32[Array, " B"]
+def _find_by_running_sum(
+    weights: Float32[Array, "B N"], uniform: Float32[Array, " B"]
 ) -> tuple[Int32[Array, " B"], Float32[Array, " B"]]:
-    """The place at which the running sum exceeds a share of the whole, and how far into its weight the share reaches.
+    """Return the index at which the running sum exceeds the target, and how far into its weight the target is, 0 .. 1.
 
-    Rounding may lift the sum a little at a weight of 0, or leave its end at the share; so only places with a weight
-    count, and the last of them stands in.
+    Rounding may lift the running sum a little at a weight of 0, or leave its end below the target; so only indices with
+    a weight count, and the last of them is taken where no sum exceeds the target.
     """
     count = weights.shape[-1]
     sums = weights @ jnp.asarray(np.triu(np.ones((count, count), np.float32)))
-    goal = chance * sums[:, -1]
-    place, has_weight = jnp.arange(count, dtype=jnp.int32)[None], weights > 0
-    first = jnp.where(has_weight & (sums > goal[:, None]), place, count).min(axis=-1)
-    place = jnp.minimum(first, jnp.where(has_weight, place, 0).max(axis=-1))
-    at_place = lambda x: jnp.take_along_axis(x, place[:, None], axis=-1)[:, 0]
-    weight = at_place(weights)
-    return place, jnp.clip((goal - at_place(sums) + weight) / weight, 0, 1)
+    target = uniform * sums[:, -1]
+    indices = jnp.arange(count, dtype=jnp.int32)[None]
+    has_weight = weights > 0
+    first = jnp.where(has_weight & (sums > target[:, None]), indices, count).min(axis=-1)
+    index = jnp.minimum(first, jnp.where(has_weight, indices, 0).max(axis=-1))
+    at_index = lambda x: jnp.take_along_axis(x, index[:, None], axis=-1)[:, 0]
+    weight = at_index(weights)
+    return index, jnp.clip((target - at_index(sums) + weight) / weight, 0, 1)

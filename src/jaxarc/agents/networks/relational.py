@@ -1,7 +1,7 @@
-"""A network that sees only which colors are equal: all ten colors, all places and all canvas sizes are alike to it.
+"""A network that sees only which colors are equal: it treats all ten colors, all cells and all canvas sizes alike.
 
-What it knows of a cell fits ten bits, so the layers that look at single cells run once for each of the 1024 kinds of
-cell, not once for each cell; a cell looks its score up. On 30x30 that is far less work, for the same numbers.
+What it knows of a cell fits ten bits, so the layers for single cells run once for each of the 1024 kinds of cell and
+not once for each cell; a cell looks its score up. On 30x30 that is far less work for the same numbers.
 """
 
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ from jaxarc.agents.networks.network import Network, PolicyInput, first_kind_logi
 from jaxarc.config import NetworkConfig
 from jaxarc.nn.layers import MLP
 
-NUM_BITS: Final = 10  # inside the target, wrong; for 4 neighbors: of the same target color, wrong
+NUM_BITS: Final = 10  # inside the target, wrong; 4 neighbors of the same target color; 4 neighbors wrong
 _WHOLE: Final = 8  # numbers that describe the whole grid
 _BOX: Final = 9  # numbers that describe a box
 _COLOR: Final = 4  # numbers that describe a color
@@ -27,13 +27,15 @@ _LARGE: Final = float(np.log1p(c.MAX_GRID_SIZE**2))
 
 
 class RelationalFeatures(NamedTuple):
+    """What all heads of the network read."""
+
     target: Int8[Array, "B HW"]
     working: Int8[Array, "B HW"]
     wrong: Bool[Array, "B HW"]
-    cell_kind: Int16[Array, "B HW"]  # the ten bits
+    cell_kind: Int16[Array, "B HW"]  # the ten bits as a number, 0 .. 1023
     scores: Float32[Array, "1024 2"]  # of each kind of cell, as a corner to paint from, and for all else
     whole: Float32[Array, "B 8"]
-    lasts: tuple[Int32[Array, "B 2"], Int32[Array, "B 2"]]  # last row and column of the target, of the working grid
+    lasts: tuple[Int32[Array, "B 2"], Int32[Array, "B 2"]]  # last row and column of the target and the working grid
 
 
 class RelationalNetwork(Network):
@@ -65,15 +67,28 @@ class RelationalNetwork(Network):
         self.paints = tuple(kind.operation == c.FILL for kind in kinds)
 
     def encode(self, inputs: PolicyInput) -> RelationalFeatures:
+        """Describe each cell by ten bits and the whole grid by eight numbers.
+
+        A 3x3 target of one red rectangle on black, while the working grid is still black everywhere:
+
+            target   wrong    bits of the cell in the center, bit 0 first
+            0 2 2    . x x    inside 1, wrong 1,
+            0 2 2    . x x    same target color above 1, below 0, left 0, right 1,
+            0 0 0    . . .    wrong above 1, below 0, left 0, right 1: its kind is 0b1001100111 = 615
+
+        A start is a wrong cell with no wrong cell of its color above it or to its left, so the rectangle has one.
+        """
         target, working = inputs.target, inputs.working
-        wrong, inside = target != working, target > c.PADDING
-        alike = [inside & (neighbor == target) for neighbor in _neighbors(target, c.PADDING)]
-        bits = [inside, wrong, *alike, *_neighbors(wrong, False)]
-        cell_kind = sum((bit.astype(jnp.int16) << place for place, bit in enumerate(bits)), jnp.int16(0))
+        wrong = target != working
+        inside = target > c.PADDING
+        same_color = [inside & (neighbor == target) for neighbor in _neighbors(target, c.PADDING)]
+        wrong_around = _neighbors(wrong, False)
+        bits = [inside, wrong, *same_color, *wrong_around]
+        cell_kind = sum((bit.astype(jnp.int16) << index for index, bit in enumerate(bits)), jnp.int16(0))
         lasts = _last_row_and_column(inside), _last_row_and_column(working > c.PADDING)
-        starts = (
-            wrong & inside & ~(alike[0] & bits[6]) & ~(alike[2] & bits[8])
-        )  # nothing to repair above or to the left
+        continues_from_above = same_color[0] & wrong_around[0]
+        continues_from_left = same_color[2] & wrong_around[2]
+        starts = wrong & inside & ~continues_from_above & ~continues_from_left
         flat = lambda grid: grid.reshape(grid.shape[0], -1)
         return RelationalFeatures(
             target=flat(target),
@@ -123,6 +138,7 @@ def _neighbors(grid: Array, fill: int | bool) -> list[Array]:
 
 
 def _every_kind_of_cell() -> Float32[np.ndarray, "1024 10"]:
+    """Return the bits of the numbers 0 .. 1023, the lowest first."""
     kinds = np.arange(2**NUM_BITS)
     return ((kinds[:, None] >> np.arange(NUM_BITS)) & 1).astype(np.float32)
 
@@ -137,7 +153,7 @@ def _describe_whole(
     lasts: tuple[Int32[Array, "B 2"], Int32[Array, "B 2"]],
     time: Float32[Array, " B"],
 ) -> Float32[Array, "B 8"]:
-    """How much is wrong, in how many places, in which sizes, and how late it is."""
+    """Describe how much is wrong, in how many rectangles about, the sizes of the grids, and the time."""
     counts = [cells.sum(axis=1, dtype=jnp.int32).astype(jnp.float32) for cells in (wrong, starts)]
     areas = [jnp.prod(last + 1, axis=-1).astype(jnp.float32) for last in lasts]
     numbers = [
@@ -153,7 +169,11 @@ def _describe_whole(
 
 
 def _score_features(layers: MLP, features: Float32[Array, "F B HW"]) -> Float32[Array, "B HW"]:
-    """Apply the layers to each cell; features in front are two large products, as the last axis many small copies."""
+    """Apply the layers to each cell.
+
+    With the features as the first axis this is two large matrix products; as the last axis it would be many small
+    ones, and a copy to bring the features there.
+    """
     flat = features.reshape(features.shape[0], -1)
     hidden = jax.nn.relu(layers.hidden.weight.T @ flat + layers.hidden.bias[:, None])
     return (layers.last.weight.T @ hidden + layers.last.bias[:, None]).reshape(features.shape[1:])
@@ -162,7 +182,12 @@ def _score_features(layers: MLP, features: Float32[Array, "F B HW"]) -> Float32[
 def _describe_boxes(
     features: RelationalFeatures, first: Int32[Array, " B"], grid_shape: tuple[int, int]
 ) -> Float32[Array, "9 B HW"]:
-    """For each cell, what painting the box from ``first`` to it would do, in the target's color at ``first``."""
+    """Describe, for each cell, what painting the box from ``first`` to it in the target's color at ``first`` would do.
+
+    In the example of :meth:`RelationalNetwork.encode`, with the first corner at the upper left red cell, the box to
+    the lower right cell of the grid repairs 4 cells and breaks 2, of an area of 6; the box to the center repairs 2 and
+    breaks none.
+    """
     height, width = grid_shape
     row, column = first // width, first % width
     same = features.target == pick(features.target, first)[:, None]
@@ -191,14 +216,22 @@ def _describe_boxes(
 def _box_sums(
     values: Float32[Array, "B F H W"], row: Int32[Array, " B"], column: Int32[Array, " B"]
 ) -> Float32[Array, "B F H W"]:
-    """Sum values, for each cell, over the box between it and the cell at ``row`` and ``column``."""
+    """Sum values, for each cell, over the box between it and the cell at ``row`` and ``column``.
+
+    The box is a range of rows times a range of columns, so the sums are a product of three matrices: which rows belong
+    to the box of row i, the values, which columns belong to the box of column j.
+    """
     height, width = values.shape[2:]
     rows, columns = _between(row, height), _between(column, width)
     return jnp.einsum("bih,bfhw,bjw->bfij", rows, values, columns)
 
 
-def _between(place: Int32[Array, " B"], count: int) -> Float32[Array, "B N N"]:
-    """1 where the third index lies between the place and the second one, both included."""
-    index = jnp.arange(count, dtype=jnp.int32)[None]
-    low, high = jnp.minimum(index, place[:, None]), jnp.maximum(index, place[:, None])
-    return ((low[..., None] <= index[None]) & (index[None] <= high[..., None])).astype(jnp.float32)
+def _between(index: Int32[Array, " B"], count: int) -> Float32[Array, "B N N"]:
+    """Return 1 where the third index is between ``index`` and the second one, both included.
+
+    With ``index=1`` and 3 rows: [[1, 1, 0], [0, 1, 0], [0, 1, 1]].
+    """
+    others = jnp.arange(count, dtype=jnp.int32)[None]
+    low = jnp.minimum(others, index[:, None])
+    high = jnp.maximum(others, index[:, None])
+    return ((low[..., None] <= others[None]) & (others[None] <= high[..., None])).astype(jnp.float32)
