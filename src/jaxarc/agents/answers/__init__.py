@@ -1,4 +1,4 @@
-"""Imagining the answer of a task from its demonstrations."""
+"""Predict the answer of a task from its demonstrations."""
 
 from jaxarc.agents.answers.predictor import AnswerPredictor, Puzzle
 

@@ -1,4 +1,4 @@
-"""Where the color of an answer's cell may come from: copies of the input, turned, recolored or read along its lines."""
+"""Candidates for the colors of an answer: copies of the input, turned, recolored or read along its lines."""
 
 from typing import Final
 
@@ -30,23 +30,25 @@ def _mirror(square: Int8[Array, "N S S"], rows: bool, columns: bool) -> Int8[Arr
     """Mirror grids up-down and left-right, each anchored at its top left again."""
     inside = square > PADDING
     side = square.shape[-1]
-    place = jnp.arange(side, dtype=jnp.int32)[None]
+    index = jnp.arange(side, dtype=jnp.int32)[None]
     if rows:
         height = inside[:, :, 0].sum(axis=1, dtype=jnp.int32)[:, None]
-        square = jnp.take_along_axis(square, ((height - 1 - place) % side)[:, :, None], axis=1)
+        square = jnp.take_along_axis(square, ((height - 1 - index) % side)[:, :, None], axis=1)
     if columns:
         width = inside[:, 0].sum(axis=1, dtype=jnp.int32)[:, None]
-        square = jnp.take_along_axis(square, ((width - 1 - place) % side)[:, None, :], axis=2)
+        square = jnp.take_along_axis(square, ((width - 1 - index) % side)[:, None, :], axis=2)
     return square
 
 
 def color_tables(
     inputs: Int8[Array, "B P H W"], outputs: Int8[Array, "B P H W"], shown: Bool[Array, "B P"]
 ) -> Int8[Array, "B 2 10"]:
-    """Tell what each color always becomes at the same place, over all demonstrations of a task.
+    """Return what each color always becomes in the same cell, over all demonstrations of a task.
 
-    The first table counts all cells, the second those that change. A color that becomes now this, now that, or that no
-    demonstration has, is :data:`UNKNOWN`.
+    The first table counts all cells, the second those that change. A color that becomes several colors, or that no
+    demonstration has, is :data:`UNKNOWN`. From the input ``1 1 2`` and the output ``3 3 2`` the first table has 1 -> 3
+    and 2 -> 2, the second only 1 -> 3. The counts are a product of one-hot colors: entry [a, s] is the number of cells
+    that are a before and s after, and a color is sure where one entry of its row holds the whole row's sum.
     """
     batch = inputs.shape[0]
     both = ((inputs > PADDING) & (outputs > PADDING) & shown[..., None, None]).reshape(batch, -1, 1)
@@ -60,29 +62,39 @@ def color_tables(
 
 
 def recolored(grids: Int8[Array, "N H W"], tables: Int8[Array, "N 2 10"]) -> Int8[Array, "N 2 H W"]:
-    """Give every cell the color that each table tells; outside stays outside."""
+    """Give every cell the color that each table has for it; cells outside of the grid stay outside."""
     count, height, width = grids.shape
-    place = jnp.broadcast_to(
+    index = jnp.broadcast_to(
         jnp.maximum(grids, 0).reshape(count, 1, -1).astype(jnp.int32), (count, NUM_TABLES, height * width)
     )
-    found = jnp.take_along_axis(tables, place, axis=2).reshape(count, NUM_TABLES, height, width)
+    found = jnp.take_along_axis(tables, index, axis=2).reshape(count, NUM_TABLES, height, width)
     return jnp.where(grids[:, None] > PADDING, found, jnp.int8(PADDING))
 
 
 def line_readings(grids: Int8[Array, "N H W"]) -> Int8[Array, "N 8 H W"]:
     """Read the colored cells of each column and of each row, black ones left out, in one order or the other.
 
-    A reading puts, at each cell, the color of the n-th colored cell of the line; n is how far the cell is from an end
-    of the line, and the colored cells are counted from an end, which gives four readings of columns and four of rows.
-    Where the line has not so many colored cells a reading is black.
+    A reading puts, at each cell, the color of the n-th colored cell of the line; n is the distance of the cell from an
+    end of the line, and the colored cells are counted from an end. That gives four readings of columns and four of
+    rows. Where the line has fewer colored cells a reading is black. The row ``0 3 0 5`` has the readings:
+
+        counted from the left,  distance from the left   3 5 0 0    all colored cells fall to the left
+        counted from the left,  distance from the right  0 0 5 3
+        counted from the right, distance from the left   5 3 0 0
+        counted from the right, distance from the right  0 0 3 5    all colored cells fall to the right
     """
     columns = jnp.swapaxes(_read_lines(jnp.swapaxes(grids, 1, 2)), 2, 3)
     return jnp.concatenate([columns, _read_lines(grids)], axis=1)
 
 
 def enclosed_cells(grids: Int8[Array, "N H W"]) -> Bool[Array, "N H W"]:
-    """Mark the black cells from which no path over black, up, down, left or right, leads to the edge of the grid."""
-    black, inside = grids == 0, jnp.pad(grids > PADDING, ((0, 0), (1, 1), (1, 1)))
+    """Mark the black cells from which no path over black, up, down, left or right, leads to the edge of the grid.
+
+    Black at the edge is reached; then black beside what is reached, again and again until nothing changes. In a ring of
+    eight colored cells of a 3x3 grid the center stays unreached: it is enclosed.
+    """
+    black = grids == 0
+    inside = jnp.pad(grids > PADDING, ((0, 0), (1, 1), (1, 1)))
     around = lambda mask: mask[:, :-2, 1:-1] | mask[:, 2:, 1:-1] | mask[:, 1:-1, :-2] | mask[:, 1:-1, 2:]
 
     def spread(reached: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -95,14 +107,15 @@ def enclosed_cells(grids: Int8[Array, "N H W"]) -> Bool[Array, "N H W"]:
 
 
 def _read_lines(lines: Int8[Array, "N L A"]) -> Int8[Array, "N 4 L A"]:
-    inside, colored = lines > PADDING, lines > 0
-    place = jnp.arange(lines.shape[-1], dtype=jnp.int32)[None, None]
-    from_end = jnp.where(inside, inside.sum(axis=-1, keepdims=True, dtype=jnp.int32) - 1 - place, 0)
+    inside = lines > PADDING
+    colored = lines > 0
+    index = jnp.arange(lines.shape[-1], dtype=jnp.int32)[None, None]
+    from_end = jnp.where(inside, inside.sum(axis=-1, keepdims=True, dtype=jnp.int32) - 1 - index, 0)
     before = jnp.cumsum(colored, axis=-1, dtype=jnp.int32) - colored.astype(jnp.int32)
     after = colored.sum(axis=-1, keepdims=True, dtype=jnp.int32) - before - 1
     readings = []
     for rank in (before, after):
-        is_nth = (rank[..., None, :] == place[..., None]) & colored[..., None, :]
+        is_nth = (rank[..., None, :] == index[..., None]) & colored[..., None, :]
         nth = jnp.where(is_nth, lines[..., None, :], jnp.int8(0)).max(axis=-1)  # [N, L, n]
         readings += [nth, jnp.take_along_axis(nth, from_end, axis=-1)]
     return jnp.where(inside[:, None], jnp.stack(readings, axis=1), jnp.int8(PADDING))

@@ -1,4 +1,4 @@
-"""Answers without learning: short programs, of which those count that explain the demonstrations.
+"""Answers without learning: the outputs of short programs, the best at explaining the demonstrations first.
 
 A program makes a grid of the input (turned, read line by line, cut out, halved, scaled or tiled) and then gives each
 color the color that it always becomes in the demonstrations.
@@ -17,7 +17,7 @@ from jaxarc.constants import NUM_COLORS, PADDING
 
 _FACTORS: Final = (2, 3)
 
-Place = Int32[Array, ""]
+Index = Int32[Array, ""]
 
 
 def search_answers(puzzle: Puzzle) -> Int8[Array, "B N H W"]:
@@ -32,7 +32,11 @@ def search_answers(puzzle: Puzzle) -> Int8[Array, "B N H W"]:
 
 
 def _fit(puzzle: Puzzle) -> tuple[Float32[Array, "B N"], Int8[Array, "BN 2 10"]]:
-    """How well each program explains the demonstrations, and its colors: demonstrations in full, then cells."""
+    """Return how well each program explains the demonstrations, and its color tables.
+
+    A demonstration that is right in every cell counts 1, and the share of right cells 0.01: so programs are ordered by
+    whole demonstrations first, then by cells.
+    """
     batch, slots, height, width = puzzle.inputs.shape
     made = _grids_of(puzzle.inputs.reshape(-1, height, width)).reshape(batch, slots, -1, height, width)
     count = made.shape[2]
@@ -89,8 +93,8 @@ def _rebuilt(grid: Int8[Array, "H W"]) -> Int8[Array, "M H W"]:
 
 def _look_up(
     grid: Int8[Array, "H W"],
-    new_height: Place,
-    new_width: Place,
+    new_height: Index,
+    new_width: Index,
     old_row: Callable[[Array], Array],
     old_column: Callable[[Array], Array],
 ) -> Int8[Array, "H W"]:
@@ -102,13 +106,13 @@ def _look_up(
     return jnp.where(inside, taken, jnp.int8(PADDING))
 
 
-def _extent(inside: Bool[Array, "H W"]) -> tuple[Place, Place]:
+def _extent(inside: Bool[Array, "H W"]) -> tuple[Index, Index]:
     return inside[:, 0].sum(dtype=jnp.int32), inside[0].sum(dtype=jnp.int32)
 
 
-def _bounds(filled: Bool[Array, " L"]) -> tuple[Place, Place]:
+def _bounds(filled: Bool[Array, " L"]) -> tuple[Index, Index]:
     """The first filled line and the one after the last; the first line where none is filled."""
-    place = jnp.arange(filled.shape[0], dtype=jnp.int32)
-    first = jnp.where(filled, place, filled.shape[0]).min()
-    after = jnp.where(filled, place + 1, 0).max()
+    indices = jnp.arange(filled.shape[0], dtype=jnp.int32)
+    first = jnp.where(filled, indices, filled.shape[0]).min()
+    after = jnp.where(filled, indices + 1, 0).max()
     return jnp.where(filled.any(), first, 0), jnp.maximum(after, 1)
