@@ -57,7 +57,7 @@ class Edit(NamedTuple):
     Parts that a kind does not need hold any valid value.
     """
 
-    kind: Int32[Array, "*B"]  # place in the policy's kinds
+    kind: Int32[Array, "*B"]  # index in the policy's kinds
     first: Int32[Array, "*B"]  # a corner of the box, or the one cell
     second: Int32[Array, "*B"]  # the opposite corner of the box, or the last cell of the resized grid
     color: Int32[Array, "*B"]  # 0 .. 9
@@ -84,18 +84,18 @@ def from_action(action: BboxAction, kinds: tuple[Kind, ...], width: int) -> Edit
 
 
 _BOX, _CELL, _SIZE, _NOTHING = range(4)
-_PLACE = {"box": _BOX, "cell": _CELL, "size": _SIZE, "nothing": _NOTHING}
+_SELECTS = {"box": _BOX, "cell": _CELL, "size": _SIZE, "nothing": _NOTHING}
 
 
 def _columns(kinds: tuple[Kind, ...]) -> tuple[Array, Array, Array]:
     """Operation, whether it has a color, and what it selects, of each kind."""
     operations = jnp.array([kind.operation for kind in kinds], jnp.int32)
     colored = jnp.array([kind.colored for kind in kinds], jnp.bool_)
-    return operations, colored, jnp.array([_PLACE[kind.selects] for kind in kinds], jnp.int32)
+    return operations, colored, jnp.array([_SELECTS[kind.selects] for kind in kinds], jnp.int32)
 
 
 def _kind_of_operation(kinds: tuple[Kind, ...]) -> Array:
-    places = np.zeros(c.NUM_OPERATIONS, np.int32)
-    for place, kind in enumerate(kinds):
-        places[kind.operation : kind.operation + (c.NUM_COLORS if kind.colored else 1)] = place
-    return jnp.asarray(places)
+    indices = np.zeros(c.NUM_OPERATIONS, np.int32)
+    for index, kind in enumerate(kinds):
+        indices[kind.operation : kind.operation + (c.NUM_COLORS if kind.colored else 1)] = index
+    return jnp.asarray(indices)

@@ -35,7 +35,7 @@ class DamagedCheckpointError(CheckpointError):
 
 @dataclass(frozen=True)
 class CheckpointRecord:
-    """What a checkpoint tells besides its arrays."""
+    """The contents of a checkpoint besides its arrays."""
 
     update: int  # updates so far
     num_lines: int  # of the metrics that belong to it
@@ -65,7 +65,7 @@ def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
 
 
 def read_record(path: Path) -> CheckpointRecord:
-    """Return what a checkpoint tells besides its arrays, of which nothing is read.
+    """Return the record of a checkpoint, without reading its arrays.
 
     Raises:
         CheckpointError: there is no checkpoint, or its record is damaged.
@@ -81,7 +81,7 @@ def check_checkpoint(path: Path) -> CheckpointRecord:
     """
     record, files = _read(path)
     there = _digests(path)
-    bad = [name for name, told in files.items() if there.get(name) != told]
+    bad = [name for name, digest in files.items() if there.get(name) != digest]
     if bad:
         raise DamagedCheckpointError(
             f"{path} is damaged: {len(bad)} of its files are missing or do not have their SHA-256, first {bad[0]}; "
@@ -97,7 +97,7 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
 
     Args:
         path: its folder.
-        like: arrays, or what ``jax.eval_shape`` tells of them.
+        like: arrays, or their shapes and dtypes from ``jax.eval_shape``.
         within: where in the saved tree ``like`` begins, such as ``"learner.policy"``; all of it by default.
 
     Raises:
@@ -127,10 +127,10 @@ def _write(part: Path, arrays: dict[str, Any], record: CheckpointRecord, path: P
 
 
 def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
-    """Name each leaf by its place, such as ``learner.policy.network.positions``, in the order of the leaves."""
+    """Name each leaf by its path, such as ``learner.policy.network.positions``, in the order of the leaves."""
     named, _ = jax.tree.flatten_with_path(tree)
-    places = ((jax.tree_util.keystr(place, simple=True, separator="."), leaf) for place, leaf in named)
-    return {".".join(filter(None, (within, place))): leaf for place, leaf in places}
+    paths = ((jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in named)
+    return {".".join(filter(None, (within, path))): leaf for path, leaf in paths}
 
 
 def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
@@ -138,14 +138,15 @@ def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
     file = path / _RECORD
     try:
         content = json.loads(file.read_bytes())
-        told, seal = content.pop("sha256"), _digest(_canonical(content))
+        written = content.pop("sha256")
+        computed = _digest(_canonical(content))
     except OSError as error:
         if path.is_dir():
             raise DamagedCheckpointError(f"{path} is damaged: cannot read its {_RECORD}: {error.strerror}") from error
         raise CheckpointError(f"there is no checkpoint {path}; name a folder inside a run's checkpoints/") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} cannot be read; use another checkpoint") from error
-    if told != seal:
+    if written != computed:
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} does not have its SHA-256; use another checkpoint")
     if content.get("format") != _FORMAT:
         raise CheckpointError(
@@ -158,7 +159,7 @@ def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
 
 
 def _is_record(record: Any) -> bool:
-    """Whether it has the fields of :class:`CheckpointRecord`, each of its type."""
+    """Return whether it has the fields of :class:`CheckpointRecord`, each of its type."""
     if not isinstance(record, dict) or set(record) != {field.name for field in dataclasses.fields(CheckpointRecord)}:
         return False
     numbers = (record["seconds"], 0.0 if record["score"] is None else record["score"])

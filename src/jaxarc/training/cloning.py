@@ -122,17 +122,19 @@ def collect_examples(
 
     def step(states: StatisticsState, key_edit: PRNGKey) -> tuple[StatisticsState, tuple]:
         observation, inside = env.observe(states, params), states.env_state
-        told = policy.from_action(expert({"working_grid": inside.working_grid, "target_grid": inside.target_grid}))
-        own = policy.sample(key_edit, observation)
-        played = jax.tree.map(lambda mine, other: jnp.where(is_learners, mine, other), own.edit, told)
+        expert_edit = policy.from_action(
+            expert({"working_grid": inside.working_grid, "target_grid": inside.target_grid})
+        )
+        output = policy.sample(key_edit, observation)
+        played = jax.tree.map(lambda mine, other: jnp.where(is_learners, mine, other), output.edit, expert_edit)
         states, _, reward, done, _ = take_steps(states, policy.to_action(played), params)
-        return states, (observation, told, reward, own.value, done)
+        return states, (observation, expert_edit, reward, output.value, done)
 
-    states, (observation, told, reward, value, done) = jax.lax.scan(
+    states, (observation, expert_edit, reward, value, done) = jax.lax.scan(
         step, states, jax.random.split(key, agent.rollout_steps)
     )
     last_value = policy.value(env.observe(states, params))
-    examples = CloningExamples(observation, told, _value_targets(reward, value, last_value, done, agent))
+    examples = CloningExamples(observation, expert_edit, _value_targets(reward, value, last_value, done, agent))
     return states, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), examples)
 
 
@@ -171,7 +173,7 @@ def load_examples(
         path: as ``jaxarc traces export`` writes it.
         tasks: what the traces' task ids name.
         learned: tasks whose first pair is played.
-        params: of the learned tasks, by the rules that the policy practices by.
+        params: of the learned tasks, by the rules that the policy learns by.
         gamma: discount of the rewards from each situation on.
 
     Raises:
@@ -180,11 +182,11 @@ def load_examples(
         TraceFileError: a line cannot be read.
         OSError: the file cannot be read.
     """
-    place_of = {_content(task.pairs[0]): place for place, task in enumerate(learned)}
+    index_of = {_content(task.pairs[0]): index for index, task in enumerate(learned)}
     found = [
-        (place_of[content], line)
+        (index_of[content], line)
         for line in read_trace_file(path)
-        if (content := _content(_pair_of(line, tasks))) in place_of
+        if (content := _content(_pair_of(line, tasks))) in index_of
     ]
     if not found:
         raise TraceExampleError(
@@ -244,8 +246,8 @@ def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamm
     for column, (_, line) in enumerate(found):
         actions[: len(line.actions), column] = line.actions
     boxes = BboxAction(*(jnp.asarray(part) for part in np.moveaxis(actions, -1, 0)))
-    places = jnp.array([place for place, _ in found], jnp.int32)
-    replayed: _Replayed = jax.device_get(_replay(without_augmentation(params), places, boxes))
+    indices = jnp.array([index for index, _ in found], jnp.int32)
+    replayed: _Replayed = jax.device_get(_replay(without_augmentation(params), indices, boxes))
     for (_, line), solved in zip(found, replayed.solved, strict=True):
         if not solved:
             raise TraceExampleError(
@@ -268,12 +270,12 @@ def _returns(reward: np.ndarray, gamma: float) -> Iterator[np.ndarray]:
 
 
 @jax.jit
-def _replay(params: EnvParams, places: Int32[Array, " B"], actions: BboxAction) -> _Replayed:
+def _replay(params: EnvParams, indices: Int32[Array, " B"], actions: BboxAction) -> _Replayed:
     def step(states: ArcEnvState, action: BboxAction) -> tuple[ArcEnvState, tuple[Observation, Array]]:
         observation = jax.vmap(_ENV.observe, (0, None))(states, params)
         states, _, reward, _, _ = jax.vmap(_ENV.step, (0, 0, None))(states, action, params)
         return states, (observation, reward)
 
-    states = jax.vmap(first_state, (None, 0))(params, places)
+    states = jax.vmap(first_state, (None, 0))(params, indices)
     states, (observation, reward) = jax.lax.scan(step, states, actions)
     return _Replayed(observation, reward, states.is_solved)

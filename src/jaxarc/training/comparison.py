@@ -18,9 +18,9 @@ from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.experiment import SurrogateReport
 
 Axis = Literal["steps", "seconds"]
-_PLACES: Final = ("update", "environment_steps", "examples", "seconds", "seed")
+_AXES: Final = ("update", "environment_steps", "examples", "seconds", "seed")
 METRICS: Final[dict[type[RunReport], tuple[str, ...]]] = {  # by what the runs report
-    kind: tuple(field.name for field in dataclasses.fields(kind) if field.name not in _PLACES)
+    kind: tuple(field.name for field in dataclasses.fields(kind) if field.name not in _AXES)
     for kind in (Report, SurrogateReport)
 }
 _NOT_THE_EXPERIMENT: Final = (

@@ -1,4 +1,4 @@
-"""Whom a run tells how it goes, besides its own metrics file."""
+"""Log writers: TensorBoard and Weights & Biases."""
 
 import dataclasses
 import importlib
@@ -13,7 +13,7 @@ from jaxarc.training.metrics import Kind, RunReport
 from jaxarc.training.run_folder import RunConfig, RunFolder
 
 _EXTRAS: Final = {"tensorboard": "tensorboardX", "wandb": "wandb"}  # field of LoggingConfig and extra -> its library
-_PLACES: Final = ("update", "environment_steps", "examples", "seed")  # of a report: where it stands, not how it goes
+_AXES: Final = ("update", "environment_steps", "examples", "seed")  # of a report: positions on an axis, no measurements
 
 
 class LogWriterError(JaxarcError, RuntimeError):
@@ -96,7 +96,7 @@ class TensorBoardWriter:
 
 
 class WandbWriter:
-    """Curves over environment steps, or examples, at Weights & Biases; several seeds are told apart by their names.
+    """Curves over environment steps, or examples, at Weights & Biases; the names of the curves hold the seed.
 
     Raises:
         LogWriterError: a run cannot be started there, for want of a login, say.
@@ -156,6 +156,6 @@ def open_log_writers(experiment: RunConfig, folder: RunFolder) -> list[LogWriter
 
 
 def numbers_of(report: RunReport) -> dict[str, float]:
-    """Return what was measured, by name, without the places on the axes."""
+    """Return the measurements of a report by name, without the positions on the axes."""
     fields = dataclasses.asdict(report)
-    return {name: value for name, value in fields.items() if name not in _PLACES and value is not None}
+    return {name: value for name, value in fields.items() if name not in _AXES and value is not None}

@@ -1,4 +1,4 @@
-"""What a run reports while it goes on, one line of JSON for each seed."""
+"""Metrics: the reports of a run, one line of JSON for each seed and moment."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from jaxarc.training.run_folder import RunFolderError
 
 
 class RunReport(Protocol):
-    """What a report tells, whatever the run trains."""
+    """The fields that reports of all kinds of runs have."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -50,7 +50,7 @@ _GONE: Final = ("last_reward_loss", "reward_loss", "next_grid_loss")  # and thos
 
 @dataclass(frozen=True)
 class Report:
-    """How an agent stands. Rates are shares of 0 .. 1; None where nothing was measured since the last report."""
+    """The metrics of an agent at one moment; rates are 0 .. 1, and None stands for what was not measured."""
 
     update: int  # updates so far
     environment_steps: int  # so far, over all environments of this seed

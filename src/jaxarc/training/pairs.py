@@ -103,7 +103,7 @@ def train_pair_contents(config: TaskConfig) -> frozenset[bytes]:
 
 
 def contents_of(task: RawTask) -> frozenset[bytes]:
-    """Return what tells the pairs of a task from others, whatever their names."""
+    """Return the contents of the pairs of a task, which differ from those of other pairs whatever their names."""
     return frozenset(repr([grid.tolist() for grid in pair]).encode() for pair in task.pairs)
 
 
@@ -113,10 +113,10 @@ def rule_of(task_id: str) -> str:
 
 
 def pairs_by_rule(pairs: TrainingPairs) -> dict[str, np.ndarray]:
-    """Return the places of the unseen pairs of each rule; empty if they were not made by rules."""
-    places: dict[str, list[int]] = {}
-    for place, task_id in enumerate(pairs.eval.task_ids):
+    """Return the indices of the evaluation pairs of each rule; empty if rules did not make them."""
+    indices: dict[str, list[int]] = {}
+    for index, task_id in enumerate(pairs.eval.task_ids):
         rule = rule_of(task_id)
-        if place >= pairs.num_train and rule.startswith(PREFIX):
-            places.setdefault(rule, []).append(place)
-    return {rule: np.array(found) for rule, found in places.items()}
+        if index >= pairs.num_train and rule.startswith(PREFIX):
+            indices.setdefault(rule, []).append(index)
+    return {rule: np.array(found) for rule, found in indices.items()}

@@ -114,7 +114,7 @@ class RunFolder:
 
 @contextmanager
 def kept_if_used(folder: RunFolder) -> Iterator[None]:
-    """Remove a new folder at the end where nothing was told or saved in it: the run was refused, or stopped early."""
+    """Remove a new folder at the end if it has no metrics and no checkpoints."""
     try:
         yield
     finally:
@@ -166,7 +166,7 @@ def make_new_folder(root: Path, name: str) -> Path:
 
 
 def git_revision(folder: Path) -> str | None:
-    """Return the commit that a folder stands at, ``-dirty`` added when its files differ; None without git."""
+    """Return the commit that is checked out in a folder, ``-dirty`` added when its files differ; None without git."""
     command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
     try:
         answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=True)
@@ -177,8 +177,8 @@ def git_revision(folder: Path) -> str | None:
 
 def code_digest(package: Path = _PACKAGE) -> str:
     """Return a hash of the names and the text of all Python files of a package, this one when left out."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
-        told.update(f"{file.relative_to(package).as_posix()}\n".encode())
-        told.update(file.read_bytes())
-    return told.hexdigest()[:16]
+        digest.update(f"{file.relative_to(package).as_posix()}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

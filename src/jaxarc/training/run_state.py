@@ -21,7 +21,7 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class RunState(Generic[State, Kind]):
-    """What was learned so far, and what was told about it."""
+    """The state of what is trained, its reports and its clock."""
 
     state: State
     updates: int = 0
@@ -67,14 +67,14 @@ def save_run_state(
 def load_run_state(
     folder: RunFolder, experiment: RunConfig, like: State, kind: type[Kind]
 ) -> RunState[State, Kind] | None:
-    """Go back to the newest checkpoint: what the folder tells of later updates is removed.
+    """Go back to the newest checkpoint, and remove the later checkpoints and metrics from the folder.
 
     Each process reads all of it, however many wrote it.
 
     Args:
         folder: of the run.
         experiment: its choices.
-        like: what ``jax.eval_shape`` tells of its state.
+        like: its state, or the shapes and dtypes of it from ``jax.eval_shape``.
         kind: of its reports.
 
     Returns:
@@ -105,12 +105,12 @@ def load_run_state(
 def _newest(folder: RunFolder) -> CheckpointRecord | None:
     """Return the record of the checkpoint that process 0 finds the newest sound one."""
     record = folder.checkpoints.newest() if is_primary() else None
-    told = allgather_text("" if record is None else str(record.update))[0]
-    return record if is_primary() or not told else check_checkpoint(folder.checkpoints.at(int(told)))
+    newest = allgather_text("" if record is None else str(record.update))[0]
+    return record if is_primary() or not newest else check_checkpoint(folder.checkpoints.at(int(newest)))
 
 
 _FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
-_MOST_TOLD: Final = 20  # differences
+_MOST_LISTED: Final = 20  # differences
 _FREE: Final = (
     *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.max_seconds", "training.compilation_cache"),
     *("surrogate.max_seconds", "surrogate.compilation_cache", "surrogate.buffer_size"),
@@ -125,13 +125,14 @@ class OtherVersionsWarning(UserWarning):
     """A run goes on with other library versions, which may round otherwise."""
 
 
-def require_same_choices(saved: Mapping[str, Any], wished: Mapping[str, Any]) -> None:
+def require_same_choices(saved: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Compare two experiments, as nested dictionaries, in all that the results depend on.
 
     Raises:
         IncompatibleRunError: they differ; the message lists each field with both values.
     """
-    old, new = dict(fields_of(saved)), dict(fields_of(wished))
+    old = dict(fields_of(saved))
+    new = dict(fields_of(wanted))
     names = [name for name in {**old, **new} if name in _FIXED or not name.startswith(_FREE)]
     missing = "no such field"
     differ = [
@@ -140,9 +141,9 @@ def require_same_choices(saved: Mapping[str, Any], wished: Mapping[str, Any]) ->
         if old.get(name, missing) != new.get(name, missing)
     ]
     if differ:
-        more = f"; and {len(differ) - _MOST_TOLD} more" if len(differ) > _MOST_TOLD else ""
+        more = f"; and {len(differ) - _MOST_LISTED} more" if len(differ) > _MOST_LISTED else ""
         raise IncompatibleRunError(
-            f"the run cannot be resumed with other choices: {'; '.join(differ[:_MOST_TOLD])}{more}. Leave them out, "
+            f"the run cannot be resumed with other choices: {'; '.join(differ[:_MOST_LISTED])}{more}. Leave them out, "
             f"or start a new run; {_say_what_may_change(new)}"
         )
 
@@ -169,7 +170,7 @@ def _say_what_may_change(fields: Mapping[str, Any]) -> str:
 
 
 def fields_of(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Name each value as the command line does: the topics of the rules stand beside the others."""
+    """Name each value as the command line does: the topics of the rules beside the others."""
     rules = experiment.get("environment", {})
     topics = {**rules, **{name: topic for name, topic in experiment.items() if name != "environment"}}
     for topic, fields in topics.items():
@@ -193,7 +194,7 @@ def require_same_start(learned: Any, measured: Any, state: Any) -> None:
     """Compare the bits of what is learned, what is measured, and the state that learning starts from.
 
     Raises:
-        ProcessMismatchError: other data lie on another machine, or its processor rounds otherwise.
+        ProcessMismatchError: a machine has other data, or its processor rounds differently.
     """
     if jax.process_count() == 1:
         return

@@ -1,4 +1,4 @@
-"""Take an agent out of a run folder, without the rest of its training."""
+"""Load the policy of an agent from a run folder, without the rest of its training state."""
 
 from typing import Any, Literal
 
@@ -58,7 +58,7 @@ def load_agent(
     like = _parts_of_policy(experiment, rules or experiment.environment)
     _require_weights_fit(folder, experiment, like)
     path = folder.checkpoints.at(record.update)
-    parts = {place: load_checkpoint(path, part, within=place) for place, part in like.items()}
+    parts = {name: load_checkpoint(path, part, within=name) for name, part in like.items()}
     mine = jax.tree.map(lambda leaf: leaf[0 if seed is None else seeds.index(seed)], parts)
     editor = mine[_EDITOR]
     return AnswerPredictingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
@@ -85,15 +85,17 @@ def _require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[s
 
 
 def _parts_of_policy(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]:
-    """Describe what the policies of all seeds are made of, by its place in a training state."""
+    """Return the shapes of the parts of the policies of all seeds, by their paths in a training state."""
     train_config = experiment.train_config
-    imagines = train_config.answer.source == "imagined"
+    predicts_answers = train_config.answer.source == "imagined"
 
     def make(key: Key[Array, ""]) -> dict[str, Any]:
         editor = {
-            _EDITOR: EditPolicy.create(key, answer_shown_config(rules) if imagines else rules, train_config.network)
+            _EDITOR: EditPolicy.create(
+                key, answer_shown_config(rules) if predicts_answers else rules, train_config.network
+            )
         }
-        return editor | ({_PREDICTOR: PredictorState.create(key, train_config).predictor} if imagines else {})
+        return editor | ({_PREDICTOR: PredictorState.create(key, train_config).predictor} if predicts_answers else {})
 
     keys = keys_of_seeds(experiment.training.seeds)
     return jax.eval_shape(jax.vmap(make), keys)

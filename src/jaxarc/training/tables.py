@@ -34,7 +34,7 @@ def read_table(path: Path) -> tuple[list[dict[str, Any]], int]:
     except FileNotFoundError:
         return [], 0
     rows = [row for line in lines if (row := read_row(line)) is not None]
-    wanted = [row["of"] for row in rows if type(row.get("of")) is int]  # earlier files do not tell
+    wanted = [row["of"] for row in rows if type(row.get("of")) is int]  # files of earlier versions lack it
     return rows, max([len(lines), *wanted]) - len(rows)
 
 

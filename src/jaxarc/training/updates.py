@@ -131,7 +131,7 @@ def _value_where_needed(
 Tree = TypeVar("Tree")
 Result = TypeVar("Result")
 
-_PUZZLES: Final = 64  # whose answers are imagined side by side when all tasks are measured
+_PUZZLES: Final = 64  # number of answers that are predicted side by side in an evaluation
 _ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
 
 
@@ -146,14 +146,14 @@ class TrainingState(eqx.Module):
 
     @property
     def policy(self) -> EditPolicy | AnswerPredictingPolicy:
-        """What plays when it counts."""
+        """The policy that is evaluated."""
         if self.predictor_state is None:
             return self.learner.policy
         return AnswerPredictingPolicy(self.predictor_state.predictor, self.learner.policy)
 
 
 class Progress(NamedTuple):
-    """What a compiled call tells: sums of its updates' episodes, means of their losses, and how the tasks stand."""
+    """The metrics of a compiled call: sums over its episodes, means of its losses, and the state of the curriculum."""
 
     episodes: EpisodeCounts
     losses: Losses
@@ -185,20 +185,20 @@ def start_seed(
 ) -> TrainingState:
     """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
     key_policy, key_envs, key_state, key_predictor, key_clone = jax.random.split(key, 5)
-    practice = answer_shown_params(params, train_config)
-    policy = EditPolicy.create(key_policy, practice.config, train_config.network)
+    shown = answer_shown_params(params, train_config)
+    policy = EditPolicy.create(key_policy, shown.config, train_config.network)
     optimizer_state = make_optimizer(train_config).init(eqx.filter(policy, eqx.is_array))
-    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), practice)
+    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), shown)
     if examples is not None:
         policy = clone_examples(policy, examples, key_clone, train_config.cloning, train_config.agent)
     elif train_config.cloning.num_updates:
         policy, env_states, _ = clone_expert(
-            policy, GreedyPainter().act, _ENV, practice, env_states, key_clone, train_config.cloning, train_config.agent
+            policy, GreedyPainter().act, _ENV, shown, env_states, key_clone, train_config.cloning, train_config.agent
         )
-    imagines = train_config.answer.source == "imagined"
+    predicts_answers = train_config.answer.source == "imagined"
     return TrainingState(
         learner=LearnerState(policy, optimizer_state, jnp.int32(0)),
-        predictor_state=PredictorState.create(key_predictor, train_config) if imagines else None,
+        predictor_state=PredictorState.create(key_predictor, train_config) if predicts_answers else None,
         env_states=env_states,
         curriculum=start_curriculum(params.weights, curriculum),
         key=jax.random.key_data(key_state),
@@ -244,13 +244,13 @@ def run_seed(
     Episodes are drawn by the weights of the state's curriculum, not those of the params. The environments of the state
     are this device's share of all.
     """
-    optimizer, practice = make_optimizer(train_config), answer_shown_params(params, train_config)
+    optimizer, shown = make_optimizer(train_config), answer_shown_params(params, train_config)
 
     def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple]:
         keys = jax.random.split(jax.random.wrap_key_data(state.key), 4)
         key_rollout, key_update, key_state, key_answers = keys
         weights = curriculum_weights(state.curriculum)
-        drawn = dataclasses.replace(practice, weights=weights)
+        drawn = dataclasses.replace(shown, weights=weights)
         env_states, trajectories, played, counts = collect(
             state.learner.policy, env, drawn, state.env_states, key_rollout, train_config.agent.rollout_steps, shard
         )
@@ -296,7 +296,7 @@ def place_state(state: TrainingState, mesh: Mesh, over: str) -> TrainingState:
 
 
 def state_specs(over: str) -> TrainingState:
-    """Return how each part of a state lies on a mesh: a state with a ``PartitionSpec`` for every part."""
+    """Return the placement of a state on a mesh: a state with a ``PartitionSpec`` for every part."""
     if over == "seeds":
         return _state_of(SPLIT, SPLIT, SPLIT, SPLIT, SPLIT)
     environments = PartitionSpec(None, DATA)  # behind the axis of seeds
@@ -304,7 +304,7 @@ def state_specs(over: str) -> TrainingState:
 
 
 def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvParams:
-    """Return the params that the editor learns in: where the answer is imagined in earnest, practice shows it."""
+    """Return the params in which the policy learns to edit: those of the run, with the answer shown."""
     if train_config.answer.source == "shown":
         return params
     return dataclasses.replace(params, config=answer_shown_config(params.config))
@@ -327,13 +327,13 @@ def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvPar
         return lambda task_index, observation, states: (policy.act(observation), None)
     rules, env = without_augmentation(params), ArcEnvironment()
 
-    def imagine(task_index: Array) -> Array:
+    def predict(task_index: Array) -> Array:
         return policy.predict_answer(
             jax.tree.map(lambda x: x[None], env.observe(first_state(rules, task_index), rules))
         )[0]
 
     tasks = jnp.arange(params.tasks.num_tasks, dtype=jnp.int32)
-    answers = jax.lax.map(imagine, tasks, batch_size=_PUZZLES)
+    answers = jax.lax.map(predict, tasks, batch_size=_PUZZLES)
     return lambda task_index, observation, states: (
         policy.editor.act(with_answer(observation, answers[task_index])),
         None,
@@ -341,17 +341,17 @@ def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvPar
 
 
 def _state_of(*parts: Any) -> TrainingState:
-    """Make a state that holds something else in place of each part."""
+    """Make a state that holds something else for each part."""
     return TrainingState(*parts)
 
 
 def _data_shard(mesh: Mesh | None, over: str) -> DataShard:
-    """What part of an agent's work a device does."""
+    """Return the part of an agent's environments that a device has."""
     return UNSHARDED if mesh is None or over == "seeds" else DataShard(DATA, mesh.shape[DATA])
 
 
 def _split_of(over: str) -> PartitionSpec:
-    """How results that every seed has lie on a mesh."""
+    """Return the placement on a mesh of results that every seed has."""
     return SPLIT if over == "seeds" else REPLICATED
 
 
@@ -376,13 +376,13 @@ def _each_seed(
 
     if mesh is None:
         return on_a_device(states, params)
-    # Seeds do not hear of each other; environments do, in messages of which JAX cannot know that they make all alike.
+    # Seeds share nothing. Environments do, by collectives; JAX cannot know that these make all devices equal.
     specs = (in_specs, REPLICATED)
     spread = jax.shard_map(on_a_device, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=False)
     return spread(states, params)
 
 
 def _value_errors(trajectories: Trajectories, config: AgentConfig) -> Float32[Array, "S B"]:
-    """How far each step's value was from what came, the score of prioritized level replay."""
+    """Return the distance of each step's value from its target, the score of prioritized level replay."""
     samples = make_update_batch(trajectories, config.replace(normalize_advantages=False))
     return jnp.abs(samples.value_target - trajectories.value)

@@ -37,7 +37,7 @@ def cell_features(inputs: PolicyInput, equality_map: bool) -> Float32[Array, "B 
 
 
 def _edges(grid: Int8[Array, "B H W"]) -> Float32[Array, "B H W 3"]:
-    """Say where the grid is, and its last row and column: a cell alone could not tell how large the grid is."""
+    """Mark the grid, its last row and its last column: a single cell does not know the size of the grid."""
     inside = grid > PADDING
     beneath = jnp.pad(inside[:, 1:], ((0, 0), (0, 1), (0, 0)))
     beside = jnp.pad(inside[:, :, 1:], ((0, 0), (0, 0), (0, 1)))
@@ -145,8 +145,8 @@ class CellNetwork(Network):
         return rows[..., 0], columns[..., 1]
 
 
-def _at(cells: Float32[Array, "B HW C"], place: Int32[Array, " B"]) -> Float32[Array, "B C"]:
-    return jnp.take_along_axis(cells, place[:, None, None], axis=1)[:, 0]
+def _at(cells: Float32[Array, "B HW C"], index: Int32[Array, " B"]) -> Float32[Array, "B C"]:
+    return jnp.take_along_axis(cells, index[:, None, None], axis=1)[:, 0]
 
 
 def _windows(grid: Float32[Array, "B H W C"], side: int) -> Float32[Array, "B H W C*side*side"]:
@@ -161,7 +161,10 @@ def _windows(grid: Float32[Array, "B H W C"], side: int) -> Float32[Array, "B H 
 
 
 def _offset_indices(grid_shape: tuple[int, int]) -> Int32[np.ndarray, "HW HW"]:
-    """For cells ``(i, j)``, the place in ``corner_offsets`` of how far ``j`` lies from ``i``."""
+    """Return, for cells ``(i, j)``, the index in ``corner_offsets`` of the way from ``i`` to ``j``.
+
+    On a canvas of 2 x 2 there are 3 x 3 ways: index 4 is "the same cell", 5 one to the right, 8 one down and right.
+    """
     height, width = grid_shape
     rows, columns = np.divmod(np.arange(height * width, dtype=np.int32), np.int32(width))
     down = rows[None, :] - rows[:, None] + height - 1

@@ -1,4 +1,4 @@
-"""What every network of a policy answers."""
+"""The interface of all networks of a policy: from its input to logits for the parts of an edit."""
 
 import abc
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from jaxarc.config import NetworkConfig
 
 
 class PolicyInput(NamedTuple):
-    """What a network looks at: a batch of grids beside what they should become."""
+    """A batch of grids, their targets and the time."""
 
     working: Int8[Array, "B H W"]
     target: Int8[Array, "B H W"]
@@ -69,10 +69,10 @@ def first_kind_logits(kinds: tuple[Kind, ...], config: NetworkConfig) -> Float32
     return np.array([biases.get(kind.operation, config.other_bias) for kind in kinds], np.float32)
 
 
-def pick(values: Array, place: Int32[Array, " B"]) -> Array:
-    """Return the value at one place of each row."""
-    return jnp.take_along_axis(values, place[:, None], axis=1)[:, 0]
+def pick(values: Array, index: Int32[Array, " B"]) -> Array:
+    """Return the value at one index of each row."""
+    return jnp.take_along_axis(values, index[:, None], axis=1)[:, 0]
 
 
-def one_hot(place: Int32[Array, "*B"], count: int) -> Float32[Array, "*B N"]:
-    return jax.nn.one_hot(place, count, dtype=jnp.float32)
+def one_hot(index: Int32[Array, "*B"], count: int) -> Float32[Array, "*B N"]:
+    return jax.nn.one_hot(index, count, dtype=jnp.float32)
