@@ -1,4 +1,4 @@
-"""Recorded actions as an agent: files with one line of JSON for each test input.
+"""Play recorded actions as an agent, from files with one line of JSON for each test input.
 
 ``{"task_id": "007bbfb7", "pair_index": 0, "actions": [[33, 0, 0, 8, 8], ..., [34, 0, 0, 0, 0]]}``: an action is its
 operation and then row and column of a point, ``r1, c1, r2, c2`` of a box, or row and column of every cell of a mask.
@@ -40,11 +40,16 @@ class RecordingError(JaxarcError, ValueError):
 
 
 class RecordedAgent(Agent):
-    """Plays what was recorded for a test input, and submits where the recording ends or there is none."""
+    """Plays the recording of a test input, and submits where it ends or there is none.
+
+    The recordings of all test inputs are one array of actions, one after the other. With 3 actions for test 0 of task 0
+    and 2 for test 1 of task 1, ``first`` is ``[[0 0] [0 3]]`` and ``after`` is ``[[3 0] [0 5]]``: test 0 of task 1 has
+    none, so its first step is after its last.
+    """
 
     actions: StructuredAction  # of all recordings, one after the other
-    first: Int32[Array, "T P"]  # where the recording of a test input starts
-    after: Int32[Array, "T P"]  # where it has ended
+    first: Int32[Array, "T P"]  # index of the first action of a test input
+    after: Int32[Array, "T P"]  # index after its last action
     end: StructuredAction  # the submit that follows
 
     @classmethod
@@ -53,36 +58,38 @@ class RecordedAgent(Agent):
 
         Args:
             recordings: for some or all test inputs.
-            tasks: what will be played.
-            config: the rules that it will be played by.
+            tasks: the tasks of the evaluation.
+            config: the rules of the evaluation.
 
         Raises:
             RecordingError: a task or test input is unknown, there is no action, or an action is not one of the config.
         """
-        places, numbers = {}, []
+        spans: dict[tuple[int, int], tuple[int, int]] = {}
+        numbers: list[Sequence[int]] = []
         for (task_id, pair_index), actions in recordings.items():
-            place = _place(task_id, pair_index, tasks)
-            places[place] = (len(numbers), len(numbers) + len(actions))
+            spans[_indices(task_id, pair_index, tasks)] = (len(numbers), len(numbers) + len(actions))
             where = f"recording of task {task_id!r}, test input {pair_index}"
             numbers += [_checked(action, f"{where}, action {i}", config) for i, action in enumerate(actions)]
         if not numbers:
             raise RecordingError("the recordings hold no action; record at least the submit of one test input")
-        span = np.zeros((2, len(tasks), max(len(task.test) for task in tasks)), np.int32)
-        for (task_index, pair_index), bounds in places.items():
-            span[:, task_index, pair_index] = bounds
-        kind, shape = config.action.selection_format, config.grid_shape
-        return cls(_stack(numbers, kind, shape), jnp.asarray(span[0]), jnp.asarray(span[1]), submission(kind, shape))
+        bounds = np.zeros((2, len(tasks), max(len(task.test) for task in tasks)), np.int32)
+        for (task_index, pair_index), span in spans.items():
+            bounds[:, task_index, pair_index] = span
+        kind = config.action.selection_format
+        shape = config.grid_shape
+        actions = _stack(numbers, kind, shape)
+        return cls(actions, jnp.asarray(bounds[0]), jnp.asarray(bounds[1]), submission(kind, shape))
 
-    def start(self, key: PRNGKey, place: EpisodeSpec, observation: Observation) -> Memory:
-        """Remember where the next action stands, and where the recording has ended."""
-        here = place.task_index, place.pair_index
-        return self.first[here], self.after[here]
+    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
+        """Remember the index of the next action, and the index after the last one."""
+        indices = spec.task_index, spec.pair_index
+        return self.first[indices], self.after[indices]
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
-        at, after = memory
-        recorded = jax.tree.map(lambda x: x[jnp.minimum(at, x.shape[0] - 1)], self.actions)
-        action = jax.tree.map(lambda x, last: jnp.where(at < after, x, last), recorded, self.end)
-        return action, (at + 1, after)
+        index, after = memory
+        recorded = jax.tree.map(lambda x: x[jnp.minimum(index, x.shape[0] - 1)], self.actions)
+        action = jax.tree.map(lambda x, last: jnp.where(index < after, x, last), recorded, self.end)
+        return action, (index + 1, after)
 
 
 def read_recordings(path: str | Path) -> dict[tuple[str, int], list[list[int]]]:
@@ -92,29 +99,29 @@ def read_recordings(path: str | Path) -> dict[tuple[str, int], list[list[int]]]:
         ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
 
     Raises:
-        RecordingError: a line is not as this module says, or a test input comes twice; the message names the line.
+        RecordingError: a line has another format, or a test input comes twice; the message names the line.
         OSError: the file cannot be read.
     """
-    return {place: _actions(value, where) for place, value, where in _lines(path)}
+    return {pair: _actions(value, where) for pair, value, where in _lines(path)}
 
 
 def read_action_counts(path: str | Path) -> dict[tuple[str, int], int]:
     """Read how many actions an expert took: lines as for :func:`read_recordings`, or with a number as ``actions``.
 
     Raises:
-        RecordingError: a line is not such, or a test input comes twice; the message names the line.
+        RecordingError: a line has another format, or a test input comes twice; the message names the line.
         OSError: the file cannot be read.
     """
     counts = {}
-    for place, value, where in _lines(path):
-        counts[place] = value if type(value) is int else len(_actions(value, where))
-        if counts[place] < 1:
+    for pair, value, where in _lines(path):
+        counts[pair] = value if type(value) is int else len(_actions(value, where))
+        if counts[pair] < 1:
             raise RecordingError(f"{where}: 'actions' says {value!r}; an expert takes at least one action, the submit")
     return counts
 
 
 def _lines(path: str | Path) -> list[tuple[tuple[str, int], Any, str]]:
-    """Test input, actions and place of every line."""
+    """Return test input, actions and line number of every line."""
     found: dict[tuple[str, int], tuple[Any, str]] = {}
     written = 0
     try:
@@ -123,17 +130,17 @@ def _lines(path: str | Path) -> list[tuple[tuple[str, int], Any, str]]:
         raise RecordingError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     for number, line in enumerate(lines, start=1):
         where = f"{path}, line {number}"
-        place, value, of = _line(line, where)
+        pair, value, of = _line(line, where)
         written = max(written, of)
-        if place in found:
-            raise RecordingError(f"{where}: task {place[0]!r}, test input {place[1]} comes twice; keep one")
-        found[place] = value, where
+        if pair in found:
+            raise RecordingError(f"{where}: task {pair[0]!r}, test input {pair[1]} comes twice; keep one")
+        found[pair] = value, where
     warn_of_missing_lines(path, len(found), written)
-    return [(place, value, where) for place, (value, where) in found.items()]
+    return [(pair, value, where) for pair, (value, where) in found.items()]
 
 
 def _line(line: str, where: str) -> tuple[tuple[str, int], Any, int]:
-    """Test input, actions, and how many lines were written into the file, 0 where it does not say."""
+    """Return test input, actions, and the number of lines that the file should have, 0 where it does not say."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -161,7 +168,8 @@ def _actions(value: Any, where: str) -> list[list[int]]:
     return value
 
 
-def _place(task_id: str, pair_index: int, tasks: TaskSet) -> tuple[int, int]:
+def _indices(task_id: str, pair_index: int, tasks: TaskSet) -> tuple[int, int]:
+    """Find task and test input in a task set."""
     try:
         task_index = tasks.index_of(task_id)
     except UnknownTaskError as error:
@@ -175,7 +183,8 @@ def _place(task_id: str, pair_index: int, tasks: TaskSet) -> tuple[int, int]:
 
 
 def _checked(action: Sequence[int], where: str, config: JaxArcConfig) -> Sequence[int]:
-    kind, (height, width) = config.action.selection_format, config.grid_shape
+    kind = config.action.selection_format
+    height, width = config.grid_shape
     fits = len(action) % 2 == 1 if kind == "mask" else len(action) == 1 + {"point": 2, "bbox": 4}[kind]
     if not fits:
         raise RecordingError(
@@ -184,8 +193,8 @@ def _checked(action: Sequence[int], where: str, config: JaxArcConfig) -> Sequenc
         )
     if action[0] not in config.legal_operations:
         raise RecordingError(f"{where}: operation {action[0]} is not among those allowed, {config.legal_operations}")
-    for name, places, side in (("row", action[1::2], height), ("column", action[2::2], width)):
-        wrong = [place for place in places if not 0 <= place < side]
+    for name, indices, side in (("row", action[1::2], height), ("column", action[2::2], width)):
+        wrong = [index for index in indices if not 0 <= index < side]
         if wrong:
             raise RecordingError(
                 f"{where}: {name} {wrong[0]} is not on the canvas of {height}x{width}; play it on a larger one"

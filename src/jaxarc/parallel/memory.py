@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from jax.sharding import Mesh
 
@@ -15,19 +15,34 @@ _MARGIN: Final = 0.9  # of the batch that would fit by proportion, since some me
 _NO_LIMIT: Final = 1 << 60  # what cgroup v1 reports without a limit is about 2**63
 
 
+class _CgroupFiles(NamedTuple):
+    """The names of the files in which a version of Linux control groups keeps its numbers."""
+
+    mounts: tuple[str, ...]  # below /sys/fs/cgroup
+    limit: str
+    usage: str
+    reclaimable: str  # key in memory.stat: the part of the usage that the kernel frees when it needs memory
+
+
+_CGROUP_V1: Final = _CgroupFiles(("memory",), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_CGROUP_V2: Final = _CgroupFiles(("", "unified"), "memory.max", "memory.current", "inactive_file")
+
+
 class NotEnoughMemoryError(JaxarcError, MemoryError):
     """A batch needs more memory than there is; nothing has been started.
 
     Attributes:
         num_envs: environments of the batch.
-        needed_bytes: what the batch needs on top of what is already in memory, over all devices of this process.
-        available_bytes: what is free, over the same devices.
+        needed_bytes: memory of the batch besides what is in use already, over all devices of this process.
+        available_bytes: free memory, over the same devices.
         fitting_envs: a batch that would fit, 0 when none does.
     """
 
     def __init__(self, num_envs: int, needed_bytes: int, available_bytes: int, fitting_envs: int):
-        self.num_envs, self.fitting_envs = num_envs, fitting_envs
-        self.needed_bytes, self.available_bytes = needed_bytes, available_bytes
+        self.num_envs = num_envs
+        self.fitting_envs = fitting_envs
+        self.needed_bytes = needed_bytes
+        self.available_bytes = available_bytes
         advice = f"num_envs={fitting_envs} would fit" if fitting_envs else "not even one environment per device fits"
         super().__init__(
             f"num_envs={num_envs} needs {_in_words(needed_bytes)} of memory, but {_in_words(available_bytes)} are "
@@ -43,12 +58,15 @@ def require_memory(
 ) -> None:
     """Raise when a batch needs more memory than is available.
 
+    Example: 1,000 environments need at least 1,000 bytes, in the end three times as many, and 100 are free. By
+    proportion 33 environments would fit; nine tenths of that, 30, are proposed.
+
     Args:
         num_envs: environments of the batch.
         needed_bytes: what it needs at least, over all devices of this process.
-        available_bytes: what is free, over the same devices; None where that is not known, which raises nothing.
+        available_bytes: free memory, over the same devices; None where it is not known, which raises nothing.
         num_devices: the batch that is proposed instead is a multiple of it.
-        growth: what the batch needs in the end, as a multiple of ``needed_bytes``; for the proposal only.
+        growth: memory in the end, as a multiple of ``needed_bytes``; for the proposal only.
 
     Raises:
         NotEnoughMemoryError: with a batch that would fit.
@@ -60,10 +78,10 @@ def require_memory(
 
 
 def available_memory(mesh: Mesh) -> int | None:
-    """Return the bytes that are free on this process's devices of a mesh, None where that cannot be found out.
+    """Return the free bytes on this process's devices of a mesh, None where the backend does not report them.
 
-    CPU devices share the memory of the machine, or less where a control group limits the process. A batch is split
-    evenly, so of accelerators the fullest one counts.
+    CPU devices share the memory of the machine, or less in a container with a limit. A batch is split evenly, so of
+    accelerators the fullest one counts: with 900 and 600 bytes free on two of them, 1,200 are available.
     """
     devices = mesh.local_devices
     if devices[0].platform == "cpu":
@@ -78,10 +96,10 @@ def available_memory(mesh: Mesh) -> int | None:
 
 
 def host_memory(root: Path = Path("/")) -> int | None:
-    """Return the bytes of main memory that this process can still take, None where the system does not say.
+    """Return the bytes of main memory that this process can still take, None where the system does not report them.
 
     Args:
-        root: where ``proc`` and ``sys`` lie.
+        root: the folder of ``proc`` and ``sys``.
     """
     limits = list(_control_group_limits(root))
     meminfo = root / "proc" / "meminfo"
@@ -94,39 +112,42 @@ def host_memory(root: Path = Path("/")) -> int | None:
 
 
 def _control_group_limits(root: Path) -> Iterator[int]:
-    """Bytes left below each limit on this process: its own control group's and those above it, version 2 and 1."""
-    groups = root / "proc" / "self" / "cgroup"
-    if not groups.is_file():
-        return
-    for line in groups.read_text().splitlines():
+    """Yield the bytes left below each limit on this process: that of its control group and of the groups above it.
+
+    A line of ``/proc/self/cgroup`` is ``0::/a/b`` in version 2 and ``4:cpu,memory:/a/b`` in version 1. Its limits are
+    ``/sys/fs/cgroup/a/b/memory.max`` and those above. A container may see its own group as the top, so every folder
+    that has such a file counts.
+    """
+    table = root / "proc" / "self" / "cgroup"
+    lines = table.read_text().splitlines() if table.is_file() else []
+    for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            mounts, limit, usage, cache = ["", "unified"], "memory.max", "memory.current", "inactive_file"
-        elif "memory" in controllers.split(","):
-            mounts, limit, usage = ["memory"], "memory.limit_in_bytes", "memory.usage_in_bytes"
-            cache = "total_inactive_file"
-        else:
+        if controllers and "memory" not in controllers.split(","):
             continue
-        for mount in mounts:
+        files = _CGROUP_V1 if controllers else _CGROUP_V2
+        for mount in files.mounts:
             top = root / "sys" / "fs" / "cgroup" / mount
             own = top / path.strip("/")
-            for folder in [own, *own.parents]:  # a container may see its own group as the top
-                if folder.is_relative_to(top) and (folder / limit).is_file():
-                    yield from _left_in(folder, limit, usage, cache)
+            for folder in (own, *own.parents):
+                if folder.is_relative_to(top) and (folder / files.limit).is_file():
+                    yield from _left_in(folder, files)
 
 
-def _left_in(folder: Path, limit: str, usage: str, cache: str) -> Iterator[int]:
-    most = (folder / limit).read_text().strip()
-    if most == "max" or int(most) >= _NO_LIMIT:
+def _left_in(folder: Path, files: _CgroupFiles) -> Iterator[int]:
+    limit = (folder / files.limit).read_text().strip()
+    if limit == "max" or int(limit) >= _NO_LIMIT:
         return
     statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-    in_use = int((folder / usage).read_text()) - int(statistics[cache])  # files that were read can be dropped
-    yield int(most) - in_use
+    in_use = int((folder / files.usage).read_text()) - int(statistics[files.reclaimable])
+    yield int(limit) - in_use
 
 
 def _in_words(num_bytes: int) -> str:
-    value, unit = float(num_bytes), 0
+    """Write bytes for people: ``2.5 GB (2,500,000,000 bytes)``."""
+    value = float(num_bytes)
+    unit = 0
     while abs(value) >= 1000 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
+        value /= 1000
+        unit += 1
     exact = f"{num_bytes:,} bytes"
     return exact if unit == 0 else f"{value:.1f} {_UNITS[unit]} ({exact})"

@@ -1,4 +1,4 @@
-"""Which devices a batch, and the weights of a model, are spread over."""
+"""Devices: the mesh, how arrays are placed on it, and how a batch is split over its axis ``"data"``."""
 
 import functools
 import math
@@ -17,8 +17,8 @@ from jaxtyping import Array, Bool, Int32
 DATA: Final = "data"  # the mesh axis along which environments, and the examples of a batch, are split
 MODEL: Final = "model"  # along which weights are split
 STAGE: Final = "stage"  # along which the layers of a model are split
-REPLICATED: Final = PartitionSpec()
-SPLIT: Final = PartitionSpec(DATA)
+REPLICATED: Final = PartitionSpec()  # a copy on each device
+SPLIT: Final = PartitionSpec(DATA)  # the first axis is split over the devices
 
 Tree = TypeVar("Tree")
 
@@ -27,7 +27,7 @@ def data_mesh(num_devices: int | None = None) -> Mesh:
     """Return a mesh with one axis, ``"data"``, over the first devices.
 
     Args:
-        num_devices: how many, all of them when left out; where there are several processes, all devices of all of them.
+        num_devices: how many; all of them by default, and with several processes all devices of all of them.
 
     Raises:
         ValueError: there are fewer devices, or more in other processes.
@@ -54,13 +54,13 @@ def create_mesh(
 ) -> Mesh:
     """Return a mesh with named axes: ``create_mesh((4, 2))`` has the axes ``"data"`` and ``"model"``.
 
-    Neighbors on the last axis are close in the machine where it has a topology, so the axis that talks most comes
-    last. The axes are of the type Auto: arrays need not say how they lie before they are used.
+    Neighbors on the last axis are close to each other in machines with a topology, so the axis with most messages comes
+    last. The axes are of the type Auto: JAX chooses the sharding of arrays that have none.
 
     Args:
-        shape: how many devices along each axis.
+        shape: number of devices along each axis.
         axis_names: one for each axis.
-        devices: exactly as many as the mesh holds; the first ones of all processes when left out.
+        devices: exactly as many as the mesh holds; the first ones of all processes by default.
 
     Raises:
         ValueError: an axis has no device or no name, two have the same name, or the devices do not fit the shape.
@@ -70,7 +70,8 @@ def create_mesh(
         raise ValueError(f"each axis of a mesh needs a name of its own, got shape {shape} and names {axis_names}")
     if not shape or min(shape) < 1:
         raise ValueError(f"each axis of a mesh needs a device or more, got shape {shape}; leave an axis out instead")
-    needed, sizes = math.prod(shape), " x ".join(f"{name}={size}" for name, size in zip(axis_names, shape, strict=True))
+    needed = math.prod(shape)
+    sizes = " x ".join(f"{name}={size}" for name, size in zip(axis_names, shape, strict=True))
     there = jax.devices() if devices is None else list(devices)
     if devices is not None and len(there) != needed:
         raise ValueError(f"a mesh of {sizes} takes {needed} devices, got {len(there)}; give exactly as many")
@@ -92,12 +93,12 @@ def host_cores() -> int:
 
 
 def use_host_cores(num: int | None = None) -> int:
-    """Make one CPU device per core, so that a rollout uses all of them; to be called before anything else of JAX.
+    """Make one CPU device per core, so that a rollout uses all of them; call it before anything else of JAX.
 
-    On its own a program of small steps runs on one core, whatever the machine has. Accelerators are not affected.
+    Without it a program of small steps runs on one core. Accelerators are not affected.
 
     Args:
-        num: CPU devices to make. When left out, one per core that this process may run on, unless the config
+        num: CPU devices to make. By default one per core that this process may run on, unless the config
             ``jax_num_cpu_devices`` already names a number.
 
     Returns:
@@ -133,9 +134,9 @@ def replicate(tree: Tree, mesh: Mesh) -> Tree:
 
 
 def place(tree: Tree, mesh: Mesh, spec: PartitionSpec) -> Tree:
-    """Put the arrays of a tree on the devices of a mesh; nothing is copied that lies there already.
+    """Put the arrays of a tree on the devices of a mesh; arrays that are there already are not copied.
 
-    Where the devices belong to several processes each of them holds the whole arrays, and places its own part.
+    Where the devices belong to several processes, each process holds the whole arrays and places its own part.
     """
     sharding = NamedSharding(mesh, spec)
 
@@ -159,7 +160,13 @@ Tree = TypeVar("Tree")
 
 
 def envs_per_device(num_envs: int, mesh: Mesh) -> int:
-    """Return how many environments each device plays; where the devices do not divide B, the last ones play padding.
+    """Return how many environments each device plays, B / D rounded up.
+
+    Of 10 environments on 4 devices each device plays 3, B' = 12 rows in all, of which the last 2 are padding::
+
+        device     0        1        2        3
+        row        0 1 2    3 4 5    6 7 8    9 10 11
+        plays      0 1 2    3 4 5    6 7 8    9  9  9     (rows 10 and 11 repeat environment 9 and do not count)
 
     Raises:
         ValueError: the mesh has no axis ``"data"``, or there is no environment.
@@ -172,14 +179,15 @@ def envs_per_device(num_envs: int, mesh: Mesh) -> int:
 
 
 def padded_size(num_envs: int, mesh: Mesh) -> int:
-    """Return B', the rows that the devices play together, padding included."""
+    """Return B', the number of rows on all devices, padding included."""
     return mesh.shape[DATA] * envs_per_device(num_envs, mesh)
 
 
 def local_rows(num_envs: int, mesh: Mesh) -> tuple[Int32[Array, " B"], Bool[Array, " B"]]:
     """Return the numbers of this device's environments in the whole batch, and which rows count; under ``shard_map``.
 
-    A row of padding plays the last environment once more, so that it does nothing which an environment does not do.
+    A row of padding plays the last environment once more, because its states have to be valid ones. In the example of
+    :func:`envs_per_device` device 3 gets ``[9 9 9]`` and ``[true false false]``.
     """
     count = envs_per_device(num_envs, mesh)
     row = jax.lax.axis_index(DATA) * count + jnp.arange(count, dtype=jnp.int32)
@@ -187,7 +195,7 @@ def local_rows(num_envs: int, mesh: Mesh) -> tuple[Int32[Array, " B"], Bool[Arra
 
 
 def pad_rows(tree: Tree, num_envs: int, mesh: Mesh) -> Tree:
-    """Repeat the last row of each array up to B' rows; arrays that have them stay as they are."""
+    """Repeat the last row of each array up to B' rows; arrays with B' rows stay as they are."""
     missing = padded_size(num_envs, mesh) - num_envs
 
     def pad(leaf: Any) -> Any:
@@ -200,7 +208,7 @@ def pad_rows(tree: Tree, num_envs: int, mesh: Mesh) -> Tree:
 
 
 def drop_padding(tree: Tree, num_envs: int, mesh: Mesh, axis: int = 0) -> Tree:
-    """Keep the rows of environments. Arrays without padding stay where they are; others are copied to every device."""
+    """Drop the rows of padding. Arrays without padding stay where they are; others are copied to every device."""
     keep = _keep_rows(num_envs, mesh, axis)
 
     def drop(leaf: Any) -> Any:
@@ -212,7 +220,7 @@ def drop_padding(tree: Tree, num_envs: int, mesh: Mesh, axis: int = 0) -> Tree:
 
 
 def to_host(tree: Tree) -> Tree:
-    """Copy arrays to NumPy, those too that are spread over several processes; each process gets the whole."""
+    """Copy arrays to NumPy, also those that are split over several processes; each process gets the whole."""
 
     def fetch(leaf: Any) -> Any:
         spread = isinstance(leaf, jax.Array) and not (leaf.is_fully_addressable or leaf.is_fully_replicated)

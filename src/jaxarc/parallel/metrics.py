@@ -1,4 +1,8 @@
-"""What happened in a rollout, counted per environment on the device and summed on the host."""
+"""Metrics of a rollout: counted per environment on the device, summed on the host.
+
+Each environment has counters of its own, so devices send no messages while they play, and the sums on the host are the
+same on any number of devices: counts are exact, and rewards are added in float64 in the order of the environments.
+"""
 
 import dataclasses
 from typing import NamedTuple
@@ -12,7 +16,7 @@ from jaxarc.types import Info
 
 
 class EpisodeMetrics(NamedTuple):
-    """Counts of each environment; they stay on its device, so devices never wait for one another."""
+    """Counters of each environment, on its device."""
 
     episodes: Int32[Array, " B"]  # episodes that ended
     solved: Int32[Array, " B"]  # of these, with info["success"]
@@ -21,7 +25,7 @@ class EpisodeMetrics(NamedTuple):
 
 
 class TaskMetrics(NamedTuple):
-    """Counts of each task, those of each device by themselves; below 2**31."""
+    """Counters of each task, separately on each device; below 2**31."""
 
     episodes: Int32[Array, "D T"]  # episodes that ended
     solved: Int32[Array, "D T"]  # of these, with info["success"]
@@ -56,16 +60,16 @@ class MetricTotals:
 
 
 def zero_metrics(index: Int32[Array, " B"], has_returns: bool) -> EpisodeMetrics:
-    """Return zeros for as many environments, varying over the devices as ``index`` does."""
-    count = index * 0
-    amount = count.astype(jnp.float32)
-    return EpisodeMetrics(count, count, amount, amount if has_returns else None)
+    """Return zeros for as many environments. ``index * 0`` differs between devices for JAX, as a carry has to."""
+    zero_count = index * 0
+    zero_sum = zero_count.astype(jnp.float32)
+    return EpisodeMetrics(zero_count, zero_count, zero_sum, zero_sum if has_returns else None)
 
 
 def zero_task_metrics(index: Int32[Array, " B"], num_tasks: int) -> TaskMetrics:
     """Return zeros for this device, varying over the devices as ``index`` does."""
-    count = jnp.zeros((1, num_tasks), jnp.int32) + index[0] * 0
-    return TaskMetrics(count, count)
+    zeros = jnp.zeros((1, num_tasks), jnp.int32) + index[0] * 0
+    return TaskMetrics(zeros, zeros)
 
 
 def update_metrics(
@@ -81,20 +85,21 @@ def update_metrics(
     Args:
         tally: of the steps before.
         counts: false for a row of padding, which adds nothing.
-        running: whether the episode went on before the step.
+        running: whether the episode had not ended before the step.
         reward: of the step.
         done: whether the episode has ended after it.
-        info: what the step told.
+        info: of the step.
     """
+    # Without auto-reset an episode that ends in step 3 is done in steps 3, 4 and 5, and running before step 3 only.
     ended = counts & running & done
-    nothing = jnp.float32(0)
+    zero = jnp.float32(0)
     return_sum = metrics.return_sum
     if return_sum is not None:
-        return_sum = return_sum + jnp.where(ended, info["episode_return"], nothing)
+        return_sum = return_sum + jnp.where(ended, info["episode_return"], zero)
     return EpisodeMetrics(
         episodes=metrics.episodes + ended.astype(jnp.int32),
         solved=metrics.solved + (ended & info["success"]).astype(jnp.int32),
-        reward_sum=metrics.reward_sum + jnp.where(counts, reward, nothing),
+        reward_sum=metrics.reward_sum + jnp.where(counts, reward, zero),
         return_sum=return_sum,
     )
 
@@ -106,7 +111,7 @@ def update_task_metrics(metrics: TaskMetrics, ended: Bool[Array, " B"], info: In
 
 
 def sum_metrics(metrics: EpisodeMetrics, num_steps: int) -> MetricTotals:
-    """Sum over the environments: exact for counts, in float64 and in one order on any number of devices for rewards.
+    """Sum over the environments, on the host.
 
     Args:
         tally: of B environments, on the host.

@@ -1,4 +1,12 @@
-"""Layers that are spread over devices, through which the parts of a batch follow one another."""
+"""Pipeline parallelism: the layers of a model are split over devices, and parts of a batch follow one another.
+
+Three stages and four parts, 0 .. 3, take six beats (``.`` is a beat without work)::
+
+    beat       0 1 2 3 4 5
+    stage 0    0 1 2 3 . .
+    stage 1    . 0 1 2 3 .
+    stage 2    . . 0 1 2 3     its outputs from beat 2 on are the results
+"""
 
 import functools
 from collections.abc import Callable
@@ -14,24 +22,24 @@ from jaxarc.parallel.mesh import DATA, STAGE
 
 Weights: TypeAlias = Any
 Stage: TypeAlias = Callable[[Weights, Float[Array, "b *C"]], Float[Array, "b *C"]]
-"""From the weights of some layers and a part of a batch to what these layers make of it, of the same shape."""
+"""From the weights of some layers and a part of a batch to the output of these layers, of the same shape."""
 
 
 def pipeline(
     stage: Stage, weights: Weights, batch: Float[Array, "B *C"], mesh: Mesh, num_parts: int
 ) -> Float[Array, "B *C"]:
-    """Send a batch through layers that lie on the devices along the mesh axis ``"stage"``; differentiable.
+    """Send a batch through layers that are split over the mesh axis ``"stage"``; differentiable.
 
     Each device holds an equal part of the layers. The batch is cut into parts, and while a device works on one, the
     device before it works on the next (GPipe, Huang et al. 2019, https://arxiv.org/abs/1811.06965). With S stages and
-    M parts this takes M + S - 1 beats, in S - 1 of which a device has nothing to do: a share of
+    M parts this takes M + S - 1 beats, in S - 1 of which a device is idle: a share of
     ``(S - 1) / (M + S - 1)`` is lost, so M should be several times S. On a mesh with an axis ``"data"`` there is such
     a pipeline for each of its slices, and the batch is split over them first.
 
     Args:
-        stage: what a device does; it is given the weights of its layers.
+        stage: the work of a device; it gets the weights of its layers.
         weights: arrays with a leading axis of layers, which the number of stages divides.
-        batch: what comes out of a layer is as large as what goes in.
+        batch: the output of a layer has the shape of its input.
         mesh: has the axis ``"stage"``, and of others at most ``"data"``.
         num_parts: M, of the batch of a slice of the mesh.
 
@@ -56,17 +64,19 @@ def pipeline(
 def _run_stage(
     stage: Stage, num_stages: int, weights: Weights, rows: Float[Array, "1 M b *C"]
 ) -> Float[Array, "1 1 M b *C"]:
-    """Do the work of one device in all beats; what the last stage returns is the result."""
-    parts, number = rows[0], lax.axis_index(STAGE)
-    num_parts, following = parts.shape[0], [(device, device + 1) for device in range(num_stages - 1)]
+    """Do the work of one device in all beats; the outputs of the last stage are the result."""
+    parts = rows[0]
+    num_parts = parts.shape[0]
+    number = lax.axis_index(STAGE)
+    following = [(device, device + 1) for device in range(num_stages - 1)]
 
     def beat(arriving: Array, time: Array) -> tuple[Array, Array]:
         fresh = parts[jnp.minimum(time, num_parts - 1)]
         done = stage(weights, jnp.where(number == 0, fresh, arriving))
         return lax.ppermute(done, STAGE, following), done
 
-    # Before the first part arrives, a device works on a copy of it and drops the result: a real one, so that nothing
-    # overflows there and spoils the gradient.
+    # Before the first part arrives, a device works on a copy of it and drops the result. Zeros could overflow there
+    # (a division by a norm, say), and a NaN would spoil the gradient even though its result is dropped.
     idle = lax.pcast(parts[0], STAGE, to="varying")
     _, done = lax.scan(beat, idle, jnp.arange(num_parts + num_stages - 1, dtype=jnp.int32))
     return done[num_stages - 1 :][None, None]
@@ -79,7 +89,8 @@ def _check(weights: Weights, batch: Array, mesh: Mesh, num_parts: int) -> int:
             f"a pipeline needs a mesh with the axis {STAGE!r}, and {DATA!r} where there is another, got the axes "
             f"{mesh.axis_names}; see create_mesh"
         )
-    num_stages, num_slices = mesh.shape[STAGE], dict(mesh.shape).get(DATA, 1)
+    num_stages = mesh.shape[STAGE]
+    num_slices = dict(mesh.shape).get(DATA, 1)
     depths = sorted({leaf.shape[0] for leaf in jax.tree.leaves(weights)})
     if len(depths) != 1 or depths[0] % num_stages:
         raise ValueError(

@@ -1,4 +1,8 @@
-"""Several processes, on one machine or on many, as one program: how they come together and how they part."""
+"""Several processes, on one machine or on many, as one program: how they start, agree and end.
+
+:func:`distributed_session` connects them. The functions below it are collective: all processes call them, in one order.
+With a single process they return at once.
+"""
 
 import hashlib
 import json
@@ -21,27 +25,27 @@ _BROKEN: Final = ("Gloo", "NCCL", "coordination service", "CoordinationService",
 
 
 class ProcessError(JaxarcError, RuntimeError):
-    """The processes of a run do not come together, are not alike, or have lost one another."""
+    """The processes of a run do not find each other, do not match, or have lost each other."""
 
 
 class ProcessMismatchError(ProcessError):
-    """The processes of a run differ where they must agree. All of them raise it, so they can part in order."""
+    """The processes of a run differ where they must agree. All of them raise it, so all can shut down in order."""
 
 
 @contextmanager
 def distributed_session(config: ParallelConfig, agreed: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
-    """Be one of the processes of a run inside this context, where ``parallel.multihost`` asks for that.
+    """Be one of the processes of a run inside this context, if ``parallel.multihost`` is set.
 
-    Whoever leaves in any other way than all the others should end at once, with ``os._exit``: on its way out JAX waits
-    for processes that may wait for this one. :func:`is_distributed` tells.
+    A process that leaves with an error which the others do not have should end at once, with ``os._exit``: at its exit
+    JAX waits for processes that may wait for this one. Use :func:`is_distributed` to decide.
 
     Args:
-        config: how many processes there are, which one this is, and where they meet.
-        agreed: errors that all processes raise at the same point, as an ProcessMismatchError is, so that they can still
-            part in order.
+        config: how many processes there are, which one this is, and the address of the coordinator.
+        agreed: errors that all processes raise at the same point, as a ProcessMismatchError is, so that all can shut
+            down in order.
 
     Raises:
-        ProcessError: not all come in time, or one is lost later on.
+        ProcessError: not all connect in time, or one is lost later on.
     """
     if not config.multihost:
         yield
@@ -64,15 +68,15 @@ def distributed_session(config: ParallelConfig, agreed: tuple[type[BaseException
 
 
 def start_processes(config: ParallelConfig) -> None:
-    """Join the other processes, so that ``jax.devices()`` are those of all; to be called before anything else of JAX.
+    """Join the other processes, so that ``jax.devices()`` are those of all; call it before anything else of JAX.
 
-    What the config leaves out is read from the environment, where SLURM, Open MPI or Kubernetes started the processes.
+    Fields of the config that are None are read from the environment of SLURM, Open MPI or Kubernetes.
 
     Raises:
-        ProcessError: not all processes come in time, what is left out cannot be found out, the port is taken, or JAX
-            runs already.
+        ProcessError: not all processes connect in time, a field that is None is not in the environment, the port is
+            taken, or JAX runs already.
     """
-    # Otherwise JAX takes SIGTERM for itself. Who runs the processes agrees on an early end.
+    # Otherwise JAX handles SIGTERM itself; training loops stop in an agreed step instead.
     jax.config.update("jax_enable_preemption_service", False)
     limit = config.connect_seconds
     waiting = ThreadPoolExecutor(1, "jax.distributed")
@@ -96,7 +100,7 @@ def start_processes(config: ParallelConfig) -> None:
 
 
 def is_distributed() -> bool:
-    """Whether this process is one of several that wait for each other, or waits for them to come."""
+    """Whether this process is one of several that wait for each other, or still waits for them to connect."""
     return jax.distributed.is_initialized()
 
 
@@ -164,13 +168,13 @@ _MOST_NAMED: Final = 5  # differences in one message
 
 
 def allgather_text(text: str) -> list[str]:
-    """Tell a text to all processes, and return what each of them told, in their order."""
+    """Send a text to all processes, and return the texts of all of them, in the order of the processes."""
     if jax.process_count() == 1:
         return [text]
-    words = np.frombuffer(text.encode(), np.uint8)
-    sizes = process_allgather(np.int32(words.size))
-    room = 1 << int(sizes.max()).bit_length()  # few different lengths, for each is compiled
-    rows = process_allgather(np.pad(words, (0, room - words.size)))
+    data = np.frombuffer(text.encode(), np.uint8)
+    sizes = process_allgather(np.int32(data.size))
+    length = 1 << int(sizes.max()).bit_length()  # a power of two, because each length is compiled
+    rows = process_allgather(np.pad(data, (0, length - data.size)))
     return [row[:size].tobytes().decode() for row, size in zip(rows, sizes, strict=True)]
 
 
@@ -180,22 +184,23 @@ def any_process(flag: bool) -> bool:
 
 
 def broadcast_flag(flag: bool) -> bool:
-    """Return the flag of process 0, for what depends on its clock."""
+    """Return the flag of process 0, for decisions that depend on a clock."""
     return flag if jax.process_count() == 1 else bool(process_allgather(np.bool_(flag))[0])
 
 
-def barrier(place: str) -> None:
-    """Wait until all processes are here."""
-    sync_global_devices(place)
+def barrier(name: str) -> None:
+    """Wait until all processes have called this function with the same name."""
+    sync_global_devices(name)
 
 
 def require_same(facts: Mapping[str, Any]) -> None:
-    """Compare facts, which JSON can write, between the processes.
+    """Compare facts, values of JSON by name, between the processes.
 
     Raises:
         ProcessMismatchError: they differ; all processes raise it, and it names each fact with the value of two of them.
     """
-    mine, *_ = everyone = [json.loads(text) for text in allgather_text(json.dumps(dict(facts)))]
+    everyone = [json.loads(text) for text in allgather_text(json.dumps(dict(facts)))]
+    mine = everyone[0]
     missing = "nothing"
     differ = [
         f"{name} is {mine.get(name, missing)!r} in process 0 and {other.get(name, missing)!r} in process {number}"
@@ -212,10 +217,10 @@ def require_same(facts: Mapping[str, Any]) -> None:
 
 
 def digest(tree: Any) -> str:
-    """Return a hash of all bytes of the arrays of a tree, which must lie whole in this process."""
-    told = hashlib.sha256()
+    """Return a hash of all bytes of the arrays of a tree, all of which this process must hold."""
+    checksum = hashlib.sha256()
     for leaf in jax.tree.leaves(tree):
         array = np.asarray(leaf)
-        told.update(f"{array.dtype}{array.shape}".encode())
-        told.update(np.ascontiguousarray(array).tobytes())
-    return told.hexdigest()[:16]
+        checksum.update(f"{array.dtype}{array.shape}".encode())
+        checksum.update(np.ascontiguousarray(array).tobytes())
+    return checksum.hexdigest()[:16]

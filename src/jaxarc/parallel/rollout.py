@@ -1,4 +1,9 @@
-"""Many environments play many steps in a compiled program, spread over devices that never wait for one another."""
+"""Rollouts: many environments take many steps in compiled programs, split over the devices of a mesh.
+
+:func:`rollout` checks the memory, compiles (once for equal shapes) and plays; :func:`compile_rollout` plays nothing.
+Steps may be cut into chunks, one call of the program each, which changes no bit: 50 steps with ``chunk_steps=20`` are
+calls of 17, 17 and 16 steps, and two programs are compiled.
+"""
 
 import dataclasses
 import math
@@ -34,10 +39,10 @@ from jaxarc.unroll import Policy
 
 
 class Rollout(eqx.Module):
-    """What a rollout leaves behind; its arrays may still be in the making when it is returned.
+    """The result of a rollout; the devices may still compute its arrays when it is returned.
 
-    The arrays of ``played`` lie on the devices, split evenly. Where the devices do not divide B, they have rows of
-    padding at the end; ``states`` and ``tally`` leave them out.
+    The arrays of ``carry`` are on the devices, split evenly. Where the devices do not divide B, they have rows of
+    padding at the end, which ``states`` and ``metrics`` leave out.
     """
 
     carry: RolloutCarry
@@ -53,7 +58,7 @@ class Rollout(eqx.Module):
 
     @property
     def metrics(self) -> EpisodeMetrics:
-        """What happened in each environment."""
+        """The counters of each environment."""
         return drop_padding(self.carry.metrics, self.num_envs, self.mesh)
 
     @property
@@ -77,7 +82,7 @@ class Rollout(eqx.Module):
 _GROWTH = 4.0  # memory of a rollout over that of its states: those before, those after, and what a step computes
 
 OnChunk = Callable[[int, MetricTotals], None]
-"""Called after each chunk with the steps of each environment that are done, and what they brought."""
+"""Called after each chunk with the number of steps done in each environment, and the totals so far."""
 
 
 class CompiledRollout:
@@ -89,7 +94,9 @@ class CompiledRollout:
     """
 
     def __init__(self, env: Environment[Any], statics: RolloutStatics, lengths: list[int]):
-        self._env, self._statics, self._lengths = env, statics, lengths
+        self._env = env
+        self._statics = statics
+        self._lengths = lengths
         programs = [compile_start(statics), *(compile_play(statics, length) for length in sorted(set(lengths)))]
         self._start = programs[0].call
         self.compile_seconds = sum(program.compile_seconds for program in programs)
@@ -123,9 +130,9 @@ class CompiledRollout:
     def chunks(
         self, params: EnvParams, policy: Policy, key: PRNGKey, states: PyTree[Array] | None = None
     ) -> Iterator[Rollout]:
-        """Play chunk by chunk: after each, yield what stands so far, with the trajectory of this chunk alone.
+        """Play chunk by chunk: after each, yield the rollout so far, with the trajectory of this chunk alone.
 
-        A chunk starts when it is asked for, so whoever drops the trajectories keeps no more than one of them.
+        A chunk starts when the iterator is advanced, so a caller that drops the trajectories holds one at most.
 
         Raises:
             ValueError: an argument has another structure, shape or config than what was compiled.
@@ -137,7 +144,7 @@ class CompiledRollout:
                 "call compile_rollout with the new ones"
             )
         placed = tuple(place(leaf, statics.mesh, spec) for leaf, spec in zip(arrays, statics.specs, strict=True))
-        shared = placed, place(_words(key), statics.mesh, REPLICATED)
+        shared = placed, place(_threefry_data(key), statics.mesh, REPLICATED)
         carry = self._start(*shared) if states is None else _go_on(states, statics)
         raises = params.config.action.invalid_action_policy == "raise"
         done = 0
@@ -179,17 +186,17 @@ def rollout(
         policy: ``policy(key, observation) -> action`` of one environment. A module with new arrays runs the same
             program; a new function compiles anew.
         key: another one for every call.
-        num_envs: B. Where the devices do not divide it, some of them play padding, which nobody sees.
+        num_envs: B. Where the devices do not divide it, some of them play padding, which counts for nothing.
         num_steps: S, steps of each environment in this call.
-        mesh: has an axis ``"data"``; all devices of this process when left out.
-        states: of an earlier rollout of B environments, to go on; new episodes when left out.
-        available_bytes: free memory of this process's devices of the mesh; found out when left out.
-        chunk_steps: at most so many steps in one call of the program; all of them when left out. Where they do not
-            divide S, a second program is compiled for the rest.
-        on_chunk: told about the progress after each chunk; it waits for the chunk to end.
-        record: keep every action, reward and ending. On the devices; with several chunks, each moves to the host when
-            it is over, so that a device holds one chunk of them at most.
-        count_tasks: count by task how often it was played and solved, see :attr:`Rollout.task_counts`.
+        mesh: has an axis ``"data"``; by default over all devices of this process.
+        states: of an earlier rollout of B environments, to go on from; by default new episodes begin.
+        available_bytes: free memory of this process's devices of the mesh; measured by default.
+        chunk_steps: at most so many steps in one call of the program; by default all of them. Where the chunks are not
+            of one length, a second program is compiled for the last.
+        on_chunk: called after each chunk, which makes the rollout wait for the chunk to end.
+        record: keep every action, reward and ending. They stay on the devices; with several chunks, each moves to the
+            host when it is over, so that a device holds the records of one chunk.
+        count_tasks: count how often each task was played and solved, see :attr:`Rollout.task_counts`.
 
     Raises:
         NotEnoughMemoryError: the batch does not fit in memory; nothing has been started.
@@ -250,7 +257,7 @@ def compile_rollout(
 
 
 def _chunk_lengths(num_steps: int, chunk_steps: int | None) -> list[int]:
-    """Cut the steps into as many chunks as needed, of equal length but for the last."""
+    """Cut the steps into chunks of equal length but for the last: 50 steps of at most 20 are 17, 17 and 16."""
     for name, steps in (("num_steps", num_steps), ("chunk_steps", chunk_steps)):
         if steps is not None and steps < 1:
             raise ValueError(f"{name} must be 1 or more, got {name}={steps}")
@@ -261,15 +268,15 @@ def _chunk_lengths(num_steps: int, chunk_steps: int | None) -> list[int]:
 
 
 def _go_on(states: PyTree[Array], statics: RolloutStatics) -> RolloutCarry:
-    """Put the states of B environments, or of B' rows, on the devices, with tallies that start at zero."""
+    """Put the states of B environments, or of B' rows, on the devices, with metrics that start at zero."""
     _require_states(states, statics)
     shapes = carry_shapes(statics)
-    nothing = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (shapes.metrics, shapes.tasks))
-    return place(RolloutCarry(pad_rows(states, statics.num_envs, statics.mesh), *nothing), statics.mesh, SPLIT)
+    zeros = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (shapes.metrics, shapes.tasks))
+    return place(RolloutCarry(pad_rows(states, statics.num_envs, statics.mesh), *zeros), statics.mesh, SPLIT)
 
 
 def _require_states(states: PyTree[Array], statics: RolloutStatics) -> None:
-    """Raise when states are not those of a batch of the plan."""
+    """Raise when states are not those of this batch."""
     wanted = carry_shapes(statics).states
     if jax.tree.structure(states) != jax.tree.structure(wanted):
         raise ValueError("the states come from another environment or config; start with states=None")
@@ -285,7 +292,7 @@ def _require_states(states: PyTree[Array], statics: RolloutStatics) -> None:
 
 
 def _raise_readably(program: Callable[..., Any], *args: Any) -> Any:
-    """Wait for a program, and raise what ``equinox.error_if`` says inside it as one line."""
+    """Wait for a program, and raise an error of ``equinox.error_if`` inside it with its first line only."""
     try:
         return jax.block_until_ready(program(*args))
     except jax.errors.JaxRuntimeError as error:
@@ -295,10 +302,10 @@ def _raise_readably(program: Callable[..., Any], *args: Any) -> Any:
         raise RuntimeError(said[1]) from None
 
 
-def _words(key: PRNGKey) -> UInt32[Array, " words"]:
-    """Turn any key into words of a threefry key, its own if it is one."""
-    words = jax.random.key_data(as_typed_key(key))
-    return words if words.shape == KEY.shape else jax.random.bits(as_typed_key(key), KEY.shape, jnp.uint32)
+def _threefry_data(key: PRNGKey) -> UInt32[Array, " 2"]:
+    """Return the data of a threefry key: of the key itself, or drawn with a key of another kind."""
+    data = jax.random.key_data(as_typed_key(key))
+    return data if data.shape == KEY.shape else jax.random.bits(as_typed_key(key), KEY.shape, jnp.uint32)
 
 
 def _bytes_on(mesh: Mesh, tree: PyTree) -> int:
