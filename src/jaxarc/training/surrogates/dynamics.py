@@ -30,7 +30,8 @@ from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates.lookahead import describe_canvas
 from jaxarc.training.surrogates.task import HELD_OUT_SEED, Step, held_out_params
 from jaxarc.training.updates import make_params
-from jaxarc.types import PRNGKey
+from jaxarc.types import Observation, PRNGKey
+from jaxarc.unroll import Transition, unroll
 
 _ENV: Final = ArcEnvironment()
 
@@ -176,7 +177,9 @@ def random_trajectories(key: PRNGKey, operations: Int32[Array, "S B"], params: E
     key_start, key_boxes = jax.random.split(key)
     states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_start, num_trajectories), params)
 
-    def take_step(states: ArcEnvState, step: tuple[Array, Array]) -> tuple[ArcEnvState, TransitionBatch]:
+    def draw_boxes(
+        step: tuple[PRNGKey, Int32[Array, " B"]], observation: Observation, states: ArcEnvState
+    ) -> tuple[BboxAction, None]:
         key, operations = step
         key_rows, key_columns = jax.random.split(key)
         rows = jax.random.randint(key_rows, (2, num_trajectories), 0, grid_shape[0], jnp.int32)
@@ -184,15 +187,17 @@ def random_trajectories(key: PRNGKey, operations: Int32[Array, "S B"], params: E
         is_flood = (operations >= c.FLOOD_FILL) & (operations < c.FLOOD_FILL + c.NUM_COLORS)
         last_rows = jnp.where(is_flood, rows[0], rows[1])
         last_columns = jnp.where(is_flood, columns[0], columns[1])
-        actions = BboxAction(operations, rows[0], columns[0], last_rows, last_columns)
-        data = _describe_states(states, params)
-        states, _, rewards, _, _ = jax.vmap(_ENV.step, (0, 0, None))(states, actions, params)
-        described = jax.vmap(lambda action: describe_boxes(action, jnp.bool_(True), grid_shape))(actions)
-        next_grid = _describe_states(states, params)[..., 0]
-        return states, TransitionBatch(data, described, operations, next_grid, rewards)
+        return BboxAction(operations, rows[0], columns[0], last_rows, last_columns), None
 
-    _, trajectories = jax.lax.scan(take_step, states, (jax.random.split(key_boxes, num_steps), operations))
-    return trajectories
+    def record(transition: Transition[ArcEnvState]) -> TransitionBatch:
+        actions = transition.action
+        data = _describe_states(transition.states, params)
+        described = jax.vmap(lambda action: describe_boxes(action, jnp.bool_(True), grid_shape))(actions)
+        next_grid = _describe_states(transition.next_states, params)[..., 0]
+        return TransitionBatch(data, described, actions.operation, next_grid, transition.reward)
+
+    steps = (jax.random.split(key_boxes, num_steps), operations)
+    return unroll(_ENV, params, draw_boxes, states, steps, record)[1]
 
 
 def evaluate_steps(model: Model, steps: TransitionBatch) -> StepAccuracy:

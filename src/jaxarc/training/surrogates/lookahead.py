@@ -29,7 +29,8 @@ from jaxarc.training.pairs import load_pairs, shared_ids
 from jaxarc.training.surrogates.agreement import Agreement, agreement
 from jaxarc.training.surrogates.task import HELD_OUT_SEED, CandidateTask, ExpertBatch, held_out_params
 from jaxarc.training.updates import make_params
-from jaxarc.types import PRNGKey
+from jaxarc.types import Observation, PRNGKey
+from jaxarc.unroll import unroll
 from jaxarc.wrappers import AutoReset
 
 _ENV: Final = AutoReset(ArcEnvironment())
@@ -138,12 +139,13 @@ def draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> L
     num_episodes = config.num_examples // config.episode_steps
     states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_start, num_episodes), params)
 
-    def take_step(states: ArcEnvState, key: Array) -> tuple[ArcEnvState, LookaheadExamples]:
+    def ask_expert(key: PRNGKey, observation: Observation, states: ArcEnvState) -> tuple[BboxAction, LookaheadExamples]:
         keys = jax.random.split(key, num_episodes)
         examples, actions = jax.vmap(lambda key, state: _ask_expert(key, state, params, config))(keys, states)
-        return jax.vmap(_ENV.step, (0, 0, None))(states, actions, params)[0], examples
+        return actions, examples
 
-    _, examples = jax.lax.scan(take_step, states, jax.random.split(key_play, config.episode_steps))
+    keys = jax.random.split(key_play, config.episode_steps)
+    _, examples = unroll(_ENV, params, ask_expert, states, keys, record=lambda transition: transition.extras)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), examples)
 
 
