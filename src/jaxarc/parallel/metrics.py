@@ -48,7 +48,7 @@ class MetricTotals:
     return_sum: float | None  # of the ended episodes, their earlier steps included; None without EpisodeStatistics
     steps: int  # environments * steps of each
 
-    def __add__(self, other: "Totals") -> "Totals":
+    def __add__(self, other: "MetricTotals") -> "MetricTotals":
         returns = [total.return_sum for total in (self, other) if total.return_sum is not None]
         return MetricTotals(
             episodes=self.episodes + other.episodes,

@@ -149,8 +149,9 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
 
     def evaluate(self, state: TrainingState) -> list[Numbers]:
         """Play all pairs; where tasks are made as they are needed there are no training pairs, and no rate of them."""
-        self.played = to_host(self._measure(state.policy, self.eval_params))
-        solved = np.asarray(self.played.solved)
+        played = to_host(self._measure(state.policy, self.eval_params))
+        self.played = played
+        solved = np.asarray(played.solved)
         num_train = self.pairs.num_train
         parts = {"train_solve_rate": solved[:, :num_train], "evaluation_solve_rate": solved[:, num_train:]}
         return [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]

@@ -219,9 +219,9 @@ def _pair_of(line: TraceLine, tasks: TaskSet) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check(line: TraceLine, params: EnvParams) -> None:
-    if line.recipe.action_format != _FORMAT:
+    if line.spec.action_format != _FORMAT:
         raise TraceExampleError(
-            f"{line.where}: actions in format {line.recipe.action_format!r}, but policies act in {_FORMAT!r}; record "
+            f"{line.where}: actions in format {line.spec.action_format!r}, but policies act in {_FORMAT!r}; record "
             f"with --action-format {_FORMAT}"
         )
     legal, (height, width) = params.config.legal_operations, params.config.grid_shape
