@@ -1,4 +1,4 @@
-"""What a reset draws tasks from: a buffer of given ones, or a generator of new ones.
+"""The tasks that a reset draws from: a buffer of given tasks, or a generator of new ones.
 
 A buffer is a few device arrays, so that any number of environments share one copy of all tasks.
 """
@@ -98,8 +98,9 @@ class TaskBuffer(TaskSource):
     """Pairs of all tasks one after the other; within a task demonstrations first, then tests.
 
     Demonstration ``p`` of task ``t`` is row ``first_pair[t] + p``, its test ``q`` is row
-    ``first_pair[t] + num_train[t] + q``. Masks are derived: a cell is active where it is not -1. Where the buffer holds
-    several symmetries, the rows come again for each: ``symmetry * num_pairs`` further down.
+    ``first_pair[t] + num_train[t] + q``. Two tasks with 3 + 1 and 2 + 2 pairs have 8 rows and ``first_pair`` 0, 4: the
+    second test of the second task is row ``4 + 2 + 1 = 7``. Masks are derived: a cell is active where it is not -1.
+    A buffer with several symmetries repeats all rows for each, ``symmetry * num_pairs`` further down.
     """
 
     inputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
@@ -107,7 +108,7 @@ class TaskBuffer(TaskSource):
     first_pair: Int32[Array, " T"]  # 0 .. num_pairs - 1
     num_train: Int32[Array, " T"]  # 1 .. 31
     num_test: Int32[Array, " T"]  # 1 .. 31
-    registry_index: Int32[Array, " T"]  # what jaxarc.tasks.task_id_of understands; -1 for a task without an id
+    registry_index: Int32[Array, " T"]  # for jaxarc.tasks.task_id_of; -1 for a task without an id
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
     most_train: int = eqx.field(static=True)  # demonstrations of the task that has most
     num_symmetries: int = eqx.field(static=True, default=1)  # 1, 4 or 8; see jaxarc.tasks.augmentation
@@ -235,12 +236,15 @@ def pack_tasks(tasks: Sequence[RawTask], grid_shape: tuple[int, int]) -> TaskBuf
 def buffer_of_task(task: JaxArcTask) -> TaskBuffer:
     """Turn one padded task into a buffer of one task; pure, works under ``jit``.
 
-    The buffer has a row for every slot of the task, used or not; rows past the last test repeat a test slot.
+    The buffer has a row for every slot of the task, used or not. Tests follow the used demonstrations directly: a task
+    with 3 slots for demonstrations of which 2 are used, and 1 test, has the rows 0, 1, test 0, test 0. Rows past the
+    last test repeat a test slot, and no episode reads them.
     """
     if not isinstance(task, JaxArcTask):
         raise TypeError(f"a JaxArcTask was expected, got {type(task).__name__}; see jaxarc.tasks.create_task")
     height, width = task.grid_shape
-    train_slots, test_slots = task.input_grids_examples.shape[0], task.test_input_grids.shape[0]
+    train_slots = task.input_grids_examples.shape[0]
+    test_slots = task.test_input_grids.shape[0]
     row = jnp.arange(train_slots + test_slots, dtype=jnp.int32)
     test_row = jnp.minimum(row - task.num_train_pairs, test_slots - 1) + train_slots
     slot = jnp.where(row < task.num_train_pairs, row, test_row)

@@ -1,6 +1,7 @@
-"""What became of each task, and from it how often each is drawn next: a few arrays on the device.
+"""Curriculum: statistics of each task, and from them the weight of each task in the next draws.
 
-A loop counts the episodes of an update once, and puts the new weights into its params; nothing recompiles:
+A few arrays on the device. A loop counts the episodes of an update once, and puts the new weights into its params;
+nothing recompiles:
 
     curriculum = start_curriculum(params.weights, CurriculumConfig("learnability"))
     ...
@@ -20,12 +21,12 @@ _MOST = 2**31 - 1
 
 
 class TaskStatistics(eqx.Module):
-    """What happened on each task since the curriculum began."""
+    """Statistics of each task since the start of the curriculum."""
 
-    attempts: Int32[Array, " T"]  # episodes that ended; stays at 2**31 - 1 when it gets there
+    attempts: Int32[Array, " T"]  # episodes that ended; at most 2**31 - 1
     solves: Int32[Array, " T"]  # of these, solved ones
     success_rate: Float32[Array, " T"]  # 0 .. 1, of recent episodes, the prior before the first; see apply_tally
-    score: Float32[Array, " T"]  # of the last update that gave one, what replay ranks by; 0 before the first
+    score: Float32[Array, " T"]  # of the last update that gave one; replay ranks by it; 0 before the first
     last_update: Int32[Array, " T"]  # the clock when an episode ended here last; -1 never
     clock: Int32[Array, ""]  # updates so far
 
@@ -37,7 +38,7 @@ class Curriculum(eqx.Module):
     """
 
     statistics: TaskStatistics
-    base_weights: Float32[Array, " T"]  # how often each task is drawn without a curriculum; 0 means never, with one too
+    base_weights: Float32[Array, " T"]  # of the tasks without a curriculum; 0: never drawn, with one neither
     config: CurriculumConfig = eqx.field(static=True)
 
 
@@ -66,13 +67,13 @@ def start_curriculum(base_weights: Float[Array, " T"], config: CurriculumConfig)
     if jnp.ndim(base_weights) != 1:
         raise ValueError(f"there is one weight for each task, got an array of shape {jnp.shape(base_weights)}; vmap")
     base = jnp.asarray(base_weights, jnp.float32)
-    none = jnp.zeros_like(base, jnp.int32)
+    zeros = jnp.zeros_like(base, jnp.int32)
     statistics = TaskStatistics(
-        attempts=none,
-        solves=none,
+        attempts=zeros,
+        solves=zeros,
         success_rate=jnp.full_like(base, config.prior_success),
         score=jnp.zeros_like(base),
-        last_update=none - 1,
+        last_update=zeros - 1,
         clock=jnp.int32(0),
     )
     return Curriculum(statistics, base, config)
@@ -85,7 +86,7 @@ def record(
     solved: Bool[Array, "*B"],
     score: Float32[Array, "*B"] | None = None,
 ) -> Curriculum:
-    """Take an update's episodes into account: :func:`count_episodes`, then :func:`apply_tally`."""
+    """Add the episodes of an update: :func:`count_episodes`, then :func:`apply_tally`."""
     tally = count_episodes(curriculum.base_weights.shape[-1], task_index, ended, solved, score)
     return apply_tally(curriculum, tally)
 
@@ -106,7 +107,7 @@ def count_episodes(
         task_index: which task each entry played; entries are steps or episodes, with any leading axes.
         ended: whether an episode ended in the entry; one count each.
         solved: whether the episode that ended was solved; read only where one ended.
-        score: how much there is to learn from the entry, such as the value's error; read in every entry.
+        score: how much an agent can learn from the entry, such as the value's error; read in every entry.
     """
     index = task_index.ravel()
 
@@ -122,15 +123,18 @@ def count_episodes(
 
 
 def apply_tally(curriculum: Curriculum, tally: EpisodeTally) -> Curriculum:
-    """Take the counts of an update into account, and let the clock tick.
+    """Add the counts of an update to the statistics, and advance the clock.
 
     The recent success rate is an exponential moving average that starts at the prior. Each episode moves it by a share
     of ``1 - decay``, and the episodes of one update count as equally solved, since their order means nothing. So the
-    prior weighs like the ``1 / (1 - decay)`` episodes that the average remembers, and fades as episodes come.
+    prior weighs like the ``1 / (1 - decay)`` episodes that the average remembers, and fades as episodes come. With a
+    decay of 0.9 and a rate of 0.5, three episodes of which two were solved keep ``0.9**3 = 0.729`` of the old rate:
+    ``0.729 * 0.5 + 0.271 * 2/3 = 0.545``.
 
     Without scores a task's score is its learnability, success rate times failure rate.
     """
-    old, config = curriculum.statistics, curriculum.config
+    old = curriculum.statistics
+    config = curriculum.config
     count = tally.attempts.astype(jnp.float32)
     played = tally.attempts > 0
     kept = jnp.float32(config.decay) ** count
@@ -154,7 +158,7 @@ def apply_tally(curriculum: Curriculum, tally: EpisodeTally) -> Curriculum:
 
 
 def curriculum_weights(curriculum: Curriculum) -> Float32[Array, " T"]:
-    """Say how often each task is drawn next; the weights sum to one.
+    """Return the weight of each task in the next draws; the weights sum to one.
 
     - ``uniform``: the base weights as they were given.
     - ``learnability``: ``p * (1 - p)`` of the recent success rate ``p`` (Tzannetos et al. 2023,
@@ -164,10 +168,11 @@ def curriculum_weights(curriculum: Curriculum) -> Float32[Array, " T"]:
       played keeps its base weight; the rest goes to the played ones by the rank of their score, and in part by the
       time since they were played. A task that is left alone thus comes back.
 
-    Base weights multiply learnability and rank. What is drawn by them alone, ``uniform_share``, keeps every task alive
-    whose base weight is positive.
+    Base weights multiply learnability and rank. A share of the draws, ``uniform_share``, goes by the base weights
+    alone, so every task with a positive base weight is drawn now and then.
     """
-    config, base = curriculum.config, curriculum.base_weights
+    config = curriculum.config
+    base = curriculum.base_weights
     if config.kind == "uniform":
         return base
     base = base / base.sum()
@@ -193,6 +198,8 @@ def effective_task_count(weights: Float32[Array, " T"]) -> Float32[Array, ""]:
 def _by_learnability(
     statistics: TaskStatistics, base: Float32[Array, " T"], config: CurriculumConfig
 ) -> Float32[Array, " T"]:
+    # Success rates of 0.5, 0.9 and 1.0 have learnabilities of 0.25, 0.09 and 0. At temperature 1 they are the weights;
+    # a lower temperature favors the first. Dividing by the highest keeps the power in the range of float32.
     learnability = _learnability(statistics.success_rate)
     highest = jnp.maximum(learnability.max(), jnp.finfo(jnp.float32).tiny)
     return _normalized(base * (learnability / highest) ** (1 / config.temperature), base)
@@ -201,15 +208,20 @@ def _by_learnability(
 def _by_replay(
     statistics: TaskStatistics, base: Float32[Array, " T"], config: CurriculumConfig
 ) -> Float32[Array, " T"]:
-    """Give unseen tasks their base weight, and the seen ones the rest by rank and staleness."""
-    nothing = jnp.float32(0)
+    """Give unseen tasks their base weight, and the seen ones the rest by rank and staleness.
+
+    Four tasks of base weight 1/4, of which the first three were played with the scores 0.1, 0.7, 0.3: their ranks are
+    3, 1, 2, and at temperature 1 their shares 1/3, 1, 1/2 of 11/6, so 2/11, 6/11, 3/11. The fourth keeps its 1/4, and
+    the three divide 3/4 by these shares.
+    """
+    zero = jnp.float32(0)
     seen = (statistics.last_update >= 0) & (base > 0)
-    seen_base = jnp.where(seen, base, nothing)
+    seen_base = jnp.where(seen, base, zero)
     order = jnp.argsort(jnp.where(seen, statistics.score, -jnp.inf), descending=True)
-    place = jnp.zeros_like(order).at[order].set(jnp.arange(order.size, dtype=order.dtype))
-    rank = (place + 1).astype(jnp.float32)
+    index = jnp.zeros_like(order).at[order].set(jnp.arange(order.size, dtype=order.dtype))
+    rank = (index + 1).astype(jnp.float32)
     age = (statistics.clock - statistics.last_update).astype(jnp.float32)
-    by_rank = _normalized(seen_base * rank ** (-1 / config.temperature), nothing)
+    by_rank = _normalized(seen_base * rank ** (-1 / config.temperature), zero)
     by_age = _normalized(seen_base * age, by_rank)
     chosen = config.staleness_share * by_age + (1 - config.staleness_share) * by_rank
     return jnp.where(seen, seen_base.sum() * chosen, base)
@@ -220,11 +232,11 @@ def _learnability(success_rate: Float32[Array, " T"]) -> Float32[Array, " T"]:
 
 
 def _normalized(weights: Float32[Array, " T"], otherwise: Float32[Array, "..."]) -> Float32[Array, " T"]:
-    """Make weights sum to one; where all are 0, take the others."""
+    """Divide weights by their sum; where all are 0, return ``otherwise``."""
     total = weights.sum()
     return jnp.where(total > 0, weights / jnp.where(total > 0, total, 1.0), otherwise)
 
 
 def _add(count: Int32[Array, "*T"], more: Int32[Array, "*T"]) -> Int32[Array, "*T"]:
-    """Add counts of 0 or more, and stop at the largest number instead of going below zero."""
+    """Add counts of 0 or more, and stop at the largest int32 instead of wrapping to negative numbers."""
     return count + jnp.minimum(more, _MOST - count)

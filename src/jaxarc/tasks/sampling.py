@@ -1,4 +1,4 @@
-"""Which task an episode plays: weights on the device, one draw per key."""
+"""Draw the task of an episode: weights on the device, one draw per key."""
 
 import jax
 import jax.numpy as jnp
@@ -21,33 +21,43 @@ def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
 def sample_task_index(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
     """Find the task at a fraction, in [0, 1), of the cumulative weights; see :func:`sample_task`.
 
-    Under ``vmap`` over fractions the sum is built once, and a draw costs O(log T).
+    The weights 1, 0, 3 have the sums 1, 1, 4. The fraction 0.2 is the threshold 0.8, and the first sum above it is that
+    of task 0; 0.25 is the threshold 1.0, and the first sum above that is task 2. Task 1 adds nothing, so no threshold
+    falls to it. Under ``vmap`` over fractions the sums are built once, and a draw costs O(log T).
     """
     steps = cumulative_weights(weights)
     threshold = fraction.astype(weights.dtype) * steps[-1]
     drawn = jnp.searchsorted(steps, threshold, side="right", method="scan_unrolled")
+    # The product may round up to the whole sum, past which no task is: then the last task of positive weight is drawn.
     last_positive = jnp.searchsorted(steps, steps[-1], side="left")
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)
 
 
 def next_task_index(previous: Int32[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
-    """Find the next task of positive weight, the first one after the last."""
+    """Find the next task of positive weight; after the last comes the first.
+
+    The next task is the first whose cumulative weight is above that of the previous one: with the sums 1, 1, 4 task 2
+    follows task 0. After task 2 there is none, and the first sum above 0 is that of task 0.
+    """
     steps = cumulative_weights(weights)
-    find = lambda level: jnp.searchsorted(steps, level, side="right", method="scan_unrolled").astype(jnp.int32)
-    following = find(steps[previous])
-    return jnp.where(following < weights.shape[0], following, find(jnp.zeros_like(steps[0])))
+
+    def first_above(level: Float[Array, ""]) -> Int32[Array, ""]:
+        return jnp.searchsorted(steps, level, side="right", method="scan_unrolled").astype(jnp.int32)
+
+    following = first_above(steps[previous])
+    return jnp.where(following < weights.shape[0], following, first_above(jnp.zeros_like(steps[0])))
 
 
 def cumulative_weights(weights: Float[Array, " T"]) -> Float[Array, " T"]:
-    """Sum the positive weights from the left; the sum never falls, and it stands still where a weight is not positive.
+    """Sum the positive weights from the left; the sum never falls, and stays the same where a weight is not positive.
 
     A parallel cumulative sum rounds differently from entry to entry: without the running maximum an entry of weight 0
     could stand a hair above its left neighbor and be drawn.
     """
     positive = weights > 0
-    nothing = jnp.zeros_like(weights)
-    sums = jnp.cumsum(jnp.where(positive, weights, nothing))
-    return jax.lax.cummax(jnp.where(positive, sums, nothing))
+    zeros = jnp.zeros_like(weights)
+    sums = jnp.cumsum(jnp.where(positive, weights, zeros))
+    return jax.lax.cummax(jnp.where(positive, sums, zeros))
 
 
 def uniform_weights(num_tasks: int) -> Float32[Array, " T"]:

@@ -1,6 +1,7 @@
 """Random sizes, colors and shapes on flat grids, and the cells of a grid by row and column.
 
-Sizes and coordinates are int32 scalars; what meets the cells is int8, which is the fastest on a CPU.
+A canvas of H x W cells is a flat array of H * W colors. Cell 7 of a canvas with 5 columns is row 1, column 2. Sizes and
+coordinates are int32 scalars; they become int8 where they meet the cells, which is the fastest on a CPU.
 """
 
 import functools
@@ -35,7 +36,7 @@ def cell_columns(shape: GridShape) -> Any:
 
 
 def split_key(key: PairKey, count: int) -> list[PairKey]:
-    """Return as many independent keys, the same as ``jax.random.split`` gives."""
+    """Split a key like ``jax.random.split``, into a list of ``count`` keys."""
     return [from_key_data(words) for words in split_words(key, count)]
 
 
@@ -51,7 +52,8 @@ def draw_bits(key: PairKey, count: int) -> UInt32[Array, " count"]:
 
 def between(word: Word, low: int | Number, high: int | Number) -> Number:
     """Turn a random word into a number in ``low .. high``, both included."""
-    low, high = jnp.asarray(low, jnp.int32), jnp.asarray(high, jnp.int32)
+    low = jnp.asarray(low, jnp.int32)
+    high = jnp.asarray(high, jnp.int32)
     return low + to_randint(word, high - low + 1)
 
 
@@ -75,12 +77,14 @@ def scattered_colors(key: PairKey, shape: GridShape, share: Word) -> FlatGrid:
         share: a random word; the chance of a cell to be colored is uniform in 1/8 .. 5/8.
     """
     bits = draw_bits(key, math.prod(shape))
+    # The low byte, 0..255, decides whether the cell is colored: the threshold is 32 plus the top 7 bits of ``share``,
+    # 32..159. The upper half of the word is left for the color.
     is_colored = (bits & jnp.uint32(255)) < jnp.uint32(32) + (share >> jnp.uint32(25))
     return jnp.where(is_colored, _digit(bits, NUM_COLORS - 1) + jnp.int8(1), jnp.int8(0))
 
 
 def skip_color(colors: FlatGrid, color: Number) -> FlatGrid:
-    """Turn colors 0..8 into the nine colors other than ``color``, keeping their order."""
+    """Turn colors 0..8 into the nine colors other than ``color``, keeping their order: for 3, 2 -> 2 and 3 -> 4."""
     return colors + (colors >= color.astype(jnp.int8)).astype(jnp.int8)
 
 
@@ -103,11 +107,15 @@ def crop_canvas(colors: FlatGrid, height: Number, width: Number, shape: GridShap
 
 
 def look_up(grid: FlatGrid, rows: Any, columns: Any, shape: GridShape) -> FlatGrid:
-    """Take for every cell the color at a row and a column, both int8[HW]; what lies outside the canvas is any color."""
-    place = rows.astype(jnp.int32) * jnp.int32(shape[1]) + columns.astype(jnp.int32)
-    return materialize(grid).at[place].get(mode="clip")
+    """Take for every cell the color at a row and a column, both int8[HW]; outside the canvas it is any color."""
+    index = rows.astype(jnp.int32) * jnp.int32(shape[1]) + columns.astype(jnp.int32)
+    return materialize(grid).at[index].get(mode="clip")
 
 
 def _digit(bits: UInt32[Array, " HW"], count: int) -> Int8[Array, " HW"]:
-    """Turn the upper half of each word into a number in ``0 .. count - 1``."""
+    """Turn the upper half of each word into a number in ``0 .. count - 1``.
+
+    The half is a fraction of 2**16, and multiplying scales it: 0xC000 is three quarters, of ten colors that is
+    ``0xC000 * 10 >> 16 = 7``.
+    """
     return (((bits >> jnp.uint32(16)) * jnp.uint32(count)) >> jnp.uint32(16)).astype(jnp.int8)

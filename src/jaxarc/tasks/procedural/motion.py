@@ -49,9 +49,10 @@ class MoveObject(Rule):
         if self.to_wall:
             return jnp.array([[-1, 0], [1, 0], [0, -1], [0, 1]], jnp.int32)[to_randint(word, jnp.int32(4))]
         side = 2 * REACH + 1
-        place = to_randint(word, jnp.int32(side * side - 1))
-        place = place + (place >= side * side // 2).astype(jnp.int32)  # leave out the middle
-        return jnp.stack([place // side - REACH, place % side - REACH])
+        # The 25 vectors are numbered row by row; 24 are drawn, and those from the middle on, (0, 0), move up by one.
+        index = to_randint(word, jnp.int32(side * side - 1))
+        index = index + (index >= side * side // 2).astype(jnp.int32)
+        return jnp.stack([index // side - REACH, index % side - REACH])
 
     def make_pair(self, key: PairKey, drawn: Int32[Array, "2"], grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
         """Draw an object on black where it has room to move."""
@@ -60,16 +61,19 @@ class MoveObject(Rule):
         lengths = between(words[2], 1, OBJECT_SIDE), between(words[3], 1, OBJECT_SIDE)
         color = between(words[4], 1, NUM_COLORS - 1).astype(jnp.int8)
         cells = _object_cells(words[5], *lengths)
-        top, new_top = self._places(words[6], sides[0], lengths[0], drawn[0])
-        left, new_left = self._places(words[7], sides[1], lengths[1], drawn[1])
+        top, new_top = self._start_and_end(words[6], sides[0], lengths[0], drawn[0])
+        left, new_left = self._start_and_end(words[7], sides[1], lengths[1], drawn[1])
         pair_input, output = (
             jnp.where(_object_mask(cells, *corner, *lengths, grid_shape), color, jnp.int8(0))
             for corner in ((top, left), (new_top, new_left))
         )
         return crop_canvas(pair_input, *sides, grid_shape), crop_canvas(output, *sides, grid_shape)
 
-    def _places(self, word: Word, side: Number, length: Number, step: Number) -> tuple[Number, Number]:
-        """Draw where the object starts along one side of the grid, and find where it ends."""
+    def _start_and_end(self, word: Word, side: Number, length: Number, step: Number) -> tuple[Number, Number]:
+        """Draw where the object starts along one side of the grid, and find where it ends.
+
+        An object of length 2 on a side of 6 starts in 0..4; with a step of -2 it starts in 2..4 and stays inside.
+        """
         room = side - length
         start = between(word, jnp.maximum(-step, 0), room - jnp.maximum(step, 0))
         wall = jnp.where(step == 0, start, jnp.where(step > 0, room, 0))
@@ -91,16 +95,21 @@ class Gravity(Rule):
     def make_pair(self, key: PairKey, drawn: Int32[Array, ""], grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
         """Draw stacks of colors, one for each line of falling, and the gaps between the colors in the input.
 
-        A line has a word, whose bit ``n`` says whether there is a color ``n`` cells above the floor. How many set bits
-        are below it is the color's place in the stack, and the stack alone is the output.
+        A line has a word, whose bit ``n`` says whether there is a color ``n`` cells above the floor. The number of set
+        bits below it is the color's index in the stack, and the stack alone is the output. With the word ``0b1010`` and
+        the stack 5, 7 the input has, from the floor up, black, 5, black, 7; the output has 5, 7. Cells fall without a
+        loop over steps, and their order is kept by construction.
         """
         key_words, key_colors, key_lines = split_key(key, 3)
         words = draw_words(key_words, 5)
         height, width = draw_sides(words[:2], self, grid_shape)
-        is_sideways, is_to_end = drawn >= 2, drawn % 2 == 1
-        length, num_lines = jnp.where(is_sideways, width, height), jnp.where(is_sideways, height, width)
+        is_sideways = drawn >= 2
+        is_to_end = drawn % 2 == 1
+        length = jnp.where(is_sideways, width, height)
+        num_lines = jnp.where(is_sideways, height, width)
         rows, columns = jnp.asarray(cell_rows(grid_shape)), jnp.asarray(cell_columns(grid_shape))
-        line, above = jnp.where(is_sideways, rows, columns), jnp.where(is_sideways, columns, rows)
+        line = jnp.where(is_sideways, rows, columns)
+        above = jnp.where(is_sideways, columns, rows)
         above = jnp.where(is_to_end, (length - 1).astype(jnp.int8) - above, above)
 
         longest = max(grid_shape)
@@ -118,7 +127,12 @@ class Gravity(Rule):
 
 
 def _object_cells(word: Word, height: Number, width: Number) -> Word:
-    """Draw which cells of a box are colored, bit ``3 * row + column``; they touch all four sides of the box."""
+    """Draw which cells of a box are colored, bit ``3 * row + column``; they touch all four sides of the box.
+
+    Two opposite corners are always colored, which touch all sides: falling is top left and bottom right, bits 0 and 8
+    of a 3x3 box; rising is bottom left and top right, bits 6 and 2. One bit of the word chooses, the bits from 8 on
+    color more cells.
+    """
     last_row, last_column = OBJECT_SIDE * (height - 1), width - 1
     falling = jnp.uint32(1) | (jnp.uint32(1) << (last_row + last_column).astype(jnp.uint32))
     rising = (jnp.uint32(1) << last_row.astype(jnp.uint32)) | (jnp.uint32(1) << last_column.astype(jnp.uint32))
@@ -126,14 +140,18 @@ def _object_cells(word: Word, height: Number, width: Number) -> Word:
 
 
 def _object_mask(cells: Word, top: Number, left: Number, height: Number, width: Number, shape: GridShape) -> FlatMask:
-    place = (cell_rows(shape) - top.astype(jnp.int8)) * jnp.int8(OBJECT_SIDE)
-    place = place + (cell_columns(shape) - left.astype(jnp.int8))
-    is_set = (cells >> (place & jnp.int8(15)).astype(jnp.uint32)) & jnp.uint32(1) != 0
+    bit = (cell_rows(shape) - top.astype(jnp.int8)) * jnp.int8(OBJECT_SIDE)
+    bit = bit + (cell_columns(shape) - left.astype(jnp.int8))
+    # Outside the box the bit means nothing; ``& 15`` keeps the shift in range there, and the box mask drops the cell.
+    is_set = (cells >> (bit & jnp.int8(15)).astype(jnp.uint32)) & jnp.uint32(1) != 0
     return box_mask(top, left, height, width, shape) & is_set
 
 
 def _line_bits(key: PairKey, count: int, share: Word, line: Number, gap: Number) -> UInt32[Array, " L"]:
-    """Draw the words of the lines, half or a quarter of the bits set, with one gap below a color."""
+    """Draw the words of the lines, half or a quarter of the bits set, with one gap below a color.
+
+    In one line bit ``gap`` is cleared and the bit above it is set, so that at least one color falls.
+    """
     dense = draw_bits(key, 2 * count).reshape(2, count)
     bits = jnp.where(share < jnp.uint32(2**31), dense[0], dense[0] & dense[1])
     loose = jnp.uint32(1) << gap.astype(jnp.uint32)

@@ -11,14 +11,10 @@ from jaxtyping import Array, Key, UInt32
 
 from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.errors import JaxarcError
-from jaxarc.tasks.procedural.colors import MapColors, RandomGrids
-from jaxarc.tasks.procedural.frames import CropFrame, FillEnclosed
-from jaxarc.tasks.procedural.generator import ProceduralTasks
-from jaxarc.tasks.procedural.geometry import SYMMETRIES, TurnPicture
-from jaxarc.tasks.procedural.marks import CountCells, StampPattern
 from jaxarc.tasks.procedural.motion import Gravity, MoveObject
-from jaxarc.tasks.procedural.rule import Rule, check_rule
-from jaxarc.tasks.procedural.symmetry import CompleteSymmetry
+from jaxarc.tasks.procedural.pictures import SYMMETRIES, CompleteSymmetry, MapColors, RandomGrids, TurnPicture
+from jaxarc.tasks.procedural.rule import ProceduralTasks, Rule, check_rule
+from jaxarc.tasks.procedural.shapes import CountCells, CropFrame, FillEnclosed, StampPattern
 from jaxarc.tasks.raw_task import check_canvas
 from jaxarc.tasks.registry import register_task
 
