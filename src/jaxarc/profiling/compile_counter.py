@@ -1,27 +1,36 @@
-"""Count what is compiled, by function, and say why."""
+"""Count what is compiled, by function, with JAX's own text of why it was traced."""
 
+import logging
+import re
 import threading
-import time
 from collections import Counter
 from contextlib import ExitStack
 from typing import Final, Self
 
 import jax
 
-from jaxarc.profiling.compile_log import CompileLog, plain_name
-
-_TRACED: Final = "/jax/core/compile/jaxpr_trace_duration"
 _COMPILED: Final = "/jax/core/compile/backend_compile_duration"
-_CLOCK_STEP: Final = 1e-3  # seconds; JAX reads the clock just before and after the log does
+_TRACED_BECAUSE: Final = "TRACING CACHE MISS"
+_EXPLANATIONS: Final = (  # how the messages begin that jax_explain_cache_misses turns on
+    _TRACED_BECAUSE,
+    "PERSISTENT COMPILATION CACHE MISS",
+    "Writing ",
+    "Not writing persistent cache entry",
+)
+_NO_TEXT: Final = "JAX logged no reason: traced before, or an operation outside jit"
+_LONGEST: Final = 1000  # characters of a reason in an error; static arguments may fill pages
 
 
 class CompileCounter:
-    """Count the compilations in a ``with`` block by function name, with JAX's own reason for each.
+    """Count the compilations in a ``with`` block by function name, with JAX's own text of why each was traced.
 
     Operations outside ``jit`` are programs of their own and count under their names (``add``, ``broadcast_in_dim``). A
-    program that is read from the persistent cache counts too. A reason compares with one earlier call, which JAX takes
-    for the closest; in it ``[0]`` are the arguments by position and ``[1]`` those by name. Nothing is printed, and
-    JAX's logging is left as it was. Other threads are counted without a reason.
+    program that is read from the persistent cache counts too. Compilations of other threads count without a reason. The
+    block prints nothing, and JAX's logging is as before afterwards.
+
+    A reason holds all that JAX logged since the compilation before: the function itself comes first, then those that it
+    calls. JAX compares with one earlier call, which it takes for the closest; in its text ``[0]`` are the arguments by
+    position and ``[1]`` those by name.
 
     Attributes:
         counts: name of a function -> how often it was compiled; 0 for every other name.
@@ -31,8 +40,7 @@ class CompileCounter:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.reasons: dict[str, list[str]] = {}
-        self._log = CompileLog()
-        self._explained: dict[str, str] = {}  # traced and not compiled yet
+        self._log = _ExplanationLog()
         self._thread = 0
         self._open = ExitStack()
 
@@ -42,10 +50,10 @@ class CompileCounter:
         return self.counts.total()
 
     def assert_none(self, *names: str) -> None:
-        """Check that nothing was compiled, or none of the functions that are named.
+        """Check that nothing was compiled, or none of the named functions.
 
         Raises:
-            AssertionError: with the name, count and reasons of every function that was.
+            AssertionError: lists every function that was compiled, with its count and reasons.
         """
         found = [name for name in self.counts if not names or name in names]
         if found:
@@ -58,11 +66,10 @@ class CompileCounter:
     def __enter__(self) -> Self:
         self.counts.clear()
         self.reasons.clear()
-        self._explained.clear()
-        self._log = CompileLog()
+        self._log = _ExplanationLog()
         self._thread = threading.get_ident()
         with ExitStack() as stack:
-            stack.enter_context(self._log.attached())
+            self._log.attach(stack)
             jax.monitoring.register_event_duration_secs_listener(self._listen)
             stack.callback(jax.monitoring.unregister_event_duration_listener, self._listen)
             self._open = stack.pop_all()
@@ -72,24 +79,57 @@ class CompileCounter:
         self._open.close()
 
     def _listen(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
-        if event == _TRACED and self._is_own_thread():
-            name = str(kwargs["fun_name"])
-            if reason := self._log.reason_of_trace(name, time.time() - duration_secs - _CLOCK_STEP):
-                self._explained[name] = reason
-        elif event == _COMPILED:
-            name = plain_name(str(kwargs["fun_name"]))
+        if event == _COMPILED:
+            program = str(kwargs["fun_name"])
+            found = re.fullmatch(r"\w+\((.*)\)", program)  # "jit(step)" is the program of step
+            name = found[1] if found else program
+            is_own = threading.get_ident() == self._thread
+            reason = self._log.take() if is_own else "compiled by another thread, whose log is not read"
             self.counts[name] += 1
-            self.reasons.setdefault(name, []).append(self._reason(name))
+            self.reasons.setdefault(name, []).append(reason)
 
     def _report(self, name: str) -> str:
-        return "\n    ".join([f"  {name}, {self.counts[name]} x:", *self.reasons[name]])
+        cut = [reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]} ..." for reason in self.reasons[name]]
+        return "\n    ".join([f"  {name}, {self.counts[name]} x:", *cut])
 
-    def _reason(self, name: str) -> str:
-        if not self._is_own_thread():
-            return "compiled by another thread, whose log is not read"
-        reason = self._explained.pop(name, "") or self._log.reason_of_inner_trace(name)
-        reason = reason or "traced before, or an operation outside jit"
-        return f"{reason}; compiled for {self._log.arguments.pop(name, 'unknown arguments')}"
 
-    def _is_own_thread(self) -> bool:
-        return threading.get_ident() == self._thread
+class _ExplanationLog(logging.Handler):
+    """Collects JAX's explanations in place of the handlers of its logger, which get all other messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts: list[str] = []
+        self._is_asked_for = False
+        self._handlers: list[logging.Handler] = []
+        self._propagates = False
+
+    def attach(self, stack: ExitStack) -> None:
+        """Replace the handlers of the logger ``jax`` until the stack closes."""
+        logger = logging.getLogger("jax")
+        self._is_asked_for = jax.config.jax_explain_cache_misses
+        self._handlers = logger.handlers
+        self._propagates = logger.propagate
+        stack.callback(setattr, logger, "handlers", logger.handlers)
+        stack.callback(setattr, logger, "propagate", logger.propagate)
+        logger.handlers = [self]
+        logger.propagate = False
+        stack.enter_context(jax.explain_cache_misses(True))
+
+    def take(self) -> str:
+        """Return the reasons since the last call."""
+        texts = self._texts
+        self._texts = []
+        return "\n".join(texts) or _NO_TEXT
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a reason, and pass every other message on, also an explanation that the user asked for."""
+        message = record.getMessage()
+        if message.startswith(_TRACED_BECAUSE):
+            self._texts.append(message)
+        if message.startswith(_EXPLANATIONS) and not self._is_asked_for:
+            return
+        for handler in self._handlers:
+            if record.levelno >= handler.level:
+                handler.handle(record)
+        if self._propagates:
+            logging.getLogger().callHandlers(record)
