@@ -1,4 +1,4 @@
-"""How much a compiled program makes devices tell one another."""
+"""Count the communication between devices in a compiled program."""
 
 import math
 import re
@@ -17,14 +17,14 @@ COLLECTIVES: Final = (
 )
 _INSTRUCTION: Final = re.compile(rf" = (?P<result>\(.*?\)|\S+) (?P<kind>{'|'.join(COLLECTIVES)})(?P<start>-start)?\(")
 _ARRAY: Final = re.compile(r"(?P<kind>[a-z]+)(?P<bits>\d*)\w*\[(?P<shape>[\d,]*)\]")
-_WITH_OPERANDS: Final = ("all-gather", "collective-permute")  # whose start names the operand before the result
+_WITH_OPERANDS: Final = ("all-gather", "collective-permute")  # their start lists the operand before the result
 
 
 class Collective(NamedTuple):
     """All operations of one kind in a program."""
 
     num_places: int  # in the program; one inside a loop counts once, however often the loop runs
-    num_bytes: int  # that they leave on each device, per time that each runs
+    num_bytes: int  # of their results on each device, if each runs once
 
 
 def count_collectives(program: Compiled | str) -> dict[str, Collective]:

@@ -11,13 +11,13 @@ from jaxarc.errors import JaxarcError
 
 
 class CacheFolderError(JaxarcError, PermissionError):
-    """A folder that others could fill with programs of theirs."""
+    """Other users can write programs into the cache folder."""
 
 
 def enable_compilation_cache(directory: str | Path | None = None) -> Path:
     """Switch on JAX's persistent compilation cache for every program, however small or quickly compiled.
 
-    Works before and after JAX was used; programs that are compiled already are not written. JAX runs whatever lies in
+    Works before and after JAX was used; programs that are compiled already are not written. JAX runs the programs in
     the folder, so it has to be private.
 
     Args:
@@ -37,8 +37,8 @@ def enable_compilation_cache(directory: str | Path | None = None) -> Path:
     jax.config.update("jax_enable_compilation_cache", True)
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)  # -1: a backend may not raise it either
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)  # by default what compiles in 1 s is left out
-    jax_cache.reset_cache()  # otherwise a process that has compiled keeps the folder, or the lack of one, it began with
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)  # 1 s by default
+    jax_cache.reset_cache()  # otherwise a process that has compiled keeps its first folder, or none
     return folder
 
 
@@ -51,7 +51,7 @@ def _check_private(folder: Path) -> None:
     if os.name != "posix":
         return
     status = folder.stat()
-    rule = "JAX runs the programs that lie in it, so it must belong to you and only you may write into it"
+    rule = "JAX runs the programs in it, so it must belong to you and only you may write into it"
     if status.st_uid != os.geteuid():
         raise CacheFolderError(
             f"compilation cache {folder} belongs to user {status.st_uid}, and you are user {os.geteuid()}; {rule}; "

@@ -10,8 +10,9 @@ from typing import Final, Self
 import jax
 
 _COMPILED: Final = "/jax/core/compile/backend_compile_duration"
+_FLAG: Final = "jax_explain_cache_misses"
 _TRACED_BECAUSE: Final = "TRACING CACHE MISS"
-_EXPLANATIONS: Final = (  # how the messages begin that jax_explain_cache_misses turns on
+_EXPLANATIONS: Final = (  # how the messages begin that the flag turns on
     _TRACED_BECAUSE,
     "PERSISTENT COMPILATION CACHE MISS",
     "Writing ",
@@ -106,7 +107,7 @@ class _ExplanationLog(logging.Handler):
     def attach(self, stack: ExitStack) -> None:
         """Replace the handlers of the logger ``jax`` until the stack closes."""
         logger = logging.getLogger("jax")
-        self._is_asked_for = jax.config.jax_explain_cache_misses
+        self._is_asked_for = getattr(jax.config, _FLAG)
         self._handlers = logger.handlers
         self._propagates = logger.propagate
         stack.callback(setattr, logger, "handlers", logger.handlers)

@@ -1,4 +1,4 @@
-"""How much memory the devices hold, and how much a compiled program will take."""
+"""Memory in use on the devices, and memory that a compiled program will need."""
 
 import math
 from pathlib import Path
@@ -11,35 +11,35 @@ from jaxarc.files import write_whole
 
 
 class DeviceMemory(NamedTuple):
-    """Memory of one device, in bytes; what the backend does not tell is None."""
+    """Memory of one device, in bytes; None where the backend gives no number."""
 
     device: str
     bytes_in_use: int
     peak_bytes: int | None  # most in use since the process started
-    limit_bytes: int | None  # what JAX may take of the device
+    limit_bytes: int | None  # that JAX may use of the device
 
 
 class CompiledMemory(NamedTuple):
-    """Memory of one compiled program on one device, in bytes; what the backend does not tell is None."""
+    """Memory of one compiled program on one device, in bytes; None where the backend gives no number."""
 
     argument_bytes: int | None
     output_bytes: int | None
     temp_bytes: int | None  # between the first and the last operation
-    alias_bytes: int | None  # outputs that lie in donated arguments
+    alias_bytes: int | None  # outputs in the memory of donated arguments
     generated_code_bytes: int | None
 
 
 def device_memory() -> list[DeviceMemory]:
     """Return the memory of every local device.
 
-    Where the backend keeps no account (the CPU), ``bytes_in_use`` is the size of all live arrays; arrays that share a
+    If the backend does not count (the CPU), ``bytes_in_use`` is the size of all live arrays; arrays that share a
     buffer are counted twice.
     """
     return [_memory_of(device) for device in jax.local_devices()]
 
 
 def compiled_memory(compiled: Compiled) -> CompiledMemory:
-    """Return what a compiled program needs, before it runs: ``compiled_memory(jax.jit(f).lower(x).compile())``."""
+    """Return the memory that a program needs, before it runs: ``compiled_memory(jax.jit(f).lower(x).compile())``."""
     if not isinstance(compiled, Compiled):
         raise TypeError(
             f"a compiled program was expected, got {type(compiled).__name__}; see jax.jit(f).lower(x).compile()"
@@ -57,7 +57,7 @@ def compiled_memory(compiled: Compiled) -> CompiledMemory:
 
 
 def save_memory_profile(path: str | Path) -> Path:
-    """Write which line of code allocated what is alive now, as a gzipped pprof profile.
+    """Write the live arrays by the line of code that allocated them, as a gzipped pprof profile.
 
     The file is written whole, to a temporary name and then renamed. Open it with ``pprof --web PATH``.
 

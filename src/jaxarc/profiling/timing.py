@@ -1,4 +1,4 @@
-"""How long a function takes."""
+"""Time functions, with their results waited for."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from jaxtyping import Array, Float32
 
 
 class Timing(TypedDict):
-    """Statistics of the measured runs, in seconds; ``std`` is that of the sample as it is (ddof 0)."""
+    """Statistics of the measured runs, in seconds; ``std`` divides by the number of runs (ddof 0)."""
 
     mean: float
     std: float
@@ -21,7 +21,7 @@ class Timing(TypedDict):
 
 
 class OpsBenchmark(NamedTuple):
-    """Two ways to do the same, and how many times faster the second one is by the mean."""
+    """Times of one computation, run operation by operation and compiled; ``speedup`` is the ratio of the means."""
 
     naive: Timing
     jitted: Timing
@@ -61,7 +61,8 @@ def profile_fn(fn: Callable[..., Any], *args: Any, n_warmup: int = 3, n_runs: in
 def benchmark_ops() -> OpsBenchmark:
     """Time the sum of squares of a ``(1000, 1000)`` array, operation by operation and compiled as one program."""
     x = jax.random.normal(jax.random.key(0), (1000, 1000), jnp.float32)
-    naive, jitted = profile_fn(_sum_of_squares, x), profile_fn(jax.jit(_sum_of_squares), x)
+    naive = profile_fn(_sum_of_squares, x)
+    jitted = profile_fn(jax.jit(_sum_of_squares), x)
     return OpsBenchmark(naive, jitted, naive["mean"] / jitted["mean"])
 
 

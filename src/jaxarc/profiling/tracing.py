@@ -1,4 +1,4 @@
-"""Record what the devices and the host do, for TensorBoard, xprof or Perfetto."""
+"""Record traces of the devices and the host, for TensorBoard, xprof or Perfetto."""
 
 import contextlib
 import socket
@@ -16,7 +16,7 @@ class ProfilerBusyError(JaxarcError, RuntimeError):
 
 @contextlib.contextmanager
 def trace(folder: str | Path, *, python_calls: bool = False) -> Iterator[Path]:
-    """Record a trace of the block into a folder; it is stopped and written also when the block raises.
+    """Record a trace of the block into a folder; it is also stopped and written if the block raises.
 
     JAX works asynchronously: wait for the results inside the block (``jax.block_until_ready``), or they are missing.
 
@@ -51,9 +51,9 @@ def trace(folder: str | Path, *, python_calls: bool = False) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def profile_server(port: int = 9999) -> Iterator[int]:
-    """Serve the profiler during the block, so that TensorBoard can record a trace whenever someone asks for it.
+    """Serve the profiler during the block, so that TensorBoard can record a trace at any time.
 
-    The server listens on every network interface and asks nobody for a password.
+    The server listens on every network interface, without a password.
 
     Args:
         port: 1 .. 65535.
@@ -66,9 +66,11 @@ def profile_server(port: int = 9999) -> Iterator[int]:
         ProfilerBusyError: this process serves already, or the port is in use.
     """
     if not 1 <= port <= 65535:
-        raise ValueError(f"profile_server: port must lie in 1 .. 65535, got {port}; the usual one is 9999")
+        raise ValueError(f"profile_server: port must be in 1 .. 65535, got {port}; the usual one is 9999")
     if not _is_free(port):  # JAX would log two lines and go on without a server
-        raise ProfilerBusyError(f"profile_server: port {port} is in use; choose another one, or end what listens there")
+        raise ProfilerBusyError(
+            f"profile_server: port {port} is in use; choose another one, or end the program that listens there"
+        )
     try:
         server = jax.profiler.start_server(port)
     except ValueError as error:
