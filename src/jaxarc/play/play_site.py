@@ -203,7 +203,7 @@ class PlaySite:
         else:
             split = _field(request, "split", str)
             action_format = request.get("format")
-            if split not in ("train", "test") or form not in (None, *ACTION_FORMATS):
+            if split not in ("train", "test") or action_format not in (None, *ACTION_FORMATS):
                 raise RequestError(
                     f"'split' is train or test, 'format' point, bbox or mask; got {split!r}, {action_format!r:.80}"
                 )
