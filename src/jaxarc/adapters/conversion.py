@@ -20,12 +20,12 @@ from jaxarc.wrappers.flat_actions import FlatActions
 
 
 def environment_id(dataset: str) -> str:
-    """Return the id of a dataset; an id has one slash: ``jaxarc/arc-agi-1-training-v1`` for ``arc-agi-1/training``."""
+    """Return the id of a dataset, with one slash: ``jaxarc/arc-agi-1-training-v1`` for ``arc-agi-1/training``."""
     return f"jaxarc/{dataset.replace('/', '-')}-v{ENVIRONMENT_VERSION}"
 
 
 def environment_ids() -> dict[str, str]:
-    """Return the dataset of every id, installed or not."""
+    """Return id -> dataset for all known datasets, installed or not."""
     return {environment_id(name): name for name in dataset_names()}
 
 
@@ -43,7 +43,7 @@ def make_chosen(
     return (FlatActions(env) if flat_actions else env), params
 
 
-_COORDINATES: Final = {  # selection format -> its coordinates, each with the axis of the canvas it runs along
+_COORDINATES: Final = {  # selection format -> coordinates, each with its axis of the canvas
     "point": (("row", 0), ("col", 1)),
     "bbox": (("r1", 0), ("c1", 1), ("r2", 0), ("c2", 1)),
     "mask": (),
@@ -51,22 +51,23 @@ _COORDINATES: Final = {  # selection format -> its coordinates, each with the ax
 
 
 def field_sizes(space: ActionSpace) -> dict[str, int]:
-    """Return how many values each integer of an action has, by name: ``{"operation": K, "row": H, "col": W}``.
+    """Return the number of values of each integer of an action: ``{"operation": K, "row": H, "col": W}`` for points.
 
-    Of the mask format that is the operation alone: its selection is an array, 0 or 1 for each cell.
+    The mask format has the operation only: its selection is an array, 0 or 1 for each cell.
     """
     coordinates = {name: space.grid_shape[axis] for name, axis in _COORDINATES[space.selection_format]}
     return {"operation": len(space.operation.values), **coordinates}
 
 
 def action_of_fields(space: ActionSpace, fields: Mapping[str, Any]) -> StructuredAction:
-    """Make a structured action of its integers by name, and ``"selection"`` in the mask format.
+    """Make a structured action from its integers by name, and ``"selection"`` in the mask format.
 
-    An operation beyond the legal ones gets an id that does not exist, so that the invalid-action policy sees it.
+    ``operation`` is an index into the legal operations: with legal operations 3, 7, 34 the index 1 is operation 7. An
+    index out of range becomes ``NO_OPERATION``, an id that does not exist, so the invalid-action policy applies.
     """
-    place, count = jnp.asarray(fields["operation"], jnp.int32), len(space.operation.values)
-    exists = (place >= 0) & (place < count)
-    operation = jnp.where(exists, space.operation.at(jnp.where(exists, place, 0)), NO_OPERATION)
+    index = jnp.asarray(fields["operation"], jnp.int32)
+    exists = (index >= 0) & (index < len(space.operation.values))
+    operation = jnp.where(exists, space.operation.at(jnp.where(exists, index, 0)), NO_OPERATION)
     if space.selection_format == "mask":
         return MaskAction(operation, jnp.asarray(fields["selection"]) != 0)
     coordinates = [jnp.asarray(fields[name], jnp.int32) for name, _ in _COORDINATES[space.selection_format]]
@@ -75,5 +76,5 @@ def action_of_fields(space: ActionSpace, fields: Mapping[str, Any]) -> Structure
 
 
 def action_of_vector(space: ActionSpace, vector: Int[Array, "*B fields"]) -> StructuredAction:
-    """Make a structured action of its integers along the last axis, in the order of :func:`field_sizes`."""
-    return action_of_fields(space, {name: vector[..., place] for place, name in enumerate(field_sizes(space))})
+    """Make a structured action from its integers along the last axis, in the order of :func:`field_sizes`."""
+    return action_of_fields(space, {name: vector[..., index] for index, name in enumerate(field_sizes(space))})

@@ -29,7 +29,7 @@ def to_gymnasium_space(space: Space) -> spaces.Space:
     bools are int8, and a number has the shape (1,): agents such as those of stable-baselines3 want an axis.
 
     Raises:
-        TypeError: Gymnasium has nothing for this kind of space.
+        TypeError: Gymnasium has no such space.
     """
     match space:
         case Box(dtype=jnp.bool_):
@@ -52,15 +52,15 @@ def require_action(space: spaces.Space, action: Any) -> Any:
     """Return an action as arrays for the device.
 
     Raises:
-        ValueError: it does not lie in the space.
+        ValueError: the space does not contain it.
     """
     if not space.contains(action):
-        raise ValueError(f"an action must lie in {space}, got {action!r}; see action_space.sample()")
+        raise ValueError(f"an action must be in {space}, got {action!r}; see action_space.sample()")
     return jax.tree.map(_narrow, action)
 
 
 def to_gymnasium_observation(observation: Observation, batch_axes: int = 0) -> Any:
-    """Copy an observation to the host, into arrays that nobody else holds, in the shapes of the Gymnasium space."""
+    """Copy an observation to new arrays on the host, in the shapes of the Gymnasium space."""
 
     def copy(value: Any) -> np.ndarray:
         array = np.array(value, np.int8 if value.dtype == np.bool_ else None)
@@ -70,14 +70,14 @@ def to_gymnasium_observation(observation: Observation, batch_axes: int = 0) -> A
 
 
 def to_our_action(space: Space, action: Any) -> Any:
-    """Return the action that our environment takes for one of Gymnasium's; batches work as single actions do."""
+    """Return our action for one of Gymnasium's, or for a batch of them."""
     if not isinstance(space, ActionSpace):
         return action
     return action_of_fields(space, action) if space.selection_format == "mask" else action_of_vector(space, action)
 
 
 def _narrow(value: Any) -> np.ndarray:
-    """Cast Gymnasium's int64, which JAX would refuse or warn of, to int32; masks stay as small as they are."""
+    """Cast int64, which Gymnasium draws and JAX refuses, to int32; smaller dtypes stay."""
     array = np.asarray(value)
     return array.astype(np.int32) if array.dtype.itemsize > 4 else array
 
@@ -86,7 +86,7 @@ _MAX_SEED: Final = 2**64 - 1
 
 
 def key_words(seed: int | None, generator: np.random.Generator) -> Any:
-    """Return the data of a key, uint32[2]: that of ``jax.random.key(seed)`` in 64 bits; random when there is no seed.
+    """Return the words of a key, uint32[2]: seed 5 gives those of ``jax.random.key(5)``, None random ones.
 
     Raises:
         ValueError: the seed is negative or needs more than 64 bits.
@@ -125,7 +125,7 @@ def require_no_auto_reset(env: Environment[Any]) -> None:
     """Raise when an environment resets itself.
 
     Raises:
-        ValueError: it holds an :class:`AutoReset`.
+        ValueError: it is or wraps an :class:`AutoReset`.
     """
     while isinstance(env, Wrapper):
         if isinstance(env, AutoReset):
@@ -134,7 +134,7 @@ def require_no_auto_reset(env: Environment[Any]) -> None:
 
 
 def without_action_checks(params: EnvParams) -> EnvParams:
-    """Return params whose steps raise nothing, for actions that were checked on the host."""
+    """Return params whose steps never raise: the host has checked the actions."""
     return dataclasses.replace(params, config=params.config.with_fields(invalid_action_policy="noop"))
 
 

@@ -39,7 +39,7 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
     and the ``pair_index`` to play. Every array that is returned is a new one.
 
     Class data sheet:
-        action_space: ``MultiDiscrete``: the operation's place in ``params.config.legal_operations``, then the
+        action_space: ``MultiDiscrete``: the operation's index in ``params.config.legal_operations``, then the
             coordinates; a ``Dict`` of ``operation`` and ``selection`` in the mask format; ``Discrete`` around
             :class:`~jaxarc.wrappers.FlatActions`.
         observation_space: ``Box`` int8[H, W], -1 as padding, or a ``Dict`` where the config shows more.
@@ -60,7 +60,8 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         require_made(env, params)
         require_no_auto_reset(env)
         require_render_mode(render_mode)
-        self._env, self._params = env, without_action_checks(params)
+        self._env = env
+        self._params = without_action_checks(params)
         self._state: Any = None
         self.render_mode = render_mode
         self.action_space = to_gymnasium_space(env.action_space(params))
@@ -74,12 +75,12 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
             IndexError: there is no such task or pair.
         """
         super().reset(seed=seed)
-        places = read_options(options, ("task_index", "pair_index"))
-        if seed is None and not places and self._state is not None:
+        chosen = read_options(options, ("task_index", "pair_index"))
+        if seed is None and not chosen and self._state is not None:
             self._state, observation = self._env.reset_next(self._state, self._params)
         else:
             key = key_words(seed, self.np_random)
-            self._state, observation = self._env.reset(key, self._params, **places)
+            self._state, observation = self._env.reset(key, self._params, **chosen)
         observation, info = jax.device_get((observation, self._env.info(self._state, self._params)))
         return to_gymnasium_observation(observation), _plain(info)
 
@@ -88,7 +89,7 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
 
         Raises:
             ResetNeeded: no episode has been started.
-            ValueError: the action does not lie in the action space.
+            ValueError: the action is not in the action space.
         """
         self._require_episode()
         action = require_action(self.action_space, action)

@@ -52,8 +52,8 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     - ``NEXT_STEP``, Gymnasium's default: a step that ends an episode returns its last observation; the next step
       ignores the action, starts the next episode and pays 0.
     - ``SAME_STEP``: it returns the next episode's first observation; ``infos["final_obs"]`` and ``infos["final_info"]``
-      tell of the ended one where ``infos["_final_obs"]`` is true.
-    - ``DISABLED``: whoever steps resets, with ``reset(options={"reset_mask": mask})``.
+      describe the ended one where ``infos["_final_obs"]`` is true.
+    - ``DISABLED``: the caller resets, with ``reset(options={"reset_mask": mask})``.
 
     Args:
         env: without auto-reset.
@@ -81,12 +81,14 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         require_made(env, params)
         require_no_auto_reset(env)
         require_render_mode(render_mode)
-        self._env, self._params = env, without_action_checks(params)
+        self._env = env
+        self._params = without_action_checks(params)
         self._mode = AutoresetMode(autoreset_mode)
         self._states: Any = None
-        self._ended = np.zeros(num_envs, np.bool_)  # what the last step said
+        self._ended = np.zeros(num_envs, np.bool_)  # episodes that ended in the last step
         self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
-        self.num_envs, self.render_mode = num_envs, render_mode
+        self.num_envs = num_envs
+        self.render_mode = render_mode
         self.single_action_space = to_gymnasium_space(env.action_space(params))
         self.single_observation_space = to_gymnasium_space(env.observation_space(params))
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -117,13 +119,13 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
 
         Raises:
             ResetNeeded: no episode has been started, or in mode ``DISABLED`` one has ended and was not reset.
-            ValueError: the actions do not lie in the action space.
+            ValueError: the actions are not in the action space.
         """
         self._require_episodes()
         actions = require_action(self.action_space, actions)
         self._states, seen, last = _step(self._env, self._states, actions, self._ended, self._params, self._mode)
         observation, rewards, terminations, truncations, info = jax.device_get(seen)
-        self._ended = terminations | truncations  # new, as all that leaves this class is
+        self._ended = terminations | truncations  # a new array
         infos = _masked(info, np.ones(self.num_envs, np.bool_))
         if last is not None and self._ended.any():
             infos |= self._final(*jax.device_get(last))
@@ -142,12 +144,12 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
         return tuple(draw_frame(grid, self.render_mode) for grid in working_grids(self._states))
 
-    def _start(self, seed: int | Sequence[int | None] | None, places: dict[str, Any]) -> Any:
+    def _start(self, seed: int | Sequence[int | None] | None, chosen: dict[str, Any]) -> Any:
         seeds = self._read_seeds(seed)
-        if seeds is None and not places and self._states is not None:
+        if seeds is None and not chosen and self._states is not None:
             return _reset_next(self._env, self._states, self._params)
         keys = np.stack([key_words(one, self.np_random) for one in seeds or [None] * self.num_envs])
-        tasks, pairs = (self._read_places(name, places.get(name)) for name in _OPTIONS[:2])
+        tasks, pairs = (self._read_indices(name, chosen.get(name)) for name in _OPTIONS[:2])
         for task, pair in {*zip(tasks, pairs, strict=True)}:
             self._params.require_index(task, pair)
         columns = [None if None in column else np.array(column, np.int32) for column in (tasks, pairs)]
@@ -158,7 +160,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             return None
         if isinstance(seed, int | np.integer):
             super().reset(seed=int(seed))
-            return [int(seed) + place for place in range(self.num_envs)]
+            return [int(seed) + index for index in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise ValueError(f"a list of seeds has one for each of {self.num_envs} environments, got {len(seed)}")
         given = [one for one in seed if one is not None]
@@ -166,16 +168,16 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             self.np_random = np.random.default_rng(given)
         return list(seed)
 
-    def _read_places(self, name: str, value: Any) -> list[int | None]:
+    def _read_indices(self, name: str, value: Any) -> list[int | None]:
         if value is None:
             return [None] * self.num_envs
-        places = np.asarray(value)
-        if places.shape not in ((), (self.num_envs,)) or not np.issubdtype(places.dtype, np.integer):
+        indices = np.asarray(value)
+        if indices.shape not in ((), (self.num_envs,)) or not np.issubdtype(indices.dtype, np.integer):
             raise ValueError(
                 f"options[{name!r}] is an integer, or one for each of {self.num_envs} environments, got "
-                f"{places.dtype}{places.shape}"
+                f"{indices.dtype}{indices.shape}"
             )
-        return np.broadcast_to(places, self.num_envs).tolist()
+        return np.broadcast_to(indices, self.num_envs).tolist()
 
     def _read_mask(self, mask: Any) -> Bool[np.ndarray, " B"]:
         if mask is None:
@@ -201,8 +203,8 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         ended = self._ended.copy()
         final = np.full(self.num_envs, None, dtype=object)
         leaves, structure = jax.tree.flatten(to_gymnasium_observation(observation, 1))
-        for place, *row in zip(np.flatnonzero(ended), *(leaf[ended] for leaf in leaves), strict=True):
-            final[place] = jax.tree.unflatten(structure, row)
+        for index, *row in zip(np.flatnonzero(ended), *(leaf[ended] for leaf in leaves), strict=True):
+            final[index] = jax.tree.unflatten(structure, row)
         return {
             "final_obs": final,
             "_final_obs": ended,
@@ -247,10 +249,10 @@ def _step(
     params: EnvParams,
     mode: AutoresetMode,
 ) -> tuple[Any, Any, Any]:
-    """Step, and restart where the mode wants it.
+    """Step, and start the next episode where the mode says so.
 
     Returns:
-        The states, what is seen of them, and in mode ``SAME_STEP`` observation and info of before any restart.
+        The states, what is seen of them, and in mode ``SAME_STEP`` observation and info before any reset.
     """
     actions = to_our_action(env.action_space(params), actions)
     states, observation, rewards, dones, info = jax.vmap(env.step, (0, 0, None))(states, actions, params)
@@ -261,16 +263,16 @@ def _step(
     resets = dones if last is not None else ended
     if last is None:  # an episode that had ended before the step starts anew instead of taking it
         flags = flags[0] & ~ended, flags[1] & ~ended
-    states = _restart_rows(env, resets, states, params)
+    states = _reset_rows(env, resets, states, params)
     observation, first = _show(env, states, params)
     return states, (observation, rewards, *flags, _merge(resets, first, info)), last
 
 
-def _restart_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, params: EnvParams) -> Any:
+def _reset_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, params: EnvParams) -> Any:
     """Start the next episode in some rows; on a CPU at the cost of those rows alone."""
-    restart = lambda some, _: _reset_next(env, some, params)
+    reset = lambda some, _: _reset_next(env, some, params)
     executor = choose_executor(params.config.environment.executor)
-    return update_rows(executor, rows, restart, states, (), RESET_FRACTION)
+    return update_rows(executor, rows, reset, states, (), RESET_FRACTION)
 
 
 def _masked(info: Info, mask: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:

@@ -32,9 +32,9 @@ from jaxarc.wrappers.flat_actions import FlatActions
 
 @struct.dataclass
 class GymnaxParams(environment.EnvParams):
-    """What gymnax passes along: our params, and a time limit that may change without a recompilation."""
+    """Params of gymnax: ours, and a time limit that can change without a recompilation."""
 
-    max_steps_in_episode: Any = struct.field(kw_only=True)  # int or int32[]; above that of the config: no effect
+    max_steps_in_episode: Any = struct.field(kw_only=True)  # int or int32[]; no effect above the limit of the config
     arc: EnvParams = struct.field(kw_only=True)
 
 
@@ -49,13 +49,13 @@ class GymnaxState(environment.EnvState):
 class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
     """One environment behind gymnax's interface: six values from ``step``, which also resets.
 
-    ``reset(key, params)`` starts what ``env.reset(key, params.arc)`` starts. The tasks lie in the params, so the object
+    ``reset(key, params)`` starts what ``env.reset(key, params.arc)`` starts. The params hold the tasks, so the object
     holds names and numbers alone, and ``params.replace(arc=params.arc.only(task_index=3))`` plays another task without
     a recompilation. ``info["final_observation"]`` is gymnax's.
 
     Class data sheet:
         action: with ``flat_actions=True`` one integer, see :class:`~jaxarc.wrappers.FlatActions`; otherwise a
-            dictionary of integers, ``operation`` (its place in ``params.arc.config.legal_operations``) and the
+            dictionary of integers, ``operation`` (its index in ``params.arc.config.legal_operations``) and the
             coordinates, or ``operation`` and ``selection`` int8[H, W] in the mask format.
         observation: int8[H, W], -1 as padding, or a dictionary where the config shows more.
 
@@ -81,14 +81,15 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         **fields: Any,
     ):
         self._config = (config or JaxArcConfig()).with_fields(**fields)
-        self._dataset, self._tasks = dataset, tasks
+        self._dataset = dataset
+        self._tasks = tasks
         self._env: Environment[ArcEnvState] = FlatActions(ArcEnvironment()) if flat_actions else ArcEnvironment()
         self._num_actions = _count_actions(self._config, flat_actions)
         self._default_params: GymnaxParams | None = None
 
     @property
     def default_params(self) -> GymnaxParams:
-        """Every task alike, and the config's time limit; loads the dataset on first use, and downloads nothing."""
+        """All tasks with equal weights, and the config's time limit. The first use loads the dataset."""
         if self._default_params is None:
             with jax.ensure_compile_time_eval():  # gymnax asks inside jit when no params are given
                 _, arc = make_chosen(self._dataset, config=self._config, tasks=self._tasks)
@@ -116,7 +117,7 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         return state.arc.terminated
 
     def is_truncated(self, state: GymnaxState, params: GymnaxParams) -> Bool[Array, ""]:
-        """Whether the time is up, by the params or by the config; never true of an episode that terminated."""
+        """Whether the time limit of the params or of the config is reached; False for an episode that terminated."""
         return state.arc.truncated | (~state.arc.terminated & (state.time >= params.max_steps_in_episode))
 
     @property
@@ -125,7 +126,7 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
 
     @property
     def num_actions(self) -> int:
-        """How many different actions there are; gymnax's agents read it where ``flat_actions`` is on."""
+        """Number of different actions; agents of gymnax read it with ``flat_actions=True``."""
         return self._num_actions
 
     def action_space(self, params: GymnaxParams | None = None) -> spaces.Space:

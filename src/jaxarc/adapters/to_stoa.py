@@ -30,7 +30,7 @@ class StoaEnvironment(stoa.Environment):
     in the state. Put ``RecordEpisodeMetrics`` and ``VmapWrapper`` around it, and no ``AutoResetWrapper``.
 
     Class data sheet:
-        action: int32[3] or [5], the operation's place in ``params.config.legal_operations``, then the coordinates; a
+        action: int32[3] or [5], the operation's index in ``params.config.legal_operations``, then the coordinates; a
             dictionary of ``operation`` and ``selection`` in the mask format; one integer around
             :class:`~jaxarc.wrappers.FlatActions`.
         env_params: an :class:`~jaxarc.envs.EnvParams`.
@@ -39,7 +39,7 @@ class StoaEnvironment(stoa.Environment):
 
     Args:
         env: without auto-reset.
-        params: what to play where a call names no ``env_params``.
+        params: for calls without ``env_params``.
         auto_reset: whether to start the next episode after one that ends.
 
     Raises:
@@ -64,8 +64,8 @@ class StoaEnvironment(stoa.Environment):
     def step(self, state: PyTree, action: Any, env_params: Any = None) -> tuple[PyTree, stoa.TimeStep]:
         params = self._chosen(env_params)
         state, observation, reward, _, info = self._env.step(state, self._our_action(action, params), params)
-        kinds = stoa.StepType.TERMINATED, stoa.StepType.TRUNCATED, stoa.StepType.MID
-        step_type = jnp.where(info["terminated"], kinds[0], jnp.where(info["truncated"], *kinds[1:]))
+        running_or_truncated = jnp.where(info["truncated"], stoa.StepType.TRUNCATED, stoa.StepType.MID)
+        step_type = jnp.where(info["terminated"], stoa.StepType.TERMINATED, running_or_truncated)
         return state, _time_step(step_type, reward, observation, info)
 
     def observation_space(self, env_params: Any = None) -> stoa.Space:

@@ -22,10 +22,10 @@ _REFUSALS = (TypeError, ValueError, LookupError, AttributeError, NotImplementedE
 
 @dataclasses.dataclass(frozen=True)
 class CheckReport:
-    """What :func:`check_environment` looked at."""
+    """Which checks :func:`check_environment` made, and on how many episodes."""
 
     passed: tuple[str, ...]  # names of the checks
-    skipped: dict[str, str]  # name of a check -> why it could not be made
+    skipped: dict[str, str]  # name of a check -> the reason why it was not made
     num_steps: int
     num_envs: int
     episodes_terminated: int
@@ -54,21 +54,21 @@ def check_environment(
 ) -> CheckReport:
     """Check that an environment keeps its contract: types, spaces, purity, determinism, endings, resets, secrecy.
 
-    It is played with random actions from its own action space, in a batch and alone. A small canvas, few operations and
-    short episodes make that quick, for most of the time is compilation.
+    It plays random actions of the environment's own action space, in a batch and alone. Most of the time is
+    compilation: a small canvas, few operations and short episodes make it fast.
 
     Args:
         env: any environment or wrapper of this package's type.
-        params: what it plays; in test mode the hidden answers are changed to see whether anything gives them away.
-        key: random key; fixed when left out.
-        num_envs: B, environments of the batch; two at least.
-        num_steps: S; long enough for a truncated episode when left out, but 1000 at most.
+        params: tasks and config. In test mode the hidden answers are changed, to see whether anything depends on them.
+        key: random key; None for a fixed one.
+        num_envs: B, environments of the batch, 2 or more.
+        num_steps: S; None for as many as a truncated episode takes, 1000 at most.
 
     Returns:
-        What was checked, and what could not be.
+        The checks that passed, and those that were skipped.
 
     Raises:
-        EnvironmentCheckError: naming every check that failed, where, and how to mend it.
+        EnvironmentCheckError: it names each check that failed, where, and how to fix it.
         ValueError: ``num_envs`` or ``num_steps`` is too small.
     """
     if not isinstance(params, EnvParams):
@@ -97,7 +97,7 @@ class CheckLog:
         self.failures: list[tuple[str, str]] = []
 
     def note(self, check: str, faults: Iterator[str]) -> None:
-        """Run a check and write down what it found."""
+        """Run a check and record its faults."""
         found = [(check, fault) for fault in faults]
         self.failures += found
         if not found:
@@ -114,7 +114,7 @@ def _first_run(
     try:
         return play(params, keys)
     except _REFUSALS as error:
-        fault = f"jit, vmap and scan refuse a loop of steps: {_one_line(error)}; see that each alone takes the methods"
+        fault = f"jit, vmap and scan refuse a loop of steps: {_one_line(error)}; make each work alone"
         raise EnvironmentCheckError([*log.failures, ("playable", fault)]) from error
 
 
@@ -131,7 +131,7 @@ def _check_types(log: CheckLog, env: Environment[Any], params: EnvParams, key: P
     log.passed.append("traceable")
     log.note("stable types", trace_checks.states_keep_their_shape(traced))
     log.note("report types", trace_checks.reports_have_the_agreed_types(traced))
-    log.close_if_failed()  # what has no stable types cannot be played in a loop
+    log.close_if_failed()  # without stable types a scan over steps fails
     log.note("no leaked tracers", trace_checks.nothing_leaks_out_of_a_trace(env, params, key))
     log.note("no host callback", trace_checks.no_method_calls_the_host(env, params, traced))
 

@@ -14,7 +14,7 @@ from jaxarc.prng import from_key_data
 
 
 class RandomRollout(NamedTuple):
-    """NumPy arrays of one run; ``S`` steps of ``B`` environments. Spaces and views are asked in the same program."""
+    """NumPy arrays of S steps of B environments, all from one compiled program: also what spaces and views return."""
 
     keys: UInt32[Array, "B words"]  # data of the key of each environment
     first_states: PyTree  # [B, ...]
@@ -41,11 +41,11 @@ class RandomRollout(NamedTuple):
         return self.dones.shape[1]
 
     def state_before(self, step: int, env: int) -> PyTree:
-        """State in which an environment took a step, as JAX arrays."""
+        """The state of an environment before a step, as JAX arrays."""
         return to_device(at(self.first_states, env) if step == 0 else at(self.states, step - 1, env))
 
     def action(self, step: int, env: int) -> PyTree:
-        """What an environment did in a step, as JAX arrays."""
+        """The action of an environment in a step, as JAX arrays."""
         return to_device(at(self.actions, step, env))
 
 
@@ -55,7 +55,7 @@ RolloutFunction = Callable[[EnvParams, UInt32[Array, "B words"]], RandomRollout]
 def compile_rollout(env: Environment[Any], num_steps: int) -> RolloutFunction:
     """Return a function that plays random actions: vmap over environments inside a scan over steps, under jit.
 
-    What an environment draws depends on its own key alone.
+    The actions of an environment depend on its own key alone: action ``n`` is drawn with ``fold_in(key, n)``.
     """
 
     @jax.jit
@@ -79,7 +79,7 @@ def compile_rollout(env: Environment[Any], num_steps: int) -> RolloutFunction:
     return lambda params, keys: to_host(play(params, keys))
 
 
-FLOAT_TOLERANCE = 1e-5  # relative; programs that are compiled differently may round differently
+FLOAT_TOLERANCE = 1e-5  # relative: two compiled programs may round differently
 
 
 def mismatches(ours: PyTree, theirs: PyTree) -> Iterator[str]:
@@ -111,12 +111,12 @@ def not_finite_leaves(tree: PyTree) -> list[str]:
 
 
 def as_numpy(leaf: Any) -> np.ndarray:
-    """Turn a leaf into a NumPy array, a random key into its words."""
+    """Return a leaf as a NumPy array; of a random key its words."""
     return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
 
 
 def to_host(tree: PyTree) -> PyTree:
-    """Return a copy of a tree as NumPy arrays, but for typed random keys, which NumPy does not know."""
+    """Return a copy of a tree as NumPy arrays; typed random keys stay, because NumPy does not know them."""
     return jax.tree.map(lambda leaf: leaf if _is_key(leaf) else np.array(leaf), tree)
 
 

@@ -33,12 +33,13 @@ def resets_itself(run: RandomRollout) -> bool:
 
 
 def episodes_ended(run: RandomRollout, how: str) -> Bool[np.ndarray, "S B"]:
-    """Steps that end an episode, ``how`` is ``"terminated"`` or ``"truncated"``."""
+    """Return the steps that end an episode; ``how`` is ``"terminated"`` or ``"truncated"``."""
     was_done = np.concatenate([np.zeros_like(run.dones[:1]), run.dones[:-1]])
     return run.infos[how] & (run.dones if resets_itself(run) else run.dones & ~was_done)
 
 
 def spaces_contain_what_is_seen(run: RandomRollout) -> Iterator[str]:
+    """Check that the spaces contain all observations and actions."""
     if not run.first_in_space.all():
         yield (
             f"the observation of reset lies outside observation_space in environment {_where(~run.first_in_space)}; "
@@ -57,6 +58,7 @@ def spaces_contain_what_is_seen(run: RandomRollout) -> Iterator[str]:
 
 
 def numbers_are_finite(run: RandomRollout) -> Iterator[str]:
+    """Check states, observations, rewards and infos for NaN and infinities."""
     parts = (
         ("the first state", run.first_states),
         ("the first observation", run.first_observations),
@@ -72,6 +74,7 @@ def numbers_are_finite(run: RandomRollout) -> Iterator[str]:
 
 
 def views_show_the_state(run: RandomRollout) -> Iterator[str]:
+    """Check that ``observe(state)`` is the observation that ``step`` returned with the state."""
     if leaves := differing_leaves(run.shown, run.observations):
         yield (
             f"observe(state) shows something else than the step that made the state, in {_some(leaves)}; return from "
@@ -80,6 +83,7 @@ def views_show_the_state(run: RandomRollout) -> Iterator[str]:
 
 
 def endings_agree(run: RandomRollout) -> Iterator[str]:
+    """Check that done, terminated, truncated and discount agree."""
     terminated, truncated = run.infos["terminated"], run.infos["truncated"]
     wrong = run.dones != (terminated | truncated)
     if wrong.any():
@@ -93,6 +97,7 @@ def endings_agree(run: RandomRollout) -> Iterator[str]:
 
 
 def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
+    """Check that a step in a done state changes nothing and pays 0."""
     if resets_itself(run):
         return
     before, after = run.dones[:-1], run.dones[1:]
@@ -109,6 +114,7 @@ def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
 
 
 def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    """Check the final observation and the first state of the next episode."""
     if not resets_itself(run):
         return
     finals = run.infos[FINAL]
@@ -142,7 +148,7 @@ def _reset_is_the_next_reset_of_the_inner_one(
     """Compare an outermost auto-reset with a step and a reset_next of the environment inside."""
     if not isinstance(env, Wrapper) or not run.dones.any():
         return
-    step, number = (int(place) for place in np.argwhere(run.dones)[0])
+    step, number = (int(index) for index in np.argwhere(run.dones)[0])
     state, action = run.state_before(step, number), run.action(step, number)
     if not _has_same_state(env, params, state) or FINAL in env.env.info(state, params):
         return
@@ -166,9 +172,9 @@ def _has_same_state(env: Wrapper[Any], params: EnvParams, state: PyTree) -> bool
 
 
 def _where(wrong: np.ndarray) -> str:
-    """Name the first place of a mask over steps and environments, or over environments."""
-    place = [int(i) for i in np.argwhere(wrong)[0]]
-    return f"step {place[0]} of environment {place[1]}" if len(place) == 2 else str(place[0])
+    """Name the first true entry of a mask over steps and environments, or over environments."""
+    index = [int(i) for i in np.argwhere(wrong)[0]]
+    return f"step {index[0]} of environment {index[1]}" if len(index) == 2 else str(index[0])
 
 
 def _some(leaves: list[str]) -> str:
@@ -180,6 +186,7 @@ _INPUTS_COMPARED = 3  # steps whose inputs are copied and compared
 
 
 def calls_equal_the_batch(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    """Compare calls from Python, one environment at a time, with the compiled batch."""
     state, observation = env.reset(from_key_data(run.keys[0]), params)
     expected = (at(run.first_states, 0), at(run.first_observations, 0))
     if leaves := differing_leaves((state, observation), expected, exact=False):
@@ -200,6 +207,7 @@ _HINT = "use only the arguments and pure functions of them, and nothing that dep
 def calls_repeat_and_leave_their_arguments(
     env: Environment[Any], params: EnvParams, run: RandomRollout
 ) -> Iterator[str]:
+    """Check that equal calls give equal results and leave their arguments as they are."""
     key = from_key_data(run.keys[0])
     for step in range(min(_INPUTS_COMPARED, run.num_steps)):
         state = run.state_before(step, 0)
@@ -224,11 +232,13 @@ def calls_repeat_and_leave_their_arguments(
 
 
 def same_keys_give_the_same_bits(play: RolloutFunction, params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    """Repeat the rollout with the same keys and compare all bits."""
     if leaves := differing_leaves(play(params, run.keys), run):
         yield f"the same keys give other results the second time, in {leaves[:3]}; draw only from the key that is given"
 
 
 def environments_do_not_see_one_another(play: RolloutFunction, params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    """Reverse the keys: environment ``i`` must then do exactly what environment ``B - 1 - i`` did."""
     turned = play(params, run.keys[::-1])
     by_env = [name for name in RandomRollout._fields if name.startswith("first_") or name == "keys"]
     for name in RandomRollout._fields:
@@ -236,14 +246,14 @@ def environments_do_not_see_one_another(play: RolloutFunction, params: EnvParams
         theirs = at(theirs, slice(None, None, -1)) if name in by_env else at(theirs, slice(None), slice(None, None, -1))
         if differing_leaves(ours, theirs):
             yield (
-                f"{name} of an environment change with its place in the batch; let it depend on its own key and state "
+                f"{name} of an environment change with its index in the batch; let it depend on its own key and state "
                 "alone, not on neighbors or on a batch index"
             )
             return
 
 
 def loops_trace_once(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
-    """Trace a step for every state of a loop; nothing is compiled, and equal types are traced once."""
+    """Trace steps in a loop: the second step is not traced again if its state has the types of the first."""
     traces: dict[str, int] = {"step": 0, "reset_next": 0}
 
     def counted(method: str, function: Any) -> Any:
@@ -279,7 +289,7 @@ _NAMES = {
 
 
 def with_other_answers(params: EnvParams) -> EnvParams:
-    """Return params whose test outputs have other colors and another size; all else, demonstrations too, is kept.
+    """Return params whose test outputs have other colors and another size; everything else stays, demonstrations too.
 
     Raises:
         TypeError: the tasks are not a buffer.
@@ -313,6 +323,6 @@ def answers_stay_hidden(run: RandomRollout, changed: RandomRollout) -> Iterator[
 
 
 def before_submits(run: RandomRollout) -> Bool[np.ndarray, "S B"]:
-    """Whether an environment has submitted nothing yet, after each step."""
+    """Return whether an environment has not submitted yet, after each step."""
     now = run.infos["submission_count"] > 0 if "submission_count" in run.infos else run.infos["terminated"]
     return ~np.logical_or.accumulate(now, axis=0)

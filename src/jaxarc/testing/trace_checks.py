@@ -1,4 +1,4 @@
-"""What can be checked of an environment by tracing it, before anything is compiled."""
+"""Checks of an environment that only trace it: types, leaked tracers, calls to the host. Nothing is compiled."""
 
 import contextlib
 from collections.abc import Iterator
@@ -44,6 +44,7 @@ def trace(env: Environment[Any], params: EnvParams, key: PRNGKey) -> Traced:
 
 
 def states_keep_their_shape(traced: Traced) -> Iterator[str]:
+    """Check that all methods return states, and observations, of one structure, shape and dtype."""
     first, observation = traced.reset
     for method, state in (("step", traced.step[0]), ("reset_next", traced.reset_next[0])):
         for difference in mismatches(state, first):
@@ -61,6 +62,7 @@ def states_keep_their_shape(traced: Traced) -> Iterator[str]:
 
 
 def reports_have_the_agreed_types(traced: Traced) -> Iterator[str]:
+    """Check the types of reward, done and the entries of info that every environment has."""
     _, _, reward, done, info = traced.step
     for name, value, dtype in (("reward", reward, jnp.float32), ("done", done, jnp.bool_)):
         if value.shape != () or value.dtype != dtype:
@@ -71,10 +73,11 @@ def reports_have_the_agreed_types(traced: Traced) -> Iterator[str]:
         elif info[name].shape != () or info[name].dtype != dtype:
             yield f"info[{name!r}] of step is {kind_of(info[name])}; make it a {jnp.dtype(dtype).name} scalar"
     for difference in mismatches(traced.info, info):
-        yield f"info returns another report than step: {difference}; give both the same keys, shapes and dtypes"
+        yield f"info(state) differs from the info of step: {difference}; give both the same keys, shapes and dtypes"
 
 
 def nothing_leaks_out_of_a_trace(env: Environment[Any], params: EnvParams, key: PRNGKey) -> Iterator[str]:
+    """Check with ``jax.checking_leaks`` that no traced value outlives its trace."""
     with _LeakCatcher() as leak, jax.checking_leaks():
         trace(env, params, key)
     if leak.found is not None:
@@ -85,7 +88,7 @@ def nothing_leaks_out_of_a_trace(env: Environment[Any], params: EnvParams, key: 
 
 
 def no_method_calls_the_host(env: Environment[Any], params: EnvParams, traced: Traced) -> Iterator[str]:
-    """With the policy ``noop``: ``raise`` calls the host in order to raise, and only then."""
+    """Check that no method calls the host. Policy ``raise`` does so in order to raise, so ``noop`` takes its place."""
     quiet = params
     if params.config.action.invalid_action_policy == "raise":
         config = params.config.with_fields(invalid_action_policy="noop")
@@ -127,7 +130,7 @@ def _primitives(jaxpr: core.Jaxpr) -> Iterator[str]:
 
 
 def _inner(params: Any) -> Iterator[core.Jaxpr]:
-    """Every program inside the parameters of an equation."""
+    """Yield each program inside the parameters of an equation, such as the body of a scan."""
     for value in jax.tree.leaves(list(params.values()), is_leaf=lambda x: isinstance(x, core.Jaxpr | core.ClosedJaxpr)):
         if isinstance(value, core.ClosedJaxpr):
             yield value.jaxpr
