@@ -1,7 +1,9 @@
 """A short run of a surrogate: what it reports, writes and keeps when it is stopped, and how it goes on."""
 
 import dataclasses
+import hashlib
 import itertools
+import json
 import threading
 
 import equinox as eqx
@@ -13,6 +15,7 @@ import pytest
 from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.training import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
+from jaxarc.training.checkpoint import CheckpointError
 from jaxarc.training.metrics import read_reports
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, train_surrogate
 from jaxarc.training.surrogates.agreement import agreement
@@ -204,6 +207,17 @@ def test_saved_models_come_back_without_the_rest(whole, folder):
     run(folder=folder)
     models = load_models(folder, {"candidates": Problem()}, "last")
     assert same(models, whole.state.models)
+
+
+def test_models_that_another_version_wrote_are_refused(folder):
+    run(folder=folder, should_stop=after(4))
+    file = folder.checkpoints.at(4) / "record.json"
+    content = json.loads(file.read_bytes()) | {"format": 4}
+    del content["sha256"]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    file.write_text(json.dumps({"sha256": digest, **content}))
+    with pytest.raises(CheckpointError, match="written by a version of jaxarc with checkpoint format 4"):
+        load_models(folder, {"candidates": Problem()}, "last")
 
 
 def test_a_time_limit_ends_the_run_early():
