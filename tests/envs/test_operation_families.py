@@ -76,8 +76,7 @@ def test_a_single_canvas_agrees_with_the_reference(executor):
         assert differences(edit, case, expected_results(case)) == []
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_flood_fills_a_run_of_any_length_up_to_its_walls(executor):
+def test_a_flood_fills_a_run_of_any_length_up_to_its_walls():
     """One column of 30 cells, flooded from every row, with a wall in every other."""
     rows = np.arange(30)
     start, wall = (axis.reshape(-1) for axis in np.meshgrid(rows, rows))
@@ -85,15 +84,15 @@ def test_a_flood_fills_a_run_of_any_length_up_to_its_walls(executor):
     grids = (rows == wall[:, None]).astype(np.int8)
     same_side = (rows < wall[:, None]) == (start < wall)[:, None]
     expected = np.where(same_side & (rows != wall[:, None]), 7, grids)
-    flood = jax.jit(flood_fill, static_argnums=(4, 5))
+    flood = jax.jit(flood_fill, static_argnums=4)
     operation, column = np.full(len(start), 17, np.int32), np.zeros(len(start), np.int32)
     arguments = (jnp.asarray(x) for x in (grids, operation, start.astype(np.int32), column))
-    np.testing.assert_array_equal(flood(*arguments, (30, 1), executor), expected)
+    np.testing.assert_array_equal(flood(*arguments, (30, 1)), expected)
 
 
 def test_a_flood_from_the_first_cell_of_a_lone_column_spreads():
     ins = (jnp.full((1,), x, jnp.int32) for x in (17, 0, 0))  # operation, row, column
-    np.testing.assert_array_equal(flood_fill(jnp.zeros((1, 3), jnp.int8), *ins, (3, 1), "dense"), [[7, 7, 7]])
+    np.testing.assert_array_equal(flood_fill(jnp.zeros((1, 3), jnp.int8), *ins, (3, 1)), [[7, 7, 7]])
 
 
 @pytest.mark.parametrize("shape", [(5, 2), (2, 5)])

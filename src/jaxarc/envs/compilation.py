@@ -18,6 +18,7 @@ Rows = TypeVar("Rows", bound=PyTree[Array])
 Shared = PyTree[Array]
 Kernel = Callable[[Any, Any], Any]  # (rows: arrays with a leading batch axis, shared: arrays of the batch) -> rows
 
+_RUNTIME_STATUS = re.compile(r"[A-Z]+(_[A-Z]+)*: ")  # begins the text of every error of a program that ran
 _FAILED_CHECK = re.compile(r"_EquinoxRuntimeError: (.*?)\n\n\n-{10}", re.DOTALL)
 
 
@@ -50,12 +51,12 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
                 result = fast(mode, *args)
                 if may_raise is not None and may_raise(*args):
                     jax.block_until_ready(result)
-            except jax.errors.JaxRuntimeError as error:
+            except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
                 failed = _FAILED_CHECK.search(str(error))
-                if failed is None:
+                if failed is not None:
+                    raise eqx.EquinoxRuntimeError(failed.group(1)) from None
+                if isinstance(error, jax.errors.JaxRuntimeError) or _RUNTIME_STATUS.match(str(error)):
                     raise
-                raise eqx.EquinoxRuntimeError(failed.group(1)) from None
-            except (TypeError, ValueError):
                 return careful(mode, *args)
             return result
 
