@@ -30,9 +30,9 @@ def make(
     Args:
         dataset: a name (see :func:`jaxarc.datasets.load_tasks`), a file or folder of ARC JSON, a task set, or a
             generator (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
-        config: where to start from; the defaults otherwise.
-        tasks: ids to play, or a weight for each; only these are loaded. Every task alike when left out.
-        **fields: config fields by their own name, whichever topic they belong to.
+        config: the config that ``fields`` change; by default the defaults.
+        tasks: ids to play, or a weight for each; only these are loaded. By default every task, with equal weights.
+        **fields: config fields by their own name, of any topic.
 
     Returns:
         The environment and its params; a curriculum changes ``params.weights`` without a recompilation.

@@ -1,5 +1,6 @@
 """Task files and folders of one's own."""
 
+import gc
 import json
 import os
 import re
@@ -84,6 +85,9 @@ def test_message_names_file_pair_row_and_column(tmp_path):
         (b'{"train": [], "test": [Infinity]}', "Infinity is not JSON"),
         (b'{"train": [], "train": [], "test": []}', "has the key 'train' twice"),
         (b'{"train": [{"input": [[1]], "input": [[2]], "output": [[1]]}]}', "has the key 'input' twice"),
+        (b'{"train" : [{"input": [[1]], "input" : [[2]], "note": ":"}]}', "has the key 'input' twice"),
+        (b'{"a": {"b": {"c": {"d": {"e": {"f": {"g": 1, "g": 2}}}}}}}', "has the key 'g' twice"),
+        (b'{"train": [1, {"a": 1, "a": 2}]}', "has the key 'a' twice"),
     ],
 )
 def test_damaged_file_is_refused_by_name(tmp_path, content, message):
@@ -92,6 +96,24 @@ def test_damaged_file_is_refused_by_name(tmp_path, content, message):
     with pytest.raises(TaskFormatError, match=message) as caught:
         read_json(file)
     assert str(caught.value).startswith(str(file))
+
+
+@pytest.mark.parametrize("text", ["a note: with colons", "\ud800", "[1, 2]: [3]"])
+def test_colons_and_odd_letters_in_strings_change_nothing(tmp_path, text):
+    file = write(tmp_path / "noted.json", {**TASK, "note": text})
+    assert read_json(file).raw_task("noted").train[0][0].tolist() == GRID
+
+
+def test_reading_leaves_the_garbage_collector_as_it_was(tmp_path):
+    file = write(tmp_path / "a.json")
+    read_json(file)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        read_json(file)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_mapping_from_id_to_task_is_a_set(tmp_path):

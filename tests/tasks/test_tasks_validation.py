@@ -139,3 +139,15 @@ def test_null_stands_for_a_color_where_one_is_given():
     pairs, _ = check_task(task([[None, 3]]), "a.json", null_color=5)
     assert pairs[1][0].tolist() == [[5, 3]]
     assert "Mini-ARC writes null for color 0" in refused(task([[None, 3]]))
+
+
+@pytest.mark.parametrize("cell", [True, 1.0, "1", 10, -1, 256, 10**30, [1]])
+def test_the_check_of_whole_grids_refuses_what_the_check_of_cells_refuses(cell):
+    with pytest.raises(TaskFormatError, match="row 1, column 0"):
+        check_grid([[0, 1], [cell, 2]], "a.json")
+
+
+@pytest.mark.parametrize("rows", [[{0: 1, 1: 2}], ["12"], [b"12"], [range(2)]])
+def test_a_row_is_a_list(rows):
+    with pytest.raises(TaskFormatError, match="row 0: a row is a list of colors"):
+        check_grid(rows, "a.json")

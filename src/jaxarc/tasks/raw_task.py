@@ -189,7 +189,8 @@ def _pack_rows(rows: Sequence[Any]) -> np.ndarray | None:
     cells = list(itertools.chain.from_iterable(rows))
     if len(widths) != 1 or set(map(type, cells)) != {int}:  # True would pass for 1
         return None
-    height, width = len(rows), len(rows[0])
+    height = len(rows)
+    width = len(rows[0])
     if height > MAX_GRID_SIZE or width > MAX_GRID_SIZE:
         return None
     try:

@@ -107,13 +107,15 @@ class Gravity(Rule):
         is_to_end = drawn % 2 == 1
         length = jnp.where(is_sideways, width, height)
         num_lines = jnp.where(is_sideways, height, width)
-        rows, columns = jnp.asarray(cell_rows(grid_shape)), jnp.asarray(cell_columns(grid_shape))
+        rows = jnp.asarray(cell_rows(grid_shape))
+        columns = jnp.asarray(cell_columns(grid_shape))
         line = jnp.where(is_sideways, rows, columns)
         above = jnp.where(is_sideways, columns, rows)
         above = jnp.where(is_to_end, (length - 1).astype(jnp.int8) - above, above)
 
         longest = max(grid_shape)
-        loose_line, gap = between(words[2], 0, num_lines - 1), between(words[3], 0, length - 2)
+        loose_line = between(words[2], 0, num_lines - 1)
+        gap = between(words[3], 0, length - 2)
         bits = materialize(_line_bits(key_lines, longest, words[4], loose_line, gap))[line]
         stacks = random_colors(key_colors, (longest, longest), NUM_COLORS - 1) + jnp.int8(1)
         bit = jnp.uint32(1) << jnp.maximum(above, jnp.int8(0)).astype(jnp.uint32)
@@ -133,7 +135,8 @@ def _object_cells(word: Word, height: Number, width: Number) -> Word:
     of a 3x3 box; rising is bottom left and top right, bits 6 and 2. One bit of the word chooses, the bits from 8 on
     color more cells.
     """
-    last_row, last_column = OBJECT_SIDE * (height - 1), width - 1
+    last_row = OBJECT_SIDE * (height - 1)
+    last_column = width - 1
     falling = jnp.uint32(1) | (jnp.uint32(1) << (last_row + last_column).astype(jnp.uint32))
     rising = (jnp.uint32(1) << last_row.astype(jnp.uint32)) | (jnp.uint32(1) << last_column.astype(jnp.uint32))
     return (word >> jnp.uint32(8)) | jnp.where((word & jnp.uint32(1)) == 0, falling, rising)

@@ -211,7 +211,8 @@ class CompleteSymmetry(Rule):
         words = draw_words(key_words, 8)
         height, width = draw_sides(words[:2], self, grid_shape)
         colors = skip_color(random_colors(key_colors, grid_shape, NUM_COLORS - 1), drawn.color)
-        rows, columns = jnp.asarray(cell_rows(grid_shape)), jnp.asarray(cell_columns(grid_shape))
+        rows = jnp.asarray(cell_rows(grid_shape))
+        columns = jnp.asarray(cell_columns(grid_shape))
         mirrored_rows = (height - 1).astype(jnp.int8) - rows
         mirrored_columns = (width - 1).astype(jnp.int8) - columns
         is_second = (rows > mirrored_rows) | ((rows == mirrored_rows) & (columns > mirrored_columns))

@@ -33,7 +33,7 @@ class Rule(eqx.Module):
 
     @abc.abstractmethod
     def draw(self, key: PairKey) -> Any:
-        """Draw what the pairs of a task have in common, a pytree of arrays."""
+        """Draw the parameters that the pairs of a task share, a pytree of arrays."""
 
     @abc.abstractmethod
     def make_pair(self, key: PairKey, drawn: Any, grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
@@ -89,7 +89,8 @@ class ProceduralTasks(TaskGenerator):
         # One key for the rule and one for each pair: with 3 + 1 pairs, words[0] draws what the pairs share (a color
         # map), and words[1..4] each draw one picture to which it applies.
         words = split_words(as_typed_key(key), 1 + self.num_train + self.num_test)
-        rule_key, pair_keys = self._rule_key(words[0]), words[1:]
+        rule_key = self._rule_key(words[0])
+        pair_keys = words[1:]
         if len(self.rules) == 1:
             return self._pairs_of(self.rules[0], rule_key, pair_keys)
         branches = [lambda *words, rule=rule: self._pairs_of(rule, *words) for rule in self.rules]
