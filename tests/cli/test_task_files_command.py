@@ -4,7 +4,6 @@ import json
 import zipfile
 
 import pytest
-import typer
 from archive_server import Answer, ArchiveServer
 from run_command import run_command
 
@@ -12,9 +11,6 @@ from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
 from jaxarc.datasets.installed import installed_names, installed_path, read_installed
 from jaxarc.datasets.task_set import digest_of
 from jaxarc.tasks.raw_task import RawTask
-
-app = typer.Typer()
-task_files.register(app)
 
 
 @pytest.fixture(autouse=True)
