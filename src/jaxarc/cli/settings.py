@@ -20,7 +20,7 @@ from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEve
 
 import jaxarc
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
-from jaxarc.config.build import CheckedConfig, check_known
+from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
 from jaxarc.files import CHECKSUM
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.surrogates import SurrogateExperiment
@@ -75,12 +75,14 @@ def read_any_experiment(overrides: Sequence[str], file: Path | None = None) -> A
     """
     mapping = None if file is None else _read_mapping(file)
     if mapping is None:
-        speaks_of_it = any(override.partition("=")[0] == SURROGATE_RUN.presets for override in overrides)
-        if not speaks_of_it:
+        is_surrogate = any(override.partition("=")[0] == SURROGATE_RUN.presets for override in overrides)
+        if not is_surrogate:
             _refuse_surrogate_topics(overrides)
     else:
-        speaks_of_it = SURROGATE_RUN.presets in mapping
-    return _read(SURROGATE_RUN if speaks_of_it else AGENT_RUN, overrides, mapping)
+        is_surrogate = SURROGATE_RUN.presets in mapping
+    run_kind = SURROGATE_RUN if is_surrogate else AGENT_RUN
+    with _naming_the_writer(file):
+        return _read(run_kind, overrides, mapping)
 
 
 def _refuse_surrogate_topics(overrides: Sequence[str]) -> None:
@@ -105,7 +107,8 @@ def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Exper
             cannot be read.
         OSError: the file cannot be read.
     """
-    return _read(AGENT_RUN, overrides, None if file is None else _read_mapping(file))
+    with _naming_the_writer(file):
+        return _read(AGENT_RUN, overrides, None if file is None else _read_mapping(file))
 
 
 def experiment_of(mapping: Mapping[str, Any]) -> Experiment:
@@ -130,7 +133,7 @@ def choices_of(group: str) -> list[str]:
 
 
 def _read(run_kind: RunKind, overrides: Sequence[str], mapping: dict[str, Any] | None) -> Any:
-    """Compose the file of a run_kind with the overrides, or change a complete mapping by them."""
+    """Compose the file of a kind of run with the overrides, or change a complete mapping by them."""
     if mapping is not None:
         return run_kind.build(_changed(run_kind, mapping, overrides))
     with one_kind_of_error(), initialize_config_dir(str(config_folder()), version_base="1.3"):
@@ -163,6 +166,23 @@ def _read_mapping(file: Path) -> dict[str, Any]:
     return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= _RULES.keys() else mapping
 
 
+@contextmanager
+def _naming_the_writer(file: Path | None) -> Iterator[None]:
+    """Say which version wrote the config of a run folder, if it names a field that this version does not have."""
+    try:
+        yield
+    except UnknownFieldError as error:
+        if file is None or file.suffix != ".json":
+            raise
+        written = json.loads(file.read_bytes())
+        version = written.get("versions", {}).get("jaxarc", "an unknown version")
+        revision = written.get("git_revision") or "unknown"
+        raise UnknownFieldError(
+            f"{error} {file} was written by jaxarc {version} (git revision {revision}); remove the field, or use that "
+            "version"
+        ) from error
+
+
 def _require_json(file: Path) -> None:
     """Refuse a ``.json`` file that is not JSON: half a file may still be YAML."""
     if file.suffix != ".json":
@@ -176,7 +196,7 @@ def _require_json(file: Path) -> None:
 
 
 def _require_plain(file: Path) -> None:
-    """Refuse what no config needs and what grows out of all bounds when it is read: a file may come from anybody.
+    """Refuse a file that could exhaust the memory when it is read: a config may come from anybody.
 
     Raises:
         ConfigValidationError: the file is larger than any config, nested, or speaks of other values than its own.
