@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import pooch
@@ -116,7 +116,7 @@ def _retrieve(archive: Archive, folder: Path, on_progress: Progress | None) -> P
         retry_if_failed=RETRIES,
     )
     with _quiet_pooch():
-        return Path(store.fetch("archive.zip", downloader=fetch))
+        return Path(store.fetch("archive.zip", downloader=cast(Any, fetch)))  # pooch annotates it as a processor
 
 
 def _write(response: requests.Response, file: Path, on_progress: Progress | None) -> None:

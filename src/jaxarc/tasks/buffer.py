@@ -55,10 +55,10 @@ class StoredPairs(NamedTuple):
 
 
 class TaskSource(eqx.Module):
-    """What a reset draws tasks from; abstract. A task index is 0 .. ``num_tasks - 1``."""
+    """Source of the tasks that a reset draws; abstract. A task index is 0 .. ``num_tasks - 1``."""
 
     grid_shape: eqx.AbstractVar[tuple[int, int]]  # rows and columns (H, W) of the canvas, static
-    registry_index: eqx.AbstractVar[Int32[Array, " T"]]  # what jaxarc.tasks.task_id_of understands; -1: no id
+    registry_index: eqx.AbstractVar[Int32[Array, " T"]]  # for jaxarc.tasks.task_id_of; -1: no id
 
     @property
     @abc.abstractmethod
