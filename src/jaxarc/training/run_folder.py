@@ -23,7 +23,7 @@ from jaxarc.training.checkpoint import Checkpoints
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost network drive must not hold up a run
-_LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
+_LIBRARIES: Final = ("jaxarc", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 class RunFolderError(JaxarcError, OSError):
