@@ -15,7 +15,7 @@ LIMIT = 20
 FEW = (*range(c.NUM_COLORS), c.RESIZE, c.SUBMIT)
 EVERY = tuple(range(c.SUBMIT + 1))
 
-create = jax.jit(EditPolicy.create, static_argnums=(1, 2, 3))
+create = jax.jit(EditPolicy.create, static_argnums=(1, 2))
 evaluate = jax.jit(EditPolicy.evaluate)
 sample = jax.jit(EditPolicy.sample)
 greedy_of = jax.jit(EditPolicy.greedy)
@@ -40,7 +40,7 @@ def config(height, width, operations=EVERY, **fields):
 def policy_on(height, width, seed=0, network="relational", operations=EVERY, scale=1.0):
     """A policy whose choices are far from uniform, but for the kind, which is nearly so."""
     unbiased = NetworkConfig(kind=network, submit_bias=0.0, resize_bias=0.0, other_bias=0.0)
-    fresh = create(jax.random.key(seed), config(height, width, operations), unbiased, False)
+    fresh = create(jax.random.key(seed), config(height, width, operations), unbiased)
     noisy = with_noise(fresh, seed, 0.3 * scale)
     last = lambda policy: policy.network.kind_layers.last
     return eqx.tree_at(last, noisy, last(fresh))
