@@ -1,4 +1,4 @@
-"""A surrogate learns what an expert thinks of 64 candidate edits, and is judged on pairs that it never saw.
+"""A surrogate learns what an expert thinks of 64 candidate edits, and is evaluated on held-out pairs.
 
     python examples/surrogate.py --steps 300
 

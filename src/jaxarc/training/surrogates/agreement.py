@@ -1,12 +1,18 @@
-"""How well a surrogate agrees with its expert, and whether its probabilities are to be believed."""
+"""Agreement of a surrogate with its expert on held-out examples: divergence, first choices, regret and calibration.
+
+Two candidates, for example, with the expert's probabilities (0.7, 0.3) and scores (1.0, 0.4). A surrogate that says
+(0.4, 0.6) chooses the second: its regret is 1.0 - 0.4 = 0.6, and its KL divergence is
+0.7 log(0.7 / 0.4) + 0.3 log(0.3 / 0.6) = 0.18 nats. Its calibration error is the mean distance of the two
+probabilities, for a candidate that it draws.
+"""
 
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 NUM_BINS: Final = 10  # of the calibration
-_NEAR: Final = 1e-6  # probabilities this close are alike likely: they are float32
+_NEAR: Final = 1e-6  # probabilities this close count as equal: they are float32
 
 
 class CalibrationBin(NamedTuple):
@@ -29,9 +35,8 @@ class Agreement(NamedTuple):
     num_examples: int
 
     def numbers(self) -> dict[str, float]:
-        """Return what a report tells, by name."""
-        numbers = {name: value for name, value in self._asdict().items() if isinstance(value, float)}
-        return numbers
+        """Return the numbers of a report, by the names of its fields."""
+        return {name: value for name, value in self._asdict().items() if isinstance(value, float)}
 
 
 def agreement(
@@ -40,13 +45,13 @@ def agreement(
     is_real: Bool[np.ndarray, "B k"],
     scores: Float[np.ndarray, "B k"] | None = None,
 ) -> Agreement:
-    """Compare logits with an expert's opinion, on the host.
+    """Compare logits with an expert's distribution, on the host.
 
     Args:
         logits: of the candidates, by the surrogate.
         probs: of the candidates, by the expert; 0 for padding.
         is_real: false for padding, which is never chosen.
-        scores: the expert's score of each candidate, such as a similarity of 0 .. 1; not looked at in padding.
+        scores: the expert's score of each candidate, such as a similarity of 0 .. 1; ignored in padding.
     """
     log_predicted = _log_softmax(np.where(is_real, logits, -np.inf))
     predicted = np.where(is_real, np.exp(log_predicted), 0.0)
@@ -70,24 +75,26 @@ def agreement(
 
 
 def _log_softmax(logits: Float[np.ndarray, "B k"]) -> Float[np.ndarray, "B k"]:
+    """Return log-probabilities in float64."""
     wide = logits.astype(np.float64)
     shifted = wide - wide.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def _regret(first: np.ndarray, scores: Float[np.ndarray, "B k"], is_real: Bool[np.ndarray, "B k"]) -> float:
+def _regret(first: Int[np.ndarray, " B"], scores: Float[np.ndarray, "B k"], is_real: Bool[np.ndarray, "B k"]) -> float:
     best = np.where(is_real, scores, -np.inf).max(axis=-1)
     chosen = np.take_along_axis(scores, first[:, None], axis=-1)[:, 0]
     return float((best - chosen).mean())
 
 
 def _calibration(predicted: Float[np.ndarray, " n"], expected: Float[np.ndarray, " n"]) -> tuple[CalibrationBin, ...]:
-    """Gather candidates by the surrogate's probability; a bin without any is left out."""
-    place = np.minimum((predicted * NUM_BINS).astype(np.int64), NUM_BINS - 1)
+    """Group candidates by the surrogate's probability; empty bins are left out."""
+    bin_index = np.minimum((predicted * NUM_BINS).astype(np.int64), NUM_BINS - 1)
     rows = []
     for number in range(NUM_BINS):
-        inside = place == number
+        inside = bin_index == number
         if inside.any():
-            means = float(predicted[inside].mean()), float(expected[inside].mean())
-            rows.append(CalibrationBin(int(inside.sum()), *means))
+            mean_predicted = float(predicted[inside].mean())
+            mean_expected = float(expected[inside].mean())
+            rows.append(CalibrationBin(int(inside.sum()), mean_predicted, mean_expected))
     return tuple(rows)

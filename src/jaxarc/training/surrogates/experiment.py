@@ -54,12 +54,12 @@ class SurrogateExperiment(CheckedConfig):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """One for the surrogate."""
+        """Return the one seed of the run."""
         return (self.surrogate.seed,)
 
     @property
     def num_updates(self) -> int:
-        """Steps of the whole run."""
+        """Return the number of train steps of the whole run."""
         return self.surrogate_training.num_steps
 
     def as_dict(self) -> dict[str, Any]:
