@@ -126,7 +126,7 @@ def test_coordinates_are_row_and_column(world):
 def test_an_action_outside_the_space_is_refused(world, action):
     env = GymnasiumEnv(*world)
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"an action must lie in MultiDiscrete\(\[3 3 4\]\), got"):
+    with pytest.raises(ValueError, match=r"an action must be in MultiDiscrete\(\[3 3 4\]\), got"):
         env.step(action)
 
 

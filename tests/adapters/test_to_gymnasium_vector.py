@@ -180,7 +180,7 @@ def test_what_cannot_work_is_refused(world):
     with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) first"):
         vector.step(PAINT[:2])
     vector.reset(seed=0)
-    with pytest.raises(ValueError, match="an action must lie in"):
+    with pytest.raises(ValueError, match="an action must be in"):
         vector.step(np.array([[0, 0, 0], [3, 0, 0]]))
     with pytest.raises(ValueError, match=r"options\['reset_mask'\] must be a NumPy array bool\[2\]"):
         vector.reset(options={"reset_mask": [True, False]})

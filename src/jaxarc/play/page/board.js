@@ -101,10 +101,10 @@ export class Board {
 
   #cellAt(event) {
     const box = this.cells.getBoundingClientRect();
-    const place = (at, size, count) => Math.max(0, Math.min(count - 1, Math.floor((at / size) * count)));
+    const indexAt = (at, size, count) => Math.max(0, Math.min(count - 1, Math.floor((at / size) * count)));
     return [
-      place(event.clientY - box.top, box.height, this.grid.length),
-      place(event.clientX - box.left, box.width, this.grid[0].length),
+      indexAt(event.clientY - box.top, box.height, this.grid.length),
+      indexAt(event.clientX - box.left, box.width, this.grid[0].length),
     ];
   }
 

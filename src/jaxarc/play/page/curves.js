@@ -32,9 +32,9 @@ export function drawChart(figure, chart, rows, axis) {
   const y = scale(values[0], values.at(-1), size.height - BOTTOM, TOP);
   const picture = make("svg", { viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": describe(chart, series, axis) });
   picture.append(frame(size, values, [from, to], y, chart.isShare, axis));
-  series.forEach((one, place) => {
+  series.forEach((one, index) => {
     const group = svg("g", {});
-    group.style.setProperty("--series", `var(--series-${place % 4})`);
+    group.style.setProperty("--series", `var(--series-${index % 4})`);
     if (one.seeds.length > 1) for (const line of one.seeds) group.append(make("path", { class: "seed", d: pathOf(line, x, y) }));
     group.append(make("path", { class: "mean", d: pathOf(one.mean, x, y) }));
     if (one.mean.length === 1) group.append(svg("circle", { class: "dot", cx: x(one.mean[0][0]), cy: y(one.mean[0][1]), r: 3 }));
@@ -58,16 +58,16 @@ function linesOf(rows, name, axis) {
     if (!moments.has(key)) moments.set(key, []);
     moments.get(key).push([at, value]);
   }
-  const average = (points, place) => points.reduce((sum, point) => sum + point[place], 0) / points.length;
+  const average = (points, index) => points.reduce((sum, point) => sum + point[index], 0) / points.length;
   return { seeds: [...seeds.values()], mean: [...moments.values()].map((points) => [average(points, 0), average(points, 1)]) };
 }
 
 function caption(chart, series) {
   const parts = [make("span", {}, chart.title)];
   if (series.length > 1) {
-    series.forEach((one, place) => {
+    series.forEach((one, index) => {
       const key = make("span", { class: "key soft" }, words(one.name.replace("_solve_rate", "")));
-      key.style.setProperty("--series", `var(--series-${place % 4})`);
+      key.style.setProperty("--series", `var(--series-${index % 4})`);
       parts.push(key);
     });
   }
@@ -85,7 +85,7 @@ function frame({ width, height }, values, [from, to], y, isShare, axis) {
   return group;
 }
 
-/** Tell the place under the pointer, and nothing when it has left. */
+/** Write the values under the pointer; clear them when it leaves. */
 function follow(picture, { width, height }, points, x, tell) {
   picture.addEventListener("pointermove", (event) => {
     const box = picture.getBoundingClientRect();
@@ -137,7 +137,7 @@ const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
 const say = (value, isShare) => (isShare ? `${Number((100 * value).toFixed(1))} %` : short(value));
 
 function pathOf(points, x, y) {
-  return points.map(([at, value], place) => `${place ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+  return points.map(([at, value], index) => `${index ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
 }
 
 export function short(value) {

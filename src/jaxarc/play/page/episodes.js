@@ -59,8 +59,8 @@ export function shortName(task) {
 function showStep() {
   const step = find("step").valueAsNumber;
   find("step-number").textContent = `step ${step} of ${find("step").max}`;
-  episodes.forEach((episode, place) => {
-    const element = find("episodes").children[place], at = Math.min(step, episode.actions.length);
+  episodes.forEach((episode, index) => {
+    const element = find("episodes").children[index], at = Math.min(step, episode.actions.length);
     const grid = episode.grids[at];
     element.querySelector(".now").replaceChildren(drawGrid(grid, `Grid after ${at} steps`, fittingCell(grid, 96, 20)));
     const similarity = `${Math.round(100 * episode.similarities[at])} % alike`;

@@ -21,10 +21,10 @@ export function drawSquares(title, tasks) {
 
 /** Draw which of the shown pairs each checkpoint solved. */
 export function drawStory(title, names, history) {
-  const rows = names.map((name, place) => make("tr", {}, make("th", { scope: "row" }, name),
+  const rows = names.map((name, index) => make("tr", {}, make("th", { scope: "row" }, name),
     ...history.map(({ update, solved }) => make("td", {
-      class: solved[place] ? "yes" : null, title: `update ${update}: ${solved[place] ? "solved" : "not solved"}`,
-    }, make("span", { class: "unseen" }, solved[place] ? "solved" : "not solved")))));
+      class: solved[index] ? "yes" : null, title: `update ${update}: ${solved[index] ? "solved" : "not solved"}`,
+    }, make("span", { class: "unseen" }, solved[index] ? "solved" : "not solved")))));
   const heads = history.map(({ update }) => make("th", { class: "unseen", scope: "col" }, `update ${update}`));
   const head = make("thead", {}, make("tr", {}, make("td", { class: "unseen" }), ...heads));
   return make("div", {}, make("h3", {}, title), make("div", { class: "scroll" }, make("table", { class: "story" }, head, make("tbody", {}, ...rows))));

@@ -37,7 +37,7 @@ export function describe(table, make) {
   return table.flatMap(([group, rows]) => [
     make("h3", {}, group),
     ...rows.map(([names, words]) => {
-      const keys = names.flatMap((name, place) => (place ? [" ", make("kbd", {}, name)] : [make("kbd", {}, name)]));
+      const keys = names.flatMap((name, index) => (index ? [" ", make("kbd", {}, name)] : [make("kbd", {}, name)]));
       return make("div", {}, make("span", {}, words), make("span", {}, ...keys));
     }),
   ]);

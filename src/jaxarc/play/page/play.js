@@ -175,10 +175,10 @@ function choose(name) {
 
 function chooseColor(number, focuses = false) {
   color = number;
-  [...find("colors").children].forEach((button, place) => {
-    button.setAttribute("aria-checked", place === color);
-    button.tabIndex = place === color ? 0 : -1;
-    if (focuses && place === color) button.focus();
+  [...find("colors").children].forEach((button, index) => {
+    button.setAttribute("aria-checked", index === color);
+    button.tabIndex = index === color ? 0 : -1;
+    if (focuses && index === color) button.focus();
   });
 }
 
@@ -222,11 +222,11 @@ function showPairs() {
   }));
 }
 
-function example({ input, output }, place) {
+function example({ input, output }, index) {
   const size = Math.min(fittingCell(input, 108, 22), output ? fittingCell(output, 108, 22) : 22);
   const secret = () => make("div", { class: "secret", role: "img", "aria-label": "output to be found" }, "you make this one");
-  return make("li", {}, drawGrid(input, `Demonstration ${place + 1}, input`, size), make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-    output ? drawGrid(output, `Demonstration ${place + 1}, output`, size) : secret());
+  return make("li", {}, drawGrid(input, `Demonstration ${index + 1}, input`, size), make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+    output ? drawGrid(output, `Demonstration ${index + 1}, output`, size) : secret());
 }
 
 function showBoard(found) {
@@ -264,13 +264,13 @@ function showScore() {
 }
 
 function showMoves() {
-  find("moves").replaceChildren(...episode.moves.map(({ name, reward }, place) => {
-    const isUndone = place >= episode.in_force;
+  find("moves").replaceChildren(...episode.moves.map(({ name, reward }, index) => {
+    const isUndone = index >= episode.in_force;
     const button = make("button", {
-      class: isUndone ? "undone" : null, "aria-current": place === episode.in_force - 1 ? "step" : null,
+      class: isUndone ? "undone" : null, "aria-current": index === episode.in_force - 1 ? "step" : null,
       title: isUndone ? "Do it again" : "Go back to here",
-    }, `${place + 1}. ${name}`, make("span", {}, signed(reward)));
-    button.addEventListener("click", () => rewind(() => place + 1, "Go to an action"));
+    }, `${index + 1}. ${name}`, make("span", {}, signed(reward)));
+    button.addEventListener("click", () => rewind(() => index + 1, "Go to an action"));
     return make("li", {}, button);
   }));
   const list = find("moves"), last = list.children[episode.in_force - 1];
@@ -294,14 +294,14 @@ function showEnding() {
 
 function showHint(found) {
   hint = found;
-  const place = find("hint");
-  place.hidden = !hint;
+  const box = find("hint");
+  box.hidden = !hint;
   const isOnCells = hint && ![OPERATION.submit, OPERATION.resize].includes(hint.action[0]) && hint.action.length > 1;
   board.point(isOnCells ? cellsOf(hint.action, puzzle.format) : []);
   if (!hint) return;
   const button = make("button", {}, "Do it");
   button.addEventListener("click", takeHint);
-  place.replaceChildren(`From the answer: ${hint.words}. It counts as help.`, button);
+  box.replaceChildren(`From the answer: ${hint.words}. It counts as help.`, button);
 }
 
 function takeHint() {

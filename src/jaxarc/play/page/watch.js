@@ -63,8 +63,8 @@ function draw() {
   const axis = chooseAxis(), charts = chartsOf(rows);
   find("no-curves").hidden = charts.length > 0;
   const figures = [...find("curves").children];
-  charts.forEach((chart, place) => {
-    const figure = figures[place] ?? find("curves").appendChild(make("figure"));
+  charts.forEach((chart, index) => {
+    const figure = figures[index] ?? find("curves").appendChild(make("figure"));
     figure.classList.toggle("wide", chart.isShare);
     if (!figure.matches(":hover")) drawChart(figure, chart, rows, axis);
   });
