@@ -26,15 +26,17 @@ LENGTHS: Final = range(6, 13)  # actions
 def make_gif(run: Path) -> bytes:
     """Play the unseen pairs of a run and draw some."""
     batch = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
-    films = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0))
+    trajectories = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0))
     solved = {}
-    for scene, film in zip(batch.scenes, films, strict=True):
-        is_even = ((film.grids == PADDING) == (film.target == PADDING)).all()  # no resize, so nothing jumps about
-        if scene.pair.startswith("test") and film.is_solved and is_even and len(film.actions) in LENGTHS:
-            solved.setdefault(scene.task_id, (scene, film))
+    for scene, trajectory in zip(batch.scenes, trajectories, strict=True):
+        is_even = (
+            (trajectory.grids == PADDING) == (trajectory.target == PADDING)
+        ).all()  # no resize, so nothing jumps about
+        if scene.pair.startswith("test") and trajectory.is_solved and is_even and len(trajectory.actions) in LENGTHS:
+            solved.setdefault(scene.task_id, (scene, trajectory))
     chosen = sorted(solved.values(), key=lambda found: -len(np.unique(found[1].target)))[:NUM_EPISODES]
     form = batch.params.config.action.selection_format
-    return episodes_gif([to_episode(scene, film, form) for scene, film in chosen])
+    return episodes_gif([to_episode(scene, trajectory, form) for scene, trajectory in chosen])
 
 
 if __name__ == "__main__":

@@ -42,11 +42,11 @@ def make_page(selection_format: str) -> str:
     places = EpisodeSpec(indices, np.zeros_like(indices), np.arange(NUM_EPISODES, dtype=np.int32))
     page = ReplayPage("random")
     agent = as_agent(RandomPolicy(action_space(params.config)))
-    for film in record_episodes(agent, params, places, jax.random.key(0)):
-        task = tasks.tasks[film.task_index]
+    for trajectory in record_episodes(agent, params, places, jax.random.key(0)):
+        task = tasks.tasks[trajectory.task_index]
         page.add(
             ReplayTask(task.task_id, task.train),
-            ReplayEpisode("train 0", "random", selection_format, *film[2:]),
+            ReplayEpisode("train 0", "random", selection_format, *trajectory[2:]),
         )
     return page.to_html()
 

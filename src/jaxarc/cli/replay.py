@@ -155,8 +155,10 @@ def _play(batches: Sequence[EpisodeBatch]) -> Iterator[ReplayedEpisode]:
     with progress_bar("episodes", total=total) as show:
         for batch in batches:
             selection_format = batch.params.config.action.selection_format
-            films = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0), lengths=batch.lengths)
-            for info, film in zip(batch.infos, films, strict=True):
-                yield to_episode(info, film, selection_format)
+            trajectories = record_episodes(
+                batch.agent, batch.params, batch.places, jax.random.key(0), lengths=batch.lengths
+            )
+            for info, trajectory in zip(batch.infos, trajectories, strict=True):
+                yield to_episode(info, trajectory, selection_format)
                 done += 1
                 show(done, total)

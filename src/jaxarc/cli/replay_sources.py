@@ -169,21 +169,23 @@ def show_run(
     return EpisodeBatch(agent, params, _first_pairs(chosen), [infos[i] for i in chosen])
 
 
-def to_episode(info: EpisodeInfo, film: EpisodeTrajectory, selection_format: str) -> tuple[ReplayTask, ReplayEpisode]:
-    """Return a film as what is replayed and drawn."""
+def to_episode(
+    info: EpisodeInfo, trajectory: EpisodeTrajectory, selection_format: str
+) -> tuple[ReplayTask, ReplayEpisode]:
+    """Return a trajectory as what is replayed and drawn."""
     task = ReplayTask(info.task_id, info.demonstrations, info.title)
     episode = ReplayEpisode(
         pair=info.pair,
         player=info.player,
         selection_format=selection_format,
-        actions=film.actions,
-        grids=film.grids,
-        clipboards=film.clipboards,
-        target=film.target,
-        rewards=film.rewards,
-        similarities=film.similarities,
-        invalid=film.invalid,
-        is_solved=film.is_solved,
+        actions=trajectory.actions,
+        grids=trajectory.grids,
+        clipboards=trajectory.clipboards,
+        target=trajectory.target,
+        rewards=trajectory.rewards,
+        similarities=trajectory.similarities,
+        invalid=trajectory.invalid,
+        is_solved=trajectory.is_solved,
     )
     return task, episode
 

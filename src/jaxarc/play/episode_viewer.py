@@ -83,18 +83,18 @@ class EpisodeViewer:
         try:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
-                films = self._films()
+                trajectories = self._trajectories()
             note = "; ".join(str(one.message) for one in warned)
         except _UNPLAYABLE as error:
             reason = f"the agent of update {update} cannot be shown: {error}"
             self._shown = before._replace(number=before.number + 1, note=reason)
             return
         assert self._pairs is not None
-        episodes = [_episode(film, self._pairs.task_ids[film.task_index]) for film in films]
-        newest = {"update": update, "solved": [film.is_solved for film in films]}
+        episodes = [_episode(trajectory, self._pairs.task_ids[trajectory.task_index]) for trajectory in trajectories]
+        newest = {"update": update, "solved": [trajectory.is_solved for trajectory in trajectories]}
         self._shown = _Shown(before.number + 1, note, episodes, [*before.history, newest][-_MOST_KEPT:])
 
-    def _films(self) -> list[EpisodeTrajectory]:
+    def _trajectories(self) -> list[EpisodeTrajectory]:
         experiment = saved_experiment(self._folder, "last")
         policy = load_agent(self._folder, "last", self._seed)
         agent = EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
@@ -116,16 +116,16 @@ def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
     return TaskSet("shown pairs", tuple(unseen[index] for index in indices))
 
 
-def _episode(film: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
-    names = [get_operation_name(action[0]) for action in film.actions]
+def _episode(trajectory: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
+    names = [get_operation_name(action[0]) for action in trajectory.actions]
     return {
         "task": task_id,
-        "solved": film.is_solved,
-        "target": _active(film.target),
-        "grids": [_active(grid) for grid in film.grids],
+        "solved": trajectory.is_solved,
+        "target": _active(trajectory.target),
+        "grids": [_active(grid) for grid in trajectory.grids],
         "actions": names,
-        "rewards": [_rounded(reward) for reward in film.rewards],
-        "similarities": [round(float(similarity), 4) for similarity in film.similarities],
+        "rewards": [_rounded(reward) for reward in trajectory.rewards],
+        "similarities": [round(float(similarity), 4) for similarity in trajectory.similarities],
     }
 
 
