@@ -31,6 +31,10 @@ from jaxarc.wrappers.episode_statistics import StatisticsState
 Expert = Callable[[Observation], BboxAction]
 """From ``working_grid`` and ``target_grid``, int8[B, H, W], to the actions of a batch of environments."""
 
+_ENV: Final = ArcEnvironment()
+_TOGETHER: Final = 256  # traces that are replayed side by side
+_FORMAT: Final = "bbox"  # of the actions that policies know
+
 
 def clone_expert(
     policy: EditPolicy,
@@ -147,11 +151,6 @@ def _value_targets(
     """
     following = bootstrap_values(value, last_value, value, done, jnp.zeros_like(done))
     return value + estimate_advantages(reward, value, following, done, agent.gamma, agent.gae_lambda)
-
-
-_ENV: Final = ArcEnvironment()
-_TOGETHER: Final = 256  # traces that are replayed side by side
-_FORMAT: Final = "bbox"  # of the actions that policies know
 
 
 class TraceExampleError(JaxarcError, ValueError):

@@ -18,6 +18,13 @@ from jaxarc.training.run_folder import RunConfig, RunFolder, RunFolderError, cod
 State = TypeVar("State")
 """A pytree of arrays."""
 
+_FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
+_MOST_LISTED: Final = 20  # differences
+_FREE: Final = (
+    *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.max_seconds", "training.compilation_cache"),
+    *("surrogate.max_seconds", "surrogate.compilation_cache", "surrogate.buffer_size"),
+)
+
 
 @dataclass(frozen=True)
 class RunState(Generic[State, Kind]):
@@ -107,14 +114,6 @@ def _newest(folder: RunFolder) -> CheckpointRecord | None:
     record = folder.checkpoints.newest() if is_primary() else None
     newest = allgather_text("" if record is None else str(record.update))[0]
     return record if is_primary() or not newest else check_checkpoint(folder.checkpoints.at(int(newest)))
-
-
-_FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
-_MOST_LISTED: Final = 20  # differences
-_FREE: Final = (
-    *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.max_seconds", "training.compilation_cache"),
-    *("surrogate.max_seconds", "surrogate.compilation_cache", "surrogate.buffer_size"),
-)
 
 
 class IncompatibleRunError(ConfigValidationError):

@@ -47,6 +47,11 @@ from jaxarc.unroll import BatchPolicy
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
+Tree = TypeVar("Tree")
+Result = TypeVar("Result")
+_PUZZLES: Final = 64  # number of answers that are predicted side by side in an evaluation
+_ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
+
 
 class PlayedSteps(NamedTuple):
     """Which task each step belongs to, and how it ended where it ended."""
@@ -126,13 +131,6 @@ def _value_where_needed(
         lambda: policy.value(observation),
         lambda: jnp.zeros(needed.shape, jnp.float32),
     )
-
-
-Tree = TypeVar("Tree")
-Result = TypeVar("Result")
-
-_PUZZLES: Final = 64  # number of answers that are predicted side by side in an evaluation
-_ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
 
 
 class TrainingState(eqx.Module):
