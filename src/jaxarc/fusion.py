@@ -25,20 +25,24 @@ def materialize(values: Values) -> Values:
     return materialize_call(lambda values: values, values)
 
 
-def materialize_call(function: Callable[..., Out], *args: PyTree[Array]) -> Out:
+def materialize_call(function: Callable[..., Out], *args: PyTree[Array], predicate_of: Array | None = None) -> Out:
     """Return ``materialize(function(*args))``, with the function inside the branch, which saves a copy of its result.
 
     Args:
         function: of arrays; works on a whole batch, or on one environment under ``vmap``.
         args: its arguments, pytrees of arrays with at least one element.
+        predicate_of: the array whose first element decides the branch; the first of the arguments when left out. Calls
+            that share one share the predicate too, which is then computed once.
     """
-    return _in_branch(function)(*args) if jax.default_backend() == "cpu" else function(*args)
+    if jax.default_backend() != "cpu":
+        return function(*args)
+    return _in_branch(function)(jax.tree.leaves(args)[0] if predicate_of is None else predicate_of, *args)
 
 
 def _in_branch(function: Callable[..., Out]) -> Callable[..., Out]:
     @custom_vmap
-    def call(*args: PyTree[Array]) -> Out:
-        is_true = _opaque_true(jax.tree.leaves(args)[0])
+    def call(predicate_of: Array, *args: PyTree[Array]) -> Out:
+        is_true = _opaque_true(predicate_of)
         shapes = jax.eval_shape(function, *args)
         # Never runs. The number comes from the predicate, so that under ``shard_map`` both branches give values that
         # vary over the same devices, which ``cond`` asks for.
@@ -46,10 +50,12 @@ def _in_branch(function: Callable[..., Out]) -> Callable[..., Out]:
         return jax.lax.cond(is_true, function, fill, *args)
 
     @call.def_vmap
-    def one_branch(size: int, is_batched: list[PyTree[bool]], *args: PyTree[Array]) -> tuple[Out, PyTree[bool]]:
+    def one_branch(
+        size: int, is_batched: list[PyTree[bool]], predicate_of: Array, *args: PyTree[Array]
+    ) -> tuple[Out, PyTree[bool]]:
         """Keep one branch for the whole batch: ``vmap`` of ``cond`` is a select, which fusion crosses."""
-        axes = tuple(jax.tree.map(lambda has: 0 if has else None, has) for has in is_batched)
-        out = _in_branch(jax.vmap(function, axes, axis_size=size))(*args)
+        axes = tuple(jax.tree.map(lambda has: 0 if has else None, has) for has in is_batched[1:])
+        out = _in_branch(jax.vmap(function, axes, axis_size=size))(predicate_of, *args)
         return out, jax.tree.map(lambda _: True, out)
 
     return call

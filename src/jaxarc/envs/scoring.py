@@ -30,7 +30,7 @@ def count_matches(grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"]) ->
     first, *others = SLICES
     counts = materialize_call(lambda *grids: _add_slices(_matches(*grids), first), grid, target)
     for slices in others:
-        counts = materialize_call(functools.partial(_add_slices, slices=slices), counts)
+        counts = materialize_call(functools.partial(_add_slices, slices=slices), counts, predicate_of=grid)
     return jnp.sum(counts, axis=-1, dtype=jnp.int32)
 
 

@@ -129,11 +129,12 @@ def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
         1 0 1 1 1  ->  1 1 1 2 2  ->  1 1 2 3 3  ->  1 1 2 3 4
     """
     add = lambda sums, step: sums + jnp.pad(sums[:, :-step], ((0, 0), (step, 0)))
+    sums = numbers
     step = 1
     while step < numbers.shape[1]:
-        numbers = materialize_call(functools.partial(add, step=step), numbers)
+        sums = materialize_call(functools.partial(add, step=step), sums, predicate_of=numbers)
         step *= 2
-    return numbers
+    return sums
 
 
 def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:

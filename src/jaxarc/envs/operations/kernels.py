@@ -70,7 +70,7 @@ def shift_cells(
     def mark(grid: Array, clipboard: Array, cells: Array, from_clipboard: Array) -> Int8[Array, "B HW"]:
         return jnp.where(from_clipboard, clipboard, jnp.where(cells, grid, jnp.int8(PADDING)))
 
-    source = materialize_call(mark, grid, clipboard, cells, from_clipboard)
+    source = materialize_call(mark, grid, clipboard, cells, from_clipboard, predicate_of=operation)
     shifted = shift_flat(source, offset)
     destination = BoundingBox(
         jnp.where(copies, 0, box.top + down),
@@ -141,7 +141,7 @@ def turn_box(
         index = jnp.clip(index, 0, height * width - 1).astype(jnp.int32)  # clipped ones are not used
         return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
 
-    gathered = materialize_call(gather, grid, index)
+    gathered = materialize_call(gather, grid, index, predicate_of=operation)
     destination = BoundingBox(
         top, left, jnp.where(rotates, top + right - left, bottom), jnp.where(rotates, left + bottom - top, right)
     )
@@ -164,11 +164,11 @@ def flood_fill(
     """
     start = jnp.take_along_axis(grid, (row * shape[1] + column)[:, None], axis=1)
     pack_same = lambda grid, start: pack_columns(grid == start, shape)  # padding never is the color
-    same = materialize_call(pack_same, grid, start).T
+    same = materialize_call(pack_same, grid, start, predicate_of=row).T
     columns = jnp.arange(shape[1], dtype=jnp.int32)[:, None]
     start_bit = (jnp.uint32(1) << row.astype(jnp.uint32))[None]
     seed = jnp.where(columns == column[None], start_bit, jnp.uint32(0)) & same
-    region = materialize_call(jnp.transpose, _connected(seed, same))
+    region = materialize_call(jnp.transpose, _connected(seed, same), predicate_of=row)
     return jnp.where(unpack_columns(region, shape), per_cell(operation - FLOOD_FILL), grid)
 
 

@@ -46,10 +46,12 @@ def resolve_selection(canvas: Canvas, action: CheckedAction, shape: GridShape) -
     raw = None
     if action.selection.dtype == jnp.bool_:
         raw = action.selection
-        columns = materialize_call(functools.partial(pack_columns, shape=shape), raw)
+        operation = action.operation
+        columns = materialize_call(functools.partial(pack_columns, shape=shape), raw, predicate_of=operation)
         columns = columns & active_columns(height_limit, width_limit, shape)
-        side_by_side = materialize_call(jnp.transpose, columns)  # [W, B]: faster on one column of all grids at a time
-        box = materialize_call(_bounding_box, side_by_side)
+        # [W, B]: faster on one column of all grids at a time.
+        side_by_side = materialize_call(jnp.transpose, columns, predicate_of=operation)
+        box = materialize_call(_bounding_box, side_by_side, predicate_of=operation)
     else:
         corners = BoundingBox(*(action.selection[:, i] for i in range(4)))
         box = clip_box(corners, height_limit, width_limit)
@@ -137,7 +139,8 @@ def _moved_box(box: BoundingBox, operation: Int32[Array, " B"]) -> BoundingBox:
 def _moved_columns(columns: UInt32[Array, "B W"], operation: Int32[Array, " B"]) -> UInt32[Array, "B W"]:
     """Shift the bits of each word for a move up or down, the words themselves for one to the left or right."""
     # Padded in a step of its own: moves to the side are then slices, without a comparison for each word.
-    padded = materialize_call(lambda columns: jnp.pad(columns, ((0, 0), (1, 1))), columns)
+    pad = lambda columns: jnp.pad(columns, ((0, 0), (1, 1)))
+    padded = materialize_call(pad, columns, predicate_of=operation)
     moved = {
         c.MOVE_UP: columns >> jnp.uint32(1),
         c.MOVE_DOWN: columns << jnp.uint32(1),
