@@ -258,7 +258,7 @@ def _settable(run_kind: RunKind, override: str) -> str:
     if dot:
         return f"++{override}"
     choices = choices_of(group)
-    if group not in run_kind.topics or value != choices[0]:
+    if group == run_kind.presets or group not in run_kind.topics or value != choices[0]:
         return override
     return f"{name}=[]" if len(choices) > 1 else f"++{group}={{}}"  # no file; Hydra knows no group without a folder
 
