@@ -41,6 +41,11 @@ class Dense(eqx.Module):
         return x @ self.weight + self.bias.reshape(*[1] * (x.ndim - 1), -1)
 
 
+def relu(x: Float[Array, "*B"]) -> Float[Array, "*B"]:
+    """Return the positive part; unlike ``jax.nn.relu`` a module that holds this function can be pickled."""
+    return jax.nn.relu(x)
+
+
 class MLP(eqx.Module):
     """Two dense layers with an activation in between.
 
@@ -57,7 +62,7 @@ class MLP(eqx.Module):
         sizes: tuple[int, int, int],
         scale: float | None = None,
         last_scale: float = 0.01,
-        activation: Activation = jax.nn.relu,
+        activation: Activation = relu,
     ):
         """Draw the weights.
 
