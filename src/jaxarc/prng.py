@@ -41,7 +41,8 @@ def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
 
 def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count words"]:
     """Return the data of ``jax.random.split(key, count)``, whichever way JAX is configured to split."""
-    if jax.random.key_impl(key) != THREEFRY or not jax.config.jax_threefry_partitionable:
+    is_partitionable = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
+    if jax.random.key_impl(key) != THREEFRY or not is_partitionable:
         return jax.random.key_data(jax.random.split(key, count))
     return jnp.stack(threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32)), axis=-1)
 
