@@ -74,8 +74,11 @@ class FlatActionCodec:
         """Top, left, bottom and right of every point or box, int32[selections, 4]."""
         height, width = self.grid_shape
         if self.selection_format == "point":
+            # A point is a box whose corners are one cell.
             cells = np.indices((height, width), np.int32).reshape(2, -1).T
             return np.concatenate([cells, cells], axis=1)
+        # Every span of rows with every span of columns, the columns running faster: 2x2 has 3 * 3 = 9 boxes, of which
+        # the second is rows 0..0 and columns 0..1.
         rows = np.repeat(_spans(height), len(_spans(width)), axis=0)
         columns = np.tile(_spans(width), (len(_spans(height)), 1))
         return np.stack([rows[:, 0], columns[:, 0], rows[:, 1], columns[:, 1]], axis=1)
@@ -87,6 +90,8 @@ class FlatActionCodec:
 
     def to_structured(self, number: Int32[Array, "*B"]) -> StructuredAction:
         """Return the action of a number; one out of range gets the operation id -1, which is invalid."""
+        # number = index of the operation * num_selections + selection. With the operations 0 20 34 and the 9 points of
+        # 3x3, number 13 is operation 20 at selection 4, the cell in row 4 // 3 = 1 and column 4 % 3 = 1.
         number = jnp.asarray(number, jnp.int32)
         index = jnp.clip(number, 0, self.num_actions - 1)
         exists = (number >= 0) & (number < self.num_actions)
@@ -119,6 +124,8 @@ class FlatActionCodec:
             raise TypeError(
                 f"these numbers are of actions of format {self.selection_format!r}, got a {type(action).__name__}"
             )
+        # From an operation's id to its index among the legal ones: with 0 20 34, id 20 gets 1 and id 21 gets -1, not
+        # legal.
         indices = np.full(c.NUM_OPERATIONS, -1, np.int32)
         indices[list(self.operations)] = np.arange(len(self.operations))
         index = jnp.asarray(indices)[jnp.clip(action.operation, 0, c.NUM_OPERATIONS - 1)]
@@ -138,6 +145,8 @@ def _spans(length: int) -> np.ndarray:
 
 def _span_number(one: Int32[Array, "*B"], other: Int32[Array, "*B"], length: int) -> Int32[Array, "*B"]:
     """Index of a span in :func:`_spans`: with length 3, 0 1 2 start at 0, 3 4 at 1, and 5 at 2."""
+    # Before the spans that start at `first` come length + (length - 1) + ... of smaller starts. With length 3, the span
+    # 1..2 has 1 * 3 - 0 spans before those of its start, and is the second of them: number 4.
     first = jnp.minimum(one, other)
     last = jnp.maximum(one, other)
     return first * length - first * (first - 1) // 2 + (last - first)
@@ -151,6 +160,7 @@ def legal_operation_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array
     done no action does anything, and the mask is what it would be otherwise.
     """
     legal = np.isin(np.arange(c.NUM_OPERATIONS), config.legal_operations)
+    # The mask of a state differs from the constant mask of the config in one entry only, that of the paste.
     holds_content = state.canvas.sizes[..., CLIPBOARD_HEIGHT, None] > 0
     is_paste = np.arange(c.NUM_OPERATIONS) == c.PASTE
     if not (legal & ~is_paste).any():
@@ -173,6 +183,8 @@ def flat_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*
     boxes = codec.selections.reshape(*(1,) * len(batch), -1, 4)
     height, width = (size[..., None] for size in _active_size(state))
     top, left, bottom, right = (jnp.asarray(boxes[..., i]) for i in range(4))
+    # [actions] in the order of the numbers. `touches`: some cell of the box is active; `is_single`: exactly one is.
+    # With a 2x2 active area the box of rows 1..2 and column 0 has the one active cell (1, 0).
     touches = (top < height) & (left < width)
     is_single = (jnp.minimum(bottom, height - 1) == top) & (jnp.minimum(right, width - 1) == left)
     fits = [

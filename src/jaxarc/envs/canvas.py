@@ -121,6 +121,7 @@ def pack_box(box: BoundingBox) -> Int8[Array, "B 4"]:
 
 def grid_size(grid: Int8[Array, "... HW"], shape: GridShape) -> tuple[Int8[Array, "..."], Int8[Array, "..."]]:
     """Height and width of the active area, read off the first column and the first row."""
+    # Every W-th cell is the first of a row, and the first W cells are the first row: the active area begins at both.
     height = jnp.sum(grid[..., :: shape[1]] > PADDING, axis=-1, dtype=jnp.int8)
     width = jnp.sum(grid[..., : shape[1]] > PADDING, axis=-1, dtype=jnp.int8)
     return height, width
@@ -137,6 +138,8 @@ def pack_columns(cells: Bool[Array, "... HW"], shape: GridShape) -> UInt32[Array
         0 0 1
     """
     height, width = shape
+    # Row r of all columns is one slice of W cells, and gives bit r of the W words: as row 2 the cells 0 1 1 add 000 100
+    # 100.
     words = cells[..., :width].astype(jnp.uint32)
     for row in range(1, height):
         words = words | (cells[..., row * width : (row + 1) * width].astype(jnp.uint32) << jnp.uint32(row))
@@ -154,6 +157,8 @@ def unpack_columns(words: UInt32[Array, "... W"], shape: GridShape) -> Bool[Arra
     def spread(*parts: UInt8[Array, "... W"]) -> UInt8[Array, "... HW"]:
         return jnp.concatenate([parts[row // 8] for row in range(height)], axis=-1)
 
+    # The words are cut into bytes of 8 rows each, [..., W]; the cells of rows 0..7 take the first, 8..15 the second.
+    # Then cell (r, c) is bit r % 8 of its byte: for 3x3 the shifts are 0 0 0 1 1 1 2 2 2.
     byte_of_cell = materialize_call(spread, *_bytes_of_words(words, height))
     bit_of_cell = np.repeat(np.arange(height, dtype=np.uint8) % 8, width)
     bit_of_cell = bit_of_cell.reshape((1,) * (byte_of_cell.ndim - 1) + (-1,))
@@ -162,6 +167,7 @@ def unpack_columns(words: UInt32[Array, "... W"], shape: GridShape) -> Bool[Arra
 
 def num_bytes(shape: GridShape) -> int:
     """Bytes that hold the cells of a grid."""
+    # Whole bytes for each column: 30 rows take 4, so a canvas of 30x30 takes 120.
     return -(-shape[0] // 8) * shape[1]
 
 
@@ -173,6 +179,7 @@ def to_bytes(words: UInt32[Array, "... W"], shape: GridShape) -> UInt8[Array, ".
 def from_bytes(stored: UInt8[Array, "... bytes"], shape: GridShape) -> UInt32[Array, "... W"]:
     """Turn stored bytes into words again."""
     words = jnp.zeros((*stored.shape[:-1], shape[1]), jnp.uint32)
+    # Byte i of every column is stored side by side, and holds the rows 8 i .. 8 i + 7.
     for i in range(num_bytes(shape) // shape[1]):
         part = stored[..., i * shape[1] : (i + 1) * shape[1]].astype(jnp.uint32)
         words = words | (part << jnp.uint32(8 * i))

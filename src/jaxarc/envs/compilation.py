@@ -47,11 +47,15 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
         @functools.wraps(function)
         def call(*args: Any) -> Result:
             mode = JAXErrorHandler.get_error_mode()
+            # A call returns before the device is done, so a failed check would be raised wherever the result is used
+            # first. To raise it here, the call waits where checks exist.
             try:
                 result = fast(mode, *args)
                 if may_raise is not None and may_raise(*args):
                     jax.block_until_ready(result)
             except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
+                # Three causes: a check of ours failed, the program failed while it ran (out of memory, say), or it
+                # never ran because the arguments cannot be traced. Only the last is tried again.
                 failed = _FAILED_CHECK.search(str(error))
                 if failed is not None:
                     raise eqx.EquinoxRuntimeError(failed.group(1)) from None
@@ -88,8 +92,11 @@ def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, A
     @batched.def_vmap
     def fold(size: int, has_axis: Any, rows: PyTree[Array], shared: Shared) -> tuple[PyTree[Array], PyTree[bool]]:
         """Turn ``[size, B, ...]`` into ``[size * B, ...]``, run the kernel once, and turn its result back."""
+        # What this vmap does not map over is repeated, so that every row array is [size, B, ...].
         lead = lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape))
         rows = jax.tree.map(lead, rows, has_axis[0])
+        # `batched` and not `kernel` is called on [size * B, ...]: an outer vmap meets this rule again and folds its
+        # axis too, so a vmap over 2 of a vmap over 3 makes one batch of 6.
         if any(jax.tree.leaves(has_axis[1])):
             out = unshared_rule(batched, has_axis[1], rows, shared)
         else:
@@ -97,6 +104,7 @@ def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, A
         return out, jax.tree.map(lambda _: True, out)
 
     def single(row: PyTree[Array], shared: Shared) -> PyTree[Array]:
+        # A batch of one. Outside vmap the kernel runs on it; under vmap the rule makes its axis longer.
         rows = jax.tree.map(lambda x: x[None], row)
         return jax.tree.map(lambda x: x[0], batched(rows, shared))
 
@@ -125,6 +133,7 @@ def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
     holds constants, which vary over no device; the state after a step does vary. Without this a ``lax.scan`` over steps
     would refuse its carry. The compiler removes the addition of zero.
     """
+    # Zero, whatever the words are, but computed from them: it varies over the devices that they vary over.
     zero = words[0] & jnp.uint32(0)
 
     def mark(leaf: Array) -> Array:

@@ -32,6 +32,8 @@ def append_record(
     running: Bool[Array, ""],
 ) -> UInt8[Array, "capacity bytes"]:
     """Write an action over the oldest record; numbers of an invalid one are kept as near as a byte can."""
+    # Step n goes to slot n % capacity: with a capacity of 3, step 4 overwrites the record of step 1 in slot 1. A state
+    # that is done writes to slot 3, which does not exist, and the scatter drops it.
     numbers = [action.operation, pair_index, (~invalid).astype(jnp.int32)]
     record = jnp.concatenate([_selection_bytes(action), _bytes(numbers)])
     capacity = history.shape[0]
@@ -57,6 +59,9 @@ def unpack_history(
     selection, (operation, pair, valid) = history[..., :-STORED_FIELDS], jnp.moveaxis(history[..., -3:], -1, 0)
     if selection_format == "mask":
         selection = unpack_columns(from_bytes(selection, grid_shape), grid_shape)
+    # Which step wrote a slot is known without being stored. After 5 steps in 3 slots, last = 4, and the slots 0, 1, 2
+    # hold the steps 4 - 4 % 3 = 3, 4 - 3 % 3 = 4 and 4 - 2 % 3 = 2. After 2 steps, slot 2 gives 1 - -1 % 3 = -1: never
+    # written.
     last = step_count[..., None] - 1
     slots = jnp.arange(capacity, dtype=jnp.int32)
     timestamp = last - (last - slots.reshape((1,) * (last.ndim - 1) + (-1,))) % capacity

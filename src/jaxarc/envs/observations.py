@@ -50,9 +50,12 @@ def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Obs
 def _demonstrations(pairs: PairTable, pair_index: Int32[Array, "*B"], shown: "_Grids") -> dict[str, Observation]:
     inputs, outputs, config = pairs.inputs, pairs.outputs, shown.config
     if config.episode.mode == "train" and config.switches_pairs:
+        # Where the pair can change within an episode, the state holds all demonstrations, and the one that is played
+        # now is emptied here. Where it cannot, the state was made without it.
         slots = jnp.arange(inputs.shape[-2], dtype=jnp.int32).reshape(*(1,) * pair_index.ndim, -1)
         is_played = (slots == pair_index[..., None])[..., None]
         inputs, outputs = (jnp.where(is_played, jnp.int8(PADDING), grids) for grids in (inputs, outputs))
+    # The first cell of a grid is always active, so it tells whether the slot is in use.
     mask = inputs[..., 0] > PADDING
     return {
         "inputs": shown.encode(inputs),
@@ -108,10 +111,12 @@ class _Grids:
 
     def encode(self, flat: Array) -> Array:
         lead = flat.shape[:-1]
+        # Grids are stored flat, [..., HW], with -1 as padding. Tokens are the same moved to 0 .. 10.
         if self.form == "tokens":  # 0 is padding
             return flat.astype(jnp.int32) + 1
         if self.form == "planes":
             return flat.reshape(*lead, *self.shape)
+        # One-hot, [..., H, W, 11]: color 2 becomes 0 0 1 0 0 0 0 0 0 0 0, and padding has the last channel.
         channels = jnp.array([*range(NUM_COLORS), PADDING], jnp.int8)
         hot = flat[..., None] == channels.reshape(*(1,) * flat.ndim, -1)
         return hot.astype(jnp.int8).reshape(*lead, *self.shape, NUM_COLORS + 1)
@@ -130,6 +135,7 @@ def make_info(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array
 
     On a pair with a hidden target ``similarity`` is 0, and ``success`` false unless ``reward.score_on_submit``.
     """
+    # Metrics reach the agent too, so they must not tell more about a hidden output than the reward does.
     hidden = source.hides(state.pair_index)
     similarity = jnp.where(hidden, jnp.float32(0), state.similarity_score)
     success = state.is_solved & (~hidden | config.reward.score_on_submit)

@@ -31,6 +31,7 @@ class PairTable(eqx.Module):
         return self._rows(self.outputs, row)
 
     def _rows(self, grids: Int8[Array, "*B N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        # [B, N, HW], a table for each environment, as with generated tasks: take one row of each.
         if grids.ndim > 2:
             return jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
         return self.row_loader.load(grids, row)
@@ -58,6 +59,8 @@ class PairSource(eqx.Module):
         """Row of a pair in the table."""
         if self.order is None:
             return self.first_row + pair_index
+        # With first_row 10 and the order 2 0 1, pair 0 is row 12 and pair 1 is row 10. A pair beyond the order's
+        # entries, a test in trials mode, is where it is stored: pair 3 is row 13.
         shown = jnp.take_along_axis(self.order, pair_index[..., None], axis=-1, mode="clip")[..., 0].astype(jnp.int32)
         return self.first_row + jnp.where(pair_index < self.order.shape[-1], shown, pair_index)
 
@@ -92,6 +95,7 @@ def pairs_in_play(
         augmentation: what changes stored pairs.
         mode: ``"train"`` plays demonstrations, ``"test"`` tests, ``"trials"`` both, demonstrations first.
     """
+    # A generated task has a table of its own, which begins at row 0. Stored tasks share one table.
     first_row = jnp.zeros_like(task_index)
     order = None
     colors = None
@@ -103,12 +107,16 @@ def pairs_in_play(
         if augmentation is not None:
             order = augmentation.order
             colors = augmentation.colors
+            # All pairs are stored once for each symmetry, block after block: with 100 pairs, row 7 under symmetry 3 is
+            # row 307.
             if augmentation.symmetry is not None:
                 first_row = first_row + augmentation.symmetry.astype(jnp.int32) * stored.num_pairs
     else:
         table = generated
     num_train = tasks.num_train_of(task_index)
     num_test = tasks.num_test_of(task_index)
+    # Rows of a task: demonstrations, then tests. With 3 + 1 pairs from row 10 on, training plays rows 10..12, test mode
+    # row 13, and trials all four, of which pair 3, from num_open on, is hidden.
     if mode == "train":
         return PairSource(table, first_row, num_train, order, colors)
     if mode == "trials":
@@ -122,6 +130,7 @@ def show_demonstrations(source: PairSource, num_slots: int, held_out: Int32[Arra
     is_shown = slot < source.count
     if held_out is not None:
         is_shown = is_shown & (slot != held_out)
+    # Slots without a demonstration load a row of another task or of a test; the mask replaces all of it by padding.
     load = lambda of: jnp.where(is_shown[:, None], jax.vmap(of)(slot), jnp.int8(c.PADDING))
     return PairTable(load(source.input_of), load(source.output_of))
 
@@ -207,9 +216,11 @@ def choose_pair(
     is_first = TO_FIRST_UNSOLVED_PAIR.has(operation)
     unsolved = all_pairs(count) & ~solved
     lowest = unsolved & -unsolved
+    # One less than 00010 is 00001, which has as many ones as the bit has zeros below it: its index, 1.
     first_unsolved = lax.population_count(lowest - 1)
     exists = ~is_first | (unsolved != 0)
     neighbor = pair_index + is_next.astype(jnp.int32) - is_previous.astype(jnp.int32)
+    # -1 becomes the last pair and `count` becomes pair 0.
     neighbor = jnp.where(neighbor < 0, count - 1, jnp.where(neighbor >= count, 0, neighbor))
     chosen = jnp.where(is_first & exists, first_unsolved, neighbor)
     return jnp.where(is_next | is_previous | is_first, chosen, pair_index), exists

@@ -27,6 +27,7 @@ def count_matches(grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"]) ->
     """
     if grid.shape[-1] < LONG_ROW:
         return jnp.sum(_matches(grid, target), axis=-1, dtype=jnp.int32)
+    # For 900 cells: 4 slices of 225 make 225 counts up to 4, 9 slices of 25 make 25 counts up to 36, and 25 are summed.
     first, *others = SLICES
     counts = materialize_call(lambda *grids: _add_slices(_matches(*grids), first), grid, target)
     for slices in others:
@@ -69,9 +70,12 @@ def compute_reward(inputs: RewardInputs, config: JaxArcConfig) -> Float32[Array,
     rule = config.reward
     zero = jnp.float32(0)
     weigh = lambda value, happened: jnp.where(happened, jnp.float32(value), zero)
+    # A difference of potentials: with gamma 1 the similarities 0.2, 0.5, 0.4 pay 0.3 and -0.1, in sum the 0.2 that the
+    # episode has gained. Going back and forth earns nothing.
     shaping = jnp.float32(rule.gamma) * inputs.similarity_after - inputs.similarity_before
     reward = jnp.where(inputs.is_hidden, zero, jnp.float32(rule.similarity_weight) * shaping)
     reward = reward + jnp.float32(rule.step_penalty)
+    # On a hidden pair the terms of a submit would tell whether the answer is right, so they are paid on request only.
     is_scored = ~inputs.is_hidden | rule.score_on_submit
     reward = reward + weigh(rule.success_bonus, inputs.newly_solved & is_scored)
     reward = reward + weigh(rule.unsolved_submission_penalty, inputs.wrong_submission & is_scored)
@@ -99,6 +103,7 @@ def decide_ending(
         step_count: steps so far, this one included.
         config: the limits.
     """
+    # An episode has one ending: the last submit at the step limit terminates, and does not truncate.
     terminated = submitted & (all_solved | (submission_count >= config.max_submissions))
     return Ending(terminated, ~terminated & (step_count >= config.max_episode_steps))
 
@@ -114,6 +119,7 @@ def _matches(grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"]) -> Int8
 
 def _add_slices(counts: Int8[Array, "... N"], slices: int) -> Int8[Array, "... M"]:
     """Add so many slices of equal length, and keep the remaining entries."""
+    # Five entries 1 2 3 4 5 in two slices of 2: 1 2 + 3 4 = 4 6, and the remaining 5 is kept: 4 6 5.
     length = counts.shape[-1] // slices
     total, *rest = (counts[..., i * length : (i + 1) * length] for i in range(slices))
     for part in rest:

@@ -32,6 +32,7 @@ class EpisodeKeys(NamedTuple):
 
 def split_for_episode(key: PRNGKey) -> EpisodeKeys:
     """Draw everything that a reset needs from one key."""
+    # [6, words]: task and pair take one word each of theirs, the other four rows are keys.
     words = split_words(as_typed_key(key), 6)
     return EpisodeKeys(words[0, 0], words[1, 0], *words[2:])
 
@@ -70,10 +71,12 @@ def start_episode(
     target = source.output_of(pair_index)
     grid = _start_grid(from_key_data(keys.start), source.input_of(pair_index), target, config)
     shape = config.grid_shape
+    # The six sizes: of the start grid, of the target, and 0 x 0 of the clipboard.
     height, width = grid_size(grid, shape)
     empty = jnp.zeros((), jnp.int8)  # the clipboard
     sizes = jnp.stack([height, width, *grid_size(target, shape), empty, empty])
     zero = jnp.int32(0)
+    # What is constant in a fresh state must vary over the same devices as it will after a step; see vary_like.
     fresh = (jnp.full_like(grid, PADDING), _no_selection(config), jnp.zeros((2,), jnp.bool_), empty_history(config))
     clipboard, selection, endings, records = vary_like(fresh, keys.state)
     return ArcEnvState(
@@ -105,6 +108,8 @@ def _demonstrations(
     """Load what is shown all episode long; where the pair can change, an observation leaves it out by itself."""
     if source is None or not config.observation.include_demonstrations:
         return None
+    # The pair that is played is left out here if it is the same in the whole episode. In test mode it is no
+    # demonstration.
     stays = config.episode.mode != "test" and not config.switches_pairs
     return show_demonstrations(source, num_slots, pair_index if stays else None)
 
@@ -136,6 +141,8 @@ def _partly_solved(
 ) -> Int8[Array, " HW"]:
     """The input; or, with the given probability, the target's size with a random share of its cells right."""
     key_chance, key_share, key_cells = jax.random.split(key, 3)
+    # One share for the whole grid, uniform in [0, 1): starts range from nothing right to nearly solved. With the target
+    # 3 3 5, the input 1 2 (then padding) and only the first cell drawn as right, the start is 3 2 0.
     partly = jax.random.bernoulli(key_chance, jnp.float32(probability))
     share = jax.random.uniform(key_share, dtype=jnp.float32)
     right = jax.random.uniform(key_cells, target.shape, jnp.float32) < share

@@ -35,6 +35,8 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         config: the one that the state was started with.
     """
     require_matching_config(state, config)
+    # 1. The operation, or -1, which leaves the canvas as it is: for a state that is done, an invalid action, and a
+    # change of pair that cannot apply. Where submits are not scored, 40 and 41 must not tell which pairs are solved.
     running = ~state.done
     known_solved = state.solved_pairs if config.scores_submissions else jnp.int32(0)
     checked, invalid = check_action(action, config)
@@ -43,10 +45,14 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     operation = jnp.where(can_switch, operation, c.NO_OPERATION)
     checked = CheckedAction(operation, checked.selection, source.row_of(pair_index), source.colors)
     statics = KernelStatics(config.grid_shape, choose_executor(config.environment.executor), config.legal_operations)
+    # 2. The edit. Equal cells over cells of the union: a 2x3 grid that matches 4 cells of a 2x2 target scores 4 / 6.
     canvas, matches = execute(state.canvas, checked, source.table, statics)
     union = count_union(canvas.sizes[:4])
     score = similarity(matches, union)
 
+    # 3. The submit. It is right if every cell of the union matches, which also makes the sizes equal. Solved pairs are
+    # bits: after pairs 0 and 2 of three, 101; the episode is solved at 111. Without pair switching bit 0 stands for
+    # all.
     submitted = operation == c.SUBMIT
     right = submitted & (matches == union)
     bit = jnp.int32(1) << (pair_index if config.switches_pairs else jnp.int32(0))
@@ -54,11 +60,14 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     every_pair = all_pairs(source.count) if config.switches_pairs else jnp.int32(1)
     step_count = state.step_count + running.astype(jnp.int32)
     submission_count = state.submission_count + submitted.astype(jnp.int32)
+    # 4. The ending. On a hidden pair an episode that ends at a right submit would tell that it was right, so it may
+    # only where the reward tells it anyway.
     hidden = source.hides(pair_index)
     is_known = ~hidden | config.reward.score_on_submit
     all_solved = right & (solved == every_pair) & is_known
     ending = decide_ending(submitted, all_solved, submission_count, step_count, config.environment)
 
+    # 5. The reward. The bonus is paid once for each pair: a second right submit of it sets no new bit.
     inputs = RewardInputs(
         similarity_before=state.similarity_score,
         similarity_after=score,
@@ -68,6 +77,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         is_hidden=hidden,
     )
     reward = jnp.where(running, compute_reward(inputs, config), jnp.float32(0))
+    # 6. The new state. The record shows the pair on which the action was taken, not the one that it led to.
     records = state.action_records
     if records is not None:
         records = append_record(records, action, state.step_count, state.pair_index, invalid, running)

@@ -51,9 +51,13 @@ def compact(needs: Sequence[Bool[Array, " B"]]) -> list[CompactedRows]:
         order               1 4 0 3 5 5 5 5 5 5
     """
     batch = needs[0].shape[0]
+    # int32[F, B] for F kernels; the last entry of each row is the kernel's total.
     ranks = _running_sums(jnp.stack(needs).astype(jnp.int32))
     totals = [rank[-1] for rank in ranks]
+    # The kernels' rows follow one another: totals 2, 3 and 1 begin at 0, 2 and 5.
     firsts = list(itertools.accumulate(totals[:-1], initial=jnp.int32(0)))
+    # A row that no kernel needs keeps the index 2 B, behind the end, and the scatter drops it. The order has 2 B
+    # entries and not B, so that a block of up to B entries may begin at any kernel's row without being moved back.
     index = jnp.full((batch,), 2 * batch, jnp.int32)
     for need, rank, first in zip(needs, ranks, firsts, strict=True):
         index = jnp.where(need, first + rank - 1, index)
@@ -90,6 +94,7 @@ def update_rows(
     """
     need = rows.need if isinstance(rows, CompactedRows) else rows
     batch = need.shape[0]
+    # Dense: run the kernel on all B rows and keep its result where it is needed.
     update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
     if executor == "dense":
         return update(out, ins)
@@ -98,18 +103,25 @@ def update_rows(
     if not isinstance(rows, CompactedRows):
         (rows,) = compact([need])
     rank, order, first, total = rows.rank, rows.order, rows.first, rows.total
+    # With B = 4,096 and the fraction 1/64 a block has 64 rows; with B = 256 it would have 4, and has 16.
     size = min(batch, max(int(batch * block_fraction), SMALLEST_BLOCK))
 
     def update_block(carry: tuple[Out, Int32[Array, ""]]) -> tuple[Out, Int32[Array, ""]]:
         current, start = carry
+        # int32[size], row numbers. Behind the kernel's last row come those of the next kernel, or B, which "clip" makes
+        # row B - 1. The kernel runs on them as well, and their results are not put back.
         block = lax.dynamic_slice(order, (first + start,), (size,))
         picked = jax.tree.map(lambda x: jnp.take(x, block, axis=0, mode="clip"), (current, ins))
         new = materialize_call(kernel, *picked)
         index = rank - 1 - start  # of a row within this block
+        # The same assignment twice: `index` says for each row of the batch where in the block it is, for a gather, and
+        # `taken` says for each row of the block where in the batch it belongs, for a scatter.
         is_here = need & (index >= 0) & (index < size)
         taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < total, block, batch)
 
         def put(old: Array, new: Array) -> Array:
+            # Sizes, a few numbers a row, are scattered; grids are gathered and selected; larger rows are copied one by
+            # one.
             if old[0].size < WIDE_ROW:
                 return old.at[taken].set(new, mode="drop")
             if old[0].size >= HUGE_ROW:

@@ -123,6 +123,9 @@ def _of_one_environment(statics: KernelStatics) -> Callable[[tuple[Canvas, Check
         kernel: Kernel, has_axis: PyTree[bool], rows: tuple[Canvas, CheckedAction], pairs: PairTable
     ) -> Edit:
         """Make one table of those of several batches: row 2 of the second table of 5 rows becomes row 7."""
+        # Each of the `size` batches has a table [N, HW] of its own, and the kernel reads one. So the tables are put one
+        # below the other, [size * N, HW], and the rows of batch k move down by k * N: with N = 5, rows 0 2 | 1 2 become
+        # 0 2 6 7.
         canvas, action = rows
         size = action.row.shape[0]
         pairs = jax.tree.map(lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape)), pairs, has_axis)
@@ -137,14 +140,21 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
     """Apply one action to each canvas of a batch; see :func:`execute`."""
     operation = action.operation
     shape = statics.shape
+    # B environments with HW = H * W cells each. No row needs two of the families below, so their order does not matter.
     use = resolve_selection(canvas, action, shape)
     grid, clipboard, target = canvas.grid, canvas.clipboard, canvas.target
+    # Resize, copy and cut: their sizes follow from the box alone. A load writes the sizes of what it loads further
+    # down.
     sizes = _new_sizes(canvas.sizes, operation, use)
     load = (action.row, action.colors)
+    # Families that cannot occur are not traced: where only fills are legal, `needs` is empty and _write does
+    # everything. For the operations "fill, move, flood, move" rows 1 and 3 need a shift and row 2 a flood (of one
+    # cell); the fill needs no family.
     needs = {name: need for name, need in _needs(operation, use).items() if statics.has(_FAMILIES[name])}
     rows = dict(zip(needs, compact(list(needs.values())), strict=True)) if needs else {}
     if "flood" in rows:
         grid = _flood(grid, operation, use, rows["flood"], statics)
+    # A cut is done in two places: here its cells go to the clipboard, and _write clears them in the grid.
     if "shift" in rows:
         grid, clipboard = _shift((grid, clipboard), canvas.sizes, operation, use, rows["shift"], statics)
     if "turn" in rows:
@@ -156,6 +166,7 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
         grid, target, clipboard, sizes = _change_pair(out, load, pairs, rows["change_pair"], statics)
     grid = _write(grid, operation, use, sizes, statics)
     matches = count_matches(grid, target)
+    # The kept selection is limited to the active area as it is now, after a resize or a load.
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
     applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
     selection = next_selection(canvas, operation, applied, use, height, width, shape)
@@ -164,6 +175,8 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
 
 def _needs(operation: Operations, use: ResolvedSelection) -> dict[str, Bool[Array, " B"]]:
     """Which environments need which family; each needs one at most."""
+    # A flood on none or several cells and a paste, copy or cut of nothing cannot apply: no kernel runs for them. A move
+    # of nothing moves the whole active area.
     return {
         "flood": FLOODS.has(operation) & use.is_single,
         "shift": SHIFTS.has(operation) & (MOVES.has(operation) | ~use.is_empty),
@@ -175,6 +188,8 @@ def _needs(operation: Operations, use: ResolvedSelection) -> dict[str, Bool[Arra
 
 def _is_applied(operation: Operations, use: ResolvedSelection, holds_content: Bool[Array, " B"]) -> Bool[Array, " B"]:
     """Whether the operation can apply; one that cannot leaves the canvas as it was."""
+    # An operation cannot apply if it lacks cells (a fill, copy, paste, cut or resize of none), if it lacks content (a
+    # paste of an empty clipboard), or if it needs exactly one cell (a flood). Moves, turns and the rest always apply.
     needs_cells = NEEDS_ACTIVE_CELLS.has(operation) | (operation == c.RESIZE)
     has_cells = ~(needs_cells & use.is_empty)
     has_content = holds_content | (operation != c.PASTE)
@@ -189,6 +204,7 @@ def _flood(
         operation, row, column = ins
         return flood_fill(grid, operation, row, column, statics.shape)
 
+    # The last block may be filled up with rows that need no flood; they start at cell (0, 0), which always exists.
     row = jnp.where(rows.need, use.effective.top, 0)
     column = jnp.where(rows.need, use.effective.left, 0)
     return update_rows(statics.executor, rows, kernel, grid, (operation, row, column), FLOOD_FRACTION)
@@ -210,6 +226,7 @@ def _shift(
         active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], statics.shape)
         cells = effective_cells(box, is_empty, raw, active, statics.shape)
         result = shift_cells(grid, clipboard, operation, box, cells, active, statics.shape)
+        # One result for each row: the new clipboard of a copy or cut, the new grid of a move or paste.
         copies = COPIES.has(operation)[:, None]
         return jnp.where(copies, grid, result), jnp.where(copies, result, clipboard)
 
@@ -243,6 +260,7 @@ def _copy_input(
 
     def kernel(out: tuple[Grids, Sizes], load: LoadedRows) -> tuple[Grids, Sizes]:
         grid = _load(pairs.input_rows, load)
+        # Of the six sizes only the first two, of the grid, are new; those of target and clipboard stay.
         active = jnp.stack(grid_size(grid, statics.shape), axis=1)
         return grid, jnp.concatenate([active, out[1][:, TARGET_HEIGHT:]], axis=1)
 
@@ -260,6 +278,7 @@ def _change_pair(
 
     def kernel(out: tuple[Grids, Grids, Grids, Sizes], load: LoadedRows) -> tuple[Grids, Grids, Grids, Sizes]:
         grid, target = (_load(rows_of, load) for rows_of in (pairs.input_rows, pairs.output_rows))
+        # Nothing of the old row is kept: `out` only says which shapes to fill. The clipboard is empty, of size 0 x 0.
         zeros = jnp.zeros_like(out[3][:, 0])
         sizes = [*grid_size(grid, statics.shape), *grid_size(target, statics.shape), zeros, zeros]
         return grid, target, jnp.full_like(out[2], PADDING), jnp.stack(sizes, axis=1)
@@ -276,6 +295,8 @@ def _load(rows_of: Callable[[Int32[Array, " B"]], Grids], load: LoadedRows) -> G
 def _new_sizes(sizes: Sizes, operation: Operations, use: ResolvedSelection) -> Sizes:
     """Sizes after a resize, copy or cut."""
     box = use.chosen
+    # A row of sizes holds height and width of the active area, the target and the clipboard. With the box of rows 1..2
+    # and columns 0..2, a resize makes the active area 3x3, from the origin to the box's corner; a copy holds 2x3 cells.
     resizes = ((operation == c.RESIZE) & ~use.is_empty)[:, None]
     copies = (COPIES.has(operation) & ~use.is_empty)[:, None]
     corner = jnp.stack([box.bottom + 1, box.right + 1], axis=1).astype(jnp.int8)
@@ -299,6 +320,7 @@ def _write(grid: Grids, operation: Operations, use: ResolvedSelection, sizes: Si
     def prepare(
         operation: Operations, box: BoundingBox, is_empty: Bool[Array, " B"]
     ) -> tuple[Bool[Array, " B"], Int8[Array, " B"], BoundingBox]:
+        # A cut of nothing does nothing; a clear of nothing clears the whole active area.
         fills = FILLS.has(operation) & ~is_empty
         erases = ERASES.has(operation) & ~(is_empty & (operation == c.CUT))
         resizes = (operation == c.RESIZE) & ~is_empty
@@ -309,6 +331,8 @@ def _write(grid: Grids, operation: Operations, use: ResolvedSelection, sizes: Si
     writes, color, box = materialize_call(prepare, operation, use.effective, use.is_empty)
     active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], statics.shape)
     cells = effective_cells(box, use.is_empty, use.raw, active, statics.shape)
+    # One color for each row: 3 for "fill 3", 0 for cut and clear, -2 for a resize, which paints nothing.
     painted = jnp.where(cells & (color >= 0)[:, None], color[:, None], grid)
+    # Cells that a resize takes in held padding, -1, and become 0; cells that it leaves out become padding.
     new = jnp.where(active, jnp.maximum(painted, jnp.int8(0)), jnp.int8(PADDING))
     return jnp.where(writes[:, None], new, grid)

@@ -62,6 +62,9 @@ def shift_cells(
     height, width = shape
     pastes = operation == c.PASTE
     copies = COPIES.has(operation)
+    # Result cell p reads source cell p + offset. A paste writes the clipboard's cell 0 at the corner, so it reads
+    # `corner` cells back; a copy reads `corner` cells on; a move down reads one row, W cells, back. With W = 3 and the
+    # box's corner at row 1, column 1: corner 4, paste -4, copy 4, move down -3, move up 3, move right -1, move left 1.
     down, across = move_offset(operation)
     corner = width * box.top + box.left
     offset = jnp.where(pastes, -corner, jnp.where(copies, corner, -width * down - across))
@@ -70,14 +73,19 @@ def shift_cells(
     def mark(grid: Array, clipboard: Array, cells: Array, from_clipboard: Array) -> Int8[Array, "B HW"]:
         return jnp.where(from_clipboard, clipboard, jnp.where(cells, grid, jnp.int8(PADDING)))
 
+    # The source is the clipboard, or the chosen cells with padding in place of all others.
     source = materialize_call(mark, grid, clipboard, cells, from_clipboard, predicate_of=operation)
     shifted = shift_flat(source, offset)
+    # Where content may arrive: a move's box, one step on; a copy's box, at the origin; for a paste everything below and
+    # to the right of its corner. Beyond it there are only cells that the shift wrapped into another row.
     destination = BoundingBox(
         jnp.where(copies, 0, box.top + down),
         jnp.where(copies, 0, box.left + across),
         jnp.where(pastes, height - 1, jnp.where(copies, box.bottom - box.top, box.bottom + down)),
         jnp.where(pastes, width - 1, jnp.where(copies, box.right - box.left, box.right + across)),
     )
+    # First the moved cells become 0, then what arrives is written over them. A move of 5 6 to the right in the row 5 6
+    # 7: emptied 0 0 7, and 5 and 6 arrive in columns 1 and 2, so the result is 0 5 6.
     received = inside(destination, shape) & (shifted > PADDING)
     emptied = jnp.where(cells & ~from_clipboard, jnp.int8(0), grid)
     edited = jnp.where(received & active, shifted, emptied)
@@ -91,6 +99,8 @@ def shift_flat(source: Int8[Array, "B HW"], offset: Int32[Array, " B"]) -> Int8[
     The batch is one long array with padding at both ends, and each row one slice of it, moved by its offset: for rows
     of 3 cells, ``a b c | d e f`` and the offsets 1 and -1 the slices are ``b c d`` and ``c d e``.
     """
+    # `padded` is HW cells of padding, the B rows, HW cells of padding. Row b begins at (b + 1) * HW, and offsets are
+    # between -HW and HW, so every slice stays inside the array.
     batch, cells = source.shape
     padded = jnp.pad(source.reshape(-1), (cells, cells), constant_values=PADDING)
     starts = jnp.arange(1, batch + 1, dtype=jnp.int32) * cells + offset
@@ -123,6 +133,9 @@ def turn_box(
     """
     top, left, bottom, right = box
     height, width = shape
+    # The factors of the table in the docstring: rotations have i = +-1 and j = -+W, flips i = +-W and j = -+1, and
+    # `sign` is + for the first of each kind. So i and j are one select each, and only k needs a formula for each
+    # operation.
     clockwise = operation == c.ROTATE_CLOCKWISE
     left_right = operation == c.FLIP_LEFT_RIGHT
     rotates = clockwise | (operation == c.ROTATE_COUNTERCLOCKWISE)
@@ -132,6 +145,7 @@ def turn_box(
     k_of_flip = jnp.where(left_right, left + right, width * (top + bottom))
     k_of_turn = jnp.where(clockwise, width * (bottom + left) + left - top, width * (top - left) + right + top)
     k = jnp.where(rotates, k_of_turn, k_of_flip)
+    # No index exceeds 3,600 on 30x30, in the box or outside, so int16 holds them in half of the bytes of int32.
     wide = lambda x: x.astype(jnp.int16)[:, None]
     rows = cell_rows(shape)[None].astype("int16")
     columns = cell_columns(shape)[None].astype("int16")
@@ -142,9 +156,12 @@ def turn_box(
         return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
 
     gathered = materialize_call(gather, grid, index, predicate_of=operation)
+    # A box of h x w that is rotated covers w x h cells from the same corner; a flip covers the box itself.
     destination = BoundingBox(
         top, left, jnp.where(rotates, top + right - left, bottom), jnp.where(rotates, left + bottom - top, right)
     )
+    # Three kinds of cell: those that the turned box covers take what was gathered, the others of the old box become 0,
+    # and the rest stays.
     received = inside(destination, shape) & active
     return jnp.where(received, gathered, jnp.where(inside(box, shape), jnp.int8(0), grid))
 
@@ -162,10 +179,12 @@ def flood_fill(
     and left until nothing changes takes 2 to 4 rounds on ARC grids and 8 on spirals, where growing by one cell a round
     takes up to 403.
     """
+    # int8[B, 1], the color to replace; then uint32[W, B], the cells that have it: word [c, b] is column c of grid b.
     start = jnp.take_along_axis(grid, (row * shape[1] + column)[:, None], axis=1)
     pack_same = lambda grid, start: pack_columns(grid == start, shape)  # padding never is the color
     same = materialize_call(pack_same, grid, start, predicate_of=row).T
     columns = jnp.arange(shape[1], dtype=jnp.int32)[:, None]
+    # One bit in one word: a start at row 1, column 2 of a 3x3 grid is 000 000 010.
     start_bit = (jnp.uint32(1) << row.astype(jnp.uint32))[None]
     seed = jnp.where(columns == column[None], start_bit, jnp.uint32(0)) & same
     region = materialize_call(jnp.transpose, _connected(seed, same), predicate_of=row)
@@ -185,6 +204,8 @@ def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> 
     """
 
     def sweep(beside: Words, column: tuple[Words, Words]) -> tuple[Words, Words]:
+        # `beside` is what the neighbor column reached. Its open cells in the same rows are reached too, and spread up
+        # and down: beside 100 and passable 110 meet in 100, which fills the run 110.
         reached, passable = column
         filled = _fill_runs((reached | beside) & passable, passable)
         return filled, filled
@@ -198,6 +219,7 @@ def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> 
         left_neighbor = jnp.concatenate([zeros[None], reached[:-1]])
         return reached, jnp.any((open_cells & ~reached & left_neighbor) != 0)
 
+    # Seeds of all environments share the loop, so it runs as many rounds as the hardest of the grids needs.
     return lax.while_loop(lambda carry: carry[1], sweep_both_ways, (seed, jnp.any(seed != 0)))[0]
 
 
@@ -213,6 +235,8 @@ def _fill_runs(seed: Words, open_cells: Words) -> Words:
     """
     spread = seed
     run = open_cells
+    # Before the step of s, bit i of `run` says that the s cells i .. i + s - 1 are open, so that a seed s cells higher
+    # reaches cell i. The steps add up to 31, and a column has at most 30 cells.
     for step in (1, 2, 4, 8, 16):
         spread = spread | (run & (spread >> jnp.uint32(step)))
         run = run & (run >> jnp.uint32(step))

@@ -39,12 +39,15 @@ class ResolvedSelection(NamedTuple):
 def resolve_selection(canvas: Canvas, action: CheckedAction, shape: GridShape) -> ResolvedSelection:
     """Intersect the raw selection with the active area, for a resize with the canvas, and find its bounding box."""
     height, width = (canvas.sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
+    # A resize may select cells beyond the active area, as it makes that larger; any other operation may not.
     resizes = action.operation == c.RESIZE
     height_limit = jnp.where(resizes, shape[0], height)
     width_limit = jnp.where(resizes, shape[1], width)
     columns = None
     raw = None
     if action.selection.dtype == jnp.bool_:
+        # Bits of a column make the intersection with the active area one `&` for each of W words instead of one for
+        # each of HW cells, and the bounding box a few operations on the words.
         raw = action.selection
         operation = action.operation
         columns = materialize_call(functools.partial(pack_columns, shape=shape), raw, predicate_of=operation)
@@ -55,6 +58,7 @@ def resolve_selection(canvas: Canvas, action: CheckedAction, shape: GridShape) -
     else:
         corners = BoundingBox(*(action.selection[:, i] for i in range(4)))
         box = clip_box(corners, height_limit, width_limit)
+    # A box of one row and one column holds one cell. An empty box ends before it begins in some direction, so it fails.
     is_single = (box.top == box.bottom) & (box.left == box.right)
     return ResolvedSelection(box, whole_if_empty(box, height, width), box.is_empty, is_single, columns, raw)
 
@@ -67,6 +71,7 @@ def effective_cells(
     shape: GridShape,
 ) -> Bool[Array, "B HW"]:
     """The cells that any operation but a resize uses: the chosen ones, or the whole active area."""
+    # A box was limited to the active area when it was clipped; a mask is limited here, cell by cell.
     return inside(effective, shape) if raw is None else active & (raw | is_empty[:, None])
 
 
@@ -89,6 +94,8 @@ def next_selection(
 
     Otherwise the chosen cells within the active area after the operation, which has ``height`` and ``width``.
     """
+    # A move carries the selection along; what leaves the active area is cut off. In 3x3 the columns 110 010 000 moved
+    # down become 100 100 000, because the bits of row 3, 1000, are beyond the area.
     if use.columns is None:
         after = pack_box(clip_box(_moved_box(use.chosen, operation), height, width))
         cleared = jnp.array([[0, 0, -1, -1]], jnp.int8)
@@ -109,6 +116,8 @@ def _bounding_box(columns: UInt32[Array, "W B"]) -> BoundingBox:
         0 1 0                             columns in use  110 -> left 1, right 2
         0 0 0
     """
+    # One word for each grid: the union over its columns has the rows in use, and `used_columns` one bit for each
+    # column.
     bit_of_column = jnp.uint32(1) << jnp.arange(columns.shape[0], dtype=jnp.uint32)[:, None]
     used_columns = jnp.where(columns != 0, bit_of_column, jnp.uint32(0))
     top, bottom = _extent(_union(columns))
@@ -132,6 +141,7 @@ def _extent(bits: UInt32[Array, " B"]) -> tuple[Int32[Array, " B"], Int32[Array,
 
 def _moved_box(box: BoundingBox, operation: Int32[Array, " B"]) -> BoundingBox:
     holds_cells = (~box.is_empty).astype(jnp.int32)
+    # An empty box stays where it is: moved by one it could seem to hold cells.
     down, across = (holds_cells * offset for offset in move_offset(operation))
     return BoundingBox(box.top + down, box.left + across, box.bottom + down, box.right + across)
 
