@@ -13,18 +13,18 @@ from jaxarc import constants as c
 from jaxarc.agents import EditPolicy, LearnerState
 from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
 from jaxarc.agents.cloning import CloningExamples, CloningLosses, clone, make_cloning_optimizer, start_cloning
-from jaxarc.agents.edits import from_action, kinds_of
+from jaxarc.agents.edits import Edit, from_action, kinds_of
 from jaxarc.config import AgentConfig, CloningConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.errors import JaxarcError
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts.traces.trace_file import TraceLine, read_trace_file
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.types import Observation, PRNGKey
+from jaxarc.unroll import replay_actions, unroll
 from jaxarc.wrappers import EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
@@ -121,22 +121,23 @@ def collect_examples(
 
     The first environments, as many as ``learner_share`` says, are played by the policy, the others by the expert.
     """
-    take_steps = jax.vmap(env.step, (0, 0, None))
     is_learners = jnp.arange(agent.num_envs, dtype=jnp.int32) < round(learner_share * agent.num_envs)
 
-    def step(states: StatisticsState, key_edit: PRNGKey) -> tuple[StatisticsState, tuple]:
-        observation, inside = env.observe(states, params), states.env_state
+    def act(
+        key: PRNGKey, observation: Observation, states: StatisticsState
+    ) -> tuple[StructuredAction, tuple[Edit, Float32[Array, " B"]]]:
+        inside = states.env_state
         expert_edit = policy.from_action(
             expert({"working_grid": inside.working_grid, "target_grid": inside.target_grid})
         )
-        output = policy.sample(key_edit, observation)
+        output = policy.sample(key, observation)
         played = jax.tree.map(lambda mine, other: jnp.where(is_learners, mine, other), output.edit, expert_edit)
-        states, _, reward, done, _ = take_steps(states, policy.to_action(played), params)
-        return states, (observation, expert_edit, reward, output.value, done)
+        return policy.to_action(played), (expert_edit, output.value)
 
-    states, (observation, expert_edit, reward, value, done) = jax.lax.scan(
-        step, states, jax.random.split(key, agent.rollout_steps)
-    )
+    keys = jax.random.split(key, agent.rollout_steps)
+    record = lambda taken: (taken.observation, *taken.extras, taken.reward, taken.done)
+    states, recorded = unroll(env, params, act, states, keys, record)
+    observation, expert_edit, value, reward, done = recorded
     last_value = policy.value(env.observe(states, params))
     examples = CloningExamples(observation, expert_edit, _value_targets(reward, value, last_value, done, agent))
     return states, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), examples)
@@ -270,11 +271,7 @@ def _returns(reward: np.ndarray, gamma: float) -> Iterator[np.ndarray]:
 
 @jax.jit
 def _replay(params: EnvParams, indices: Int32[Array, " B"], actions: BboxAction) -> _Replayed:
-    def step(states: ArcEnvState, action: BboxAction) -> tuple[ArcEnvState, tuple[Observation, Array]]:
-        observation = jax.vmap(_ENV.observe, (0, None))(states, params)
-        states, _, reward, _, _ = jax.vmap(_ENV.step, (0, 0, None))(states, action, params)
-        return states, (observation, reward)
-
     states = jax.vmap(first_state, (None, 0))(params, indices)
-    states, (observation, reward) = jax.lax.scan(step, states, actions)
+    record = lambda taken: (taken.observation, taken.reward)
+    states, (observation, reward) = unroll(_ENV, params, replay_actions, states, actions, record)
     return _Replayed(observation, reward, states.is_solved)

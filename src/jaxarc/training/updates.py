@@ -21,10 +21,12 @@ from jaxarc.agents.answers.predictor import (
 )
 from jaxarc.agents.cloning import CloningExamples
 from jaxarc.agents.learner import Losses, TrainConfig, make_update_batch
+from jaxarc.agents.policy import PolicyOutput
 from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
+from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts import GreedyPainter
@@ -43,7 +45,7 @@ from jaxarc.tasks.curriculum import (
 from jaxarc.tasks.procedural import ProceduralTasks
 from jaxarc.training.cloning import clone_examples, clone_expert
 from jaxarc.types import Observation, PRNGKey
-from jaxarc.unroll import BatchPolicy
+from jaxarc.unroll import BatchPolicy, Transition, unroll
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
@@ -90,12 +92,14 @@ def collect(
         num_steps: S, static.
         shard: of the environments that these are; the counts are of these alone.
     """
-    take_steps = jax.vmap(env.step, (0, 0, None))
 
-    def step(states: StatisticsState, key_edit: PRNGKey) -> tuple[StatisticsState, tuple]:
-        observation = env.observe(states, params)
-        output = policy.sample(key_edit, observation, shard)
-        states, _, reward, done, info = take_steps(states, policy.to_action(output.edit), params)
+    def act(key: PRNGKey, observation: Observation, states: StatisticsState) -> tuple[StructuredAction, PolicyOutput]:
+        output = policy.sample(key, observation, shard)
+        return policy.to_action(output.edit), output
+
+    def record(transition: Transition[StatisticsState]) -> tuple[tuple, PlayedSteps, EpisodeCounts]:
+        done = transition.done
+        info = transition.info
         final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
         counts = EpisodeCounts(
             ended=done.sum(dtype=jnp.int32),
@@ -103,11 +107,13 @@ def collect(
             return_sum=jnp.where(done, info["episode_return"], jnp.float32(0)).sum(),
             length_sum=jnp.where(done, info["episode_length"], jnp.int32(0)).sum(dtype=jnp.int32),
         )
-        happened = (observation, output, reward, info["terminated"], info["truncated"], final_value)
-        return states, (happened, PlayedSteps(info["task_index"], done, info["success"]), counts)
+        endings = info["terminated"], info["truncated"]
+        learned_from = (transition.observation, transition.extras, transition.reward, *endings, final_value)
+        return learned_from, PlayedSteps(info["task_index"], done, info["success"]), counts
 
-    states, (happened, played, counts) = jax.lax.scan(step, states, jax.random.split(key, num_steps))
-    observation, output, reward, terminated, truncated, final_value = happened
+    keys = jax.random.split(key, num_steps)
+    states, (learned_from, played, counts) = unroll(env, params, act, states, keys, record)
+    observation, output, reward, terminated, truncated, final_value = learned_from
     trajectories = Trajectories(
         observation=observation,
         edit=output.edit,
