@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from jaxarc.registration import make
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "make": "jaxarc.registration",

@@ -19,6 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
 import jaxarc
+from jaxarc import __version__
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
 from jaxarc.files import CHECKSUM
@@ -175,11 +176,11 @@ def _naming_the_writer(file: Path | None) -> Iterator[None]:
         if file is None or file.suffix != ".json":
             raise
         written = json.loads(file.read_bytes())
-        version = written.get("versions", {}).get("jaxarc", "an unknown version")
+        version = written.get("versions", {}).get("jaxarc", "0.1.0")  # that version named none
         revision = written.get("git_revision") or "unknown"
         raise UnknownFieldError(
-            f"{error} {file} was written by jaxarc {version} (git revision {revision}); remove the field, or use that "
-            "version"
+            f"{error} {file} was written by jaxarc {version} (git revision {revision}), and this is {__version__}; "
+            "remove the field, or use that version"
         ) from error
 
 
