@@ -96,6 +96,7 @@ def gelu_mlp(key: PRNGKey, sizes: tuple[int, int, int], last_gain: float = 1.0) 
 
 def rms_norm(x: Float[Array, "*B C"]) -> Float[Array, "*B C"]:
     """Scale the last axis to a mean square of 1 (Zhang and Sennrich 2019), without a learned gain."""
+    # (3, 4) has the mean square 12.5 and becomes (0.85, 1.13), whose mean square is 1.
     wide = x.astype(jnp.float32)
     scale = jax.lax.rsqrt((wide * wide).mean(axis=-1, keepdims=True) + 1e-6)
     return (wide * scale).astype(x.dtype)
@@ -105,6 +106,8 @@ def attention(
     queries: Float[Array, "*B n h c"], keys: Float[Array, "*B n h c"], values: Float[Array, "*B n h c"]
 ) -> Float[Array, "*B n h c"]:
     """Return scaled dot-product attention of each of n positions to all n, with h heads of c channels."""
+    # [n, h, c] x [m, h, c] -> [h, n, m], then a softmax over m. A product of c random numbers has a deviation of
+    # sqrt(c), by which scores are divided: else the softmax would be nearly one-hot from the start.
     scores = jnp.einsum("...nhc,...mhc->...hnm", queries, keys, preferred_element_type=jnp.float32)
     shares = jax.nn.softmax(scores * queries.shape[-1] ** -0.5, axis=-1).astype(values.dtype)
     return jnp.einsum("...hnm,...mhc->...nhc", shares, values)

@@ -50,6 +50,7 @@ def warmup_then_decay(peak: float, final: float, decay: str, warmup_steps: int, 
         warmup_steps: of the rise; 0 starts at ``peak``.
         num_steps: rise and fall together.
     """
+    # The second schedule counts its steps from the end of the warmup on, so it has what is left of the steps.
     decay_steps = max(num_steps - warmup_steps, 1)
     match decay:
         case "linear":

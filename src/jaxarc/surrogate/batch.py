@@ -62,6 +62,7 @@ def static_targets(target_variables: Sequence[str]) -> TargetVariables:
 
 
 def _candidates(candidates: Any, where: str) -> tuple[tuple[str, ...], ...]:
+    # Labels are static fields, by which compiled programs are found again: sorted names make equal sets equal tuples.
     found = tuple(
         tuple(sorted(_names(names, f"{where}[{index}]"))) for index, names in enumerate(_items(candidates, where))
     )
@@ -132,6 +133,7 @@ class TrainingBatchJAX(eqx.Module):
         return self.expert_probs.shape[-1]
 
     def __check_init__(self) -> None:
+        # Shapes first, since the other checks index by them. Values only where they can be read here.
         _check_shapes(self)
         if self.parent_sets or self.variable_orders or self.target_variables:
             _check_labels(self)
@@ -202,6 +204,7 @@ def _check_labels(batch: TrainingBatchJAX) -> None:
                 f"parent_sets[{example}] holds {len(candidates)} candidates, but expert_probs has k = "
                 f"{batch.num_candidates}; give one probability per candidate"
             )
+        # A variable is not its own parent, so the target is taken out of what a candidate may name.
         allowed = set(order) - {target}
         for index, names in enumerate(candidates):
             if strange := sorted(set(names) - allowed):
@@ -226,6 +229,7 @@ def _check_range(field: str, values: np.ndarray) -> None:
 
 def _check_probabilities(probs: np.ndarray, counts: list[int]) -> None:
     _check_range("expert_probs", probs)
+    # In float64, so that the sum itself adds no error of the size of the tolerance.
     sums = probs.sum(axis=-1, dtype=np.float64)
     wrong = np.abs(sums - 1) > TOLERANCE
     if wrong.any():
@@ -234,6 +238,7 @@ def _check_probabilities(probs: np.ndarray, counts: list[int]) -> None:
             f"expert_probs[{example}] sums to {sums[example]:.6g}; the probabilities of an example must sum to 1 "
             f"within {TOLERANCE}, so divide them by their sum"
         )
+    # With k = 4 and three candidates, entry 3 is padding.
     for example, count in enumerate(counts):
         if probs[example, count:].any():
             raise ValueError(

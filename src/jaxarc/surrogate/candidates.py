@@ -79,6 +79,7 @@ def check_padding(batch: TrainingBatchJAX, candidates: CandidateSet) -> bool:
     """
     if not (is_visible(batch.expert_probs) and is_visible(candidates.is_real)):
         return False
+    # The error names the first wrong entry in the order of examples.
     probs = np.asarray(batch.expert_probs)
     wrong = (probs > 0) & ~np.asarray(candidates.is_real)
     if wrong.any():
@@ -97,6 +98,8 @@ def _describe(
     members = np.zeros((len(parent_sets), k, len(variable_orders[0])), np.float32)
     sizes = np.zeros((len(parent_sets), k, 1), np.float32)
     is_real = np.zeros((len(parent_sets), k), np.bool_)
+    # With the variables X0, X1, X2, the target X1 and the set {X0}: members 1 1 0, since the target belongs to the
+    # region, and a share of 1/3. Rows and columns of the region are the same variables.
     for example, candidates in enumerate(parent_sets):
         index_of = {name: index for index, name in enumerate(variable_orders[example])}
         for candidate, names in enumerate(candidates):
@@ -137,6 +140,7 @@ def describe_grids(
 
 def _between(one: Int[Array, "*B"], other: Int[Array, "*B"], side: int) -> Float32[Array, "*B side"]:
     """Return 1 from the smaller to the larger index, both included; else 0."""
+    # From 2 to 1 on a side of 4: first 1, last 2, so 0 1 1 0. Both corners may come in any order.
     indices = jnp.arange(side, dtype=jnp.int32).reshape(*[1] * one.ndim, side)
     first = jnp.minimum(one, other)[..., None]
     last = jnp.maximum(one, other)[..., None]

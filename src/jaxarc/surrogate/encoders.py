@@ -49,8 +49,10 @@ class ColorEncoder(Encoder):
         self.columns = 0.1 * jax.random.normal(key_columns, (grid_shape[1], size), jnp.float32)
 
     def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "N d C"]:
+        # [N, d, 3] colors -> [N, d, 3, 11] -> [N, d, 33]: one-hot over -1 .. 9 for each of the three grids.
         colors = jnp.round(data).astype(jnp.int32) - PADDING  # 0 .. 10
         one_hot = jax.nn.one_hot(colors, NUM_VALUES, dtype=self.rows.dtype).reshape(*data.shape[:2], -1)
+        # Moved on by one, the channels (0, 1, 2) stand beside (2, 0, 1): one comparison tests all three pairs.
         equal = (colors == jnp.roll(colors, 1, axis=-1)).astype(self.rows.dtype)
         return self.cell(jnp.concatenate([one_hot, equal], axis=-1)) + self.rows[:, None] + self.columns[None]
 
@@ -70,17 +72,22 @@ class MomentEncoder(Encoder):
     def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "d d C"]:
         samples = data.astype(jnp.float32)
         count, num_variables = samples.shape[:2]
+        # Entry [i, j, a, b] is the mean over the samples of channel a of variable i times channel b of variable j.
         moments = jnp.einsum("nia,njb->ijab", samples, samples) / count
         means = samples.mean(axis=0)
+        # Channel 0 has the values. Dividing by the root mean squares of both variables gives a
+        # correlation about 0, and 1 on the diagonal.
         square = jnp.diagonal(moments[..., 0, 0]) + 1e-6
         scale = jax.lax.rsqrt(square)
         correlation = moments[..., 0, 0] * scale[:, None] * scale[None]
         # The inverse of the correlations, the precision matrix, holds the dependence of two variables given all
         # others: in a chain X -> Y -> Z, X and Z correlate, but their entry here is near 0.
         identity = jnp.eye(num_variables, dtype=jnp.float32)
+        # The added identity / N keeps the matrix invertible where there are fewer samples than variables.
         precision = invert(correlation + identity / count)
         shape = (num_variables, num_variables, CHANNELS)
         log_square = jnp.broadcast_to(jnp.log(square)[None], identity.shape)
+        # For each pair 9 moments, the 3 means of either variable, and 4 numbers from the correlations: [d, d, 19].
         features = [
             moments.reshape(num_variables, num_variables, -1),
             jnp.broadcast_to(means[:, None], shape),
@@ -103,6 +110,8 @@ def invert(matrix: Float32[Array, "d d"]) -> Float32[Array, "d d"]:
     ``jnp.linalg.inv`` calls LAPACK, which takes long to compile and to batch; this unrolls to d rank-one updates.
     For [[2, 1], [1, 2]] the first step makes [[1/2, 1/2], [-1/2, 3/2]], and the second [[2/3, -1/3], [-1/3, 2/3]].
     """
+    # The pivot's row is divided by the pivot, and the others subtract so much of it that their entry in the pivot's
+    # column would vanish. That column is free then, and takes the column of the inverse: 1 / pivot in the pivot's row.
     for index in range(matrix.shape[0]):
         row = matrix[index].at[index].set(1.0) / matrix[index, index]
         column = matrix[:, index].at[index].set(0.0)

@@ -44,6 +44,7 @@ def kl_divergence_loss_jax(
     # The gradient of jnp.where flows through both branches, and 0 * inf is NaN: log(0) has to be avoided inside, by
     # the logarithm of 1 where the target is 0.
     log_target = jnp.log(jnp.where(counts, target, jnp.float32(1)))
+    # The target (0.5, 0.5, 0) and equal logits: 2 * 0.5 * (log 1/2 - log 1/3) = log 1.5 = 0.41 nats.
     each = jnp.where(counts, target * (log_target - log_predicted), jnp.float32(0)).sum(axis=-1)
     return each.mean() if weights is None else weighted_mean(each, weights)
 
@@ -55,6 +56,7 @@ def mask_padding(logits: Float32[Array, "*B k"], mask: Bool[Array, "*B k"]) -> F
 
 def weighted_mean(values: Float32[Array, "*B"], weights: Float32[Array, "*B"]) -> Float32[Array, ""]:
     """Return the weighted mean, and 0 where all weights are 0."""
+    # Where the total is 0, so is the weighted sum: to divide by 1 gives 0 and not NaN.
     total = weights.sum()
     return (values * weights).sum() / jnp.where(total > 0, total, jnp.float32(1))
 
@@ -74,6 +76,7 @@ def transition_loss(
         true_reward: of the environment.
     """
     log_colors = jax.nn.log_softmax(grid_logits, axis=-1)
+    # The eleven logits begin with -1, so color 3 has index 4.
     index = (next_grid.astype(jnp.int32) + 1)[..., None]
     cross_entropy = -jnp.take_along_axis(log_colors, index, axis=-1).mean()
     return cross_entropy + (reward - true_reward) ** 2
@@ -128,6 +131,7 @@ def mean_gradient(
     total = weights.sum()
     shares = weights / jnp.where(total > 0, total, jnp.float32(1))
 
+    # The loss of a part is a sum of shares, not a mean: so losses, metrics and gradients of the parts only need adding.
     def part_loss(params: Tree, part: tuple[Tree, Float32[Array, " b"]]) -> tuple[Float32[Array, ""], Metrics]:
         examples, shares = part
         losses, metrics = loops.over_examples(lambda example: example_loss(params, example), examples)
@@ -139,6 +143,7 @@ def mean_gradient(
 
     if accumulation_steps == 1:
         return of_part((examples, shares))
+    # The sum starts from the first part instead of zeros, so it has the shapes and dtypes of a real gradient.
     parts = _cut((examples, shares), accumulation_steps)
     first = jax.tree.map(lambda x: x[0], parts)
     others = jax.tree.map(lambda x: x[1:], parts)
@@ -160,6 +165,7 @@ def _cut(examples: Tree, count: int) -> Tree:
             f"accumulation_steps must divide the number of examples in a batch, got {count} and {num_examples}; "
             "change one of them"
         )
+    # [8, ...] -> [2, 4, ...] -> [4, 2, ...]: the rows 0 1 2 3 and 4 5 6 7, read by columns.
     return jax.tree.map(lambda x: x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1), examples)
 
 

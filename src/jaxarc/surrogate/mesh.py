@@ -94,6 +94,8 @@ class MeshPlacement:
         """
         if self.mesh is None:
             return batch
+        # Each device has an equal share of every part of every accumulation step: 2 devices, 4
+        # steps and 3 parts need a multiple of 24.
         count = len(jax.tree.leaves(batch)[0])
         num_slices = self.mesh.shape[DATA]
         divisor = num_slices * self._accumulation_steps * self._num_parts
@@ -148,6 +150,7 @@ class MeshTrainStep:
         Raises:
             ValueError: the batch cannot be split evenly.
         """
+        # Labels are static, so they become arrays before the examples are split.
         described = candidates_of(batch) if candidates is None else candidates
         batch, described = self._placement.place_batch((batch, described))
         model, opt_state = self._placement.place_weights((model, opt_state))
@@ -200,6 +203,8 @@ def keep_placement(optimizer: optax.GradientTransformation, mesh: Mesh) -> optax
     hold = lambda path, leaf: jax.lax.with_sharding_constraint(leaf, _sharding(path, leaf, mesh))
 
     def update(updates: Any, state: optax.OptState, params: Any = None) -> tuple[Any, optax.OptState]:
+        # The gradients are put on the weights' devices first, so that the optimizer
+        # computes there, and then its results.
         return tree_map_with_path(hold, optimizer.update(tree_map_with_path(hold, updates), state, params))
 
     return optax.GradientTransformation(optimizer.init, update)
@@ -207,6 +212,9 @@ def keep_placement(optimizer: optax.GradientTransformation, mesh: Mesh) -> optax
 
 def _sharding(path: KeyPath, leaf: Any, mesh: Mesh) -> NamedSharding:
     """Return how an array is split, by the name of its field."""
+    # On a mesh with stages ``trunk.layers.columns_in.weight`` [6, 64, 192] is split along its first
+    # axis, the layers; on one with the axis "model" along its last, the outputs. The state of an
+    # optimizer has the same names behind a prefix.
     name = keystr(path, simple=True, separator=".")
     axes: list[str | None] = [None] * leaf.ndim
     if STAGE in mesh.shape and _LAYERS in name:

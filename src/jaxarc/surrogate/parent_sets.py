@@ -32,9 +32,12 @@ def sample_models(generator: np.random.Generator, num_models: int, config: Struc
     """Draw models and their samples from the prior that the config describes."""
     graphs = all_graphs(config.num_variables, config.max_parents)
     graph = generator.integers(len(graphs.choice), size=num_models)
+    # [M, d, d]: each variable picks its row of 0/1 by the set that the model's graph chose for it. Weights are drawn
+    # for all pairs, and only those of parents stay.
     has_parent = graphs.parents[np.arange(config.num_variables), graphs.choice[graph]]
     weights = has_parent * generator.normal(0, config.weight_scale, has_parent.shape)
     shape = (num_models, config.num_samples, config.num_variables)
+    # At most one variable of a sample is set: ``variable`` [M, N, 1] names one, and ``happens`` says whether it is.
     variable = generator.integers(config.num_variables, size=shape[:2])[..., None]
     happens = generator.random((*shape[:2], 1)) < config.intervention_share
     is_set = happens & (variable == np.arange(config.num_variables))
@@ -61,6 +64,7 @@ def all_graphs(num_variables: int, max_parents: int) -> Graphs:
     Without that bound there are 25, 543 and 29 281 of 3, 4 and 5 variables. A graph is one choice of a parent set for
     each variable, so all S^d choices are listed, and those with a cycle are dropped.
     """
+    # Three variables have 4 parent sets each, {}, two of one and one of two, so 64 choices; 25 of them have no cycle.
     parents = np.stack([_parent_sets(variable, num_variables, max_parents) for variable in range(num_variables)])
     num_sets = parents.shape[1]
     choice = np.indices((num_sets,) * num_variables, np.int16).reshape(num_variables, -1).T
@@ -71,6 +75,7 @@ def all_graphs(num_variables: int, max_parents: int) -> Graphs:
 
 def _parent_sets(variable: int, num_variables: int, max_parents: int) -> Bool[np.ndarray, "S d"]:
     others = [other for other in range(num_variables) if other != variable]
+    # Of three variables X0 gets {}, {X1}, {X2}, {X1, X2}.
     sets = [chosen for size in range(max_parents + 1) for chosen in itertools.combinations(others, size)]
     members = np.zeros((len(sets), num_variables), np.bool_)
     for index, chosen in enumerate(sets):
@@ -89,6 +94,7 @@ def _is_acyclic(parent_bits: Int64[np.ndarray, "G d"]) -> Bool[np.ndarray, " G"]
     placed = np.zeros(len(parent_bits), parent_bits.dtype)
     for _ in range(num_variables):
         for variable in range(num_variables):
+            # A bit of the parents that is not placed makes this nonzero: parents 0b101 and placed 0b001 leave 0b100.
             can_be_placed = parent_bits[:, variable] & ~placed == 0
             placed |= can_be_placed.astype(parent_bits.dtype) << variable
     return placed == (1 << num_variables) - 1
@@ -114,8 +120,12 @@ def parent_posterior(
     """
     graphs = all_graphs(config.num_variables, config.max_parents)
     scores = local_scores(values, is_set, config)
+    # The log-likelihood of each graph [M, G] is the sum of the scores of the sets that it chose. The largest is set to
+    # 0 before the exponential, so that it does not underflow; the factor cancels in the division below.
     log_graph = sum(scores[:, variable, graphs.choice[:, variable]] for variable in range(config.num_variables))
     likelihood = np.exp(log_graph - np.max(log_graph, axis=1, keepdims=True))
+    # [M, G] @ [G, d * S]: a set gets the likelihoods of all graphs that hold it.
+    # The sets of one variable share all of it.
     mass = likelihood.astype(np.float32) @ _membership(config.num_variables, config.max_parents)
     mass = mass.reshape(scores.shape).astype(np.float64)
     return mass / mass.sum(axis=-1, keepdims=True)
@@ -135,11 +145,16 @@ def local_scores(
     So all parent sets of a variable share the sums of products, and differ in which rows and columns they keep.
     """
     parents = all_graphs(config.num_variables, config.max_parents).parents
+    # ``products[m, j, i, k]`` is the sum of x_i x_k over the samples in which x_j was not set: all X'X, X'y and
+    # y'y of variable j are among its entries.
     counts = ~is_set * 1.0  # which samples enter the factor of each variable
     products = np.einsum("mnj,mni,mnk->mjik", counts, values, values)  # j: the variable whose factor it is
     ridge = (config.noise_scale / config.weight_scale) ** 2
+    # ``both`` [d, S, d, d] keeps the rows and columns of parents; others have (s/w)^2 on the diagonal, so that they add
+    # nothing to the solution, and log (s/w)^2 to the determinant, which is taken off again.
     both = parents[..., :, None] & parents[..., None, :]
     matrix = products[:, :, None] * both + ridge * np.eye(config.num_variables)
+    # X'y [M, d, S, d], 0 for non-parents; then y'X A^-1 X'y and y'y for each set.
     with_target = np.einsum("mjij->mji", products)[:, :, None] * parents
     explained = (with_target * np.linalg.solve(matrix, with_target[..., None])[..., 0]).sum(axis=-1)
     squares = np.einsum("mjjj->mj", products)[..., None]
@@ -167,6 +182,7 @@ def draw_parent_sets(
     samples = sample_models(generator, num_models, config)
     posterior = parent_posterior(samples.values, samples.is_set, config)
     num_variables = config.num_variables
+    # [M, target, N, d, 3]: the same samples for each target, and a mark in channel 2 at the target's own column.
     data = np.zeros((num_models, num_variables, config.num_samples, num_variables, CHANNELS), np.float32)
     data[..., 0] = samples.values[:, None]
     data[..., 1] = samples.is_set[:, None]

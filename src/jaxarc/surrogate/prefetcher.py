@@ -74,6 +74,8 @@ class DataPrefetcher(Generic[Item]):
 
         The iterator finishes the item that it is loading.
         """
+        # The thread looks at the event before it puts an item, and is joined before the queue is emptied: so no
+        # item is put into a queue that was emptied.
         self._is_over = True
         self._producer.is_closed.set()
         self._thread.join()
@@ -92,6 +94,7 @@ class DataPrefetcher(Generic[Item]):
                 continue
             if item is not _END:
                 return item
+            # This consumer took the end, and raises the error if there is one. The others find ``_is_over``.
             self.close()
             raise self._outcome.error or StopIteration
         raise StopIteration
@@ -125,6 +128,8 @@ class _Producer:
         self._outcome = outcome
 
     def run(self, items: Iterable[Any]) -> None:
+        # The context swallows an error of the iterator and keeps it. So the end follows
+        # the last good item in either case.
         with self._outcome:
             for item in items:
                 if not self._put(jax.device_put(_own(item), self._placement)):

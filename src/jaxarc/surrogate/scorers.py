@@ -52,9 +52,12 @@ class CandidateScorer(eqx.Module):
         self.encoder = make_encoder(key_encoder, config, grid_shape)
         self.trunk = Trunk.create(key_trunk, config)
         self.gate = Dense(key_gate, num_features, 2 * size, lecun_scale(num_features))
+        # The head reads [sum, mean, gated sum, gated mean, features], 4C + F numbers, and starts with small logits.
         self.head = gelu_mlp(key_head, (4 * size + num_features, 2 * size, 1), 0.1)
 
     def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
+        # The cells [R, d, C] are computed once for all candidates; for each of them only the pooling and the head run.
+        # The gate lets the candidate's features, such as its operation, decide which numbers of the region count.
         cells = self.trunk(self.encoder(data))
         region = pool(cells, candidates)
         gated = region * self.gate(candidates.features)
@@ -67,6 +70,8 @@ def pool(cells: Float[Array, "R d C"], candidates: CandidateSet) -> Float[Array,
     A region is an outer product of row and column weights, so the sum is two products of matrices and needs no mask of
     k x R x d: rows (0, 1, 1) and columns (1, 0) sum the cells (1, 0) and (2, 0).
     """
+    # [k, R] x [R, d, C] -> [k, d, C], and then [k, d] x [k, d, C] -> [k, C]. An empty region has the sum 0, which is
+    # divided by 1 instead of its area. The sum tells large regions from small ones, the mean does not.
     along_rows = jnp.einsum("kr,rdc->kdc", candidates.rows, cells)
     total = jnp.einsum("kd,kdc->kc", candidates.columns, along_rows)
     area = candidates.rows.sum(axis=-1) * candidates.columns.sum(axis=-1)
@@ -117,6 +122,8 @@ class CountingScorer(eqx.Module):
         self.flood_weights = jnp.zeros(_BOX_FEATURES, jnp.float32)
 
     def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
+        # Undo the description of the candidates: colors from floats, corners from the covered rows and columns, and
+        # the operation from its one-hot features.
         colors = jnp.round(data).astype(jnp.int32)
         grids = Grids(colors[..., 0], colors[..., 1], colors[..., 2])
         top, bottom = _ends(candidates.rows)
@@ -138,18 +145,25 @@ class CountingScorer(eqx.Module):
         """
         shape = grids.working.shape
         dtype = self.fill_weights.dtype
+        # Everything about the state alone comes first: sets of cells as bits, and from
+        # their sizes a score for each kind.
         working, target, source = optimization_barrier(tuple(bits.pack_colors(grid) for grid in grids))
         cells = _Cells.of(working, target, source, shape[1])
         by_kind = self.state_layer(cells.shares().astype(dtype))
+        # What one cell counts: of a union of 25 cells it is 4 percent.
         percent_per_cell = (PERCENT / cells.union).astype(dtype)
         wanted, right, by_kind, percent_per_cell = optimization_barrier(
             (cells.wanted, cells.right, by_kind, percent_per_cell)
         )
         is_fill = (operation >= c.FILL) & (operation < c.FLOOD_FILL)
+        # A box scores linearly in its two counts. With the fill weights (1, -1) and a union of 3 cells, a box with 2
+        # gained and 1 right cell scores 33.3 * (2 - 1) = 33.3 percent.
         per_gained = jnp.where(is_fill, self.fill_weights[0], self.flood_weights[0]) * percent_per_cell
         per_right = jnp.where(is_fill, self.fill_weights[1], self.flood_weights[1]) * percent_per_cell
         gained, already_right = _count(wanted, right, operation, boxes, shape)
         box_score = optimization_barrier(per_gained * gained.astype(dtype) + per_right * already_right.astype(dtype))
+        # Other operations compete with the best fill, so each kind adds its weight times that score. It is at least 0,
+        # where candidates include one that is no fill.
         best_fill = optimization_barrier(jnp.where(is_fill, box_score, jnp.zeros_like(box_score)).max())
         by_kind = optimization_barrier(by_kind + self.best_fill_weights * best_fill)
         kind_score = jnp.where(is_fill, by_kind[_FILL], by_kind[_FLOOD])
@@ -178,6 +192,8 @@ class _Cells(NamedTuple):
         source: UInt32[Array, "words 4"],
         width: int,
     ) -> "_Cells":
+        # The working row 1 1 0 and its target 2 1 2 have right = 0b010. After a clear no cell would be right, since no
+        # target cell is black: black has no bit in any plane.
         in_working = bits.active_cells(working, width)
         in_target = bits.active_cells(target, width)
         in_source = bits.active_cells(source, width)
@@ -196,6 +212,7 @@ class _Cells(NamedTuple):
 
     def shares(self) -> Float32[Array, " 5"]:
         """Return the features of the state, in percent."""
+        # For the row above: 1 of 3 cells is right now, 0 of 3 after a clear, and not all are right.
         right = _total(self.right)
         shares = [
             right / self.union,
@@ -219,6 +236,8 @@ def _count(
     color = jnp.where(is_flood, operation - c.FLOOD_FILL, operation)  # no cell wants a number above 9
     gained = jnp.zeros_like(operation)
     already_right = jnp.zeros_like(operation)
+    # A count is the sum over the words of the bits in common. For the row above and a fill of its three cells by 2, the
+    # cells that want 2 are 0b101, the box is 0b111, and 0b101 has two bits.
     for word in range(len(right)):
         box = bits.cells_of_boxes(boxes, shape, word)
         gained = gained + bits.count_cells(bits.cells_of_color(wanted, color, word) & box)
@@ -232,6 +251,7 @@ def _total(cells: UInt32[Array, " words"]) -> Float32[Array, ""]:
 
 def _ends(covered: Float[Array, "k n"]) -> tuple[Int32[Array, " k"], Int32[Array, " k"]]:
     """Return the first and the last index that is covered; an empty box ends before it begins."""
+    # The weights 0 1 1 give 1 and 2; the weights 0 0 0 give 3 and -1.
     indices = jnp.arange(covered.shape[-1], dtype=jnp.int32)[None]
     first = jnp.where(covered > 0, indices, covered.shape[-1]).min(axis=-1)
     return first, jnp.where(covered > 0, indices, -1).max(axis=-1)

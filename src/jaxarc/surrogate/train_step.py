@@ -90,6 +90,7 @@ class CompiledTrainStep:
         self._static = _split(model)[2]
         self._intake = _Intake(config)
 
+        # Leaves that are no arrays cannot be arguments of compiled code; they come from outside, the same at each call.
         def surrogate_update(params: Model, opt_state: optax.OptState, fixed: Model, examples: BatchArrays) -> tuple:
             rest = eqx.combine(fixed, self._static)
             return _update(params, rest, opt_state, examples, optimizer, loss_fn, config, COMPILED)
@@ -169,8 +170,11 @@ class _Intake:
     def __call__(self, batch: TrainingBatchJAX, candidates: CandidateSet | None) -> BatchArrays:
         candidates = candidates_of(batch) if candidates is None else candidates
         check_shapes(batch, candidates)
+        # To see values the host waits for the device. So only the first batch pays for it.
         if not self._has_seen_values:
             self._has_seen_values = check_padding(batch, candidates)
+        # With equal weights the loss is the plain mean; otherwise an expert of accuracy
+        # 0.9 counts thrice as much as one of 0.3.
         accuracies = batch.expert_accuracies
         weights = accuracies if self._by_accuracy else jnp.ones_like(accuracies)
         return BatchArrays(batch.observational_data, batch.expert_probs, weights, candidates)
@@ -193,6 +197,7 @@ def _update(
     loops: Loops,
 ) -> tuple[Model, optax.OptState, Metrics]:
     """Take the mean gradient over the examples, and apply the optimizer."""
+    # The parameters stay float32. The cast is inside of what is differentiated, so the gradient arrives as float32 too.
     dtype = DTYPES[config.precision]
 
     def example_loss(params: Model, example: BatchArrays) -> tuple[Array, Metrics]:
@@ -205,6 +210,7 @@ def _update(
         return loss_fn(logits, example.probs), {"top1_agreement": agrees.astype(jnp.float32)}
 
     means = mean_gradient(example_loss, params, examples, examples.weights, config.accumulation_steps, loops)
+    # The norm is that of the mean gradient, before the optimizer clips it.
     updates, opt_state = optimizer.update(means.gradient, opt_state, params)
     metrics = {"total_loss": means.loss, **means.metrics, "gradient_norm": optax.tree.norm(means.gradient)}
     return optax.apply_updates(params, updates), opt_state, metrics
@@ -252,6 +258,9 @@ class AdaptiveTrainStep:
         arguments = (model, opt_state, batch, candidates)
         if self._compiled_step is None or batch.observational_data.size < self._compile_from:
             return self._plain_step(*arguments)
+        # Only compiling is tried, not running: so nothing is donated yet when it fails, and the plain
+        # step can still use all arguments. With a tracer among them the caller compiles, and this
+        # step is a part of the caller's program.
         if not self._has_compiled and not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments)):
             jax.block_until_ready(arguments)  # an error in making them is raised here, and is no failure to compile
             try:

@@ -51,10 +51,14 @@ class TransitionModel(eqx.Module):
         self.reward = gelu_mlp(keys[5], (size, size, 1), 0.1)
 
     def __call__(self, data: Float[Array, "N d 3"], action: CandidateSet) -> TransitionPrediction:
+        # The action reaches every cell, and once more those in its box: [N, d, 1] times [1, 1, C]. So the trunk can
+        # tell both which operation it is and where it acts.
         box = action.rows[:, None] * action.columns[None]
         inside = box[..., None] * self.inside(action.features)[None, None]
         embedded_action = inside + self.outside(action.features)[None, None]
         cells = self.trunk(self.encoder(data) + embedded_action)
+        # Channel 0 is the working grid. Against ten logits near 0 a logit of 4 is a
+        # probability of 55 / (55 + 10) = 0.85.
         kept = jax.nn.one_hot(jnp.round(data[..., 0]).astype(jnp.int32) + 1, NUM_VALUES, dtype=cells.dtype)
         return TransitionPrediction(self.color(cells) + 4 * kept, self.reward(cells.mean(axis=(0, 1)))[0])
 
@@ -118,6 +122,7 @@ def create_transition_train_step(
             loss = transition_loss(logits, reward, example.next_grid, example.reward)
             return loss, {"exact_grids": is_exact.astype(jnp.float32)}
 
+        # Equal weights make the mean over the batch the plain one, however many parts it is cut into.
         weights = jnp.ones_like(batch.reward)
         sums = mean_gradient(example_loss, params, batch, weights, config.accumulation_steps, COMPILED)
         updates, opt_state = optimizer.update(sums.gradient, opt_state, params)

@@ -36,7 +36,9 @@ class AxialLayer(eqx.Module):
     num_heads: int = eqx.field(static=True)
 
     def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig):
-        size, gain = config.latent_size, (2 * config.num_layers) ** -0.5
+        size = config.latent_size
+        # All layers add to the same cells, so each adds less the more there are: 8 have a gain of 16 ** -0.5 = 1/4.
+        gain = (2 * config.num_layers) ** -0.5
         keys = jax.random.split(key, 5)
         self.columns_in = Dense(keys[0], size, 3 * size, lecun_scale(size))
         self.columns_out = Dense(keys[1], size, size, lecun_scale(size, gain))
@@ -46,6 +48,8 @@ class AxialLayer(eqx.Module):
         self.num_heads = config.num_heads
 
     def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
+        # Each of the three parts normalizes the cells, computes, and adds its result to them. ``_attend`` mixes along
+        # the second axis: that of rows after the swap, so a cell first reads its column; then that of columns, its row.
         by_column = cells.swapaxes(0, 1)
         cells = cells + self.columns_out(self._attend(self.columns_in(rms_norm(by_column)))).swapaxes(0, 1)
         cells = cells + self.rows_out(self._attend(self.rows_in(rms_norm(cells))))
@@ -53,6 +57,7 @@ class AxialLayer(eqx.Module):
 
     def _attend(self, projected: Float[Array, "R d 3C"]) -> Float[Array, "R d C"]:
         """Attend along the second axis; the last one holds queries, keys and values."""
+        # [R, d, 3C] -> [R, d, 3, heads, C / heads]: one product of matrices has made queries, keys and values.
         heads = projected.reshape(*projected.shape[:-1], 3, self.num_heads, -1)
         values = attention(heads[..., 0, :, :], heads[..., 1, :, :], heads[..., 2, :, :])
         return values.reshape(*values.shape[:-2], -1)
@@ -72,6 +77,7 @@ class Trunk(eqx.Module):
     @classmethod
     def create(cls, key: PRNGKey, config: SurrogateNetworkConfig) -> Self:
         """Make a fresh trunk."""
+        # Each array of the layers gets a leading axis, one entry for each key.
         layers = eqx.filter_vmap(lambda key: AxialLayer(key, config))(jax.random.split(key, config.num_layers))
         return cls(layers, config.remat_every)
 
@@ -90,6 +96,8 @@ def apply_layers(layers: AxialLayer, cells: Float[Array, "R d C"], remat_every: 
     The body of the loop applies ``remat_every`` layers, or one: six layers with ``remat_every=2`` are a loop of three
     bodies, and the gradient keeps three activations instead of six times those inside a layer.
     """
+    # [layers, ...] -> [layers / body_size, body_size, ...]: each turn of the loop takes one group of layers. Only
+    # arrays can be scanned, so the static fields stay outside and are put back for each layer.
     arrays, rest = eqx.partition(layers, eqx.is_array)
     body_size = remat_every or 1
     groups = jax.tree.map(lambda x: x.reshape(-1, body_size, *x.shape[1:]), arrays)
@@ -100,6 +108,7 @@ def apply_layers(layers: AxialLayer, cells: Float[Array, "R d C"], remat_every: 
             cells = layer(cells)
         return cells, None
 
+    # A scan keeps the recomputation apart from the first computation by itself, so ``prevent_cse`` is not needed.
     body = jax.checkpoint(apply, prevent_cse=False) if remat_every else apply
     return jax.lax.scan(body, cells, groups)[0]
 
@@ -128,6 +137,7 @@ class PipelinedTrunk(eqx.Module):
     num_parts: int = eqx.field(static=True)
 
     def __call__(self, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
+        # ``custom_vmap`` maps arrays only, so the static fields reach the layers from outside.
         arrays, rest = eqx.partition(self.layers, eqx.is_array)
 
         def apply_to_one(arrays: AxialLayer, cells: Float[Array, "R d C"]) -> Float[Array, "R d C"]:
@@ -138,6 +148,7 @@ class PipelinedTrunk(eqx.Module):
 
         pipelined = custom_vmap(apply_to_one)
 
+        # ``jax.vmap`` calls this rule instead of mapping ``apply_to_one``, with the whole batch at once.
         @pipelined.def_vmap
         def _(
             axis_size: int, is_batched: tuple, arrays: AxialLayer, batch: Float[Array, "B R d C"]
@@ -167,6 +178,8 @@ def over_stages(model: Model, mesh: Mesh, num_parts: int) -> Model:
     if not trunks:
         raise ValueError(f"{type(model).__name__} has no trunk, or one that is split over stages already")
     num_stages = mesh.shape[STAGE]
+    # A stage has whole bodies of the loop. Six layers over 2 stages work with remat_every=3, one body a stage, and not
+    # with remat_every=2, since three bodies cannot be shared equally.
     for trunk in trunks:
         if trunk.num_layers % (num_stages * (trunk.remat_every or 1)):
             raise ValueError(
