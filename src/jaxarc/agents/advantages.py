@@ -36,6 +36,7 @@ def estimate_advantages(
     def step_back(
         next_advantage: Float32[Array, " B"], step: tuple[Float32[Array, " B"], Float32[Array, " B"]]
     ) -> tuple[Float32[Array, " B"], Float32[Array, " B"]]:
+        # After an end ``continues`` is 0, so nothing of the next episode in the same environment comes through.
         error, continues = step
         advantage = error + gamma * gae_lambda * continues * next_advantage
         return advantage, advantage
@@ -69,6 +70,8 @@ def bootstrap_values(
         terminated: the episode ended by its rules.
         truncated: the episode reached its step limit.
     """
+    # The value of the next step is that of its own observation, which after an end is the first of a new episode; so
+    # both kinds of ends replace it. Termination comes last, since no value follows it.
     following = jnp.concatenate([values[1:], last_values[None]])
     following = jnp.where(truncated, final_values, following)
     return jnp.where(terminated, jnp.float32(0), following)

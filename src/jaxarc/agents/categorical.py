@@ -24,6 +24,8 @@ class CategoricalSample(NamedTuple):
 
     @classmethod
     def make(cls, number: int, choose: Sampler, logits: Float32[Array, "B N"], allowed: Bool[Array, "B N"]) -> Self:
+        # ``make`` works on logits less their maximum, which keeps exp() in 0 .. 1. Probabilities do not change with a
+        # constant, so no gradient has to flow through it.
         masked = jnp.where(allowed, logits, jnp.float32(_NEVER))
         index = choose(number, masked, allowed)
         shifted = masked - jax.lax.stop_gradient(masked.max(axis=-1, keepdims=True))
@@ -54,6 +56,7 @@ def draw(
     count = logits.shape[-1]
     if count < _LONG:
         return _find_by_running_sum(weights, uniform)[0]
+    # The divisor next below the root: 900 cells are 30 chunks of 30, so two sums of 30 instead of one of 900.
     length = next(size for size in range(round(count**0.5), 0, -1) if count % size == 0)
     chunks = weights.reshape(-1, count // length, length)
     chunk, left = _find_by_running_sum(chunks.sum(axis=-1), uniform)
@@ -70,6 +73,7 @@ def _find_by_running_sum(
     a weight count, and the last of them is taken where no sum exceeds the target.
     """
     count = weights.shape[-1]
+    # A product with an upper triangle of ones is a running sum: (1, 3, 4) gives (1, 4, 8).
     sums = weights @ jnp.asarray(np.triu(np.ones((count, count), np.float32)))
     target = uniform * sums[:, -1]
     indices = jnp.arange(count, dtype=jnp.int32)[None]
@@ -78,4 +82,5 @@ def _find_by_running_sum(
     index = jnp.minimum(first, jnp.where(has_weight, indices, 0).max(axis=-1))
     at_index = lambda x: jnp.take_along_axis(x, index[:, None], axis=-1)[:, 0]
     weight = at_index(weights)
+    # How far into the weight the target is: with target 3.2, sum 4 and weight 3 it is (3.2 - 4 + 3) / 3 = 0.73.
     return index, jnp.clip((target - at_index(sums) + weight) / weight, 0, 1)

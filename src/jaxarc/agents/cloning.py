@@ -64,6 +64,7 @@ def clone(
         change, optimizer_state = optimizer.update(gradient, learner.optimizer_state)
         return LearnerState(eqx.apply_updates(learner.policy, change), optimizer_state, learner.num_updates), losses
 
+    # [N, ...] -> [minibatches, N / minibatches, ...], in one random order for all leaves.
     order = jax.random.permutation(key, examples.value_target.shape[0])
     cut = lambda x: x[order].reshape(agent.num_minibatches, -1, *x.shape[1:])
     learner, losses = jax.lax.scan(learn_minibatch, learner, jax.tree.map(cut, examples))

@@ -65,6 +65,7 @@ class Edit(NamedTuple):
 
 def to_action(edit: Edit, kinds: tuple[Kind, ...], width: int) -> BboxAction:
     """Turn edits into actions on a canvas of ``width`` columns."""
+    # Each kind is a row of three small tables. A paint in color 7 is operation 0 + 7, a flood fill 10 + 7.
     operations, colored, selects = _columns(kinds)
     operation = operations[edit.kind] + jnp.where(colored[edit.kind], edit.color, 0)
     select = selects[edit.kind]
@@ -78,6 +79,8 @@ def from_action(action: BboxAction, kinds: tuple[Kind, ...], width: int) -> Edit
     _, colored, selects = _columns(kinds)
     kind = _kind_of_operation(kinds)[action.operation]
     first, second = action.r1 * width + action.c1, action.r2 * width + action.c2
+    # Corners may come in any order, and the new size is that of the lower right
+    # one: (2, 0) and (0, 1) give cell (2, 1).
     last = jnp.maximum(action.r1, action.r2) * width + jnp.maximum(action.c1, action.c2)
     color = jnp.where(colored[kind], action.operation % c.NUM_COLORS, 0)
     return Edit(kind, first, jnp.where(selects[kind] == _SIZE, last, second), color)

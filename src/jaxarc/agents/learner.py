@@ -112,10 +112,13 @@ def minimize(
             so all of them reach the same learner, which is that of one device with all environments up to rounding.
     """
     config = train_config.agent
+    # Advantages come from the policy that collected the steps, so they are computed once, before the first epoch.
     samples = make_update_batch(trajectories, config, shard)
     entropy_weight = entropy_weight_schedule(train_config.schedule, train_config.num_updates)(learner.num_updates)
 
     def learn_minibatch(learner: LearnerState, batch: UpdateBatch) -> tuple[LearnerState, Losses]:
+        # [S, B, ...] -> [S * B, ...]: the loss takes samples one by one. All devices take the mean
+        # gradient, so their policies stay equal.
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
         gradient, losses = shard.mean(jax.grad(loss, has_aux=True)(learner.policy, flat, config, entropy_weight))
         losses = losses._replace(gradient_norm=optax.tree.norm(gradient))
@@ -126,6 +129,7 @@ def minimize(
     def learn_epoch(learner: LearnerState, key_epoch: PRNGKey) -> tuple[LearnerState, Losses]:
         return jax.lax.scan(learn_minibatch, learner, shuffle_into_minibatches(key_epoch, samples, config, shard))
 
+    # Two nested scans, epochs and minibatches; losses have the leaves [epochs, minibatches].
     learner, losses = jax.lax.scan(learn_epoch, learner, jax.random.split(key, config.num_epochs))
     learner = eqx.tree_at(lambda x: x.num_updates, learner, learner.num_updates + 1)
     return learner, jax.tree.map(jnp.mean, losses)
@@ -144,6 +148,8 @@ def make_update_batch(trajectories: Trajectories, config: AgentConfig, shard: Da
         trajectories.terminated,
         trajectories.truncated,
     )
+    # The target of the value is the advantage plus the value, which is the lambda-return; it takes the
+    # advantage as estimated, not normalized.
     advantage = estimate_advantages(
         trajectories.reward, trajectories.value, next_values, done, config.gamma, config.gae_lambda
     )
@@ -168,6 +174,7 @@ def shuffle_into_minibatches(
     order = jax.random.permutation(key, config.num_envs) if is_whole else _order_within(shard, key, config)
 
     def cut(x: Array) -> Array:
+        # [S, B, ...] -> [S, minibatches, B / minibatches, ...] -> [minibatches, S, B / minibatches, ...].
         parts = x[:, order].reshape(x.shape[0], config.num_minibatches, -1, *x.shape[2:])
         return jnp.moveaxis(parts, 1, 0)
 
@@ -175,6 +182,8 @@ def shuffle_into_minibatches(
 
 
 def _normalize(x: Float32[Array, "S B"], shard: DataShard) -> Float32[Array, "S B"]:
+    # Shards have equally many samples, so the mean of their means is the mean of all. The
+    # variance is taken around it, in a second pass.
     centered = x - shard.mean(x.mean())
     deviation = jnp.sqrt(shard.mean(jnp.square(centered).mean()))
     return centered / (deviation + 1e-6)
@@ -187,6 +196,8 @@ def _order_within(shard: DataShard, key: PRNGKey, config: AgentConfig) -> Int32[
     minibatch, no sample travels between devices, and the minibatches do not depend on the number of devices. With 2
     minibatches, environments 0 .. 3 and the draws [[1, 0], [0, 1]] the first minibatch gets 1 and 2, the other 0 and 3.
     """
+    # Row r of ``neighbors`` is 0 .. count - 1, shuffled on its own; row r stands for the environments from r * count
+    # on. Transposed and read line by line, the first entries of all rows come first: they make the first minibatch.
     count = config.num_minibatches
     neighbors = jnp.broadcast_to(jnp.arange(count, dtype=jnp.int32), (config.num_envs // count, count))
     draws = shard.local_slice(jax.random.permutation(key, neighbors, axis=1, independent=True))

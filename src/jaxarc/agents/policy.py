@@ -65,6 +65,7 @@ class EditPolicy(eqx.Module):
         Every device draws the random numbers of all environments, which is cheap beside the network, and takes those of
         its own: so an environment's edit does not depend on the number of devices.
         """
+        # [6, B] numbers, one for each choice of each environment of all devices; this device keeps its own columns.
         batch = observation["step_count"].shape[0] * shard.count
         uniform = shard.local_slice(jax.random.uniform(key, (_NUM_CHOICES, batch), jnp.float32), axis=1)
         return self._decide(observation, lambda number, logits, allowed: draw(uniform[number], logits, allowed))
@@ -79,6 +80,8 @@ class EditPolicy(eqx.Module):
 
     def evaluate(self, observation: Observation, edit: Edit) -> PolicyOutput:
         """Return log-probability, entropy and value of given edits."""
+        # The second part may be the last cell of a resized grid: on 3 columns cell 7 is row 2, column 1. For other
+        # kinds row and column are not needed, so any valid numbers will do.
         width = self.grid_shape[1]
         given = (edit.kind, edit.first, edit.second, edit.color, edit.second // width, edit.second % width)
         return self._decide(observation, lambda number, logits, allowed: given[number])
@@ -111,6 +114,7 @@ class EditPolicy(eqx.Module):
             resize       0      4       7      2, 1         3 rows, 2 columns            kind, row, column
             submit       0      4       7      1, 1         none                         kind
         """
+        # The features are computed once; each head then reads them together with the parts chosen so far.
         network = self.network
         inputs = self._inputs(observation)
         features = network.encode(inputs)
@@ -131,6 +135,7 @@ class EditPolicy(eqx.Module):
         column = self._choose(_COLUMN, sampler, column_logits)
 
         is_colored = jnp.array([each.colored for each in self.kinds], jnp.bool_)[kind.chosen]
+        # A part that the kind does not need was computed but counts 0: a flood fill adds those of first and color only.
         needed = [
             (first, selects_box | selects_cell),
             (second, selects_box),

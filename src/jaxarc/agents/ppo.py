@@ -37,6 +37,7 @@ def ppo_loss(
         1.0      1.0       -1.0          towards a larger ratio
         1.5      1.2       -1.2          none: likely enough
     """
+    # The same edits under the policy as it is now: ratio = new probability / old, from the difference of logarithms.
     output = policy.evaluate(samples.observation, samples.edit)
     log_ratio = output.log_prob - samples.log_prob
     ratio = jnp.exp(log_ratio)
@@ -49,5 +50,6 @@ def ppo_loss(
         clip_fraction=(ratio != clipped_ratio).astype(jnp.float32).mean(),
         gradient_norm=jnp.float32(0),  # filled in when the gradient is there
     )
+    # The entropy is subtracted: a policy that still tries several edits has a smaller loss.
     total = losses.policy_loss + config.value_weight * losses.value_loss - entropy_weight * losses.entropy
     return total, losses

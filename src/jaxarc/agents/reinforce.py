@@ -35,6 +35,8 @@ def reinforce_loss(
     An edit with advantage 2 pulls its log-probability up twice as hard as one with advantage 1; one with a negative
     advantage becomes less likely. There is no correction for an older policy, so each sample is used once.
     """
+    # The gradient of -(log p * advantage) moves p up where the edit did better than
+    # the value said, and down where worse.
     output = policy.evaluate(samples.observation, samples.edit)
     losses = Losses(
         policy_loss=-(output.log_prob * samples.advantage).mean(),

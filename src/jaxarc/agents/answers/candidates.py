@@ -18,6 +18,8 @@ def symmetric_copies(grids: Int8[Array, "N H W"]) -> Int8[Array, "N 8 H W"]:
 
     What does not fit a canvas that is not square is cut off.
     """
+    # The four flips of a grid and the four of its transpose are all 8 symmetries. On a square canvas a
+    # transposed grid of 2x5 has room for its 5 rows.
     height, width = grids.shape[1:]
     side = max(height, width)
     square = jnp.pad(grids, ((0, 0), (0, side - height), (0, side - width)), constant_values=PADDING)
@@ -28,6 +30,8 @@ def symmetric_copies(grids: Int8[Array, "N H W"]) -> Int8[Array, "N 8 H W"]:
 
 def _mirror(square: Int8[Array, "N S S"], rows: bool, columns: bool) -> Int8[Array, "N S S"]:
     """Mirror grids up-down and left-right, each anchored at its top left again."""
+    # The grid turns within its own size: 2 rows on a side of 4 take the rows (2 - 1 - index) % 4 =
+    # 1, 0, 3, 2, so the padding stays below.
     inside = square > PADDING
     side = square.shape[-1]
     index = jnp.arange(side, dtype=jnp.int32)[None]
@@ -50,6 +54,8 @@ def color_tables(
     and 2 -> 2, the second only 1 -> 3. The counts are a product of one-hot colors: entry [a, s] is the number of cells
     that are a before and s after, and a color is sure where one entry of its row holds the whole row's sum.
     """
+    # Only cells that are in both grids of a shown demonstration count: ``before`` is 0 for the others, and so is the
+    # product. A change of color is an entry off the diagonal.
     batch = inputs.shape[0]
     both = ((inputs > PADDING) & (outputs > PADDING) & shown[..., None, None]).reshape(batch, -1, 1)
     each_color = lambda grids: jax.nn.one_hot(grids.reshape(batch, -1), NUM_COLORS, dtype=jnp.float32)
@@ -64,6 +70,7 @@ def color_tables(
 def recolored(grids: Int8[Array, "N H W"], tables: Int8[Array, "N 2 10"]) -> Int8[Array, "N 2 H W"]:
     """Give every cell the color that each table has for it; cells outside of the grid stay outside."""
     count, height, width = grids.shape
+    # A color is an index into its table; cells outside look up color 0, and ``where`` puts them back outside.
     index = jnp.broadcast_to(
         jnp.maximum(grids, 0).reshape(count, 1, -1).astype(jnp.int32), (count, NUM_TABLES, height * width)
     )
@@ -97,6 +104,7 @@ def enclosed_cells(grids: Int8[Array, "N H W"]) -> Bool[Array, "N H W"]:
     inside = jnp.pad(grids > PADDING, ((0, 0), (1, 1), (1, 1)))
     around = lambda mask: mask[:, :-2, 1:-1] | mask[:, 2:, 1:-1] | mask[:, 1:-1, :-2] | mask[:, 1:-1, 2:]
 
+    # The state is the mask and the mask before it: the loop ends when a turn adds nothing.
     def spread(reached: tuple[Array, Array]) -> tuple[Array, Array]:
         before = reached[0]
         return before | (black & around(jnp.pad(before, ((0, 0), (1, 1), (1, 1))))), before
@@ -110,6 +118,9 @@ def _read_lines(lines: Int8[Array, "N L A"]) -> Int8[Array, "N 4 L A"]:
     inside = lines > PADDING
     colored = lines > 0
     index = jnp.arange(lines.shape[-1], dtype=jnp.int32)[None, None]
+    # The row 0 3 0 5: before = 0 0 1 1 and after = 1 1 0 0 colored cells. The first reading takes for n = 0 the colored
+    # cell with before = 0, which is 3, and for n = 1 the one with before = 1, which is 5: 3 5 0 0. Read at the
+    # distances from the right, 3 2 1 0, it is 0 0 5 3.
     from_end = jnp.where(inside, inside.sum(axis=-1, keepdims=True, dtype=jnp.int32) - 1 - index, 0)
     before = jnp.cumsum(colored, axis=-1, dtype=jnp.int32) - colored.astype(jnp.int32)
     after = colored.sum(axis=-1, keepdims=True, dtype=jnp.int32) - before - 1

@@ -71,7 +71,9 @@ class AnswerPredictor(eqx.Module):
     def predict(self, puzzle: Puzzle) -> Int8[Array, "B H W"]:
         """Return the likeliest answer, a grid."""
         tables = color_tables(puzzle.inputs, puzzle.outputs, puzzle.shown)
-        candidates, weights = _candidates_of(puzzle.grid, tables), self._weights(puzzle, tables)
+        candidates = _candidates_of(puzzle.grid, tables)
+        weights = self._weights(puzzle, tables)
+        # Color by color, -1 .. 9: all eleven comparisons [B, H, W, K] at once would take eleven times the memory.
         score = lambda color: (_explained(candidates, jnp.full_like(puzzle.grid, color)) * weights).sum(axis=-1)
         likelihood = jax.lax.map(score, jnp.arange(PADDING, NUM_COLORS, dtype=jnp.int8))
         return _as_grid(jnp.argmax(likelihood, axis=0).astype(jnp.int8) + jnp.int8(PADDING))
@@ -85,6 +87,8 @@ class AnswerPredictor(eqx.Module):
 
     def _weights(self, puzzle: Puzzle, tables: Int8[Array, "B 2 10"]) -> Float32[Array, "B H W K"]:
         """Return the weight of each candidate at each cell; they add up to 1."""
+        # The evidence is about the task, the description about a cell: [B, 1, 1, C] is added to [B, H, W, C]. So the
+        # same rule may choose otherwise in an enclosed cell than in a black one at the edge.
         evidence = self.choice_evidence(_evidence(puzzle, tables))
         hidden = jax.nn.silu(self.choice_cell(_describe_cells(puzzle.grid)) + evidence[:, None, None])
         hidden = jax.nn.silu(self.choice_layer(hidden))  # silu: no unit dies
@@ -117,19 +121,23 @@ def _evidence(puzzle: Puzzle, tables: Int8[Array, "B 2 10"]) -> Float32[Array, "
     batch, slots = puzzle.shown.shape
     flat = lambda grids: grids.reshape(batch * slots, *grids.shape[2:])
     inputs, outputs = flat(puzzle.inputs), flat(puzzle.outputs)
+    # All demonstrations side by side, [B * P, ...]. Black and outside are left out: they explain the same in any task.
     candidates = _candidates_of(inputs, jnp.repeat(tables, slots, axis=0))
     explained = _explained(candidates[:, :_EXPLAINING], outputs)
     cells = ((inputs > PADDING) | (outputs > PADDING)).astype(jnp.float32)[..., None]
     changed = cells * (inputs != outputs).astype(jnp.float32)[..., None]
+    # Where no cell changes the share is 0 / 1e-6 = 0.
     mean = lambda weight: (explained * weight).sum(axis=(1, 2)) / (weight.sum(axis=(1, 2)) + 1e-6)
     whole = (mean(cells) > 0.99).astype(jnp.float32)
     statistics = jnp.concatenate([mean(cells), mean(changed), whole], axis=-1).reshape(batch, slots, -1)
+    # Empty slots count neither in the sum nor in the number that it is divided by.
     shown = puzzle.shown.astype(jnp.float32)[..., None]
     return (statistics * shown).sum(axis=1) / jnp.maximum(shown.sum(axis=1), 1)
 
 
 def _describe_cells(grids: Int8[Array, "N H W"]) -> Float32[Array, "N H W 12"]:
     """Describe each cell: inside, black, colored, enclosed; and for each neighbor: inside, of the same color."""
+    # Colors plus 1, so that the 0 beyond the canvas is the same as outside of the grid.
     inside = grids > PADDING
     around = _neighbors(grids.astype(jnp.float32)[..., None] + 1)
     sides = [(neighbor[..., 0] > 0) for neighbor in around]
@@ -148,7 +156,8 @@ def _neighbors(state: Float32[Array, "N H W C"]) -> list[Float32[Array, "N H W C
 def _as_grid(colors: Int8[Array, "B H W"]) -> Int8[Array, "B H W"]:
     """Make a rectangle of ragged colors: as many rows and columns as hold a color; gaps are black."""
     inside = colors > PADDING
-    rows, columns = inside.any(axis=2), inside.any(axis=1)
+    rows = inside.any(axis=2)
+    columns = inside.any(axis=1)
     height, width = (axis.sum(axis=1, dtype=jnp.int32)[:, None] for axis in (rows, columns))
     index = lambda count: jnp.arange(count, dtype=jnp.int32)[None]
     area = (index(colors.shape[1]) < height)[:, :, None] & (index(colors.shape[2]) < width)[:, None, :]
@@ -191,6 +200,8 @@ def learn_answers(
     optimizer = _optimizer(train_config)
 
     def learn(predictor_state: PredictorState, key: PRNGKey) -> tuple[PredictorState, Float32[Array, ""]]:
+        # The puzzles are split over the devices, the gradient is the mean over them, so
+        # all devices make the same update.
         puzzle, answer = _draw_puzzles(shard.local_slice(jax.random.split(key, train_config.answer.batch_size)), params)
         mean_loss = lambda predictor: predictor.loss(puzzle, answer).mean()
         loss, gradient = shard.mean(jax.value_and_grad(mean_loss)(predictor_state.predictor))

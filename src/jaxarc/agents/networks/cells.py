@@ -38,6 +38,7 @@ def cell_features(inputs: PolicyInput, equality_map: bool) -> Float32[Array, "B 
 
 def _edges(grid: Int8[Array, "B H W"]) -> Float32[Array, "B H W 3"]:
     """Mark the grid, its last row and its last column: a single cell does not know the size of the grid."""
+    # The last row is where the cell below is outside: rows 0 and 1 of a grid of 2 rows have it at row 1.
     inside = grid > PADDING
     beneath = jnp.pad(inside[:, 1:], ((0, 0), (0, 1), (0, 0)))
     beside = jnp.pad(inside[:, :, 1:], ((0, 0), (0, 0), (0, 1)))
@@ -79,8 +80,10 @@ class CellNetwork(Network):
         self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
     ):
         keys = iter(jax.random.split(key, 10 + config.num_layers))
-        (height, width), size = grid_shape, config.hidden_size
-        self.grid_shape, self.equality_map = grid_shape, config.equality_map
+        height, width = grid_shape
+        size = config.hidden_size
+        self.grid_shape = grid_shape
+        self.equality_map = config.equality_map
         self.window = _WINDOW if config.kind == "residual_cnn" else 1
         self.paints = tuple(kind.operation == c.FILL for kind in kinds)
         inputs = num_cell_features(config.equality_map)
@@ -107,6 +110,7 @@ class CellNetwork(Network):
         self.size_layer = Dense(next(keys), size, 2, _SMALL)
 
     def encode(self, inputs: PolicyInput) -> CellFeatures:
+        # [B, H, W, F] -> [B, H, W, C]; each further layer adds to the cells, so a layer that says 0 changes nothing.
         features = cell_features(inputs, self.equality_map)
         height, width = self.grid_shape
         positions = self.positions.reshape(1, height, width, -1)
@@ -130,6 +134,8 @@ class CellNetwork(Network):
         return jnp.where(paints[:, None], logits[..., 0], logits[..., 1])
 
     def second_logits(self, features: CellFeatures, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        # Each cell's key is added to the first corner's query before the nonlinearity, so a score can depend on both.
+        # An offset for the way between the two prefers boxes of certain shapes wherever they are.
         query = self.corner_query(_at(features.cells, first))
         logits = jax.nn.relu(self.corner_key(features.cells) + query[:, None]) @ self.corner_weight
         return logits + self.corner_offsets[jnp.asarray(_offset_indices(self.grid_shape))[first]]
@@ -141,6 +147,7 @@ class CellNetwork(Network):
 
     def size_logits(self, features: CellFeatures) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
         grid = features.cells.reshape(-1, *self.grid_shape, features.cells.shape[-1])
+        # The mean over the columns describes each row, the mean over the rows each column.
         rows, columns = self.size_layer(grid.mean(axis=2)), self.size_layer(grid.mean(axis=1))
         return rows[..., 0], columns[..., 1]
 
@@ -154,6 +161,8 @@ def _windows(grid: Float32[Array, "B H W C"], side: int) -> Float32[Array, "B H 
     if side == 1:
         return grid
     height, width = grid.shape[1:3]
+    # With side 3 nine copies of the grid, each moved by one of nine ways, are joined: [B, H, W, C] -> [B, H, W, 9C].
+    # A dense layer on them is a convolution.
     reach = side // 2
     padded = jnp.pad(grid, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
     parts = [padded[:, y : y + height, x : x + width] for y in range(side) for x in range(side)]
@@ -165,6 +174,7 @@ def _offset_indices(grid_shape: tuple[int, int]) -> Int32[np.ndarray, "HW HW"]:
 
     On a canvas of 2 x 2 there are 3 x 3 ways: index 4 is "the same cell", 5 one to the right, 8 one down and right.
     """
+    # Differences -1 .. 1 on 2 rows become 0 .. 2 by adding H - 1, and two such digits one index in base 2W - 1.
     height, width = grid_shape
     rows, columns = np.divmod(np.arange(height * width, dtype=np.int32), np.int32(width))
     down = rows[None, :] - rows[:, None] + height - 1

@@ -53,7 +53,8 @@ class RelationalNetwork(Network):
     def __init__(
         self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
     ):
-        keys, size = jax.random.split(key, 5), config.hidden_size
+        keys = jax.random.split(key, 5)
+        size = config.hidden_size
         kind_layers = MLP(keys[0], (_WHOLE, _WIDE, len(kinds)))
         biases = jnp.asarray(first_kind_logits(kinds, config))
         self.kind_layers = eqx.tree_at(lambda layers: layers.last.bias, kind_layers, biases)
@@ -81,11 +82,16 @@ class RelationalNetwork(Network):
         target, working = inputs.target, inputs.working
         wrong = target != working
         inside = target > c.PADDING
+        # Lists of four grids in the order above, below, left, right. A neighbor beyond
+        # the canvas has no color, and is right.
         same_color = [inside & (neighbor == target) for neighbor in _neighbors(target, c.PADDING)]
         wrong_around = _neighbors(wrong, False)
         bits = [inside, wrong, *same_color, *wrong_around]
+        # Ten masks become one number of ten bits, mask i at bit i.
         cell_kind = sum((bit.astype(jnp.int16) << index for index, bit in enumerate(bits)), jnp.int16(0))
         lasts = _last_row_and_column(inside), _last_row_and_column(working > c.PADDING)
+        # Every wrong rectangle of one color has one cell with nothing of it above or to the left: its upper left
+        # corner. So the number of starts is about the number of fills that are left to do.
         continues_from_above = same_color[0] & wrong_around[0]
         continues_from_left = same_color[2] & wrong_around[2]
         starts = wrong & inside & ~continues_from_above & ~continues_from_left
@@ -107,6 +113,7 @@ class RelationalNetwork(Network):
         return self.value_layers(features.whole)[..., 0]
 
     def first_logits(self, features: RelationalFeatures, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+        # The table [1024, 2] is flattened: kind 615 has its score for painting at 1230, and the other at 1231.
         column = jnp.where(jnp.asarray(self.paints)[kind], 0, 1)
         return features.scores.reshape(-1)[2 * features.cell_kind.astype(jnp.int32) + column[:, None]]
 
@@ -118,12 +125,15 @@ class RelationalNetwork(Network):
         self, features: RelationalFeatures, first: Int32[Array, " B"], second: Int32[Array, " B"]
     ) -> Float32[Array, "B 10"]:
         """Score a color by whether the grids have it at the corners."""
+        # [B, 4] colors -> [B, 4, 10] -> [B, 10, 4]: each color becomes four bits, target and working grid at both
+        # corners, and the same layers score all ten.
         at_corners = [pick(grid, corner) for grid in (features.target, features.working) for corner in (first, second)]
         relations = one_hot(jnp.stack(at_corners, axis=-1).astype(jnp.int32), c.NUM_COLORS)
         return self.color_layers(jnp.swapaxes(relations, -1, -2))[..., 0]
 
     def size_logits(self, features: RelationalFeatures) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
         def score(axis: int) -> Float32[Array, "B N"]:
+            # Two rows can score: the last one of the target and the last one of the working grid, each by its weight.
             marks = [one_hot(last[:, axis], self.grid_shape[axis]) for last in features.lasts]
             return marks[0] * self.size_weights[0] + marks[1] * self.size_weights[1]
 
@@ -139,11 +149,13 @@ def _neighbors(grid: Array, fill: int | bool) -> list[Array]:
 
 def _every_kind_of_cell() -> Float32[np.ndarray, "1024 10"]:
     """Return the bits of the numbers 0 .. 1023, the lowest first."""
+    # Row 615 is 1 1 1 0 0 1 1 0 0 1: the lowest bit of 0b1001100111 comes first.
     kinds = np.arange(2**NUM_BITS)
     return ((kinds[:, None] >> np.arange(NUM_BITS)) & 1).astype(np.float32)
 
 
 def _last_row_and_column(inside: Bool[Array, "B H W"]) -> Int32[Array, "B 2"]:
+    # A grid begins at the top left, so its first column has as many cells as it has rows: 3 rows have the last row 2.
     return jnp.stack([inside[:, :, 0].sum(axis=1), inside[:, 0].sum(axis=1)], axis=-1).astype(jnp.int32) - 1
 
 
@@ -154,6 +166,7 @@ def _describe_whole(
     time: Float32[Array, " B"],
 ) -> Float32[Array, "B 8"]:
     """Describe how much is wrong, in how many rectangles about, the sizes of the grids, and the time."""
+    # Counts grow to 900, so the layers get their logarithm, scaled to 0 .. 1.
     counts = [cells.sum(axis=1, dtype=jnp.int32).astype(jnp.float32) for cells in (wrong, starts)]
     areas = [jnp.prod(last + 1, axis=-1).astype(jnp.float32) for last in lasts]
     numbers = [
@@ -174,6 +187,7 @@ def _score_features(layers: MLP, features: Float32[Array, "F B HW"]) -> Float32[
     With the features as the first axis this is two large matrix products; as the last axis it would be many small
     ones, and a copy to bring the features there.
     """
+    # [F, B, HW] -> [F, B * HW]: the weights from the left, [hidden, F] and then [1, hidden].
     flat = features.reshape(features.shape[0], -1)
     hidden = jax.nn.relu(layers.hidden.weight.T @ flat + layers.hidden.bias[:, None])
     return (layers.last.weight.T @ hidden + layers.last.bias[:, None]).reshape(features.shape[1:])
@@ -189,13 +203,17 @@ def _describe_boxes(
     breaks none.
     """
     height, width = grid_shape
-    row, column = first // width, first % width
+    row = first // width
+    column = first % width
     same = features.target == pick(features.target, first)[:, None]
+    # ``same`` has the target's color at the first corner. To paint with it repairs the wrong ones of these, and breaks
+    # right cells of other colors. Wrong cells of other colors stay wrong, so they do not count.
     repaired = same & features.wrong
     broken = ~same & ~features.wrong & (features.target > c.PADDING)
     counts = jnp.stack([repaired, broken], axis=1).astype(jnp.float32)
     sums = _box_sums(counts.reshape(-1, 2, height, width), row, column)
     rows, columns = jnp.arange(height, dtype=jnp.int32), jnp.arange(width, dtype=jnp.int32)
+    # The distances from the first corner give the area: two down and one to the right is 3 * 2 = 6.
     down, right = jnp.abs(rows[None] - row[:, None]), jnp.abs(columns[None] - column[:, None])
     area = ((down + 1)[:, :, None] * (right + 1)[:, None, :]).astype(jnp.float32)
     gained, lost = sums[:, 0], sums[:, 1]
