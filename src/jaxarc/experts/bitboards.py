@@ -18,6 +18,8 @@ from jaxtyping import Bool, Int8
 def pack_cells(cells: Bool[np.ndarray, "h w"]) -> int:
     """Turn cells into bits."""
     height, width = cells.shape
+    # Bit 0 is the first cell of the padded rows. The 2x3 cells . x . / x x . are padded to . x . . / x x . . and set
+    # the bits 1, 4 and 5: 50.
     padded = np.zeros((height, width + 1), np.bool_)
     padded[:, :width] = cells
     return int.from_bytes(np.packbits(padded, bitorder="little").tobytes(), "little")
@@ -27,6 +29,7 @@ def unpack_cells(bits: int, shape: tuple[int, int]) -> Bool[np.ndarray, "h w"]:
     """Turn bits into cells."""
     height, width = shape
     count = height * (width + 1)
+    # 8 bits of 2x3 with its spare column are one byte; the last byte of other sizes has a few bits too many.
     stored = np.frombuffer(bits.to_bytes(-(-count // 8), "little"), np.uint8)
     return np.unpackbits(stored, bitorder="little")[:count].reshape(height, width + 1)[:, :width].astype(np.bool_)
 
@@ -42,6 +45,8 @@ def spread(bits: int, among: int, width: int) -> int:
         width: columns of the grid.
     """
     row = width + 1
+    # In one row of four cells, from the first: 0001, 0011, 0111, 1111. What a shift takes to a spare bit, above the
+    # first row or below the last one, is not in `among` and drops out.
     while True:
         grown = (bits | bits << 1 | bits >> 1 | bits << row | bits >> row) & among
         if grown == bits:
@@ -55,11 +60,14 @@ def components(bits: int, width: int) -> Iterator[int]:
         lowest = bits & -bits  # of 0b0110 the bit 0b0010
         part = spread(lowest, bits, width)
         yield part
+        # The part is a subset, so the exclusive or removes it: 11011 without 00011 is 11000, the next part.
         bits ^= part
 
 
 def first_cell(bits: int, width: int) -> tuple[int, int]:
     """Return row and column of the first cell of a set that is not empty."""
+    # The lowest bit's index, in rows of w + 1 bits: of 1000 it is 3, and with 2 columns divmod(3, 3) is row 1, column
+    # 0.
     return divmod((bits & -bits).bit_length() - 1, width + 1)
 
 
@@ -68,6 +76,7 @@ def components_among(
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield the regions of one color that hold any of the seeds, each with the row and column of its first seed."""
     width = grid.shape[1]
+    # Each seed that no region holds yet begins a region of its own color. The cells of a color are packed once.
     of_color: dict[int, int] = {}
     remaining = pack_cells(seeds)
     while remaining:

@@ -52,6 +52,8 @@ def box_starts(pair: Pair, target: Target, shifts: int) -> list[SearchNode]:
         target: its output.
         shifts: shifts of the input to look at, for boxes to copy before a resize.
     """
+    # All eight symmetries of the input, each made to have the output's size. If that is the input's size, moves of the
+    # whole input are starts too; otherwise parts of it may be copied before the resize.
     turned = [_turned(pair.input, turns) for turns in _TURNS]
     starts = [start.resized(pair.output.shape) for start in turned]
     if pair.input.shape == pair.output.shape:
@@ -86,6 +88,8 @@ def resize_action(shape: Sequence[int]) -> Action:
 
 def _turned(grid: Grid, turns: Sequence[int]) -> _Start:
     """Turn the whole input; a rotation first resizes the canvas to a square, so that both directions fit."""
+    # An input of 2x3 is resized to 3x3 first; rotated, it has 3x2 cells from the same corner, which a 2x3 canvas would
+    # cut.
     longer = max(grid.shape)
     rotates = c.ROTATE_CLOCKWISE in turns or c.ROTATE_COUNTERCLOCKWISE in turns
     canvas_shape = (longer, longer) if rotates else grid.shape
@@ -107,6 +111,7 @@ def _copied(start: _Start, target: Target, shifts: int) -> Iterator[SearchNode]:
     """Copy a box before the resize and paste it after; the resize would cut it off or clear it."""
     ground = start.resized(target.output.shape)
     for candidate in copy_candidates(target, ground.grid, start.grid, shifts, 2 * RECTANGLE - 1):
+        # The order of actions is turns, copy, resize, pastes; the resize is what `ground` has beyond the start.
         clipboard = crop(start.grid, candidate.source)
         copy = c.COPY, *candidate.source
         node = SearchNode(ground.grid, clipboard, (*start.actions, copy, *ground.actions[len(start.actions) :]))
@@ -122,6 +127,8 @@ class BoxEdits(NamedTuple):
     shifts: int  # shifts to look at, for boxes to copy
 
     def __call__(self, nodes: Sequence[SearchNode]) -> Iterator[SearchNode]:
+        # Cheap edits for all nodes, costly ones for the best: fills, floods and moves; a paste of what the clipboard
+        # holds; and, where enough is wrong for two actions to pay, copies with their pastes.
         yield from self._simple_edits(nodes)
         for node in nodes:
             yield from paste_once(node, self.target, _PASTES_LATER)
@@ -132,6 +139,7 @@ class BoxEdits(NamedTuple):
 
     def _simple_edits(self, nodes: Sequence[SearchNode]) -> Iterator[SearchNode]:
         """Yield those of all nodes' fills, floods and moves that leave the fewest wrong cells."""
+        # The tries of all nodes compete: a good node may have many successors and a poor one none.
         moves = _best_moves(nodes[: self.copying], self.target)
         tries = [*_best_fills(nodes, self.target), *moves, *_floods(nodes, self.target)]
         tries.sort(key=lambda node: self.target.count_wrong(node.grid))
@@ -145,6 +153,7 @@ class BoxEdits(NamedTuple):
             clipboard = crop(grid, candidate.source)
             copied = SearchNode(grid, clipboard, (*node.actions, (c.COPY, *candidate.source)))
             yield from paste_repeatedly(copied, target)
+            # A cut instead of the copy pays when the zeros that it leaves make more cells right than wrong.
             left = fill_box(grid, candidate.source, 0)
             if target.count_wrong(left) < target.count_wrong(grid):
                 cut = SearchNode(left, clipboard, (*node.actions, (c.CUT, *candidate.source)))
@@ -159,6 +168,8 @@ class BoxEdits(NamedTuple):
         for flip in _FLIPS:
             mirrored = TURNS[flip](grid)
             for candidate in copy_candidates(self.target, grid, mirrored, self.shifts, 3 * RECTANGLE - 1):
+                # A box of the mirrored grid, found in the grid: in a row of five, columns 0..1 of the mirror are
+                # columns 3..4. The flip after the paste turns the pasted cells into what the mirror showed.
                 source = _flipped_box(candidate.source, flip, grid.shape)
                 clipboard = crop(grid, source)
                 row, column = candidate.corner
@@ -173,6 +184,8 @@ class BoxEdits(NamedTuple):
 
 def _best_fills(nodes: Sequence[SearchNode], target: Target) -> Iterator[SearchNode]:
     """Yield for each node and color two fills: that which wins the most cells, and that which wins the most value."""
+    # Two maps for each node and color, best boxes of all of them in one call: [2 K of each node, h, w] -> a box for
+    # each.
     maps = []
     tries = []
     for node in nodes:
@@ -199,6 +212,7 @@ def _moved(node: SearchNode, operation: int, to: Bounds) -> SearchNode:
     """Move the content of a neighboring box into the box ``to``."""
     down, across = STEPS[operation]
     top, left, bottom, right = to
+    # The gain was found for the destination; the action selects the cells before the move, one step back.
     source = top - down, left - across, bottom - down, right - across
     grid = paste(fill_box(node.grid, source, 0), crop(node.grid, source), top, left)
     return node.then(grid, (operation, *source))
@@ -210,6 +224,8 @@ def _floods(nodes: Sequence[SearchNode], target: Target) -> Iterator[SearchNode]
         grid = node.grid
         for region, (row, column) in components_among(grid, (grid != target.output) & _has_equal_neighbor(grid)):
             cells = unpack_cells(region, grid.shape)
+            # won[k] counts the region's cells that should have color k. A region of 0 whose cells should be 3 3 3 0 4
+            # wins three cells by the color 3 and loses the one that is right: a gain of 2.
             won = np.bincount(target.output[cells], minlength=10)
             right = won[grid[row, column]]
             won[grid[row, column]] = 0
@@ -223,6 +239,7 @@ def _floods(nodes: Sequence[SearchNode], target: Target) -> Iterator[SearchNode]
 def _has_equal_neighbor(grid: Grid) -> Bool[np.ndarray, "h w"]:
     """Which cells share a side with a cell of their color; a flood of any other changes one cell, as a fill does."""
     has = np.zeros(grid.shape, np.bool_)
+    # Each pair of equal neighbors marks both of its cells: the row 1 1 2 has the pairs 1 0, which mark 1 1 0.
     vertical = grid[1:] == grid[:-1]
     horizontal = grid[:, 1:] == grid[:, :-1]
     has[1:] |= vertical

@@ -53,6 +53,7 @@ def overlay(
 
     Row ``down`` and column ``across``, which may be negative, receive the top-left corner; the rest is clipped.
     """
+    # The part of the grid that is over the ground: in 3 rows of ground, 2 rows at down = -1 show their row 1 in row 0.
     top = max(down, 0)
     left = max(across, 0)
     bottom = min(down + grid.shape[0], ground.shape[0])
@@ -77,12 +78,16 @@ def best_boxes(values: Int32[np.ndarray, "K h w"]) -> tuple[Int32[np.ndarray, " 
         sums, boxes = best_boxes(values.transpose(0, 2, 1))
         return sums, boxes[:, [1, 0, 3, 2]]
     count, height, width = values.shape
+    # integral[k, r, j] sums rows before r and columns before j, so that a difference of two rows of it is the running
+    # sum over the columns between them. All spans of rows at once: for 2 rows, tops 0 0 1 and ends 1 2 2.
     tops, ends = _row_spans(height)
     integral = np.zeros((count, height + 1, width + 1), np.int32)
     np.cumsum(np.cumsum(values, axis=1, dtype=np.int32), axis=2, out=integral[:, 1:, 1:])
     between = integral[:, ends] - integral[:, tops]  # [K, spans, width + 1] running sums between two rows
     least = np.minimum.accumulate(between[:, :, :-1], axis=2)
     gains = (between[:, :, 1:] - least).reshape(count, -1)
+    # gains is [K, spans * width], of the best run that ends in each column. The run begins behind the first running sum
+    # that equals the least before that end.
     best = gains.argmax(axis=1)
     every = np.arange(count)
     rows, right = np.divmod(best, width)
@@ -114,6 +119,8 @@ def copy_candidates(target: Target, grid: Grid, source: Grid, count: int, least:
         count: shifts to look at, those that could win the most first.
         least: gain below which a box is left out, in the unit of ``RECTANGLE``.
     """
+    # The votes bound from above what a box of each shift can gain, so only the shifts with the most are looked at; for
+    # these the gains of all boxes are exact.
     votes = _votes(target, grid, source)
     shifts = [signed_shift(index, votes.shape, grid.shape) for index in _largest(votes, count, least)]
     if not shifts:
@@ -123,6 +130,8 @@ def copy_candidates(target: Target, grid: Grid, source: Grid, count: int, least:
     for (down, across), gain, corners in zip(shifts, gains.tolist(), boxes.tolist(), strict=True):
         if gain >= least:
             top, left, bottom, right = corners
+            # From where it arrives back to where it is copied from. Of several shifts with one source, the first is
+            # kept.
             box = top - down, left - across, bottom - down, right - across
             found.setdefault(box, CopyCandidate(box, (top, left)))
     return list(found.values())
@@ -145,6 +154,7 @@ def gain_of_shift(target: Target, grid: Grid, source: Grid, down: int, across: i
 
     A cell that makes no difference costs 1, so that of boxes with equal gains the smallest is the best.
     """
+    # -1 marks cells that the shifted source does not cover; a box with one of them would copy from outside.
     shifted = overlay(np.full_like(grid, -1), source, down, across)
     gain = target.gain_of_change(grid, shifted)
     gain[gain == 0] = -1
@@ -162,6 +172,8 @@ def correlate(wanted: Int32[np.ndarray, "K h w"], given: Bool[np.ndarray, "K h2 
     a meaning, because the length is rounded up to a fast one. The sums are exact: they are whole numbers far below the
     precision of the transform.
     """
+    # A transform is periodic. With h + h2 - 1 entries or more, 5 in the example, shifts of both signs have entries of
+    # their own: 0 1 2, then -2 -1.
     least = [wanted.shape[axis] + given.shape[axis] - 1 for axis in (1, 2)]
     shape = [next(length for length in _FAST_LENGTHS if length >= side) for side in least]
     spectrum = np.fft.rfft2(wanted, s=shape) * np.fft.rfft2(given, s=shape).conj()
@@ -170,6 +182,7 @@ def correlate(wanted: Int32[np.ndarray, "K h w"], given: Bool[np.ndarray, "K h2 
 
 def signed_shift(index: Sequence[int], period: Sequence[int], shape: Sequence[int]) -> tuple[int, int]:
     """Turn an index into what :func:`correlate` returns, of shape ``period``, into rows down and columns right."""
+    # In 1 2 1 0 0, of period 5 and a grid of side 3, index 2 is the shift 2 and index 4 the shift 4 - 5 = -1.
     down, across = (at - size if at >= side else at for at, size, side in zip(index, period, shape, strict=True))
     return down, across
 
@@ -191,6 +204,7 @@ def _votes(target: Target, grid: Grid, source: Grid) -> Int64[np.ndarray, "m n"]
 
 def _largest(votes: Int64[np.ndarray, "m n"], count: int, least: int) -> list[tuple[int, int]]:
     """Find the indices of the largest numbers, the first of equals first, on every machine alike."""
+    # A stable sort of negated votes: the largest first, and of equals the one with the smaller index.
     indices = np.flatnonzero(votes >= least)
     indices = indices[np.argsort(-votes.ravel()[indices], kind="stable")[:count]]
     return [divmod(int(index), votes.shape[1]) for index in indices]
@@ -204,6 +218,8 @@ def _paste_corners(node: SearchNode, target: Target, count: int) -> list[tuple[i
         return []
     height, width = clipboard.shape
     wrong = grid != target.output
+    # Each corner sees a window of the clipboard's size. A cell there gains its value if the paste makes it right, and
+    # loses if it is right and the paste spoils it; the gain of a corner is the sum over its window.
     windows = lambda cells: sliding_window_view(cells, (height, width))  # [corner row, corner column, height, width]
     value = windows(np.where(wrong, target.value, np.int32(0)))
     loss = windows(np.where(wrong, np.int32(0), -target.loss))
@@ -211,6 +227,7 @@ def _paste_corners(node: SearchNode, target: Target, count: int) -> list[tuple[i
     corners = []
     while len(corners) < count and gains.max() >= RECTANGLE:
         row, column = divmod(int(gains.argmax()), gains.shape[1])
+        # Corners less than a clipboard away would overlap this paste: with 2 rows, those in rows row - 1 .. row + 1.
         corners.append((row, column))
         gains[max(row - height + 1, 0) : row + height, max(column - width + 1, 0) : column + width] = _NEVER
     return corners

@@ -24,6 +24,8 @@ def paint_with_masks(pair: Pair, target: Target, shifts: int) -> tuple[Action, .
         target: its output.
         shifts: shifts of the input to look at, for boxes to copy before a resize.
     """
+    # Masks reach any cells at once, so what a start still needs is one fill for each wrong color, and the best start is
+    # the one with the fewest actions and wrong colors together.
     starts = [_with_masks(start) for start in box_starts(pair, target, shifts)]
     nodes = [*starts, *_copied(pair.input, starts[0], target)]
     for start in starts:
@@ -63,6 +65,8 @@ def _copied(source: Grid, start: SearchNode, target: Target) -> Iterator[SearchN
     colors = target.wrong_colors(grid)
     if len(colors) <= _COPY_ACTIONS:
         return
+    # bool[K, h, w] for K wrong colors. won[k, shift] counts wanted cells that the shifted source makes right; where
+    # that is all of them, the fill of color k can go. Copy and paste cost two actions, so it takes three colors to pay.
     wanted = target.colors[colors] & wrong
     won = correlate(wanted, source == np.array(colors, np.int8)[:, None, None])
     completed = won == wanted.sum(axis=(1, 2))[:, None, None]
@@ -70,6 +74,8 @@ def _copied(source: Grid, start: SearchNode, target: Target) -> Iterator[SearchN
     shift = divmod(int(count.argmax()), count.shape[1])
     if count[shift] <= _COPY_ACTIONS:
         return
+    # The cells of all colors that the best shift completes. They are copied from the cells one shift back, and the
+    # paste puts the top-left corner of their bounding box where it was wanted.
     pasted = wanted[completed[:, *shift]].any(axis=0)
     down, across = signed_shift(shift, count.shape, grid.shape)
     rows, columns = np.nonzero(pasted)
@@ -91,9 +97,12 @@ def _moved(node: SearchNode, target: Target) -> Iterator[SearchNode]:
     grid = node.grid
     output = target.output
     for operation, (down, across) in STEPS.items():
+        # The output, shifted back by one step, shows each cell the color wanted one step on; -1 at the edge equals no
+        # color.
         moving = grid == overlay(np.full_like(output, -1), output, -down, -across)
         while True:
             arriving = overlay(np.zeros_like(moving), moving, down, across)
+            # A cell that moves away with none arriving would leave a 0 where the output has another color.
             spoils = moving & ~arriving & (output != 0)
             if not spoils.any():
                 break

@@ -48,6 +48,8 @@ def wrong_regions(grid: Grid, target: Target) -> list[Region]:
     """List the regions of a grid of the output's size that have a wrong cell."""
     found = []
     for cells, (row, column) in components_among(grid, grid != target.output):
+        # For the region 0 0 0 whose outputs are 0 3 3: wanted is {0: 100, 3: 011}, listing the cells from left to
+        # right.
         wanted = {color: cells & bits for color, bits in target.bits.items() if cells & bits}
         found.append(Region(cells, int(grid[row, column]), wanted))
     return found
@@ -63,6 +65,9 @@ def paint_with_points(pair: Pair, target: Target, width: int) -> tuple[Action, .
         target: its output.
         width: nodes of one length that are extended.
     """
+    # Nodes by their number of actions; of nodes with equal grids the first stays. Every extended node is finished too,
+    # and the search stops when the shortest waiting node, with one action more, would not be shorter than the best
+    # finished one.
     waiting: defaultdict[int, dict[bytes, SearchNode]] = defaultdict(dict)
     for start in _starts(pair, target):
         waiting[len(start.actions)].setdefault(start.grid.tobytes(), start)
@@ -87,6 +92,8 @@ def _starts(pair: Pair, target: Target) -> Iterator[SearchNode]:
     shape = target.output.shape
     yield _start(pair.input, [shape] if pair.input.shape != shape else [])
     height, width = (min(sides) for sides in zip(shape, pair.input.shape, strict=True))
+    # right[r, j] is what a cut to rows 0..r and columns 0..j gains: cells inside that equal the output, less those that
+    # should be 0, which a cut before them would have made right. Zeros outside the cut add a constant, left out.
     count = lambda cells: np.cumsum(np.cumsum(cells[:height, :width], axis=0), axis=1)
     right = count(pair.input[:height, :width] == target.output[:height, :width]) - count(target.output == 0)
     best = np.unravel_index(right.argmax(), right.shape)
@@ -126,6 +133,8 @@ def _edits(candidate: _Assessed, target: Target) -> Iterator[SearchNode]:
     """Extend a node by the floods and walls that save the most actions, and by all walls at once."""
     node = candidate.node
     width = node.grid.shape[1]
+    # Pure regions need no thought: _finish floods them. A mixed one may be flooded by its most frequent color, which
+    # leaves fewer wrong cells, or divided by a wall into parts that one flood each makes right.
     mixed = [region for region in candidate.regions if not region.is_pure]
     floods = [flood for region in mixed if (flood := _flood_of_majority(region)).saved > 0]
     walls = [wall for region in mixed for wall in _walls(region, width) if wall.saved > 0]
@@ -135,6 +144,7 @@ def _edits(candidate: _Assessed, target: Target) -> Iterator[SearchNode]:
     for extension in extensions:
         grid = node.grid.copy()
         cells = unpack_cells(extension.cells, grid.shape)
+        # A flood is one action at any cell of the region; a wall is a fill for each of its cells that is wrong.
         if extension.color is not None:
             grid[cells] = extension.color
             actions = [(c.FLOOD_FILL + extension.color, *first_cell(extension.cells, width))]
@@ -154,6 +164,8 @@ def _union(extensions: Sequence[_Extension]) -> int:
 
 def _flood_of_majority(region: Region) -> _Extension:
     """Flood a region with the color that most of its wrong cells should have."""
+    # Of nine cells, five that should be 3, two that should be 4 and two that are right: the flood with 3 makes five
+    # cells right and two wrong, and costs an action: it saves 5 - 2 - 1 = 2.
     wanted = {color: cells.bit_count() for color, cells in region.wanted.items()}
     right = wanted.pop(region.color, 0)
     color = max(wanted, key=lambda color: wanted[color])
@@ -177,6 +189,8 @@ def _walls(region: Region, width: int) -> Iterator[_Extension]:
             continue
         for part in components(cells, width):
             beyond = region.cells & ~part
+            # The wall's cells are wrong and would be filled anyway. What is saved is the fills of the inner cells, less
+            # one flood for each connected piece of them: 6 - 1 in the example.
             wall = part & with_neighbors(beyond, width)
             inner = part & ~wall
             yield _Extension(inner.bit_count() - sum(1 for _ in components(inner, width)), None, wall)
@@ -204,11 +218,13 @@ def _floods(grid: Grid, regions: Sequence[Region], target: Target) -> Iterator[A
     the left with 2 would merge all four cells; so the left takes 0, then the right 1, then the left 2.
     """
     width = grid.shape[1]
+    # A single cell is left to _fills: its flood is no shorter.
     waiting = [region for region in regions if region.is_pure and region.cells.bit_count() > 1]
     to_flood: defaultdict[int, int] = defaultdict(int)  # cells of the waiting regions by the color they have
     for region in waiting:
         to_flood[region.color] |= region.cells
     while waiting:
+        # Free: no neighbor of the region, still to be flooded, has the color that the region will get.
         is_free = lambda region: not with_neighbors(region.cells, width) & to_flood[_wanted_color(region)]
         ready = next(filter(is_free, waiting), None)
         region = ready or waiting[0]
@@ -229,6 +245,7 @@ def _wanted_color(region: Region) -> int:
 
 def _color_between(grid: Grid, region: Region, target: Target) -> int | None:
     """Find a color that no neighbor has or will have."""
+    # The region with all its neighbors: their present colors and their final ones are taken.
     around = _inside(with_neighbors(region.cells, grid.shape[1]), grid)
     taken = {*grid[around].tolist(), *target.output[around].tolist()}
     return next((color for color in range(c.NUM_COLORS) if color not in taken), None)
@@ -236,6 +253,7 @@ def _color_between(grid: Grid, region: Region, target: Target) -> int | None:
 
 def _inside(bits: int, grid: Grid) -> Cells:
     """Unpack bits without those below the last row, which neighbors may reach."""
+    # Bits from h * (w + 1) on are below the last row: for 2x3 only the bits 0..7 are kept.
     height, width = grid.shape
     return unpack_cells(bits & ((1 << height * (width + 1)) - 1), (height, width))
 
@@ -252,6 +270,8 @@ def _moves(grid: Grid, target: Target) -> Iterator[Action]:
         for operation, (down, across) in STEPS.items():
             to = row + down, column + across
             is_inside = 0 <= to[0] < grid.shape[0] and 0 <= to[1] < grid.shape[1]
+            # The cell entered is wrong, and should have the color that arrives: 3 0 becomes 0 3 in one action instead
+            # of two fills.
             if is_inside and grid[to] != output[to] == grid[row, column]:
                 grid[to] = grid[row, column]
                 grid[row, column] = 0

@@ -39,6 +39,8 @@ class Target:
         self.output = output
         # Runs of columns may give fewer rectangles than runs of rows.
         self._rectangles = min(_rectangles_by_rows(output), _rectangles_by_rows(output.T).T, key=np.max)
+        # A rectangle of 4 cells gives each 250, a rectangle of 1 cell 1000: small details are worth as much as large
+        # areas.
         size = np.bincount(self._rectangles.ravel())
         self.value = np.maximum(RECTANGLE // size, 1)[self._rectangles].astype(np.int32)
         self.loss = np.maximum(self.value, np.int32(_LEAST_LOSS))
@@ -119,6 +121,7 @@ def search(starts: Sequence[SearchNode], edits: Edits, target: Target, width: in
         target: the output.
         width: nodes of one length that are extended.
     """
+    # The first start, finished by a fill for each wrong cell: nothing longer than that is worth keeping.
     limit = len(starts[0].actions) + target.count_wrong(starts[0].grid)
     waiting: defaultdict[int, list[SearchNode]] = defaultdict(list)  # by the number of actions
     solved: SearchNode | None = None
@@ -131,8 +134,11 @@ def search(starts: Sequence[SearchNode], edits: Edits, target: Target, width: in
                 solved = node
                 if len(node.actions) == length + 1:  # an extension adds an action or more: this is the shortest
                     return node.actions
+            # With this bound every kept node can be finished within the limit, one cell at a time.
             if len(node.actions) + wrong <= limit:
                 waiting[len(node.actions)].append(node)
+        # The shortest nodes go next, the best `width` of them; their successors are longer, so a length never comes
+        # again.
         length = min(waiting)
         if solved is not None and len(solved.actions) <= length + 1:  # every later node is at least as long
             return solved.actions
@@ -148,6 +154,7 @@ def prune(pair: Pair, actions: Sequence[Action], action_format: ActionFormat) ->
     kept = tuple(actions)
     index = 0
     while index < len(kept) <= _MAX_PRUNED:
+        # If the action is needless, the next one takes its index, so the index moves on only past needed actions.
         fewer = kept[:index] + kept[index + 1 :]
         if np.array_equal(play_on_host(pair, fewer, action_format), pair.output):
             kept = fewer
@@ -160,6 +167,7 @@ def _best(nodes: Sequence[SearchNode], target: Target, width: int) -> list[Searc
     """Keep the nodes with the least left to do; of those with equal grid and clipboard only the first."""
     different: dict[tuple[bytes, bytes], SearchNode] = {}
     for node in nodes:
+        # The shape is part of the key: clipboards of 2x3 and 3x2 may have the same bytes.
         clipboard = b"" if node.clipboard is None else bytes(node.clipboard.shape) + node.clipboard.tobytes()
         different.setdefault((node.grid.tobytes(), clipboard), node)
     left_to_do = lambda node: _CELLS_PER_RECTANGLE * target.count_rectangles(node.grid) + target.count_wrong(node.grid)
@@ -177,12 +185,16 @@ def _rectangles_by_rows(grid: Grid) -> Int64[np.ndarray, "h w"]:
         1 1 1     4 4 4     2 2 2
     """
     height, width = grid.shape
+    # Runs are numbered through the whole grid, row by row. In the example they start at the flat cells 0 2 3 5 6 and
+    # have the lengths 2 1 2 1 3 and the colors 1 2 1 2 1.
     begins = np.ones(grid.shape, np.bool_)
     begins[:, 1:] = grid[:, 1:] != grid[:, :-1]
     run_of_cell = np.cumsum(begins) - 1
     starts = np.flatnonzero(begins)
     lengths = np.diff(starts, append=grid.size)
     colors = grid.ravel()[starts]
+    # The run above is that of the cell one row up; runs 2, 3 and 4 have 0, 1 and 2 above them. Starting in the same
+    # column with equal lengths, two runs have the same columns; run 4 is longer than run 2 and begins a rectangle.
     above = run_of_cell[np.maximum(starts - width, 0)]
     continues = (starts >= width) & (starts[above] == starts - width)
     continues &= (lengths == lengths[above]) & (colors == colors[above])
