@@ -54,6 +54,7 @@ def _in_branch(function: Callable[..., Out]) -> Callable[..., Out]:
         size: int, is_batched: list[PyTree[bool]], predicate_of: Array, *args: PyTree[Array]
     ) -> tuple[Out, PyTree[bool]]:
         """Keep one branch for the whole batch: ``vmap`` of ``cond`` is a select, which fusion crosses."""
+        # The batch goes into the function, not around the branch; a further vmap meets this rule again.
         axes = tuple(jax.tree.map(lambda has: 0 if has else None, has) for has in is_batched[1:])
         out = _in_branch(jax.vmap(function, axes, axis_size=size))(predicate_of, *args)
         return out, jax.tree.map(lambda _: True, out)
@@ -63,6 +64,8 @@ def _in_branch(function: Callable[..., Out]) -> Callable[..., Out]:
 
 def _opaque_true(values: Array) -> Bool[Array, ""]:
     """True, computed from the first of some values in a way that XLA does not see through: ``x | 1`` is never 0."""
+    # The first element as an integer, of whatever type it is: 0.5 as the bits 0x3F000000. With the lowest bit set it is
+    # not 0, and XLA does not find that out, so it keeps the branch.
     first = values.reshape(-1)[0]
     if first.dtype == jnp.bool_:
         number = first.astype(jnp.int32)

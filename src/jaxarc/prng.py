@@ -44,6 +44,7 @@ def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count words"]
     is_partitionable = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
     if jax.random.key_impl(key) != THREEFRY or not is_partitionable:
         return jax.random.key_data(jax.random.split(key, count))
+    # Where JAX splits "partitionably", key i is Threefry of the counter (0, i), whatever the count: so are these rows.
     return jnp.stack(threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32)), axis=-1)
 
 
@@ -51,6 +52,7 @@ def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
     """Draw random words."""
     if jax.random.key_impl(key) != THREEFRY:
         return jax.random.bits(key, (count,), jnp.uint32)
+    # Each counter gives two words, of which the left ones are used.
     return threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32))[0]
 
 
@@ -59,12 +61,16 @@ def fast_bits(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
 
     For a word a third of the work of :func:`random_bits`.
     """
+    # The constant is 2**32 over the golden ratio, odd: its multiples meet every word once before any comes again. Two
+    # keys whose first words differ by a multiple of it would give shifted copies of one sequence, if the second word
+    # were not mixed in.
     first, second = random_bits(key, 2)
     return _mix(_mix(first + jnp.arange(count, dtype=jnp.uint32) * jnp.uint32(0x9E3779B9)) + second)
 
 
 def _mix(words: UInt32[Array, " n"]) -> UInt32[Array, " n"]:
     """Change about half of the bits when one bit changes: lowbias32 (Wellons 2018)."""
+    # A shift brings high bits down, a product carries low bits up; in turn they spread each bit over the whole word.
     words = (words ^ (words >> jnp.uint32(16))) * jnp.uint32(0x7FEB352D)
     words = (words ^ (words >> jnp.uint32(15))) * jnp.uint32(0x846CA68B)
     return words ^ (words >> jnp.uint32(16))
@@ -81,6 +87,8 @@ def threefry(key: UInt32[Array, " 2"], counter: UInt32[Array, " n"]) -> tuple[UI
 
     After every four rounds, a group, one of three key words is added to each half, and the group's number to the right.
     """
+    # The third key word makes the exclusive or of all three a constant of the cipher. The block's left half is the
+    # counter's upper word, 0, plus key word 0; its right half is the counter plus key word 1.
     keys = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
     left = jnp.full_like(counter, keys[0])
     right = counter + keys[1]
@@ -88,6 +96,7 @@ def threefry(key: UInt32[Array, " 2"], counter: UInt32[Array, " n"]) -> tuple[UI
         for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
             left = left + right
             right = left ^ ((right << jnp.uint32(turn)) | (right >> jnp.uint32(32 - turn)))
+        # Group 0 adds the key words 1 and 2, group 1 the words 2 and 0, group 2 the words 0 and 1, and so on.
         left = left + keys[(group + 1) % 3]
         right = right + keys[(group + 2) % 3] + jnp.uint32(group + 1)
     return left, right
@@ -100,6 +109,7 @@ def from_key_data(words: UInt32[Array, " words"]) -> Key[Array, ""]:
 
 def to_uniform(word: UInt32[Array, ""]) -> Float32[Array, ""]:
     """Turn a random word into a number in [0, 1), a multiple of 2**-24."""
+    # 24 bits, as many as a float32 holds exactly: nothing is rounded, and so never up to 1.
     return (word >> jnp.uint32(8)).astype(jnp.float32) * jnp.float32(2.0**-24)
 
 
@@ -109,6 +119,8 @@ def to_randint(word: UInt32[Array, ""], count: Int32[Array, ""]) -> Int32[Array,
     The upper 16 bits, as a fraction of 2**16, times the count: for 5 and the upper bits 0xC000, 3/4, it is 3. Each
     number's chance is within ``count / 2**16`` of uniform, relatively, which does not matter for the pairs of a task.
     """
+    # The product of 16 bits and a count up to 2**16 fits 32 bits; its upper half is the number: 0xC000 * 5 = 0x3C000,
+    # 3.
     high = word >> jnp.uint32(16)
     return ((high * count.astype(jnp.uint32)) >> jnp.uint32(16)).astype(jnp.int32)
 

@@ -101,6 +101,8 @@ def actor_step(
     Returns:
         The states after the step, and what happened.
     """
+    # The observation is made from the states and not carried from step to step, so that a loop needs no first
+    # observation, and states alone say where it goes on. The one that the step returns is not used, nor computed.
     observation = jax.vmap(env.observe, (0, None))(states, params)
     action, extras = policy(key, observation, states)
     next_states, _, reward, done, info = jax.vmap(env.step, (0, 0, None))(states, action, params)
@@ -129,6 +131,7 @@ def unroll(
         The states after the last step, and what ``record`` picked, stacked along a leading axis S.
     """
 
+    # One element of `keys` for each step: [S, B] keys give the policy [B] keys, [S, B, ...] actions give it [B, ...].
     def step(states: State, key: Any) -> tuple[State, Record]:
         states, transition = actor_step(env, params, policy, states, key)
         return states, record(transition)

@@ -96,6 +96,8 @@ def _require(width: int, depth: int, num_candidates: int, config: JaxArcConfig) 
 
 
 def _start(canvas_state: CanvasState, width: int, depth: int, config: JaxArcConfig) -> _Beam:
+    # All W grids of the beam are the same at first, so only one of them is live: else each candidate would come W
+    # times.
     repeat = lambda tree, *axes: jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*axes, *leaf.shape)), tree)
     submit = _submit(config)
     return _Beam(
@@ -122,6 +124,7 @@ def _submit(config: JaxArcConfig) -> StructuredAction:
 
 def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) -> _Beam:
     """Apply all candidates to all grids of the beam and keep the best grids; see the top of this file."""
+    # 1. Draw candidates and score them, [W, k]; what comes back is counts, not grids. Each depth has keys of its own.
     width = beam.is_live.shape[0]
     keys = jax.random.split(jax.random.fold_in(key, beam.depth), width)
     draw = lambda key, canvas_state: candidates_of_canvas(key, canvas_state, num_candidates, config)
@@ -131,12 +134,16 @@ def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) 
     can_follow = beam.is_live[:, None] & is_distinct & scores.is_valid & (actions.operation != c.SUBMIT)
     merit = jnp.where(can_follow, scores.similarity, jnp.float32(_DEAD))  # [W, k]
 
+    # 2. Pool: the best of all W * k, as pairs (parent, candidate). With k = 3 the flat index 4 is candidate 1 of parent
+    # 1.
     pool = min(_POOL * width, merit.size)
     merits, index = jax.lax.top_k(merit.reshape(-1), pool)  # of equals the first
     parent = index // num_candidates
     candidate = index % num_candidates
     taken = jax.tree.map(lambda leaf: leaf[parent, candidate], actions)
     pick = lambda tree, rows: jax.tree.map(lambda leaf: leaf[rows], tree)
+    # 3. Edit the pool's grids, and drop those that equal a better one. A stable sort by "is dead" keeps the order of
+    # merit: the flags 0 1 0 1, 1 for dead, give the rows 0 2 1 3.
     canvas_states = edit(pick(beam.canvas_states, parent), check_edits(taken, config), config)
     is_live = (merits >= 0) & ~_repeats(canvas_states)
     kept = jnp.argsort(~is_live, stable=True)[:width]  # the live ones first, in their order
@@ -144,8 +151,10 @@ def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) 
     canvas_states = pick(canvas_states, kept)
     is_live = is_live[kept]
     taken = pick(taken, kept)
+    # Each kept grid takes its parent's path and adds its own action.
     paths = jax.tree.map(lambda path, action: path.at[:, beam.depth].set(action), pick(beam.paths, parent[kept]), taken)
     similarities = jnp.where(is_live, merits[kept], jnp.float32(_DEAD))
+    # 4. The best path so far. Only a larger similarity replaces it: of equals the shorter path stays.
     first = jnp.argmax(similarities)
     is_better = similarities[first] > beam.best_similarity
     better = lambda new, old: jax.tree.map(lambda new, old: jnp.where(is_better, new, old), new, old)
@@ -163,6 +172,7 @@ def _extend(beam: _Beam, key: Array, num_candidates: int, config: JaxArcConfig) 
 def _repeats(canvas_states: CanvasState) -> Bool[Array, " N"]:
     """Which canvas states have the grid and the clipboard of an earlier one, by comparing digests."""
     seen = jnp.stack([_digest(canvas_states.canvas.grid), _digest(canvas_states.canvas.clipboard)], axis=-1)
+    # [N, N]: row i compares with the earlier rows j < i. Of the digests 7 9 7 only the third repeats one.
     is_before = jnp.tril(jnp.ones((seen.shape[0], seen.shape[0]), jnp.bool_), -1)
     return ((seen[:, None] == seen[None]).all(axis=-1) & is_before).any(axis=1)
 
@@ -172,6 +182,7 @@ def _digest(grid: Int8[Array, "N HW"]) -> UInt32[Array, " N"]:
 
     Two grids with one digest, which is unlikely, would drop one of them from the beam; the solution stays right.
     """
+    # Odd weights are invertible modulo 2**32: two grids that differ in one cell never have the same digest.
     weights = np.random.default_rng(0).integers(1, 2**32, grid.shape[-1], np.uint32) | np.uint32(1)
     return ((grid + jnp.int8(2)).astype(jnp.uint32) * weights[None]).sum(axis=-1, dtype=jnp.uint32)
 
@@ -184,6 +195,7 @@ def _score(canvas_state: CanvasState) -> Float32[Array, ""]:
 def _solution(beam: _Beam) -> Solution:
     """Append submits to the edits, up to depth + 1."""
     edits = beam.best_length
+    # One entry more, for the submit after `depth` edits; what is behind the edits becomes submits, whatever it was.
     path = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[-1:]]), beam.best_path)
     is_edit = jnp.arange(path.operation.shape[0], dtype=jnp.int32) < edits
     path = eqx.tree_at(lambda p: p.operation, path, jnp.where(is_edit, path.operation, c.SUBMIT))

@@ -87,6 +87,8 @@ def candidates_of_canvas(key: PRNGKey, canvas_state: CanvasState, count: int, co
     num_drawn = require_count(count, config)
     shape = config.grid_shape
     form = config.action.selection_format
+    # Shares of the drawn ones: of 64 candidates with boxes and all operations 12 are fixed, 52 drawn: 6 floods, 52 // 4
+    # = 13 fills anywhere, and 33 guided by wrong cells.
     runs = _find_runs(canvas_state, shape)
     fills = _colors(config, c.FILL)
     floods = _colors(config, c.FLOOD_FILL)
@@ -96,6 +98,7 @@ def candidates_of_canvas(key: PRNGKey, canvas_state: CanvasState, count: int, co
     words = random_bits(as_typed_key(key), 4 + 2 * num_guided)
     drawn = _join([_fixed(canvas_state, config), _floods(words[0], num_floods, runs, shape)])
     if fills:
+        # More fills anywhere are drawn than needed; those behind the first `num_anywhere` are spares for repeats.
         corners = words[4:].reshape(2, num_guided)
         guided = _around_wrong_cells(words[1], corners, num_guided, runs, shape, form)
         anywhere = _anywhere(words[2:4], 2 * num_drawn, fills, runs, form)
@@ -150,6 +153,8 @@ def _fixed_operations(config: JaxArcConfig) -> tuple[int, ...]:
 def _fixed(canvas_state: CanvasState, config: JaxArcConfig) -> _Drawn:
     operations = _fixed_operations(config)
     sizes = canvas_state.canvas.sizes.astype(jnp.int32)
+    # A resize selects the target's size, every other fixed operation the whole grid; the last cell is the size less
+    # one.
     last = jnp.where(
         (np.asarray(operations) == c.RESIZE)[:, None],
         sizes[TARGET_HEIGHT : TARGET_WIDTH + 1][None] - 1,
@@ -207,6 +212,8 @@ def _wrong_cells(
     number = jnp.cumsum(runs.wrong, dtype=jnp.int32)
     total = jnp.maximum(number[-1], 1)
     choice = jnp.arange(count, dtype=jnp.int32)
+    # A step of total // count spreads the ranks over all wrong cells. With fewer wrong cells than draws the step is 1
+    # and ranks come again: choice // total says how often a cell was chosen before.
     start = (word % total.astype(jnp.uint32)).astype(jnp.int32)
     rank = (start + choice * jnp.maximum(total // max(count, 1), 1)) % total
     cells = jnp.searchsorted(number, rank + 1, method="scan_unrolled").astype(jnp.int32)
@@ -229,6 +236,7 @@ def _around_wrong_cells(
     shape: tuple[int, int],
     form: str,
 ) -> _Drawn:
+    # Each wrong cell serves five candidates in a row, one for each shape: 12 candidates take ceil(12 / 5) = 3 cells.
     shapes = 1 if form == "point" else _SHAPES
     cells, visits = _wrong_cells(word, -(-count // shapes), runs)
     cells, visits = (jnp.repeat(x, shapes)[:count] for x in (cells, visits))
@@ -244,6 +252,7 @@ def _around_wrong_cells(
     bottom = runs.last_row[row, column]
     first, last = _rows_alike(row, column, left, right, runs)
     corner = [_below(words[i], runs.size[i]) for i in range(2)]
+    # [5, k, 4], of which each candidate takes one; see the list of shapes at the top of this file.
     boxes = [
         jnp.stack([first, left, last, right], axis=1),
         jnp.stack([top, left, bottom, right], axis=1),
@@ -269,6 +278,7 @@ def _rows_alike(
     the column. The rows extend to the nearest row, above and below, that does not belong.
     """
     height = runs.target.shape[0]
+    # bool[k, H]. With `holds` 0 1 1 1 0 around row 2, the nearest rows that do not hold are 0 and 4: first 1, last 3.
     rows = jnp.arange(height, dtype=jnp.int32)[None]
     holds = (runs.first_column.T[column] <= left[:, None]) & (runs.last_column.T[column] >= right[:, None])
     holds = holds & (rows >= runs.first_row[row, column][:, None]) & (rows <= runs.last_row[row, column][:, None])
@@ -287,6 +297,8 @@ def _anywhere(
     ``total`` is a product of the number of colors and of ``n (n + 1) / 2`` for the sides, so its prime factors are at
     most 31. With 6 fills, start 2 and step 7919, which is 5 modulo 6: ``2 1 0 5 4 3``.
     """
+    # A fill's number has a mixed radix: its color, then its columns, then its rows. For a side n there are n (n + 1) /
+    # 2 spans, 6 for a side of 3.
     sides = runs.size if form == "point" else runs.size * (runs.size + 1) // 2
     total = jnp.int32(len(operations)) * sides[0] * sides[1]
     step = jnp.asarray(_STEPS, jnp.uint32)[words[0] % jnp.uint32(len(_STEPS))]
@@ -303,6 +315,7 @@ def _span(number: Int32[Array, " k"], form: str) -> tuple[Int32[Array, " k"], In
     """First and last of a run of rows or columns by its number: 0..0, 0..1, 1..1, 0..2, ...; a point is its own run."""
     if form == "point":
         return number, number
+    # Spans that end at `last` begin at number last (last + 1) / 2: number 4 ends at 2 and is span 4 - 3 = 1 .. 2.
     last = jnp.asarray(_LAST_OF_SPAN)[number]
     return number - last * (last + 1) // 2, last
 
@@ -314,6 +327,7 @@ def _join(parts: list[_Drawn]) -> _Drawn:
 def _replace_repeats(drawn: _Drawn, spare: _Drawn) -> _Drawn:
     """Replace the n-th repeat by the n-th spare."""
     repeats = ~_is_first(drawn)
+    # Repeats 0 1 0 1 have the ranks -1 0 0 1: the second candidate gets spare 0, the fourth spare 1.
     rank = jnp.cumsum(repeats, dtype=jnp.int32) - 1
     return _Drawn(
         jnp.where(repeats, spare.operation[rank], drawn.operation),
@@ -345,6 +359,8 @@ def _is_first(drawn: _Drawn) -> Bool[Array, " k"]:
 def _cells_of_boxes(box: Int32[Array, "k 4"], shape: tuple[int, int]) -> Bool[Array, "k H W"]:
     rows = jnp.arange(shape[0], dtype=jnp.int32)[None]
     columns = jnp.arange(shape[1], dtype=jnp.int32)[None]
+    # [k, H] and [k, W], whose product is the cells: 0 1 1 of rows and 1 1 0 of columns fill the four cells at the lower
+    # left.
     in_rows = (rows >= box[:, :1]) & (rows <= box[:, 2:3])
     in_columns = (columns >= box[:, 1:2]) & (columns <= box[:, 3:])
     return in_rows[:, :, None] & in_columns[:, None, :]

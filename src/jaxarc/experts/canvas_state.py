@@ -68,6 +68,7 @@ def canvas_of_observation(observation: Observation, config: JaxArcConfig) -> Can
 
 def check_edits(actions: StructuredAction, config: JaxArcConfig) -> CheckedEdits:
     """Check a row of actions; one that is illegal, out of range or changes the pair becomes an edit without effect."""
+    # Search tries many actions, so a wrong one must not raise: it becomes operation -1 and is marked.
     lenient = config.with_fields(invalid_action_policy="noop")
     checked, invalid = jax.vmap(lambda action: check_action(action, lenient))(actions)
     is_valid = ~invalid & (checked.operation < c.NUM_GRID_OPERATIONS)
@@ -76,6 +77,7 @@ def check_edits(actions: StructuredAction, config: JaxArcConfig) -> CheckedEdits
 
 def edit(canvas_state: CanvasState, edits: CheckedEdits, config: JaxArcConfig) -> CanvasState:
     """Apply one edit to each canvas state of a row."""
+    # Each canvas has its own table of one pair, whose row 0 is what "copy input" loads.
     table = lambda canvas_state: PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
     statics = edit_statics(config)
 

@@ -83,6 +83,7 @@ def _choose_rows(grids: tuple[Int8[Array, "B H W"], Int8[Array, "B H W"]], _: tu
     if choose_executor("auto") == "dense":
         return jax.vmap(choose)(grids)
     batch, height, _width = grids[0].shape
+    # For 30 rows there are 32 boundaries: 20,000 / (10 * 32 * 32) is below 2, so groups have the smallest size, 4.
     fits = max(_SMALLEST_GROUP, _CACHED // (c.NUM_COLORS * _num_boundaries(height) ** 2))
     group = 1 << fits.bit_length() - 1  # a power of two divides most batches; a remainder compiles once more
     return jax.lax.map(choose, grids, batch_size=min(group, batch))
@@ -92,6 +93,8 @@ _choose_native = with_batch_rule(_choose_rows, no_shared_arrays)
 
 
 def _choose(working: Int8[Array, "H W"], target: Int8[Array, "H W"]) -> BboxAction:
+    # All three answers are computed and one is taken: a resize while sizes differ, a submit once all is right, else a
+    # fill.
     size = _size(working)
     wanted_size = _size(target)
     resizes = (size != wanted_size).any()
@@ -116,6 +119,8 @@ def _size(grid: Int8[Array, "H W"]) -> Int32[Array, " 2"]:
 
 def _best_box(working: Int8[Array, "H W"], target: Int8[Array, "H W"]) -> _Box:
     """Find the best box of any color."""
+    # int32[10, W, M]. The scan keeps, for each of M x M pairs of boundaries, the best worth in any color: one matrix
+    # instead of ten. Color and columns of the best pair alone are found again.
     above = _worth_above(working, target)
     count = above.shape[-1]
     worst = jnp.full((count, count), _LEAST, jnp.int32)
@@ -131,6 +136,7 @@ def _best_between(above: Int32[Array, "W M"]) -> Int32[Array, "M M"]:
     ``column[None, :] - column[:, None]`` is the worth of a column between the boundaries ``i`` (rows of the matrix) and
     ``j`` (its columns), for all pairs; only pairs with ``i < j`` are boxes.
     """
+    # Kadane's algorithm on matrices, column by column: a run goes on only if what it has so far is above 0.
     best = running = above[0][None, :] - above[0][:, None]
     for column in above[1:]:  # not a scan: one expression compiles to one loop
         running = jnp.maximum(running, jnp.int32(0)) + (column[None, :] - column[:, None])
@@ -144,6 +150,9 @@ def _best_columns(worth: Int32[Array, "10 W"], top: Int32[Array, ""], end: Int32
     With the worths ``3 -5 4`` the sums before each boundary are ``0 3 -2 2``; the best run ends where the sum minus the
     least sum before it is largest, ``2 - -2 = 4``, and begins at the first boundary with that least sum.
     """
+    # int32[10, W + 1], sums before each boundary of columns. least_before[k, j] is the least of the boundaries i < j;
+    # none is before boundary 0, whose column is cut off. Entry j - 1 of the rest belongs to the best run that ends with
+    # column j - 1.
     before = jnp.pad(jnp.cumsum(worth, axis=1), ((0, 0), (1, 0)))
     ordered = _is_ordered(before.shape[1])
     least_before = jnp.where(ordered, before[:, :, None], -_LEAST).min(axis=1)
@@ -161,10 +170,13 @@ def _worth_above(working: Int8[Array, "H W"], target: Int8[Array, "H W"]) -> Int
     exact, because they stay below 2**24.
     """
     height, width = working.shape
+    # In 3x3, won is 10: a cell that becomes right is worth 10, one that is spoiled -9, so two won and one lost are 11.
     won = height * width + 1
     is_right = (working == target).T[None]
     is_wanted = target.T[None] == _colors()
     worth = _either(is_wanted & ~is_right, won) + _either(is_right & ~is_wanted, 1 - won)
+    # is_above[r, b] is 1 for the rows r < b above boundary b: for two rows 0 1 1 / 0 0 1, so row 0 counts from boundary
+    # 1 on.
     is_above = jnp.triu(jnp.ones((height, _num_boundaries(height)), jnp.float32), 1)
     sums = jnp.matmul(worth, is_above, precision=jax.lax.Precision.HIGHEST)
     return sums.astype(jnp.int32)
@@ -190,6 +202,8 @@ def _is_ordered(count: int) -> Bool[Array, "M M"]:
 
 def _argmax_2d(x: Int32[Array, "M N"]) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
     """Row and column of the first largest number; on a CPU this takes a tenth of the time of ``argmax``."""
+    # A maximum, then the least index that has it: two plain reductions. In 3 7 / 7 1 the first 7 is index 1: row 0,
+    # column 1.
     index = jnp.arange(x.size, dtype=jnp.int32).reshape(x.shape)
     first = jnp.where(x == x.max(), index, x.size).min()
     return first // x.shape[1], first % x.shape[1]

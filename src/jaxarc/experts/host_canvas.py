@@ -67,6 +67,8 @@ class HostCanvas:
     def _resize(self, numbers: Sequence[int]) -> None:
         if not numbers:
             return
+        # Numbers are rows and columns in turn, in every format, so the largest of each are the lower right corner: the
+        # box 0 0 2 4 makes the grid 3x5.
         corner = max(numbers[::2]), max(numbers[1::2])
         shape = tuple(min(at + 1, side) for at, side in zip(corner, self._canvas_shape, strict=True))
         resized = np.zeros(shape, np.int8)
@@ -75,6 +77,8 @@ class HostCanvas:
         self.grid = resized
 
     def _edit(self, operation: int, cells: Cells) -> None:
+        # Family by family. A box of None means that no active cell is selected: fills then do nothing, as their mask is
+        # empty, and moves, turns and clears take the whole grid.
         box = _bounds_of(cells)
         if operation < c.FLOOD_FILL:
             self.grid[cells] = operation - c.FILL
@@ -94,6 +98,7 @@ class HostCanvas:
     def _use_clipboard(self, operation: int, cells: Cells, box: Bounds) -> None:
         top, left, bottom, right = box
         if operation != c.PASTE:
+            # Cells of the box that were not selected are padding in the clipboard, which a paste leaves out.
             part = np.s_[top : bottom + 1, left : right + 1]
             self.clipboard = np.where(cells[part], self.grid[part], np.int8(c.PADDING))
             if operation == c.CUT:
@@ -110,6 +115,8 @@ class HostCanvas:
         to_columns = columns + across
         height, width = self.grid.shape
         kept = (to_rows >= 0) & (to_rows < height) & (to_columns >= 0) & (to_columns < width)
+        # Read, clear, write, in this order: in 1 1 2 a move of the first two cells to the right clears both, then gives
+        # 0 1 1.
         moved = self.grid[rows[kept], columns[kept]]
         self.grid[rows, columns] = 0
         self.grid[to_rows[kept], to_columns[kept]] = moved
@@ -211,12 +218,15 @@ def check_action(action: Action, index: int, action_format: ActionFormat, canvas
 def _component_at(grid: Grid, row: int, column: int) -> Cells:
     """The cells of equal color that are connected to a cell by sides."""
     width = grid.shape[1]
+    # A row of bits has one more than the grid has columns; see jaxarc.experts.bitboards.
     seed = 1 << row * (width + 1) + column
     return unpack_cells(spread(seed, pack_cells(grid == grid[row, column]), width), grid.shape)
 
 
 def _selected(numbers: Sequence[int], action_format: ActionFormat, shape: tuple[int, ...]) -> Cells:
     """The selected cells of the active area."""
+    # A point is one pair of numbers and a box two, in either order; both are min .. max. Slices end at the grid's edge,
+    # so that only cells of the active area are selected; the cells of a mask are filtered.
     cells = np.zeros(shape, np.bool_)
     rows = numbers[::2]
     columns = numbers[1::2]

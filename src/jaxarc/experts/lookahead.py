@@ -90,6 +90,7 @@ def score_candidates(canvas_state: CanvasState, actions: StructuredAction, confi
     """Do the same as :func:`look_ahead`, from a canvas state."""
     edits = check_edits(actions, config)
     matches, union = count_outcomes(canvas_state, edits, edit_statics(config))
+    # A submit edits nothing: its counts are those of the grid as it is, and say whether the submit is right.
     similarities = similarity(matches, union)
     submits = edits.operation == c.SUBMIT
     score_of_submit = jnp.where(matches == union, jnp.float32(RIGHT_SUBMIT), jnp.float32(WRONG_SUBMIT))
@@ -115,6 +116,7 @@ def soft_choice(
     """
     if not temperature > 0:
         raise ValueError(f"temperature must be above 0, got {temperature}; for the best candidate take the argmax")
+    # Where nothing is allowed everything is usable with score 0, because a softmax of -inf alone would be NaN.
     usable = is_allowed | ~is_allowed.any(axis=-1, keepdims=True)
     wanted = jnp.where(is_allowed, scores / jnp.float32(temperature), jnp.float32(0))
     return jax.nn.softmax(jnp.where(usable, wanted, -jnp.inf), axis=-1)
@@ -199,6 +201,7 @@ def _outcomes(canvas_state: CanvasState, edits: CheckedEdits, statics: KernelSta
     canvas = canvas_state.canvas
     operation = edits.operation
     count = operation.shape[0]
+    # k candidates of one canvas are handled as a batch of k environments that all have this canvas.
     action = CheckedAction(operation, edits.selection, jnp.zeros(count, jnp.int32))
     canvases = jax.tree.map(lambda leaf: _repeat(leaf, operation), canvas)
     use = resolve_selection(canvases, action, statics.shape)
@@ -206,6 +209,8 @@ def _outcomes(canvas_state: CanvasState, edits: CheckedEdits, statics: KernelSta
     fills = (operation >= c.FILL) & (operation < c.FLOOD_FILL)
     floods = (operation >= c.FLOOD_FILL) & (operation < c.MOVE_UP) & use.is_single
     others = (operation >= c.MOVE_UP) & (operation != c.SUBMIT)
+    # At first every candidate counts what the grid counts now, and fills what they add to it. The other kinds then
+    # replace their rows: floods, then all other edits, which may change the size.
     out = Outcomes(
         base + jnp.where(fills, _gain_of_fills(canvas, operation, use, statics), 0),
         jnp.broadcast_to(count_union(canvas.sizes[:4]), (count,)),
@@ -226,6 +231,9 @@ def _gain_of_fills(
     canvas: Canvas, operation: Int32[Array, " k"], use: ResolvedSelection, statics: KernelStatics
 ) -> Int32[Array, " k"]:
     """Cells that each fill makes right minus those that it spoils; see the top of this file."""
+    # uint32[10, W] of wanted cells, one set for each color, and uint32[W] of right cells; a fill's operation is its
+    # color, so `take` gives each candidate the words of its color: [W, k]. "clip" serves the operations that are no
+    # fills.
     pack = functools.partial(pack_columns, shape=statics.shape)
     color = jnp.arange(c.NUM_COLORS, dtype=jnp.int8)[:, None]
     is_right = (canvas.grid == canvas.target) & (canvas.target > c.PADDING)
@@ -243,6 +251,7 @@ def _columns_of(box: BoundingBox, width: int) -> UInt32[Array, "W k"]:
     ``up_to(row)`` has the bits ``0 .. row``: rows 1..2 are ``up_to(2) ^ up_to(0) = 0b111 ^ 0b001 = 0b110``.
     """
     up_to = lambda row: (jnp.uint32(1) << (row + 1).astype(jnp.uint32)) - jnp.uint32(1)
+    # The same rows in every column of the box: for rows 1..2 and columns 0..1 of 3x3, the words 110 110 000.
     rows = jnp.where(box.is_empty, jnp.uint32(0), up_to(box.bottom) ^ up_to(box.top - 1))[None]
     columns = jnp.arange(width, dtype=jnp.int32)[:, None]
     return jnp.where((columns >= box.left[None]) & (columns <= box.right[None]), rows, jnp.uint32(0))
@@ -270,6 +279,7 @@ def _edit(out: Outcomes, action: CheckedAction, canvas_state: CanvasState, stati
     is_other = (operation >= c.MOVE_UP) & (operation != c.SUBMIT)
     action = CheckedAction(jnp.where(is_other, operation, c.NO_OPERATION), action.selection, action.row)
     canvases = jax.tree.map(lambda leaf: _repeat(leaf, operation), canvas_state.canvas)
+    # The one operation that loads a pair here is "copy input", and its pair is row 0 of a table of one.
     table = PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
     rest = tuple(i for i in statics.operations if i >= c.MOVE_UP)
     canvases, matches = execute_batch(canvases, action, table, KernelStatics(statics.shape, statics.executor, rest))

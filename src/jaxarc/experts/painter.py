@@ -67,6 +67,7 @@ class Painter:
             nowhere = ()
         else:
             raise CannotSolveError(f"action format {action_format!r} is none of point, bbox, mask; name one of them")
+        # Every solution is replayed before it leaves, so a fault of the search shows here and not in a trace.
         actions = (*actions, (c.SUBMIT, *nowhere))
         check_solution(pair, actions, action_format)
         return actions
