@@ -119,6 +119,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
 
     def like(self) -> TrainingState:
         train_config, curriculum = self.experiment.train_config, self.experiment.curriculum
+        # Shapes are traced, not computed. The examples of an expert change values only, so they can be left out here.
         start = lambda keys, params: start_training(keys, params, train_config, curriculum)
         return jax.eval_shape(start, self._keys(), self.train_params)
 

@@ -53,6 +53,7 @@ def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
     Raises:
         OSError: the folder is there already, or cannot be written.
     """
+    # All processes gather, one writes, and the barrier holds the others until the files are there.
     arrays = to_host(_named_arrays(tree))
     part = path.with_name(f".{path.name}.part")
     try:
@@ -81,6 +82,8 @@ def check_checkpoint(path: Path) -> CheckpointRecord:
     """
     record, files = _read(path)
     there = _digests(path)
+    # A file that is missing has the digest None, which differs too. The record's
+    # own digest was compared as it was read.
     bad = [name for name, digest in files.items() if there.get(name) != digest]
     if bad:
         raise DamagedCheckpointError(
@@ -106,6 +109,8 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
     check_checkpoint(path)
     wanted = _named_arrays(like, within)
     with np.load(path / _ARRAYS, allow_pickle=False) as file:
+        # An archive reads each array when it is asked for, so a part of a checkpoint
+        # does not cost the memory of all of it.
         saved = {name: file[name] for name in file.files if name.startswith(within)}
     _require_same(path, saved, wanted)
     return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in wanted])
@@ -114,6 +119,8 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
 def _write(part: Path, arrays: dict[str, Any], record: CheckpointRecord, path: Path) -> None:
     """Write everything into a folder, and give it its name."""
     with names_file(path):
+        # What an earlier attempt left is removed; then arrays, flushed to the disk; then the record, with digests of
+        # what is there; and the name last. A folder with a number for a name is therefore complete.
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         with (part / _ARRAYS).open("wb") as file:
@@ -137,6 +144,7 @@ def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
     """Return the record, and the digest of each of the other files."""
     file = path / _RECORD
     try:
+        # The digest is of everything else in the record, written in one canonical order of keys.
         content = json.loads(file.read_bytes())
         written = content.pop("sha256")
         computed = _digest(_canonical(content))
@@ -182,6 +190,7 @@ def _is_mapping(value: Any, kind: type) -> bool:
 def _require_same(path: Path, there: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Compare names, shapes and dtypes."""
     describe = lambda leaf: f"{np.dtype(leaf.dtype).name}{list(leaf.shape)}"
+    # Such as {"learner.policy.network.size_weights": "float32[3, 2]"}; a name that one side lacks counts as different.
     saved, asked = ({name: describe(leaf) for name, leaf in tree.items()} for tree in (there, wanted))
     names = [name for name in sorted(saved.keys() | asked.keys()) if saved.get(name) != asked.get(name)]
     if names:
@@ -260,6 +269,8 @@ class Checkpoints:
         """Remove all but the newest and the best ones."""
         if not is_primary():
             return
+        # Updates 10 20 30 40 with the scores 0.1 0.9 0.3 0.2, keep the last 2 and the
+        # best 1: {30, 40} and {20}; 10 goes.
         updates, ranked = self.updates(), self._measured()
         kept = {*updates[-last:], *ranked[len(ranked) - min(best, len(ranked)) :]}
         self._remove(update for update in updates if update not in kept)

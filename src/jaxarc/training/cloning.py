@@ -70,6 +70,8 @@ def clone_expert(
     def once(
         carry: tuple[LearnerState, StatisticsState], key_update: PRNGKey
     ) -> tuple[tuple[LearnerState, StatisticsState], CloningLosses]:
+        # Each update plays with the newest policy, so the expert also answers in the
+        # situations that this policy gets into.
         learner, states = carry
         key_play, key_learn = jax.random.split(key_update)
         states, examples = collect_examples(
@@ -99,6 +101,7 @@ def clone_examples(
 
     def once(learner: LearnerState, key_update: PRNGKey) -> tuple[LearnerState, None]:
         key_draw, key_learn = jax.random.split(key_update)
+        # Draws with replacement: each of the N examples is as likely as any other in each of the S * B places.
         drawn = jax.random.randint(key_draw, (agent.samples_per_update,), 0, examples.value_target.shape[0], jnp.int32)
         batch = jax.tree.map(lambda x: x[drawn], examples)
         return clone(learner, key_learn, batch, agent, optimizer)[0], None
@@ -121,11 +124,14 @@ def collect_examples(
 
     The first environments, as many as ``learner_share`` says, are played by the policy, the others by the expert.
     """
+    # With 8 environments and a share of 0.25, environments 0 and 1 are played by the policy.
     is_learners = jnp.arange(agent.num_envs, dtype=jnp.int32) < round(learner_share * agent.num_envs)
 
     def act(
         key: PRNGKey, observation: Observation, states: StatisticsState
     ) -> tuple[StructuredAction, tuple[Edit, Float32[Array, " B"]]]:
+        # The expert reads the grids from the state, not from the observation: the policy may not be shown the answer.
+        # Its edit is what is learned in every environment, whoever plays there.
         inside = states.env_state
         expert_edit = policy.from_action(
             expert({"working_grid": inside.working_grid, "target_grid": inside.target_grid})
@@ -150,6 +156,7 @@ def _value_targets(
 
     Time that runs out counts as the end: an expert needs less, and who imitates it and is stuck gains nothing more.
     """
+    # ``done`` as the ends and no truncation, so no final value is read; the third argument only fills the place.
     following = bootstrap_values(value, last_value, value, done, jnp.zeros_like(done))
     return value + estimate_advantages(reward, value, following, done, agent.gamma, agent.gae_lambda)
 
@@ -182,6 +189,7 @@ def load_examples(
         TraceFileError: a line cannot be read.
         OSError: the file cannot be read.
     """
+    # Pairs are compared by their grids: a learned task is a pair with a name of its own, which no trace has.
     index_of = {_content(task.pairs[0]): index for index, task in enumerate(learned)}
     found = [
         (index_of[content], line)
@@ -195,6 +203,7 @@ def load_examples(
         )
     for _, line in found:
         _check(line, params)
+    # Traces of like length side by side waste fewer steps: 3, 4 and 60 actions in one batch all take 60 steps.
     by_length = sorted(found, key=lambda item: len(item[1].actions))
     parts = [_replay_some(by_length[i : i + _TOGETHER], params, gamma) for i in range(0, len(by_length), _TOGETHER)]
     return jax.tree.map(lambda *leaves: jnp.asarray(np.concatenate(leaves)), *parts)
@@ -241,12 +250,14 @@ def _check(line: TraceLine, params: EnvParams) -> None:
 def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamma: float) -> CloningExamples:
     """Replay some traces side by side; returns an example for each action, on the host."""
     lengths = np.array([len(line.actions) for _, line in found])
+    # [S, B, 5], operation and corners; behind its own actions a trace has submits, which an ended episode ignores.
     actions = np.zeros((lengths.max(), len(found), 5), np.int32)
     actions[..., 0] = c.SUBMIT
     for column, (_, line) in enumerate(found):
         actions[: len(line.actions), column] = line.actions
     boxes = BboxAction(*(jnp.asarray(part) for part in np.moveaxis(actions, -1, 0)))
     indices = jnp.array([index for index, _ in found], jnp.int32)
+    # One compiled replay for all traces of the part; a solved end proves that the rules of this run allow the trace.
     replayed: _Replayed = jax.device_get(_replay(without_augmentation(params), indices, boxes))
     for (_, line), solved in zip(found, replayed.solved, strict=True):
         if not solved:
@@ -255,7 +266,9 @@ def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamm
                 f"environment.max_episode_steps={params.config.environment.max_episode_steps}, or record it again"
             )
     edit = from_action(boxes, kinds_of(params.config), params.config.grid_shape[1])
+    # The sums come last step first, and are turned around: rewards 0 0 1 with gamma 0.5 are worth 0.25 0.5 1.
     returns = np.stack(list(_returns(np.asarray(replayed.reward), gamma))[::-1])
+    # [S, B]: true for a trace's own actions. The padding drops out, and the rest becomes one list of examples.
     is_played = np.arange(len(actions))[:, None] < lengths[None]
     take = lambda leaf: np.asarray(leaf)[is_played]
     return jax.tree.map(take, CloningExamples(replayed.observation, edit, jnp.asarray(returns)))

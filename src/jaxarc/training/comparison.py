@@ -104,6 +104,7 @@ def read_groups(folders: Sequence[Path], metric: str) -> list[Group]:
     kind = kind_of_runs(folders)
     if metric not in METRICS[kind]:
         raise ComparisonError(f"no metric {metric!r}; known: {', '.join(METRICS[kind])}")
+    # The experiment's fields as text are the key: runs that differ in nothing but seeds land in one group.
     groups: dict[str, Group] = {}
     for path in dict.fromkeys(run for folder in folders for run in _runs_in(folder)):
         fields, curves = _experiment_fields(path), _curves(path, metric, kind)
@@ -126,6 +127,7 @@ def band_of(curves: Sequence[Curve], axis: Axis) -> Band:
     Curves are straight between their points. The interval holds the middle 95 % of the means of 2000 draws of as many
     curves with replacement; the draws are the same in every call.
     """
+    # Only where every seed has a curve: with curves over 0 .. 100 and 10 .. 90 the band goes from 10 to 90.
     start = max(curve.along(axis)[0] for curve in curves)
     end = max(start, min(curve.along(axis)[-1] for curve in curves))
     x = np.unique(np.concatenate([curve.along(axis) for curve in curves]))
@@ -134,6 +136,8 @@ def band_of(curves: Sequence[Curve], axis: Axis) -> Band:
         x = np.linspace(start, end, _MOST_POINTS)
     values = np.stack([np.interp(x, curve.along(axis), curve.values) for curve in curves])
     count = len(curves)
+    # How often each of n curves comes up in n draws with replacement, for each resample: [2000, n]. For 3 curves a row
+    # may be 2 0 1. Times the values [n, N], divided by n, it is the mean of that resample.
     drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), _RESAMPLES)
     low, high = np.percentile(drawn @ values / count, (2.5, 97.5), axis=0)
     return Band(x, values.mean(axis=0), low, high)

@@ -170,6 +170,7 @@ def run(
         ProcessMismatchError: the processes of the run are not alike.
     """
     require_same_run(experiment)
+    # The lock comes first, so that no other run can begin here between the check and the first file.
     with nullcontext() if folder is None else folder.lock():
         if folder is not None and not resume:
             require_unused(folder)
@@ -274,15 +275,20 @@ class _Run(Generic[State, Metrics, Kind]):
     def advance(self) -> None:
         """Take one step; where a report is due, adopt its result once it is checked and reported, and save."""
         before = time.perf_counter()
+        # ``run_state`` stays that of before until the new state is adopted: an interruption amid the step leaves it
+        # whole, unless the step took its arrays.
         state, metrics = self.trainable.step(self.run_state.state, self.run_state.updates)
         self.step_seconds += time.perf_counter() - before
         self.step_updates += self.intervals.updates_per_step
         updates = self.run_state.updates + self.intervals.updates_per_step
         is_last = updates >= self.intervals.num_updates
+        # With a report every 10 updates and steps of 5, the step to 5 is adopted
+        # unreported, the step to 10 is reported.
         if updates % self.intervals.updates_per_report and not is_last:
             self.metrics = metrics
             self.run_state = dataclasses.replace(self.run_state, state=state, updates=updates)
             return
+        # Losses are checked before anything is written, so no metrics and no checkpoint hold a diverged state.
         self.require_finite(metrics, updates)
         number = len(self.run_state.reports) // len(self.experiment.seeds)  # of the report; the first one has number 0
         is_evaluated = number % self.intervals.reports_per_evaluation == 0 or is_last
@@ -332,6 +338,7 @@ class _Run(Generic[State, Metrics, Kind]):
         evaluation = self.trainable.evaluate(state) if is_evaluated else None
         speed = None if metrics is None else self.step_updates / self.step_seconds
         reports = self.trainable.report(updates, seconds, metrics, evaluation, speed)
+        # The lines go to the file before the state is adopted, and the caller hears of them after both.
         if self.log_folder is not None:
             MetricsFile(self.log_folder.metrics, self.trainable.report_type).append(reports)
         self.run_state = RunState(state, updates, [*self.run_state.reports, *reports])
@@ -358,6 +365,7 @@ class _Run(Generic[State, Metrics, Kind]):
             return
         self.seconds_saved = self.seconds
         begun = time.perf_counter()
+        # The clock of the checkpoint is read before the writing and moved on after it: saving counts for nothing.
         arrays = eqx.filter(self.run_state.state, eqx.is_array)
         saved = dataclasses.replace(self.run_state, state=arrays, seconds=self.seconds_saved)
         save_run_state(self.folder, self.experiment, saved, self.trainable.report_type)

@@ -164,10 +164,12 @@ def _report(line: bytes, kind: type[Kind]) -> Kind:
         raise ValueError("it is no JSON object")
     # Lines of earlier versions carry a checksum, which is not compared: people edit this file.
     written = without_checksum(row)
+    # Files of earlier versions stay readable: some fields have another name now, some are gone.
     row = {_RENAMED.get(name, name): value for name, value in written.items() if name not in _GONE}
     for name, value in row.items():
         if name not in known:
             raise ValueError(f"there is no number {name!r:.60}")
+        # ``type`` and not ``isinstance``, which takes true for 1. A huge integer has no float, so it cannot be drawn.
         is_number = type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
         if value is not None and not is_number:
             raise ValueError(f"{name} is a number or null, got {value!r:.60}")

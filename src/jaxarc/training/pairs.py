@@ -57,6 +57,7 @@ def load_pairs(config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers
     train = _train_tasks(config, grid_shape, take_apart)
     train_pairs = train if isinstance(train, TaskSet) else ()
     evaluation = _evaluation_tasks(config, grid_shape, take_apart)
+    # Training pairs first, so that ``num_train`` tells where the evaluation pairs begin.
     named = [replace(task, task_id=f"train/{task.task_id}") for task in train_pairs]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in evaluation]
     return TrainingPairs(train, TaskSet("measured pairs", tuple(named)), len(train_pairs))
@@ -86,6 +87,7 @@ def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> Pr
 
 def shared_ids(pairs: TrainingPairs) -> set[str]:
     """Return the ids of the unseen pairs that are learned from all the same, because both data sets hold them."""
+    # A pair is shared if its name behind "train/" or "evaluation/" and its contents are both the same.
     named = [(task.task_id.partition("/")[2], contents_of(task)) for task in pairs.eval]
     return {name for name, _ in {*named[: pairs.num_train]} & {*named[pairs.num_train :]}}
 

@@ -38,6 +38,7 @@ class RunState(Generic[State, Kind]):
     @property
     def score(self) -> float | None:
         """Of this very state, mean over the seeds; None where it was not measured."""
+        # The reports of earlier updates do not count: after a report without an evaluation the score is None.
         latest = [report.score for report in self.reports if report.update == self.updates]
         scores = [score for score in latest if score is not None]
         return statistics.fmean(scores) if scores else None
@@ -59,6 +60,8 @@ def save_run_state(
     """Write a checkpoint, if there is none of this update, and remove those that need not be kept."""
     if is_primary():
         MetricsFile(folder.metrics, kind).flush()
+    # The metrics are on the disk before the checkpoint names their number of lines; a crash in between leaves lines too
+    # many, which the next start cuts off, and never lines too few.
     record = CheckpointRecord(
         update=run_state.updates,
         num_lines=len(run_state.reports),
@@ -103,6 +106,8 @@ def load_run_state(
     require_same_choices(record.config, experiment.as_dict())
     if is_primary():
         warn_of_other_versions(record.versions, library_versions())
+    # A run killed at update 50 with its newest checkpoint at 40 goes back to 40: later lines and checkpoints are
+    # removed, and the updates 41 .. 50 are made again.
     state = load_checkpoint(folder.checkpoints.at(record.update), like)
     folder.checkpoints.remove_after(record.update)
     reports = metrics.cut(record.num_lines) if is_primary() else metrics.head(record.num_lines)
@@ -112,6 +117,8 @@ def load_run_state(
 def _newest(folder: RunFolder) -> CheckpointRecord | None:
     """Return the record of the checkpoint that process 0 finds the newest sound one."""
     record = folder.checkpoints.newest() if is_primary() else None
+    # Process 0 chooses, and the others check the same folder: without that, a disk that is slow to show files could let
+    # two processes resume from different updates.
     newest = allgather_text("" if record is None else str(record.update))[0]
     return record if is_primary() or not newest else check_checkpoint(folder.checkpoints.at(int(newest)))
 
@@ -130,6 +137,8 @@ def require_same_choices(saved: Mapping[str, Any], wanted: Mapping[str, Any]) ->
     Raises:
         IncompatibleRunError: they differ; the message lists each field with both values.
     """
+    # Fields of the free topics may change; ``_FIXED`` names the exception among them. A field that
+    # only one side has counts as different.
     old = dict(fields_of(saved))
     new = dict(fields_of(wanted))
     names = [name for name in {**old, **new} if name in _FIXED or not name.startswith(_FREE)]
@@ -171,6 +180,7 @@ def _say_what_may_change(fields: Mapping[str, Any]) -> str:
 def fields_of(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Name each value as the command line does: the topics of the rules beside the others."""
     rules = experiment.get("environment", {})
+    # The rules hold topics themselves: environment, action, allowed_operations is named ``action.allowed_operations``.
     topics = {**rules, **{name: topic for name, topic in experiment.items() if name != "environment"}}
     for topic, fields in topics.items():
         for name, value in fields.items():

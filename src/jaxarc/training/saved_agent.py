@@ -57,6 +57,7 @@ def load_agent(
         raise CheckpointError(f"the run {folder.path} has no seed {seed}; it has {', '.join(map(str, seeds))}")
     like = _parts_of_policy(experiment, rules or experiment.environment)
     _require_weights_fit(folder, experiment, like)
+    # Only the policy's part of the training state is read, for all seeds; the leading axis then gives the seed's own.
     path = folder.checkpoints.at(record.update)
     parts = {name: load_checkpoint(path, part, within=name) for name, part in like.items()}
     mine = jax.tree.map(lambda leaf: leaf[0 if seed is None else seeds.index(seed)], parts)

@@ -94,6 +94,8 @@ def collect(
     """
 
     def act(key: PRNGKey, observation: Observation, states: StatisticsState) -> tuple[StructuredAction, PolicyOutput]:
+        # The value belongs to the observation before the step. A truncated episode is over after it, and the
+        # environment has begun the next one, so the value of its final observation is taken here.
         output = policy.sample(key, observation, shard)
         return policy.to_action(output.edit), output
 
@@ -254,6 +256,8 @@ def run_seed(
         keys = jax.random.split(jax.random.wrap_key_data(state.key), 4)
         key_rollout, key_update, key_state, key_answers = keys
         weights = curriculum_weights(state.curriculum)
+        # Play, learn, count, and draw the next tasks by the new counts: every update
+        # sees the weights of those before it.
         drawn = dataclasses.replace(shown, weights=weights)
         env_states, trajectories, played, counts = collect(
             state.learner.policy, env, drawn, state.env_states, key_rollout, train_config.agent.rollout_steps, shard

@@ -53,14 +53,19 @@ def agreement(
         is_real: false for padding, which is never chosen.
         scores: the expert's score of each candidate, such as a similarity of 0 .. 1; ignored in padding.
     """
+    # Padding gets minus infinity, so its probability is exactly 0 and it ranks last.
     log_predicted = _log_softmax(np.where(is_real, logits, -np.inf))
     predicted = np.where(is_real, np.exp(log_predicted), 0.0)
     counts = (probs > 0) & is_real
     surprise = np.log(np.where(counts, probs, 1.0)) - np.where(counts, log_predicted, 0.0)
     order = np.argsort(-log_predicted, axis=-1, kind="stable")
+    # Several candidates may share the expert's highest probability. Sorted by the surrogate's ranking, column 0 says
+    # whether its first choice is one of them, columns 0 .. 4 whether one is among its first five.
     is_best = probs >= probs.max(axis=-1, keepdims=True) - _NEAR
     ranked = np.take_along_axis(is_best & is_real, order, axis=-1)
     bins = _calibration(predicted[is_real], probs[is_real])
+    # Each bin weighs as much as the surrogate's probability in it: a bin of 100 candidates at 0.001 weighs 0.1, one
+    # candidate at 0.9 weighs 0.9. So the many unlikely candidates do not hide errors in the likely ones.
     mass = sum(each.size * each.predicted for each in bins)
     error = sum(each.size * each.predicted * abs(each.predicted - each.expected) for each in bins) / mass
     return Agreement(
@@ -82,6 +87,7 @@ def _log_softmax(logits: Float[np.ndarray, "B k"]) -> Float[np.ndarray, "B k"]:
 
 
 def _regret(first: Int[np.ndarray, " B"], scores: Float[np.ndarray, "B k"], is_real: Bool[np.ndarray, "B k"]) -> float:
+    # The expert's best is 1.0 and the surrogate chooses a candidate of score 0.7: a regret of 0.3.
     best = np.where(is_real, scores, -np.inf).max(axis=-1)
     chosen = np.take_along_axis(scores, first[:, None], axis=-1)[:, 0]
     return float((best - chosen).mean())
@@ -89,6 +95,7 @@ def _regret(first: Int[np.ndarray, " B"], scores: Float[np.ndarray, "B k"], is_r
 
 def _calibration(predicted: Float[np.ndarray, " n"], expected: Float[np.ndarray, " n"]) -> tuple[CalibrationBin, ...]:
     """Group candidates by the surrogate's probability; empty bins are left out."""
+    # The range 0 .. 1 is cut evenly; a probability of exactly 1 belongs to the last bin.
     bin_index = np.minimum((predicted * NUM_BINS).astype(np.int64), NUM_BINS - 1)
     rows = []
     for number in range(NUM_BINS):

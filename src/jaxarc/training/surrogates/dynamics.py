@@ -182,6 +182,7 @@ def random_trajectories(key: PRNGKey, operations: Int32[Array, "S B"], params: E
     ) -> tuple[BboxAction, None]:
         key, operations = step
         key_rows, key_columns = jax.random.split(key)
+        # Two corners [2, B], in any order. A flood takes its first corner twice, so its box is one cell.
         rows = jax.random.randint(key_rows, (2, num_trajectories), 0, grid_shape[0], jnp.int32)
         columns = jax.random.randint(key_columns, (2, num_trajectories), 0, grid_shape[1], jnp.int32)
         is_flood = (operations >= c.FLOOD_FILL) & (operations < c.FLOOD_FILL + c.NUM_COLORS)
@@ -206,6 +207,7 @@ def evaluate_steps(model: Model, steps: TransitionBatch) -> StepAccuracy:
     truth = np.asarray(steps.next_grid, np.int32)
     is_right = np.asarray(predicted.grid) == truth
     is_exact = is_right.all(axis=(1, 2))
+    # How good it would be to predict "nothing changes": an accuracy below this one has learned nothing.
     is_kept = (np.asarray(steps.data[..., 0]).round().astype(np.int32) == truth).all(axis=(1, 2))
     operation = np.asarray(steps.operation)
     by_operation = {}
@@ -232,6 +234,7 @@ def open_loop_error(model: Model, trajectories: TransitionBatch) -> OpenLoopErro
         trajectories: with one operation, leaves [S, B, ...].
     """
     is_right, is_kept = map(np.asarray, rollout_model(model, trajectories))
+    # [S, B, N, d] -> [S]: after each step, the share of trajectories that are right in every cell.
     exact = is_right.all(axis=(2, 3)).mean(axis=1)
     wrong_cells = 1 - is_right.mean(axis=(1, 2, 3))
     kept = is_kept.mean(axis=1)
@@ -251,6 +254,7 @@ def rollout_model(model: Model, trajectories: TransitionBatch) -> tuple[Bool[Arr
     first = trajectories.data[0, ..., 0]
 
     def predict_next(grid: Float32[Array, "B N d"], step: TransitionBatch) -> tuple[Array, tuple[Array, Array]]:
+        # Target and input stay the true ones; only the working grid is the model's own last prediction.
         predicted = predict_steps(model, step.data.at[..., 0].set(grid), step.action).grid.astype(jnp.float32)
         is_kept = (step.next_grid == first).all(axis=(1, 2))
         return predicted, (predicted == step.next_grid, is_kept)
@@ -268,6 +272,7 @@ def _draw_steps(
 ) -> TransitionBatch:
     """Draw ``count`` single steps: trajectories of ``num_steps`` with any operations, one after the other."""
     key_operations, key_trajectories = jax.random.split(key)
+    # [S, B] operations, any in each step; the trajectories are then cut into single steps.
     indices = jax.random.randint(key_operations, (num_steps, count // num_steps), 0, len(operations), jnp.int32)
     trajectories = random_trajectories(key_trajectories, operations[indices], params)
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), trajectories)

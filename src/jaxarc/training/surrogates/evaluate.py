@@ -160,6 +160,7 @@ def evaluate_surrogate(
         ConfigValidationError, UnknownDatasetError, ValueError, CheckpointError: see :func:`load_held_out_pairs`.
     """
     plays = experiment.surrogate.problem == "lookahead" and CANDIDATES in tasks
+    # All agents are loaded first: one that does not fit is named before minutes of measuring.
     held_out = load_held_out_pairs(experiment.task, experiment.environment, agents) if plays else None
     evaluation = evaluate_models(tasks, models, checkpoint)
     for name, task in tasks.items():
@@ -256,6 +257,7 @@ def time_decisions(policies: Mapping[str, Policy], params: EnvParams, batch_size
     """
     keys = jax.random.split(jax.random.key(0), batch_size)
     _, observations = jax.jit(jax.vmap(ArcEnvironment().reset, (0, None)))(keys, params)
+    # One call of each compiles it. The timed calls then take turns, so that a slow moment of the machine falls on all.
     for policy in policies.values():
         jax.block_until_ready(_decide(policy, keys, observations))
     seconds: dict[str, list[float]] = {name: [] for name in policies}
@@ -289,6 +291,7 @@ def _pairs_without_training(
     held_out = tuple(pairs.eval)[pairs.num_train :]
     train_contents = set(train_pair_contents(task))
     for folder, experiment in agents.items():
+        # The contents add up over all agents: a pair that any of them learned from is left out for all.
         mine = train_pair_contents(experiment.task)
         if all(contents_of(pair) <= mine for pair in held_out):
             raise ConfigValidationError(
@@ -318,6 +321,8 @@ def _play(policy: Policy, params: EnvParams) -> TaskResults:
 
 def _batch_policy_of(policy: Policy) -> BatchPolicy:
     def choose(observation: Observation, task_index: Int32[Array, ""]) -> StructuredAction:
+        # Task and step alone make the key, so a policy draws the same candidates
+        # however many pairs are played together.
         key = jax.random.fold_in(jax.random.key(0), task_index)
         return policy(jax.random.fold_in(key, observation["step_count"]), observation)
 

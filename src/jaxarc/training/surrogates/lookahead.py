@@ -135,12 +135,14 @@ def draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> L
         params: tasks and rules; actions are boxes.
         config: how many examples, and which.
     """
+    # 64 examples of episodes with 8 steps are 8 episodes side by side. Each state that they pass is one example.
     key_start, key_play = jax.random.split(key)
     num_episodes = config.num_examples // config.episode_steps
     states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_start, num_episodes), params)
 
     def ask_expert(key: PRNGKey, observation: Observation, states: ArcEnvState) -> tuple[BboxAction, LookaheadExamples]:
         keys = jax.random.split(key, num_episodes)
+        # The expert labels the state and also plays on from it: its labels are the ``extras`` that the unroll records.
         examples, actions = jax.vmap(lambda key, state: _ask_expert(key, state, params, config))(keys, states)
         return actions, examples
 
@@ -161,6 +163,7 @@ def eval_batch_sizes(num_examples: int, episode_steps: int) -> list[int]:
     >>> eval_batch_sizes(520, 8)
     [256, 256, 8]
     """
+    # With 8 steps an episode, 256 // 8 = 32 episodes make a batch of 256.
     size = max(_EVAL_BATCH // episode_steps, 1) * episode_steps
     whole, rest = divmod(num_examples, size)
     return [size] * whole + [rest] * (rest > 0)
@@ -178,9 +181,12 @@ def _ask_expert(
         raise TypeError(f"examples are made of boxes; set action.selection_format=bbox, got {type(actions).__name__}")
     scores = score_candidates(canvas_state, actions, params.config)
     is_real = scores.is_valid & candidates.is_distinct
+    # The label is the softmax over the real candidates. The episode follows it, or now and then takes any real
+    # candidate, so that states off the expert's path are learned too.
     probs = soft_choice(scores.score, is_real, config.temperature)
     takes_any = jax.random.bernoulli(key_any, jnp.float32(config.random_share))
     weights = jnp.where(takes_any, is_real.astype(jnp.float32), probs)
+    # The logarithm of a weight 0 is minus infinity, which is never drawn.
     index = jax.random.categorical(key_choice, jnp.log(weights))
     data = describe_canvas(canvas_state, params.config.grid_shape)
     examples = LookaheadExamples(data, probs, scores.score, actions, is_real)

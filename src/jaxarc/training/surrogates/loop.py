@@ -132,6 +132,8 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
     def step(self, state: SurrogateState, update: int) -> tuple[SurrogateState, Sums]:
         """Take one step of every task."""
         batches = next(self._batches)
+        # The sums are a part of the saved state, so a run that is resumed between two
+        # reports averages over all its steps.
         is_first = update % self.intervals.updates_per_report == 0  # after a report: sums begin anew
         models, optimizers, sums = {}, {}, {}
         for name, step in self.steps.items():
@@ -161,6 +163,7 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
     ) -> list[SurrogateReport]:
         fields: dict[str, Any] = {}
         if metrics is not None:
+            # With a report every 10 updates: 10 steps at update 20, and 3 at update 23 where the run ends.
             num_steps = (update - 1) % self.intervals.updates_per_report + 1  # since the last report
             fields |= {name: total / num_steps for name, total in self._fields_of(metrics).items()}
         if updates_per_second is not None:
