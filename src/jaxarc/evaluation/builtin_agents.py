@@ -54,6 +54,7 @@ class AnswerPredictingAgent(Agent):
     policy: AnswerPredictingPolicy
 
     def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
+        # The predictor takes a batch, here of one. The answer is kept in memory: it is the same at every step.
         answer = self.policy.predict_answer(jax.tree.map(lambda x: x[None], observation))[0]
         return spec.attempt_index, answer
 
@@ -66,6 +67,7 @@ def _edit(
     policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
 ) -> StructuredAction:
     batch = jax.tree.map(lambda x: x[None], observation)
+    # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
     likeliest = policy.greedy(batch)
     drawn = policy.sample(key, batch).edit
     edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
@@ -103,6 +105,8 @@ def _nth_distinct(grids: Int8[Array, "N H W"], n: Array) -> Int8[Array, "H W"]:
     Of the grids ``A A B A C`` each first copy is new, ``1 0 1 0 1``, and a running sum numbers them ``0 0 1 1 2``: the
     second distinct grid, ``n = 1``, is the one that is new and has the number 1, ``B``.
     """
+    # [N, N] which grids are equal. Below the diagonal are the earlier ones, so a grid with none there is new; the
+    # running count of new ones, less 1, is its rank.
     equal = (grids[:, None] == grids[None]).all(axis=(2, 3))
     is_new = ~jnp.tril(equal, -1).any(axis=1)
     rank = jnp.cumsum(is_new, dtype=jnp.int32) - 1

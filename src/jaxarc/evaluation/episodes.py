@@ -99,6 +99,8 @@ def play_episodes(
         on_progress: called with episodes done and episodes in all, after each batch.
     """
     total = len(specs.task_index)
+    # Every batch has the same size, so one program plays all. The last one repeats its last episode, and the repeats
+    # are cut off after the batches are joined.
     key_data = jax.random.key_data(key)
     batches = []
     for first, chosen in _batches(total, batch_size):
@@ -150,6 +152,7 @@ def episode_keys(key: Key[Array, ""], spec: EpisodeSpec) -> Key[Array, " 3"]:
 
     The key is folded with task, pair and attempt and split in three; the third is folded with the step.
     """
+    # Task, pair and attempt: the key says nothing about batches, so an episode is the same in a batch of any size.
     for index in spec:
         key = jax.random.fold_in(key, index)
     return jax.random.split(key, 3)
@@ -172,6 +175,7 @@ def _select(specs: EpisodeSpec, chosen: Int32[np.ndarray, " B"]) -> EpisodeSpec:
 
 @eqx.filter_jit
 def _start(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec) -> _Running:
+    # [B, 3]: for the reset, for the agent's memory, and for its steps.
     keys = jax.vmap(episode_keys, (None, 0))(jax.random.wrap_key_data(key_data), specs)
     reset = lambda key, spec: _ENV.reset(key, params, spec.task_index, spec.pair_index)
     states, observations = jax.vmap(reset)(keys[:, 0], specs)
@@ -183,10 +187,13 @@ def _step(agent: Agent, params: EnvParams, running: _Running) -> tuple[_Running,
     def act(
         keys: Key[Array, " B"], observation: Observation, states: ArcEnvState
     ) -> tuple[StructuredAction, PyTree[Array]]:
+        # The key of a step is that of the episode, folded with the number of the step;
+        # so nothing has to be carried along.
         keys = jax.vmap(jax.random.fold_in)(keys, states.step_count)
         return jax.vmap(agent.act)(keys, observation, running.memories)
 
     states, taken = actor_step(_ENV, params, act, running.states, running.keys)
+    # Kept apart from the state, since an agent may pass the answer and then leave it again.
     best = jnp.maximum(running.best_similarity, states.similarity_score)
     return _Running(states, taken.extras, running.keys, best), taken
 
@@ -201,6 +208,7 @@ def _play_batch(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words
     )
     states = ended.states
     grids = states.working_grid
+    # A submission is about the task as it is in the file: turned and recolored grids are turned back.
     if states.augmentation is not None:
         grids = jax.vmap(restore_grid)(grids, states.augmentation)
     return Episodes(grids, states.terminated, states.step_count, ended.best_similarity)
@@ -216,6 +224,7 @@ def _record_batch(
     """Play 32 steps at a time and move their records to the host, until the last episode has ended."""
     running = _start(agent, params, key_data, specs)
     start = jax.device_get(_view(running.states))
+    # Only 32 steps are on the device at a time. One look at ``done`` after each 32 decides whether to go on.
     parts = []
     while not bool(running.states.done.all()):
         running, steps = _record_steps(agent, params, running)
@@ -223,6 +232,7 @@ def _record_batch(
     steps = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)  # [S, B, ...]
     targets = jax.device_get(running.states.target_grid)
     for row, target in enumerate(targets):
+        # Steps after the end repeat the last state; only those that were played are kept: true true false gives 2.
         count = int(min(steps.is_played[:, row].sum(), longest[row]))
         own: _RecordedStep = jax.tree.map(lambda leaf, row=row, count=count: leaf[:count, row], steps)
         yield EpisodeTrajectory(

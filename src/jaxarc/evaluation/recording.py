@@ -64,6 +64,8 @@ class RecordedAgent(Agent):
         Raises:
             RecordingError: a task or test input is unknown, there is no action, or an action is not one of the config.
         """
+        # All actions in one list, and for each test input where its own begin and end: recordings of 3 and 2 actions
+        # have the spans (0, 3) and (3, 5). Where there is none the span is (0, 0), so the agent submits at once.
         spans: dict[tuple[int, int], tuple[int, int]] = {}
         numbers: list[Sequence[int]] = []
         for (task_id, pair_index), actions in recordings.items():
@@ -72,6 +74,7 @@ class RecordedAgent(Agent):
             numbers += [_checked(action, f"{where}, action {i}", config) for i, action in enumerate(actions)]
         if not numbers:
             raise RecordingError("the recordings hold no action; record at least the submit of one test input")
+        # [2, T, P]: one table of beginnings and one of ends, which compiled code can index by task and pair.
         bounds = np.zeros((2, len(tasks), max(len(task.test) for task in tasks)), np.int32)
         for (task_index, pair_index), span in spans.items():
             bounds[:, task_index, pair_index] = span
@@ -87,6 +90,7 @@ class RecordedAgent(Agent):
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
         index, after = memory
+        # The index is clipped to be valid; behind the recording's end the submit takes its place anyway.
         recorded = jax.tree.map(lambda x: x[jnp.minimum(index, x.shape[0] - 1)], self.actions)
         action = jax.tree.map(lambda x, last: jnp.where(index < after, x, last), recorded, self.end)
         return action, (index + 1, after)

@@ -205,6 +205,7 @@ def score_submission(submission: Submission, tasks: TaskSet) -> Score:
                 f"task {task.task_id!r}: {len(inputs)} test input(s) in the submission, but the task has "
                 f"{len(task.test)}; give one entry per test input, in their order"
             )
+        # One truth value for each test output: whether any of its attempts is right.
         solved[task.task_id] = tuple(
             any(is_right(attempt, answer) for attempt in attempts)
             for attempts, (_, answer) in zip(inputs, task.test, strict=True)
@@ -247,6 +248,8 @@ def majority_vote(grids: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
         grids: votes ``int8[h, w]`` of any sizes, at least one.
         count: how many to return.
     """
+    # Read backwards, so that of equal grids the first one stays. ``most_common`` keeps the order
+    # of first occurrence among equal counts.
     by_content = {(grid.shape, grid.tobytes()): grid for grid in reversed(grids)}  # the first of equal grids
     votes = Counter((grid.shape, grid.tobytes()) for grid in grids)
     ranked = [by_content[content] for content, _ in votes.most_common(count)]  # keeps the order of equal counts

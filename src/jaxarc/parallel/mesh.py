@@ -196,6 +196,7 @@ def local_rows(num_envs: int, mesh: Mesh) -> tuple[Int32[Array, " B"], Bool[Arra
 
 def pad_rows(tree: Tree, num_envs: int, mesh: Mesh) -> Tree:
     """Repeat the last row of each array up to B' rows; arrays with B' rows stay as they are."""
+    # 10 environments on 4 devices have 12 rows: row 9 is repeated twice.
     missing = padded_size(num_envs, mesh) - num_envs
 
     def pad(leaf: Any) -> Any:
@@ -214,6 +215,7 @@ def drop_padding(tree: Tree, num_envs: int, mesh: Mesh, axis: int = 0) -> Tree:
     def drop(leaf: Any) -> Any:
         if leaf.shape[axis] == num_envs:
             return leaf
+        # With axis 1 the index is [:, :num_envs], as trajectories [S, B'] need it.
         return leaf[(slice(None),) * axis + (slice(num_envs),)] if isinstance(leaf, np.ndarray) else keep(leaf)
 
     return jax.tree.map(drop, tree)
@@ -223,6 +225,7 @@ def to_host(tree: Tree) -> Tree:
     """Copy arrays to NumPy, also those that are split over several processes; each process gets the whole."""
 
     def fetch(leaf: Any) -> Any:
+        # A copy on each device can be read from this process's own; only a part of an array has to be fetched.
         spread = isinstance(leaf, jax.Array) and not (leaf.is_fully_addressable or leaf.is_fully_replicated)
         return multihost_utils.process_allgather(leaf, tiled=True) if spread else np.asarray(leaf)
 

@@ -50,6 +50,7 @@ def pipeline(
         ValueError: the mesh has other axes, or layers or batch cannot be cut evenly.
     """
     num_slices = _check(weights, batch, mesh, num_parts)
+    # [B, ...] -> [slices, parts, b, ...]: a batch of 16 with 2 slices and 4 parts has parts of 2.
     rows = jnp.reshape(batch, (num_slices, num_parts, -1, *batch.shape[1:]))
     split = PartitionSpec(DATA) if DATA in mesh.shape else PartitionSpec()
     run = jax.shard_map(
@@ -67,10 +68,13 @@ def _run_stage(
     """Do the work of one device in all beats; the outputs of the last stage are the result."""
     parts = rows[0]
     num_parts = parts.shape[0]
+    # Each stage sends to the next one; the last sends to none. Stage 0 gets zeros, which it does not read.
     number = lax.axis_index(STAGE)
     following = [(device, device + 1) for device in range(num_stages - 1)]
 
     def beat(arriving: Array, time: Array) -> tuple[Array, Array]:
+        # Stage 0 takes part t in beat t; the others take what arrived. After its last part stage 0 repeats it, and no
+        # one reads the result: it would arrive behind the end.
         fresh = parts[jnp.minimum(time, num_parts - 1)]
         done = stage(weights, jnp.where(number == 0, fresh, arriving))
         return lax.ppermute(done, STAGE, following), done
@@ -79,6 +83,8 @@ def _run_stage(
     # (a division by a norm, say), and a NaN would spoil the gradient even though its result is dropped.
     idle = lax.pcast(parts[0], STAGE, to="varying")
     _, done = lax.scan(beat, idle, jnp.arange(num_parts + num_stages - 1, dtype=jnp.int32))
+    # Part m leaves the last stage in beat m + S - 1, so its first S - 1 results are of no part. With 2 stages and 4
+    # parts the beats 1 .. 4 hold the parts a .. d.
     return done[num_stages - 1 :][None, None]
 
 

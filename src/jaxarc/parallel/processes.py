@@ -80,6 +80,8 @@ def start_processes(config: ParallelConfig) -> None:
     jax.config.update("jax_enable_preemption_service", False)
     limit = config.connect_seconds
     waiting = ThreadPoolExecutor(1, "jax.distributed")
+    # JAX waits in a thread, since it would end the process at its own time limit. This one gives up earlier,
+    # with a message that says what to check.
     meeting = waiting.submit(
         jax.distributed.initialize,
         config.coordinator_address,
@@ -111,6 +113,7 @@ def is_primary() -> bool:
 
 def _require_like_devices() -> None:
     """Raise unless each process brings as many devices."""
+    # Meshes split evenly over all devices, so a process with more of them would have no place for the rest.
     counts = [0] * jax.process_count()
     for device in jax.devices():
         counts[device.process_index] += 1
@@ -171,6 +174,8 @@ def allgather_text(text: str) -> list[str]:
     """Send a text to all processes, and return the texts of all of them, in the order of the processes."""
     if jax.process_count() == 1:
         return [text]
+    # Texts differ in length, arrays must not: first the sizes travel, then the bytes, padded to one
+    # length. Sizes 5 and 9 give rows of 16.
     data = np.frombuffer(text.encode(), np.uint8)
     sizes = process_allgather(np.int32(data.size))
     length = 1 << int(sizes.max()).bit_length()  # a power of two, because each length is compiled
@@ -199,6 +204,7 @@ def require_same(facts: Mapping[str, Any]) -> None:
     Raises:
         ProcessMismatchError: they differ; all processes raise it, and it names each fact with the value of two of them.
     """
+    # All processes see all texts, compute the same differences, and so raise together.
     everyone = [json.loads(text) for text in allgather_text(json.dumps(dict(facts)))]
     mine = everyone[0]
     missing = "nothing"

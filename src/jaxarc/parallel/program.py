@@ -102,6 +102,8 @@ def make_statics(
     if not isinstance(params, EnvParams):
         raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
     envs_per_device(num_envs, mesh)
+    # Arrays become arguments of the program, described by shape and dtype; everything else is a part of its identity.
+    # So new weights of a policy run the same program, and another config compiles anew.
     leaves, treedef = jax.tree.flatten((env, params, policy))
     all_specs = jax.tree.leaves((jax.tree.map(lambda _: REPLICATED, env), task_specs(params)))
     all_specs += [REPLICATED] * (len(leaves) - len(all_specs))  # of the policy
@@ -117,6 +119,7 @@ def carry_shapes(statics: RolloutStatics) -> RolloutCarry:
 
     They are traced with one environment per device and then made B' rows long, which is faster than to trace B' rows.
     """
+    # One row a device in the trace; B' rows in the answer. Task counts have no row for environments, so they stay.
     devices = statics.mesh.shape[DATA]
     smallest = _shard_mapped(statics._replace(num_envs=devices), _start, (statics.specs, REPLICATED), SPLIT)
     one = jax.eval_shape(smallest, _array_shapes(statics), KEY)
@@ -162,6 +165,7 @@ def chunk_size(num_envs: int, executor: str) -> int:
 def _start(statics: RolloutStatics, arrays: Arrays, key_data: UInt32[Array, " 2"]) -> RolloutCarry:
     """Reset this device's environments."""
     env, params, _ = _unflatten(statics, arrays)
+    # The key of a reset comes from the environment's number in the whole batch, not from its row on this device.
     index, _ = local_rows(statics.num_envs, statics.mesh)
     key_reset, _ = jax.random.split(_wrap_key(key_data))
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key_reset, index)
@@ -189,6 +193,7 @@ def _play(
         return _play_chunk(statics, arrays, key_data, steps, index, counts, carry)
     # Rows [B', ...] become chunks [C, size, ...]. Each chunk counts tasks from zero, so that its counts can be added to
     # those before; states and metrics have a row for each environment and come back as they went.
+    # 4096 rows in chunks of 1024 are [4, 1024, ...].
     split = lambda tree: jax.tree.map(lambda x: x.reshape(-1, size, *x.shape[1:]), tree)
     zeros = jax.tree.map(jnp.zeros_like, carry.tasks)
 
@@ -228,7 +233,9 @@ def _play_chunk(
     _, key_steps = jax.random.split(_wrap_key(key_data))
 
     def step(carry: RolloutCarry, time_step: Int32[Array, ""]) -> tuple[RolloutCarry, Trajectory | None]:
+        # First the step's number, then the environment's: the same bits in any chunk and on any device.
         keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key_steps, time_step), index)
+        # Whether an episode still runs is read before the step, since afterwards auto-reset has begun the next one.
         before = jax.vmap(env.info, (0, None))(carry.states, params)
         running = ~(before["terminated"] | before["truncated"])
         states, taken = actor_step(env, params, vectorize(policy), carry.states, keys)
@@ -288,4 +295,5 @@ def _bytes_in_use(program: Any) -> int | None:
     if analysis is None:
         return None
     used = analysis.argument_size_in_bytes + analysis.output_size_in_bytes + analysis.temp_size_in_bytes
+    # Donated arguments share their memory with results, so it is counted twice above.
     return used - analysis.alias_size_in_bytes

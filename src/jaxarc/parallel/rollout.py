@@ -115,6 +115,8 @@ class CompiledRollout:
         Raises:
             ValueError: an argument has another structure, shape or config than what was compiled.
         """
+        # A single chunk stays on the devices. Of several each moves to the host as soon as it is
+        # played, which makes room for the next one.
         recorded: list[Trajectory] = []
         result: Any = None
         for result in self.chunks(params, policy, key, states):
@@ -244,6 +246,8 @@ def compile_rollout(
     shapes = carry_shapes(statics).states
     free = available_memory(mesh) if available_bytes is None else available_bytes
     here = len(mesh.local_devices)
+    # The memory is checked twice: by a bound from the states' shapes, before minutes of compiling, and
+    # by the program's own numbers after it.
     if states is None:  # a lower bound, before anything is allocated or compiled
         least = sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(shapes))
         require_memory(num_envs, least * here // mesh.size, free, num_devices=mesh.shape[DATA], growth=_GROWTH)
@@ -251,6 +255,7 @@ def compile_rollout(
         _require_states(states, statics)
     compiled = CompiledRollout(env, statics, lengths)
     if compiled.bytes_per_device is not None:
+        # Tasks and weights that are on the devices already are counted as in use, so they are not needed once more.
         needed = here * compiled.bytes_per_device - _bytes_on(mesh, (env, params, policy, states))
         require_memory(num_envs, needed, free, num_devices=mesh.shape[DATA])
     return compiled

@@ -42,6 +42,7 @@ class DataShard:
         """Cut this device's part out of an array for the whole batch; ``count`` divides that axis."""
         if self.axis is None:
             return whole
+        # Device 2 of 4 takes rows 4 and 5 of 8.
         size = whole.shape[axis] // self.count
         return lax.dynamic_slice_in_dim(whole, lax.axis_index(self.axis) * size, size, axis)
 
@@ -64,6 +65,8 @@ class DataShard:
             return tree
         leaves, structure = jax.tree.flatten(tree)
         sums = list(leaves)
+        # One message for all leaves of a dtype: shapes (3,) and (2, 2) travel as one
+        # vector of 7, which is then cut at 3.
         for dtype in dict.fromkeys(leaf.dtype for leaf in leaves):
             indices = [index for index, leaf in enumerate(leaves) if leaf.dtype == dtype]
             flat = self._sum_in_order(jnp.concatenate([leaves[index].ravel() for index in indices]))
@@ -95,6 +98,7 @@ class DataShard:
         add_rows = lambda rows: functools.reduce(jnp.add, [rows[device] for device in range(self.count)])
         if numbers.size <= _SMALL:
             return add_rows(lax.all_gather(numbers, self.axis))
+        # ``-n % count`` is what is missing to the next multiple: 5 numbers on 2 devices get one zero.
         rows = jnp.pad(numbers, (0, -numbers.size % self.count)).reshape(self.count, -1)
         mine = add_rows(lax.all_to_all(rows, self.axis, 0, 0))
         return lax.all_gather(mine, self.axis, tiled=True)[: numbers.size]
@@ -126,6 +130,7 @@ class ShardedRows(RowLoader):
 
     def load(self, grids: Int8[Array, "n HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         asked = lax.all_gather(jnp.clip(row, 0, self.count - 1), self.axis)
+        # A row's index on this device: with 2 rows a device, row 3 is index 1 of device 1, and -1 on device 2.
         index = asked - lax.axis_index(self.axis) * grids.shape[0]
         is_here = (index >= 0) & (index < grids.shape[0])
         held = jnp.where(is_here[..., None], jnp.take(grids, index, axis=0, mode="clip"), jnp.int8(0))
@@ -158,6 +163,7 @@ def shard_tasks(params: EnvParams, mesh: Mesh) -> EnvParams:
     if tasks.row_loader != LocalRows():
         raise ValueError("the tasks are spread already; start from the params that make returned")
     num_rows = tasks.inputs.shape[0]
+    # Each device holds equally many rows; a row of padding is never asked for, since loads are clipped to the count.
     padding = ((0, -num_rows % mesh.shape[DATA]), (0, 0))
     inputs, outputs = (np.pad(np.asarray(grids), padding) for grids in _grids(params))
     tasks = dataclasses.replace(tasks, inputs=inputs, outputs=outputs, row_loader=ShardedRows(DATA, num_rows))
