@@ -65,6 +65,8 @@ def action_of_fields(space: ActionSpace, fields: Mapping[str, Any]) -> Structure
     ``operation`` is an index into the legal operations: with legal operations 3, 7, 34 the index 1 is operation 7. An
     index out of range becomes ``NO_OPERATION``, an id that does not exist, so the invalid-action policy applies.
     """
+    # An index outside of the space becomes "no operation" and not the nearest one,
+    # so that the environment can report it.
     index = jnp.asarray(fields["operation"], jnp.int32)
     exists = (index >= 0) & (index < len(space.operation.values))
     operation = jnp.where(exists, space.operation.at(jnp.where(exists, index, 0)), NO_OPERATION)

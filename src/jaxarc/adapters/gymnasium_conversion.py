@@ -63,6 +63,8 @@ def to_gymnasium_observation(observation: Observation, batch_axes: int = 0) -> A
     """Copy an observation to new arrays on the host, in the shapes of the Gymnasium space."""
 
     def copy(value: Any) -> np.ndarray:
+        # Always a copy, since the device may reuse the memory. Gymnasium has no scalars:
+        # () becomes (1,), and [B] becomes [B, 1].
         array = np.array(value, np.int8 if value.dtype == np.bool_ else None)
         return array[..., None] if array.ndim == batch_axes else array
 
@@ -95,6 +97,7 @@ def key_words(seed: int | None, generator: np.random.Generator) -> Any:
         return generator.integers(0, 2**32, 2, np.uint32)
     if not 0 <= seed <= _MAX_SEED:
         raise ValueError(f"a seed must be in [0, 2**64 - 1], got {seed}; choose another")
+    # A seed is split into its upper and lower 32 bits, as threefry takes them: 2**32 + 5 is (1, 5).
     return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
 
 

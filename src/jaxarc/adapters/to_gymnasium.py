@@ -76,6 +76,8 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         """
         super().reset(seed=seed)
         chosen = read_options(options, ("task_index", "pair_index"))
+        # Without a seed the next episode follows from the state's own key. A seed, a chosen task
+        # or the very first reset needs a new key.
         if seed is None and not chosen and self._state is not None:
             self._state, observation = self._env.reset_next(self._state, self._params)
         else:

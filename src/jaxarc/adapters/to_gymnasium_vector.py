@@ -152,6 +152,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         tasks, pairs = (self._read_indices(name, chosen.get(name)) for name in _OPTIONS[:2])
         for task, pair in {*zip(tasks, pairs, strict=True)}:
             self._params.require_index(task, pair)
+        # None leaves the choice to the environment, for all rows or for none: the axes of ``vmap`` are static.
         columns = [None if None in column else np.array(column, np.int32) for column in (tasks, pairs)]
         return _reset(self._env, keys, self._params, *columns)
 
@@ -203,6 +204,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         ended = self._ended.copy()
         final = np.full(self.num_envs, None, dtype=object)
         leaves, structure = jax.tree.flatten(to_gymnasium_observation(observation, 1))
+        # Gymnasium wants one observation object for each episode that ended, and None for the others.
         for index, *row in zip(np.flatnonzero(ended), *(leaf[ended] for leaf in leaves), strict=True):
             final[index] = jax.tree.unflatten(structure, row)
         return {
@@ -221,6 +223,7 @@ def make_vector(**choice: Any) -> GymnasiumVectorEnv:
 
 @jax.jit
 def _reset(env: Environment[Any], keys: UInt32[Array, "B 2"], params: EnvParams, task: Any, pair: Any) -> Any:
+    # Arguments that are None have no axis to be mapped over.
     axes = (0, None, None if task is None else 0, None if pair is None else 0)
     return jax.vmap(env.reset, axes)(keys, params, task, pair)[0]
 
@@ -256,6 +259,8 @@ def _step(
     """
     actions = to_our_action(env.action_space(params), actions)
     states, observation, rewards, dones, info = jax.vmap(env.step, (0, 0, None))(states, actions, params)
+    # The flags are those of the step, read before any reset. In SAME_STEP rows that ended now are reset now, and what
+    # they showed last is returned beside. In NEXT_STEP rows that ended in the step before are reset instead of stepped.
     flags = info["terminated"], info["truncated"]
     if mode is AutoresetMode.DISABLED:
         return states, (observation, rewards, *flags, info), None

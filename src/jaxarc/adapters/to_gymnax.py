@@ -193,5 +193,6 @@ def _count_actions(config: JaxArcConfig, flat_actions: bool) -> int:
     if flat_actions:
         return FlatActionCodec.of(config).num_actions
     height, width = config.grid_shape
+    # A mask is one bit for each cell: 512 masks on 3x3. Points and boxes are counted by their coordinates.
     masks = 2 ** (height * width) if config.action.selection_format == "mask" else 1
     return math.prod(field_sizes(action_space(config)).values()) * masks

@@ -141,6 +141,7 @@ def read_zip(path: Path) -> TaskSet:
 
 def _read_tasks(path: Path, label: Callable[[str], Label | None], example: str, loose_cells: bool) -> Iterator[RawTask]:
     read = _read_folder if path.is_dir() else _read_zip
+    # In the order of ids, so equal ids are neighbors, and the result does not depend on how the archive was packed.
     files = sorted(read(path, label), key=lambda file: file[0]["task_id"])
     if not files:
         raise TaskFormatError(f"{path}: no task found; expected files such as {example}")
@@ -158,6 +159,7 @@ def _read_tasks(path: Path, label: Callable[[str], Label | None], example: str, 
 def _read_zip(path: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:
     with path.open("rb") as file, _named_damage(path), zipfile.ZipFile(file) as archive:
         entries = [(info.filename, info) for info in archive.infolist() if not info.filename.endswith("/")]
+        # What a zip says about sizes may be false, so the bytes are counted as they are unpacked.
         total = 0
         for found, info in _labeled(entries, label, path):
             source = f"{path}: {printable(info.filename)}"
@@ -183,6 +185,7 @@ def _files_below(folder: Path) -> Iterator[tuple[str, Path]]:
         raise error
 
     for place, folders, files in os.walk(folder, onerror=refuse):
+        # ``os.walk`` goes into the folders that are left in the list; hidden ones are taken out.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for file in map(Path(place).joinpath, sorted(files)):
             yield file.relative_to(folder).as_posix(), file
@@ -202,6 +205,7 @@ def _labeled(
 
 
 def _read_bounded(read: Callable[[int], bytes], source: str) -> bytes:
+    # One byte more than allowed is asked for: getting it shows that the file is too large, without reading the rest.
     content = read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise TaskFormatError(f"{source}: larger than {MAX_FILE_BYTES} bytes; no ARC task is, leave the file out")

@@ -59,6 +59,7 @@ def download(name: str, on_progress: Progress | None = None, folder: Path | None
     downloads = home / "downloads"
     with _named_disk_errors(home):
         downloads.mkdir(parents=True, exist_ok=True)
+        # Of two processes that want the same set, the second waits, and then finds it installed.
         with FileLock(downloads / f"{name}.lock"):
             if again or not has_published_set(name, home):  # another process may have brought it meanwhile
                 install(_fetch(name, archive, downloads / name, on_progress), name, home)
@@ -120,6 +121,7 @@ def _retrieve(archive: Archive, folder: Path, on_progress: Progress | None) -> P
 
 
 def _write(response: requests.Response, file: Path, on_progress: Progress | None) -> None:
+    # The length is what the server claims: good for a progress bar, not for the limit, which counts what has come.
     length = response.headers.get("Content-Length", "")
     total = int(length) if length.isdecimal() else None
     done = 0
@@ -147,6 +149,7 @@ def _may_pass(error: requests.RequestException) -> bool:
 def _is_unreachable(error: requests.RequestException) -> bool:
     if isinstance(error, requests.exceptions.ProxyError | requests.exceptions.SSLError | requests.ConnectTimeout):
         return True
+    # requests wraps the error of urllib3, whose reason tells a refused connection from one that was cut.
     cause = error.args[0] if error.args else None
     return isinstance(cause, MaxRetryError) and isinstance(cause.reason, NewConnectionError)
 

@@ -75,6 +75,8 @@ def find_problems(path: str | Path, null_color: int | None = None) -> list[TaskP
     counts: dict[Path, int] = {}
 
     def note(file: Path, task_id: str, error: TaskFormatError | OSError) -> None:
+        # A file that is wrong everywhere would fill the report; its further problems
+        # are counted, and named in one line.
         counts[file] = counts.get(file, 0) + 1
         if counts[file] <= MOST_PROBLEMS_OF_A_FILE:
             found.append(TaskProblem(file, task_id, str(error)))
@@ -127,6 +129,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _read_tasks(path: Path, null_color: int | None, report: Report) -> Iterator[RawTask]:
     """Yield the good tasks of a file or folder, and report every problem of the others."""
+    # One walk serves both callers: ``report`` raises at the first problem, or notes it and lets the walk go on.
     file_of_id: dict[str, Path] = {}
     for file in json_files(path):
         if _is_solutions(file) and _challenges_of(file).exists():
@@ -138,6 +141,7 @@ def _read_tasks(path: Path, null_color: int | None, report: Report) -> Iterator[
         except (TaskFormatError, OSError) as error:
             report(file, "", error)
             continue
+        # A folder between the given one and the file is the concept, as in ConceptARC: corpus/Center/Center1.json.
         concept = file.parent.name if file.parent != path and file != path else ""
         for task_id, data in tasks.items():
             wrong = _problem_of_id(task_id, file, file_of_id)
@@ -180,6 +184,8 @@ def _split_file(file: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     content = read_json_text(file)
     if _is_solutions(file) and not _is_task(content):
         raise TaskFormatError(f"{file}: solutions without tasks; put {_challenges_of(file).name} beside it")
+    # An object with "train" or "test" is one task, one whose values have them is many. What is neither counts as one
+    # task, whose check then says what is missing.
     holds_tasks = isinstance(content, dict) and any(_is_task(value) for value in content.values())
     if _is_task(content) or not holds_tasks:
         return {file.stem: content}, None
@@ -238,6 +244,7 @@ def _with_solutions(task: Any, task_id: str, solutions: dict[str, Any], file: Pa
     Raises:
         TaskFormatError: there is not one solution for every test input, or it contradicts an output that is there.
     """
+    # What is no task at all passes unchanged: the check that follows says what is wrong with it.
     tests = task.get("test") if isinstance(task, dict) else None
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests):
         return task

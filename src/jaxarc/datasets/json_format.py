@@ -91,6 +91,7 @@ def find_problems_of_task(data: Any, source: str, null_color: int | None = None)
     """List what :func:`check_task` would refuse, part by part; of one grid the first problem only."""
     found: list[str] = []
 
+    # The same checks serve both callers: this one notes an error and returns None, so that the rest is checked too.
     def attempt(check: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return check(*arguments)
@@ -136,6 +137,7 @@ class _NotPlainJsonError(Exception):
 
 
 def _object_of(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    # A dictionary keeps one of two equal keys, so it is shorter than the list of items.
     made = dict(items)
     if len(made) != len(items):
         keys = [key for key, _ in items]

@@ -33,6 +33,7 @@ class TooLargeWarning(UserWarning):
 
 def split_clauses(name: str) -> tuple[str, str | None]:
     """Cut a name at its first colon into the dataset and the clauses; ``None`` where there is no colon."""
+    # The colon of a drive, as in C:\tasks:first 10, is no beginning of clauses.
     start = 2 if _DRIVE.match(name) else 0
     index = name.find(":", start)
     return (name, None) if index < 0 else (name[:index], name[index + 1 :])
@@ -61,6 +62,7 @@ def parse_clauses(text: str) -> dict[str, Any]:
     keywords: dict[str, Any] = {}
     for clause in text.split(","):
         key, value = _split_clause(clause)
+        # A file stands for all the clauses in it, any other clause for itself; in the end no name may come twice.
         found = _read_subset(Path(value)) if key == "file" and value else {key: _parse(key, value, clause)}
         for name, parsed in found.items():
             if name in keywords:
@@ -81,6 +83,8 @@ def choose_tasks(tasks: Sequence[RawTask], set_name: str, conditions: Mapping[st
     Raises:
         SubsetError: no task is left; the message names the condition and what would leave one.
     """
+    # One condition after the other, so that the message names the first one that
+    # leaves nothing, and what would leave some.
     kept = tuple(tasks)
     for name, condition in _CONDITIONS.items():
         value = conditions.get(name)
@@ -123,6 +127,7 @@ def _nearest_concepts(concept: str, tasks: Sequence[RawTask]) -> str:
     if not concepts:
         return "its tasks have no concepts; leave concept out"
     by_spelling = {normalize_name(name): name for name in concepts}
+    # Compared without case and dashes, so "above below" is as near to "AboveBelow" as can be.
     near = difflib.get_close_matches(normalize_name(concept), by_spelling, n=2)
     if near:
         return f"did you mean {' or '.join(repr(by_spelling[name]) for name in near)}?"
@@ -156,6 +161,7 @@ class _WrongValueError(Exception):
 
 
 def _split_clause(clause: str) -> tuple[str, str]:
+    # "max_side=8" and "first 10" are the same spelling after the first equals sign has become a blank.
     key, _, value = clause.strip().replace("=", " ", 1).partition(" ")
     return key, value.strip()
 

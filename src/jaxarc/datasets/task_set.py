@@ -133,6 +133,7 @@ class TaskSet:
         kept = fitting_tasks(self.tasks, shape)
         if len(kept) == len(self):
             return self.on_canvas(shape)
+        # Only where some do not fit: the first of them raises under "refuse"; else they are named and left out.
         others = [task for task in self.tasks if fitting_tasks([task], shape) == ()]
         if too_large == "refuse":
             check_fits(others[0], shape)

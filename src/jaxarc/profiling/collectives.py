@@ -50,6 +50,8 @@ def count_collectives(program: Compiled | str) -> dict[str, Collective]:
         raise ValueError("count_collectives: this backend gives no text of its programs; compile for cpu, gpu or tpu")
     found: dict[str, Collective] = {name: Collective(0, 0) for name in COLLECTIVES}
     for match in _INSTRUCTION.finditer(text):
+        # Of these kinds the start of an asynchronous operation has a tuple for its result: the operand, the result,
+        # and maybe more. Only the second counts.
         arrays = [_num_bytes(array) for array in _ARRAY.finditer(match["result"])]
         if match["start"] and match["kind"] in _WITH_OPERANDS:
             arrays = arrays[1:2]
@@ -59,5 +61,6 @@ def count_collectives(program: Compiled | str) -> dict[str, Collective]:
 
 
 def _num_bytes(array: re.Match[str]) -> int:
+    # An array f32[4,8] has 32 bits a number: 32 * 32 / 8 = 128 bytes. Types below a byte take a whole one.
     bits = int(array["bits"] or 8)  # a "pred" takes a byte
     return math.prod(int(size) for size in array["shape"].split(",") if size) * max(bits, 8) // 8

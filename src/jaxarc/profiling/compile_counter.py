@@ -70,6 +70,8 @@ class CompileCounter:
         self._log = _ExplanationLog()
         self._thread = threading.get_ident()
         with ExitStack() as stack:
+            # Listener and log are taken back by the stack, also where something fails
+            # halfway; ``pop_all`` hands that to __exit__.
             self._log.attach(stack)
             jax.monitoring.register_event_duration_secs_listener(self._listen)
             stack.callback(jax.monitoring.unregister_event_duration_listener, self._listen)
@@ -84,6 +86,8 @@ class CompileCounter:
             program = str(kwargs["fun_name"])
             found = re.fullmatch(r"\w+\((.*)\)", program)  # "jit(step)" is the program of step
             name = found[1] if found else program
+            # Compilations of other threads count, but JAX's explanations on the log cannot
+            # be told apart between threads.
             is_own = threading.get_ident() == self._thread
             reason = self._log.take() if is_own else "compiled by another thread, whose log is not read"
             self.counts[name] += 1
@@ -125,6 +129,7 @@ class _ExplanationLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a reason, and pass every other message on, also an explanation that the user asked for."""
         message = record.getMessage()
+        # Explanations are on only for this counter; those that the user did not ask for stay out of the user's log.
         if message.startswith(_TRACED_BECAUSE):
             self._texts.append(message)
         if message.startswith(_EXPLANATIONS) and not self._is_asked_for:

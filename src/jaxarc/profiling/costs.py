@@ -98,12 +98,15 @@ def costliest_operations(trace_folder: str | Path, compiled_text: str, top: int 
     module = _parse_hlo(compiled_text)
     path = newest_trace(trace_folder)
     device_events, host_events = _events(ProfileData.from_file(str(path)).planes)
+    # A GPU has events of its own; a CPU records its operations on the host.
     totals = _totals(device_events, module) or _totals(host_events, module)
     if not totals:
         ran = ", ".join(sorted({event.module for event in device_events + host_events if event.module})) or "no program"
         raise ValueError(f"program {module.name} did not run in the trace {path}, but {ran} did; trace a call of it")
     costs = [_cost(module, name, *total) for name, total in totals.items()]
     costs.sort(key=lambda cost: cost.seconds, reverse=True)
+    # A loop's time includes that of its body. Operations with others of the trace inside are containers, and listed
+    # apart, so that the sum of the kernels counts no second twice.
     is_container = {name: not totals.keys().isdisjoint(_within(module, name)) for name in totals}
     kernels = [cost for cost in costs if not is_container[cost.name]]
     return OperationCosts(
@@ -163,6 +166,8 @@ def _of_program(events: Iterable[_Event], module: _HloModule) -> Iterator[_Event
     for event in events:
         if event.module in (None, module.name):
             programs[event.program].append(event)
+    # Programs of one name, compiled for several shapes: the one whose events are most often instructions of this text
+    # is meant. Shares 0.0 and 0.4 of unknown events choose the first.
     unknown = {
         program: sum(event.operation not in module.instructions for event in members) / len(members)
         for program, members in programs.items()
@@ -193,6 +198,7 @@ def _parse_hlo(text: str) -> _HloModule:
     instructions: dict[str, _Instruction] = {}
     computations: dict[str, list[str]] = {}
     source_line = functools.partial(_source_line, _tables(text))
+    # A computation's header begins a new list, and the instructions below it belong to it until the next header.
     members: list[str] = []
     for line in text.splitlines():
         if found := _INSTRUCTION.match(line):
@@ -206,6 +212,7 @@ def _parse_hlo(text: str) -> _HloModule:
 
 def _instructions_within(module: _HloModule, instruction: _Instruction) -> set[str]:
     """Return the names of all instructions that an instruction calls, and of those that they call."""
+    # A walk over the call graph, each instruction once: a body that calls itself again would not end otherwise.
     found: set[str] = set()
     waiting = list(instruction.called)
     while waiting:
@@ -245,6 +252,7 @@ def _end_of_shape(definition: str) -> int:
         return definition.find(" ")
     depth = 0
     for position, character in enumerate(definition):
+        # Of "(f32[4], (s32[], f32[])) while(...)" the depth is 0 again behind the second closing parenthesis.
         depth += (character == "(") - (character == ")")
         if depth == 0:
             return position + 1
@@ -255,6 +263,7 @@ def _source_line(tables: dict[str, dict[str, str]], definition: str) -> str:
     """Return "file:line" of an instruction, which the text gives directly or as the number of a row of its tables."""
     if written := _FILE_AND_LINE.search(definition):
         return f"{written[1]}:{written[2]}"
+    # A row of stack frames names a location, which names a file and a line: three tables, one after the other.
     frame = _FRAME.search(definition)
     location = _entry(tables["StackFrames"], frame[1] if frame else "", "file_location_id")
     file = tables["FileNames"].get(_entry(tables["FileLocations"], location, "file_name_id"), "").strip('"')

@@ -78,5 +78,6 @@ def _memory_of(device: Any) -> DeviceMemory:
 
 
 def _live_bytes(device: Any) -> int:
+    # Of an array that is split over devices each holds one shard, of a copied one the whole.
     on_device = [x for x in jax.live_arrays() if device in x.sharding.addressable_devices]
     return sum(math.prod(x.sharding.shard_shape(x.shape)) * x.dtype.itemsize for x in on_device)

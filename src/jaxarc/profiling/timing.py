@@ -46,6 +46,7 @@ def profile_fn(fn: Callable[..., Any], *args: Any, n_warmup: int = 3, n_runs: in
         raise ValueError(f"profile_fn: n_warmup must be at least 0, got {n_warmup}; the default is 3")
     if n_runs < 1:
         raise ValueError(f"profile_fn: n_runs must be at least 1, got {n_runs}; the default is 10")
+    # JAX returns before the device is done, so each call is waited for; the first one also compiles.
     for _ in range(n_warmup):
         jax.block_until_ready(fn(*args))
     seconds = np.array([_seconds(fn, args) for _ in range(n_runs)])

@@ -161,11 +161,14 @@ class ReplayPage:
 
 def pack_episode(episode: ReplayEpisode) -> bytes:
     """Write an episode, compressed, in the layout at the top of this file. The canvas is cut to the cells in use."""
+    # A 5x6 task on a canvas of 30x30 is stored as 5x6.
     height, width = _extent(np.concatenate([episode.target[None], episode.grids]))
     shape = (height, width)
     target = episode.target[:height, :width]
     grids = episode.grids[:, :height, :width]
     selections = [selection_of(action, episode.selection_format, shape) for action in episode.actions]
+    # Most steps give the selected cells one color. The page can then paint by itself, and only the differences from
+    # that, nearly all 0, have to be stored.
     paints = []
     for action, before, after, selection in zip(episode.actions, grids[:-1], grids[1:], selections, strict=True):
         paints.append(_paint(before, after, selection) if acts_on_cells(action[0]) else None)
@@ -183,6 +186,7 @@ def pack_episode(episode: ReplayEpisode) -> bytes:
     known = [np.full_like(target, PADDING), target]
     for grid, selection, paint in zip(grids, selections, paints, strict=False):
         known.append(_painted(grid, selection, paint))
+    # Modulo the number of values, so a difference fits a byte: a cell that the page expects right is 0.
     frames = np.concatenate([target[None], grids])
     differences = (frames.astype(np.int16) - np.array(known)) % _CELL_VALUES
     line = json.dumps(facts, separators=(",", ":")).encode() + b"\n"
@@ -196,6 +200,7 @@ def acts_on_cells(operation: int) -> bool:
 
 def selection_of(action: Sequence[int], selection_format: str, shape: tuple[int, int]) -> Bool[np.ndarray, "H W"]:
     """Return the cells of a canvas that an action selects; cells outside the canvas are left out."""
+    # Drawn on the largest canvas and then cut: cells outside the shape drop out without a test for each.
     selection = np.zeros((MAX_GRID_SIZE, MAX_GRID_SIZE), np.bool_)
     if selection_format == "bbox" and len(action) > 1:
         top, bottom = sorted(action[1::2])
@@ -210,6 +215,7 @@ def _paint(
     before: Int8[np.ndarray, "H W"], after: Int8[np.ndarray, "H W"], selection: Bool[np.ndarray, "H W"]
 ) -> int | None:
     """Return the one color that the selected cells have after a step; None if there are several or none."""
+    # Cells outside the active area cannot be painted, so they do not count.
     colors = np.unique(after[selection & (before != PADDING)])
     return int(colors[0]) if len(colors) == 1 else None
 
@@ -247,6 +253,7 @@ def _short_action(action: Sequence[int], selection_format: str) -> list[int]:
 def _clipboard_changes(clipboards: Int8[np.ndarray, "S+1 H W"]) -> list[tuple[int, list[str]]]:
     """Return each step that changes the clipboard, and its rows from then on."""
     changes = []
+    # An empty clipboard comes before the first step, so one that starts empty gives no entry.
     before = np.full_like(clipboards[0], PADDING)
     for step, clipboard in enumerate(clipboards):
         if not np.array_equal(clipboard, before):

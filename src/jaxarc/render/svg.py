@@ -73,6 +73,7 @@ def draw_grid(
         parts.append(_numbers(cells, side, palette))
     parts.append(_stroke(_border(cells != PADDING, side), _INK, 2))
     if marked is not None:
+        # White below and black dashes on it: the line can be seen on any color.
         border = _border(marked, side)
         parts += [
             _stroke(border, "#ffffff", 4),
@@ -100,6 +101,8 @@ def draw_difference(
     parts = [_cells((cells != PADDING) & ~wrong, side, RIGHT_COLOR)]
     for color in range(PADDING, NUM_COLORS):
         fill = _color_of(color, palette)
+        # The first path goes right along the top and back to the lower left: the upper left triangle. The second goes
+        # down the right side and back: the lower right one.
         parts.append(_halves(wrong & (cells == color), side, fill, f"h{side}l{-side} {side}z", (0, 0)))
         parts.append(_halves(wrong & (goal == color), side, fill, f"v{side}h{-side}z", (0, 1)))
     parts.append(_lines(cells.shape[0], cells.shape[1], side))
@@ -147,6 +150,7 @@ def captioned(drawing: Drawing, caption: str, size: int = 11) -> Drawing:
     """Put a line of text under the middle of a drawing."""
     line = draw_text(caption, size)
     width = max(drawing.width, line.width)
+    # The width of a text is an estimate, so the text is anchored at its middle and may be longer on either side.
     text = line.body.replace("<text ", f"<text x='{width / 2:g}' text-anchor='middle' ", 1)
     return vstack([drawing, Drawing(width, line.height, text)], gap=1)
 
@@ -207,6 +211,8 @@ def _cells(mask: np.ndarray, side: int, fill: str) -> str:
     """
     runs = []
     for row, line in enumerate(mask):
+        # The row 0 1 1 0 1 has changes at 1, 3, 4 and 5 once it is padded: the runs 1 ..
+        # 3 and 4 .. 5, each a start and a stop.
         padded = np.concatenate([[False], line, [False]]).astype(np.int8)
         edges = np.flatnonzero(np.diff(padded))
         for start, stop in edges.reshape(-1, 2).tolist():
@@ -239,6 +245,8 @@ def _border(mask: np.ndarray, side: int) -> str:
 
         . # .     above row 0 and below it: from column 1 to 2;    left of column 1 and left of column 2
     """
+    # Neighbors that differ have an edge between them. With one row and column of padding the outline of the mask is
+    # found where it touches the border, too.
     around = np.pad(mask, 1)
     rows = np.argwhere(around[1:, 1:-1] != around[:-1, 1:-1])  # edges above row r, from column c to c + 1
     columns = np.argwhere(around[1:-1, 1:] != around[1:-1, :-1])  # edges left of column c, from row r to r + 1

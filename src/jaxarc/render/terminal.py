@@ -93,7 +93,10 @@ def _pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 def _draw_pair(title: str, source: np.ndarray, target: np.ndarray, max_width: int) -> Panel:
     """Draw input beside output where the terminal is wide enough, and above it where it is not."""
+    # Two steps as the terminal gets narrower: cells of one letter instead of the
+    # usual width, then above instead of beside.
     room = max_width - _FRAME_WIDTH
+    # The widest grid alone decides about the width of a cell; both together decide whether they fit side by side.
     columns = source.shape[1], target.shape[1]
     cell_width = _CELL_WIDTH if _CELL_WIDTH * max(columns) <= room else 1
     beside = cell_width * sum(columns) + len(_ARROW) <= room

@@ -133,6 +133,8 @@ def turn_grid(grid: Int8[Array, "H W"], symmetry: Int[Array, ""]) -> Int8[Array,
     """
     height, width = grid.shape
     symmetry = jnp.asarray(symmetry, jnp.int32)
+    # The active area begins at the top left, so its first column and its first row tell its size. A
+    # transposition swaps the two: 2x3 becomes 3x2.
     is_diagonal = (symmetry & DIAGONAL) > 0
     rows = (grid[:, 0] > PADDING).sum(dtype=jnp.int32)
     columns = (grid[0] > PADDING).sum(dtype=jnp.int32)
@@ -141,6 +143,7 @@ def turn_grid(grid: Int8[Array, "H W"], symmetry: Int[Array, ""]) -> Int8[Array,
     row = jnp.arange(height, dtype=jnp.int32)[:, None]
     column = jnp.arange(width, dtype=jnp.int32)[None]
     inside = (row < new_rows) & (column < new_columns)
+    # From the new cell back to the old one, so the steps come in reverse order: undo the flips, then the transposition.
     row = jnp.where((symmetry & UP_DOWN) > 0, new_rows - 1 - row, row)
     column = jnp.where((symmetry & LEFT_RIGHT) > 0, new_columns - 1 - column, column)
     index = jnp.where(is_diagonal, column * width + row, row * width + column)
@@ -165,6 +168,8 @@ def turn_all(
     grids: Int8[Array, "N HW"], grid_shape: tuple[int, int], num_symmetries: int
 ) -> Int8[Array, "{num_symmetries}*N HW"]:
     """Stack copies of flat grids under the first ``num_symmetries`` symmetries, one after the other."""
+    # [N, H, W] -> [symmetries, N, H, W] -> [symmetries * N, HW]: all grids under symmetry 0, then all under symmetry 1,
+    # so a pair's row under symmetry s is s * N further on.
     square = grids.reshape(-1, *grid_shape)
     turned = jax.vmap(jax.vmap(turn_grid, (0, None)), (None, 0))(square, jnp.arange(num_symmetries, dtype=jnp.int32))
     return turned.reshape(-1, grids.shape[1])

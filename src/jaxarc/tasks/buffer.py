@@ -129,6 +129,7 @@ class TaskBuffer(TaskSource):
         return self.num_test[task_index]
 
     def stored_pairs(self, task_index: Int32[Array, "*B"]) -> StoredPairs:
+        # The row under symmetry s is ``num_pairs * s`` further on, which the caller adds.
         first_row = self.first_pair[task_index]
         return StoredPairs(self.inputs, self.outputs, self.row_loader, first_row, self.num_pairs)
 
@@ -159,6 +160,7 @@ class TaskBuffer(TaskSource):
             )
         if count == self.num_symmetries:
             return self
+        # Rows under symmetry 0 are the pairs themselves, so the buffer is turned from these, whatever it holds now.
         inputs, outputs = (
             turn_all(grids[: self.num_pairs], self.grid_shape, count) for grids in (self.inputs, self.outputs)
         )
@@ -210,6 +212,8 @@ def pack_tasks(tasks: Sequence[RawTask], grid_shape: tuple[int, int]) -> TaskBuf
     height, width = check_canvas(grid_shape)
     for task in tasks:
         check_fits(task, (height, width))
+    # Everything is laid out in NumPy and goes to the device in one transfer. The first rows are running sums of the
+    # counts: tasks of 4, 4 and 3 pairs begin at 0, 4 and 8.
     pairs = [pair for task in tasks for pair in task.pairs]
     counts = [len(task.pairs) for task in tasks]
     arrays = (

@@ -109,6 +109,7 @@ def count_episodes(
         solved: whether the episode that ended was solved; read only where one ended.
         score: how much an agent can learn from the entry, such as the value's error; read in every entry.
     """
+    # Adding at repeated indices adds each of them: tasks 2 0 2 that ended 1 1 1 give the counts 1 0 2.
     index = task_index.ravel()
 
     def total(of: Array) -> Array:
@@ -137,6 +138,8 @@ def apply_tally(curriculum: Curriculum, tally: EpisodeTally) -> Curriculum:
     config = curriculum.config
     count = tally.attempts.astype(jnp.float32)
     played = tally.attempts > 0
+    # n episodes leave decay ** n of the old rate: with decay 0.9, a rate of 0.5 and 2 episodes, one of them solved, it
+    # is 0.81 * 0.5 + 0.19 * 0.5 = 0.5; with both solved 0.81 * 0.5 + 0.19 = 0.595.
     kept = jnp.float32(config.decay) ** count
     share = tally.solves.astype(jnp.float32) / jnp.maximum(count, 1.0)
     success_rate = jnp.where(played, kept * old.success_rate + (1 - kept) * share, old.success_rate)
@@ -175,6 +178,7 @@ def curriculum_weights(curriculum: Curriculum) -> Float32[Array, " T"]:
     base = curriculum.base_weights
     if config.kind == "uniform":
         return base
+    # The uniform share, where it is above 0, keeps every task of positive base weight in play.
     base = base / base.sum()
     chosen = (_by_learnability if config.kind == "learnability" else _by_replay)(curriculum.statistics, base, config)
     return config.uniform_share * base + (1 - config.uniform_share) * chosen
@@ -190,6 +194,7 @@ def effective_task_count(weights: Float32[Array, " T"]) -> Float32[Array, ""]:
 
     It is T for equal weights and 1 when only one task is drawn.
     """
+    # Weights 1/2, 1/4, 1/4: the entropy is 1.04 nats, and exp(1.04) = 2.8 tasks. A weight of 0 adds 0 * log 1.
     share = weights / weights.sum()
     surprise = -jnp.log(jnp.where(share > 0, share, 1.0))
     return jnp.exp((share * surprise).sum())
@@ -217,9 +222,12 @@ def _by_replay(
     zero = jnp.float32(0)
     seen = (statistics.last_update >= 0) & (base > 0)
     seen_base = jnp.where(seen, base, zero)
+    # Ranks from a sort: ``order`` names the task of each place, and scattering the places back names the place of each
+    # task. Scores 0.1, 0.7, 0.3 have the order 1, 2, 0, so the tasks have the ranks 3, 1, 2.
     order = jnp.argsort(jnp.where(seen, statistics.score, -jnp.inf), descending=True)
     index = jnp.zeros_like(order).at[order].set(jnp.arange(order.size, dtype=order.dtype))
     rank = (index + 1).astype(jnp.float32)
+    # Updates since the task was played last, so one that was not drawn for long comes up again, whatever its score.
     age = (statistics.clock - statistics.last_update).astype(jnp.float32)
     by_rank = _normalized(seen_base * rank ** (-1 / config.temperature), zero)
     by_age = _normalized(seen_base * age, by_rank)

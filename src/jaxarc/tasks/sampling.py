@@ -44,6 +44,7 @@ def next_task_index(previous: Int32[Array, ""], weights: Float[Array, " T"]) -> 
     def first_above(level: Float[Array, ""]) -> Int32[Array, ""]:
         return jnp.searchsorted(steps, level, side="right", method="scan_unrolled").astype(jnp.int32)
 
+    # Past the last task the search returns T, so it starts again at the first sum above 0.
     following = first_above(steps[previous])
     return jnp.where(following < weights.shape[0], following, first_above(jnp.zeros_like(steps[0])))
 
@@ -54,6 +55,7 @@ def cumulative_weights(weights: Float[Array, " T"]) -> Float[Array, " T"]:
     A parallel cumulative sum rounds differently from entry to entry: without the running maximum an entry of weight 0
     could stand a hair above its left neighbor and be drawn.
     """
+    # Weights 1, 0, 3: the sums 1, 1, 4 with the middle one set to 0 are 1, 0, 4, and the running maximum is 1, 1, 4.
     positive = weights > 0
     zeros = jnp.zeros_like(weights)
     sums = jnp.cumsum(jnp.where(positive, weights, zeros))

@@ -75,6 +75,7 @@ def check_environment(
         raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
     if num_envs < 2 or (num_steps is not None and num_steps < 2):
         raise ValueError(f"a check needs 2 environments and 2 steps or more, got {num_envs} and {num_steps}")
+    # Three steps beyond the limit, so that endings by time happen and a step after the end is seen.
     steps = min(params.config.environment.max_episode_steps + 3, _LONGEST) if num_steps is None else num_steps
     key = as_typed_key(jax.random.key(0) if key is None else key)
     log = CheckLog()

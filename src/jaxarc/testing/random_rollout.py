@@ -65,6 +65,8 @@ def compile_rollout(env: Environment[Any], num_steps: int) -> RolloutFunction:
         first, shown_first = jax.vmap(env.reset, (0, None))(typed, params)
 
         def step(states: PyTree, number: Array) -> tuple[PyTree, tuple[Any, ...]]:
+            # The action depends on the environment's own key and the number of the step, so
+            # a reversed batch draws the same ones.
             drawn = jax.vmap(lambda key: actions.sample(jax.random.fold_in(key, number)))(typed)
             states, *results = jax.vmap(env.step, (0, 0, None))(states, drawn, params)
             views = [jax.vmap(view, (0, None))(states, params) for view in (env.observe, env.info)]
@@ -135,6 +137,7 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _equal(mine: np.ndarray, other: np.ndarray, exact: bool) -> bool:
+    # Bytes and not values: then -0.0 differs from 0.0, and NaN equals itself.
     if exact or not np.issubdtype(mine.dtype, np.floating):
         return mine.shape == other.shape and mine.tobytes() == other.tobytes()
     return np.allclose(mine, other, rtol=FLOAT_TOLERANCE, atol=FLOAT_TOLERANCE, equal_nan=True)

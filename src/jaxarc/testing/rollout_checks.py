@@ -34,6 +34,7 @@ def resets_itself(run: RandomRollout) -> bool:
 
 def episodes_ended(run: RandomRollout, how: str) -> Bool[np.ndarray, "S B"]:
     """Return the steps that end an episode; ``how`` is ``"terminated"`` or ``"truncated"``."""
+    # Without auto-reset a state stays done: only the first of the steps done 0 1 1 1 ends the episode.
     was_done = np.concatenate([np.zeros_like(run.dones[:1]), run.dones[:-1]])
     return run.infos[how] & (run.dones if resets_itself(run) else run.dones & ~was_done)
 
@@ -108,6 +109,7 @@ def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
     paid = before & (run.rewards[1:] != 0)
     if paid.any():
         yield f"a step in a state that is done pays a reward, after {_where(paid)}; pay 0 there"
+    # All states after steps that began done, beside the states before them: both are [N, ...] after the mask.
     leaves = differing_leaves(at(at(run.states, slice(1, None)), before), at(at(run.states, slice(-1)), before))
     if leaves:
         yield f"a step in a state that is done changes {_some(leaves)}{hint}"
@@ -148,6 +150,8 @@ def _reset_is_the_next_reset_of_the_inner_one(
     """Compare an outermost auto-reset with a step and a reset_next of the environment inside."""
     if not isinstance(env, Wrapper) or not run.dones.any():
         return
+    # The first end in the run is played again by the environment inside, and what
+    # comes out must be what the wrapper showed.
     step, number = (int(index) for index in np.argwhere(run.dones)[0])
     state, action = run.state_before(step, number), run.action(step, number)
     if not _has_same_state(env, params, state) or FINAL in env.env.info(state, params):
@@ -239,6 +243,8 @@ def same_keys_give_the_same_bits(play: RolloutFunction, params: EnvParams, run: 
 
 def environments_do_not_see_one_another(play: RolloutFunction, params: EnvParams, run: RandomRollout) -> Iterator[str]:
     """Reverse the keys: environment ``i`` must then do exactly what environment ``B - 1 - i`` did."""
+    # With the keys turned around, everything must come out turned around; records
+    # [S, B] have the batch as their second axis.
     turned = play(params, run.keys[::-1])
     by_env = [name for name in RandomRollout._fields if name.startswith("first_") or name == "keys"]
     for name in RandomRollout._fields:
@@ -266,6 +272,7 @@ def loops_trace_once(env: Environment[Any], params: EnvParams, run: RandomRollou
     step, reset_next = counted("step", env.step), counted("reset_next", env.reset_next)
     action = run.action(0, 0)
     state, _ = jax.eval_shape(env.reset, from_key_data(run.keys[0]), params)
+    # ``eval_shape`` of a jitted function traces only where it has not seen the types: three rounds, one trace each.
     for _ in range(3):
         state = step.eval_shape(state, action, params)[0]
         state, _ = reset_next.eval_shape(state, params)
@@ -298,6 +305,7 @@ def with_other_answers(params: EnvParams) -> EnvParams:
         raise TypeError(f"only the answers of a TaskBuffer can be changed, got a {type(params.tasks).__name__}")
     buffer = params.tasks
     outputs = np.array(buffer.outputs).reshape(buffer.num_symmetries, buffer.num_pairs, -1)
+    # Colors move on by three, and padding becomes color 5: another answer, of another size.
     changed = np.where(outputs > PADDING, (outputs + 3) % NUM_COLORS, 5).astype(np.int8)
     is_test = np.zeros(buffer.num_pairs, np.bool_)
     for first, num_train, num_test in zip(

@@ -74,6 +74,8 @@ class MoveObject(Rule):
 
         An object of length 2 on a side of 6 starts in 0..4; with a step of -2 it starts in 2..4 and stays inside.
         """
+        # The start range is cut on the side that the step leads to: side 6, length 2
+        # and step 3 leave the starts 0 .. 1.
         room = side - length
         start = between(word, jnp.maximum(-step, 0), room - jnp.maximum(step, 0))
         wall = jnp.where(step == 0, start, jnp.where(step > 0, room, 0))
@@ -103,6 +105,8 @@ class Gravity(Rule):
         key_words, key_colors, key_lines = split_key(key, 3)
         words = draw_words(key_words, 5)
         height, width = draw_sides(words[:2], self, grid_shape)
+        # All four directions by one computation: ``line`` numbers the lines along which cells fall, and ``above`` is a
+        # cell's distance from the floor, 0 on it. Falling down on 5 rows, row 4 has distance 0.
         is_sideways = drawn >= 2
         is_to_end = drawn % 2 == 1
         length = jnp.where(is_sideways, width, height)
@@ -118,6 +122,8 @@ class Gravity(Rule):
         gap = between(words[3], 0, length - 2)
         bits = materialize(_line_bits(key_lines, longest, words[4], loose_line, gap))[line]
         stacks = random_colors(key_colors, (longest, longest), NUM_COLORS - 1) + jnp.int8(1)
+        # Counting the set bits below a cell's own gives its place in the stack: of the bits 0b1101 the cell at distance
+        # 3 has two below it. After the fall the cells at distances 0, 1, 2 are filled, the number of bits in the line.
         bit = jnp.uint32(1) << jnp.maximum(above, jnp.int8(0)).astype(jnp.uint32)
         below_it = jax.lax.population_count(bits & (bit - jnp.uint32(1))).astype(jnp.int8)
         in_line = jax.lax.population_count(bits & ((jnp.uint32(1) << length.astype(jnp.uint32)) - jnp.uint32(1)))
@@ -135,6 +141,8 @@ def _object_cells(word: Word, height: Number, width: Number) -> Word:
     of a 3x3 box; rising is bottom left and top right, bits 6 and 2. One bit of the word chooses, the bits from 8 on
     color more cells.
     """
+    # A box of 2 rows and 3 columns has its last row at bit 3 and its last column at 2: falling is 1 |
+    # 1 << 5, and rising is 1 << 3 | 1 << 2.
     last_row = OBJECT_SIDE * (height - 1)
     last_column = width - 1
     falling = jnp.uint32(1) | (jnp.uint32(1) << (last_row + last_column).astype(jnp.uint32))
@@ -155,6 +163,7 @@ def _line_bits(key: PairKey, count: int, share: Word, line: Number, gap: Number)
 
     In one line bit ``gap`` is cleared and the bit above it is set, so that at least one color falls.
     """
+    # The *and* of two random words has a quarter of its bits set.
     dense = draw_bits(key, 2 * count).reshape(2, count)
     bits = jnp.where(share < jnp.uint32(2**31), dense[0], dense[0] & dense[1])
     loose = jnp.uint32(1) << gap.astype(jnp.uint32)

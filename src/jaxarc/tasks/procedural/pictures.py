@@ -43,6 +43,8 @@ class RandomGrids(Rule):
 
     def make_pair(self, key: PairKey, drawn: None, grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
         """Draw both grids."""
+        # Both canvases are filled whole and then cropped to drawn sizes, since shapes are static. The first cell of the
+        # output is moved on by 1 .. 9 colors from that of the input, modulo ten, so the two always differ.
         key_words, key_input, key_output = split_key(key, 3)
         words = draw_words(key_words, 5)
         pair_input = random_colors(key_input, grid_shape)
@@ -75,6 +77,8 @@ class MapColors(Rule):
         is_equal = words[:, None] == words[None, :]
         comes_later = (words[:, None] > words[None, :]) | (is_equal & (index[:, None] > index[None, :]))
         rank = comes_later.sum(axis=1, dtype=jnp.int32)  # of color 1 + index
+        # Row i of ``follows`` marks the color whose rank is one above that of color 1 + i, the first after the last; a
+        # sum over the row reads it off without a lookup.
         follows = rank[None, :] == ((rank + 1) % count)[:, None]
         after = jnp.where(follows, index[None, :] + 1, 0).sum(axis=1, dtype=jnp.int32)
         return jnp.concatenate([jnp.zeros(1, jnp.int32), after]).astype(jnp.int8)
@@ -91,6 +95,7 @@ class MapColors(Rule):
             between(words[4], 1, NUM_COLORS - 1).astype(jnp.int8),
             scattered_colors(key_colors, grid_shape, words[5]),
         )
+        # Nine selects on the whole picture; a lookup per cell would be slower.
         mapped = picture
         for color in range(1, NUM_COLORS):
             mapped = jnp.where(picture == jnp.int8(color), drawn[color], mapped)
@@ -166,6 +171,7 @@ def turn(picture: FlatGrid, flags: Number, height: Number, width: Number, shape:
     new_width = jnp.where(swap, height, width)
     rows = jnp.asarray(cell_rows(shape))
     columns = jnp.asarray(cell_columns(shape))
+    # From each new cell to the old one: undo the flips in the new size, then the transposition.
     rows = jnp.where((flags & FLIP_ROWS) != 0, (new_height - 1).astype(jnp.int8) - rows, rows)
     columns = jnp.where((flags & FLIP_COLUMNS) != 0, (new_width - 1).astype(jnp.int8) - columns, columns)
     old_rows = jnp.where(swap, columns, rows)
@@ -215,6 +221,8 @@ class CompleteSymmetry(Rule):
         columns = jnp.asarray(cell_columns(grid_shape))
         mirrored_rows = (height - 1).astype(jnp.int8) - rows
         mirrored_columns = (width - 1).astype(jnp.int8) - columns
+        # Under a half turn a cell and its partner are mirrored in both axes; the one further down is the second, or
+        # in the middle row the one further right.
         is_second = (rows > mirrored_rows) | ((rows == mirrored_rows) & (columns > mirrored_columns))
         flips_rows = _flips(drawn.symmetry, UP_DOWN, rows > mirrored_rows, is_second)
         flips_columns = _flips(drawn.symmetry, LEFT_RIGHT, columns > mirrored_columns, is_second)
@@ -242,6 +250,7 @@ def _flips(
 
 def _patch_side(words: Array, side: Int32[Array, ""]) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
     """Draw start and length of a patch, in the first or the second half of a side."""
+    # Within one half, so the middle line of an odd side stays free: a side of 5 has starts 0 .. 1 or 3 .. 4.
     half = side // 2
     length = between(words[0], 1, half)
     start = between(words[1], 0, half - length)

@@ -140,6 +140,7 @@ class CropFrame(Rule):
 
 def _draw_span(words: UInt32[Array, "2"], side: Number) -> tuple[Number, Number]:
     """Draw start and length of a frame that is shorter than the side of the grid."""
+    # On a side of 6 a length of 3 .. 5 and a start that keeps it inside: length 5 starts at 0 or 1.
     length = between(words[0], jnp.minimum(FRAME_SIDE, side - 1), side - 1)
     return between(words[1], 0, side - length), length
 
@@ -173,6 +174,7 @@ class StampPattern(Rule):
 
     def draw(self, key: PairKey) -> Bool[Array, "9"]:
         """Draw the cells of the pattern, row by row; the middle is one of them."""
+        # 1 .. 255: the bits of the eight cells around the middle, at least one of them set.
         around = between(draw_words(key, 1)[0], 1, 2 ** (len(STAMP) - 1) - 1)
         cells = [(around >> bit) & 1 for bit in range(len(STAMP) - 1)]
         return jnp.stack([*cells[:MIDDLE], jnp.int32(1), *cells[MIDDLE:]]) == 1
