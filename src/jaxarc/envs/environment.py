@@ -155,6 +155,8 @@ def _start(
 ) -> tuple[ArcEnvState, Observation]:
     tasks = params.tasks
     config = params.config
+    # 1. How the task is changed, if at all; 2. its pairs, made anew by a generator or found in the buffer; 3. the first
+    # state on one of them. Demonstrations to show are pairs of train mode, whichever mode is played.
     augmentation = None
     if config.augmentation.is_active:
         key = from_key_data(keys.augmentation)

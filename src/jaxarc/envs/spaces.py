@@ -111,9 +111,12 @@ class ActionSpace(Space):
         key = as_typed_key(key)
         height, width = self.grid_shape
         if self.selection_format == "mask":
+            # The bits of W words are the H cells of each column: one fair bit for a cell, instead of a random number.
             (index,) = mixed_radix_ints(random_bits(key, 3)[2], [self.operation.n])
             cells = unpack_columns(materialize(fast_bits(key, width)), self.grid_shape)
             return MaskAction(self.operation.at(index), cells.reshape(self.grid_shape))
+        # One word gives the operation and a corner, as digits of a mixed radix; a box takes a second word for its other
+        # corner.
         words = random_bits(key, 2)
         index, *corner = mixed_radix_ints(words[0], [self.operation.n, height, width])
         operation = self.operation.at(index)

@@ -69,6 +69,8 @@ class ArcEnvState(eqx.Module):
             return self._grid(unpack_columns(jnp.asarray(stored), self.grid_shape))
         top, left, bottom, right = (stored[..., i, None, None] for i in range(4))
         rows, columns = jnp.arange(height, dtype=jnp.int8)[:, None], jnp.arange(width, dtype=jnp.int8)
+        # Bounds [*B, 1, 1] against rows [1.., H, 1] and columns [1.., 1, W]: the four comparisons give [*B, H, W]. The
+        # empty box (0, 0, -1, -1) has no row that is at most -1.
         lead = (1,) * (stored.ndim - 1)
         rows, columns = rows.reshape(*lead, height, 1), columns.reshape(*lead, 1, width)
         return (rows >= top) & (rows <= bottom) & (columns >= left) & (columns <= right)

@@ -175,6 +175,8 @@ def check_action(action: StructuredAction, config: JaxArcConfig) -> tuple[Checke
     """
     if config.action.invalid_action_policy == "raise" and JAXErrorHandler.stops_on_error():
         action = JAXErrorHandler.validate_action(action, config)
+    # The operation's rule comes first. Under "clip" only that one decides, because coordinates are moved into range
+    # below.
     rules = action.rules(config)
     within = [(value >= rule.low) & (value <= rule.high) for rule, value in rules]
     legal = np.isin(np.arange(c.NUM_OPERATIONS), config.legal_operations)
@@ -196,6 +198,7 @@ def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array,
             row, column = row_in(action.row), column_in(action.col)
             return jnp.stack([row, column, row, column])
         case BboxAction():
+            # Corners may come in either order: (2, 5) and (4, 1) give the box top 2, left 1, bottom 4, right 5.
             rows = (row_in(action.r1), row_in(action.r2))
             columns = (column_in(action.c1), column_in(action.c2))
             return jnp.stack([jnp.minimum(*rows), jnp.minimum(*columns), jnp.maximum(*rows), jnp.maximum(*columns)])

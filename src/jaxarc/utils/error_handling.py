@@ -67,6 +67,8 @@ class RuleMessages(Sequence[str]):
 
     def __getitem__(self, code: Any) -> Any:
         """Word the error of a code."""
+        # The inverse of `code`: rule 1 broken by the value 42 has the code 2 * 2**27 + 42 + 2**26, and divmod gives
+        # back 2 and 42 + 2**26. Code 0 means that no rule is broken, so rules count from 1 here.
         number, shifted = divmod(int(code), _VALUES)
         value = shifted - _FARTHEST
         rule = self.rules[number - 1]
@@ -193,6 +195,7 @@ def _validate_action(action: Checked, config: Any, mode: ErrorMode) -> Checked:
 def enforce_rules(tree: Checked, rules: Sequence[tuple[IntegerRule, Int32[Array, "*B"]]], mode: ErrorMode) -> Checked:
     """Return the tree, raising the text of a broken rule; of several, that of the last one."""
     messages = RuleMessages(tuple(rule for rule, _ in rules))
+    # An error of a compiled program can choose among fixed texts by one int32, so rule and value share that number.
     code = jnp.int32(0)
     for number, (rule, value) in enumerate(rules):
         code = jnp.maximum(code, jnp.where(rule.is_broken(value), messages.code(number, value), 0))

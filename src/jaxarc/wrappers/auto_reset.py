@@ -34,6 +34,8 @@ class AutoReset(Wrapper[State]):
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _step(env: Environment[State], state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
+    # The state of an ended episode is replaced where `done`; what is returned about the step is still that of the old
+    # one.
     ended, observation, reward, done, info = env.step(state, action, params)
     after = reset_where(done, lambda state, _, params: env.reset_next(state, params)[0], ended, (), params)
     return after, env.observe(after, params), reward, done, {**info, "final_observation": observation}

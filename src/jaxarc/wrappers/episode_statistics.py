@@ -75,6 +75,9 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
 def _step(
     env: Environment[Any], state: StatisticsState, action: StructuredAction, params: EnvParams
 ) -> Step[StatisticsState]:
+    # Whether the state was done before the step: such a step adds nothing and ends nothing a second time. The sums of
+    # an episode that ends go to `last_...` and start again at 0: rewards 1, 2 with an end at the second make 3 and then
+    # 0.
     before = env.info(state.env_state, params)
     running = ~(before["terminated"] | before["truncated"])
     env_state, observation, reward, done, info = env.step(state.env_state, action, params)

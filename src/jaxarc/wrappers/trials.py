@@ -90,6 +90,8 @@ class Trials(Wrapper[TrialsState]):
 def _step(
     env: Environment[ArcEnvState], state: TrialsState, action: StructuredAction, params: EnvParams
 ) -> Step[TrialsState]:
+    # With 2 demonstrations and num_trials 2 the trials are 0, 1 and the test, 2. A step that ends trial 0 or 1 starts
+    # the next one at once, on the same task and with the same key; only the end of trial 2 ends the episode.
     env_state, _, reward, trial_done, info = env.step(state.env_state, action, params)
     is_last = state.trial_index >= params.config.episode.num_trials
     goes_on = trial_done & ~is_last
@@ -112,6 +114,8 @@ def _pair_of(
     episode = params.config.episode
     num_train = params.tasks.num_train_of(task_index)
     num_test = params.tasks.num_test_of(task_index)
+    # Pairs are demonstrations, then tests. With 3 demonstrations and num_trials 5 the trials play the pairs 0 1 2 0 1,
+    # and then a test, pair 3 or a later one.
     test = jnp.int32(0)
     if episode.test_selection == "random":
         test = to_randint(random_bits(from_key_data(words), _TEST_WORD + 1)[_TEST_WORD], num_test)

@@ -83,6 +83,7 @@ class TraceCache:
         Raises:
             OSError: the folder cannot be written, or the disk is full.
         """
+        # A file is a line with format and checksum, and a line with the trace: "jaxarc-trace-1 3b1f...\n{...}\n".
         text = trace.to_json().encode()
         content = b"%s %s\n%s\n" % (FORMAT, hashlib.sha256(text).hexdigest().encode(), text)
         write_whole(self.path_of(trace.unit_hash), content)
@@ -106,6 +107,8 @@ class TraceCache:
         Args:
             max_bytes: how much may stay, the cache's own limit by default.
         """
+        # The oldest go first until the excess is gone: with files of 3, 2 and 4 bytes, oldest first, and a limit of 5,
+        # the excess is 4, and the first two go.
         self._since_trim = 0
         limit = self.max_bytes if max_bytes is None else max_bytes
         entries = sorted(self.entries(), key=lambda entry: entry.used)
@@ -121,6 +124,8 @@ class TraceCache:
     def collect_garbage(self) -> Removed:
         """Remove damaged traces and partial files of killed processes, then :meth:`trim`."""
         now = time.time()
+        # A file is written under a partial name and renamed when it is whole. A young partial file may have a living
+        # writer.
         partial = [found for path in self._files() if _PARTIAL.fullmatch(path.name) and (found := _entry(path))]
         useless = [
             entry for entry in partial if abs(now - entry.used) > _ABANDONED_S
@@ -160,6 +165,7 @@ def default_folder() -> Path:
 
 
 def _read(content: bytes) -> Trace:
+    # A newer format is told apart from damage: the first line names it, and the checksum is looked at only in this one.
     head, newline, rest = content.partition(b"\n")
     text = rest.removesuffix(b"\n")
     name = head.partition(b" ")[0]

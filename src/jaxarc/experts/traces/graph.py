@@ -159,6 +159,8 @@ def get_scc_graphs(graph: Graph) -> list[Graph]:
     order = {name: index for index, name in enumerate(graph.nodes)}
     whole = networkx.DiGraph()
     whole.add_nodes_from(graph.nodes)
+    # Edges go from a need to what needs it, so that a topological order lists needs first. The condensation has a node
+    # for each component and no circles.
     whole.add_edges_from((need, node) for node, need in graph.needs)
     condensed = networkx.condensation(whole)
     members = {index: condensed.nodes[index]["members"] for index in condensed}
@@ -179,6 +181,8 @@ def pair_to_json(pair: Pair) -> dict[str, list[list[int]]]:
 
 def _cut(graph: Graph, components: list[set[str]]) -> list[Graph]:
     """Make the subgraphs in one pass over nodes and needs; calls of ``subgraph`` would pass over them once each."""
+    # In the example: a and b are in component 0, c in 1; a -> b and b -> a are within 0, c -> a joins two and is left
+    # out.
     component_of = {name: index for index, names in enumerate(components) for name in names}
     within: list[set[tuple[str, str]]] = [set() for _ in components]
     for node, need in graph.needs:

@@ -43,6 +43,8 @@ class GreedyExpert(BatchExpert):
         """Paint all pairs; see :meth:`BatchExpert.solve_all`."""
         if action_format != "bbox":
             raise ExpertError(f"the greedy painter fills boxes, so action_format must be 'bbox', got {action_format!r}")
+        # Batches of one size run one compiled program for each canvas; _paint repeats the last pair of a batch that is
+        # short.
         for side, indices in _by_side(pairs).items():
             for start in range(0, len(indices), self.batch_size):
                 chosen = indices[start : start + self.batch_size]
@@ -67,6 +69,8 @@ def _paint(pairs: Sequence[Pair], count: int, side: int) -> Iterator[tuple[int, 
     index_of: dict[int, int] = {}  # slot -> index of its pair
     states = _start(params, jnp.zeros(_SLOTS, jnp.int32))
     while True:
+        # Free slots take the next waiting pairs. Slots 1 and 3 free and pairs 7 8 9 waiting: fresh is {1: 7, 3: 8}. The
+        # range of slots is the first of the two, so that zip takes no pair for which there is no slot.
         free = [slot for slot in range(_SLOTS) if slot not in index_of]
         fresh = dict(zip(free, waiting, strict=False))
         index_of |= fresh
@@ -76,9 +80,11 @@ def _paint(pairs: Sequence[Pair], count: int, side: int) -> Iterator[tuple[int, 
         if fresh:
             states = _refill(params, states, *_changes(fresh))
         states, actions, ended = _advance(params, states)
+        # From [S, B, 5] to [B, S, 5]: the actions of each slot one after the other.
         listed = np.asarray(actions).transpose(1, 0, 2).tolist()  # by slot
         stops = np.asarray(ended)
         for slot in list(index_of):
+            # An episode that is over stays over: 0 0 1 1 has its last action at step 2, so three actions count.
             steps = int(stops[:, slot].argmax()) + 1 if stops[:, slot].any() else _STEPS
             painted[slot] += [tuple(action) for action in listed[slot][:steps]]
             if stops[:, slot].any():
@@ -102,6 +108,7 @@ def _start(params: EnvParams, indices: Int32[Array, " B"]) -> ArcEnvState:
 def _refill(
     params: EnvParams, states: ArcEnvState, is_fresh: Bool[Array, " B"], indices: Int32[Array, " B"]
 ) -> ArcEnvState:
+    # All slots are started anew and the fresh ones are kept: one program, whichever slots are free.
     choose = lambda new, old: jnp.where(is_fresh.reshape(-1, *[1] * (new.ndim - 1)), new, old)
     return jax.tree.map(choose, _start(params, indices), states)
 

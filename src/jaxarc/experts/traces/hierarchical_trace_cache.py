@@ -177,6 +177,8 @@ def record_units(
     if strategy == "sequential":
         results = [record([unit])[0] for unit in work_units.items()]
         return dict(zip(work_units, results, strict=True))
+    # JAX carries indices there and back; units, results and errors stay in the dicts of this module, under these
+    # indices.
     with _stored(work_units, record) as indices:
         _run_on_devices(_padded(indices, num_together or len(indices)), strategy, vmap_method)
         with _lock:
@@ -191,6 +193,7 @@ def record_units(
 
 def device_layout(indices: Sequence[int], num_devices: int) -> Int32[np.ndarray, "D units"]:
     """Deal indices out to devices in turn, padded with -1: ``[0, 1, 2, 3, 4]`` on 2 is ``[[0, 2, 4], [1, 3, -1]]``."""
+    # Row by row 0 1 / 2 3 / 4 -1, one row for a unit of each device; transposed, one row for each device.
     per_device = math.ceil(len(indices) / num_devices)
     return np.array(_padded(indices, num_devices * per_device), np.int32).reshape(per_device, num_devices).T
 
@@ -214,6 +217,7 @@ def _compute_trace_jax(idx: "jax.Array", vmap_method: Any = "sequential") -> "ja
 
 def _record_indices(indices: Any) -> Int32[np.ndarray, "*units"]:
     """Record the units of one index or of a batch, and return the indices. Runs on the host, without calls of JAX."""
+    # One index, int32[], or those of a batch, with any number of axes; -1 is padding.
     asked = np.asarray(indices, np.int32)
     units = [index for index in asked.ravel().tolist() if index != PADDING_INDEX]
     results: dict[int, _Outcome] = {}
@@ -229,6 +233,7 @@ def _record_indices(indices: Any) -> Int32[np.ndarray, "*units"]:
         if error is not None:  # record_units raises it: raised from here, JAX would replace it by an error of its own
             results = dict.fromkeys(filter(_work_unit_store.__contains__, units), error)
         _results.update(results)
+    # The units are no longer in the store: their call has ended, and nobody but JAX is left to hear of the error.
     if error is not None and units and not results:
         raise error
     return asked
@@ -265,6 +270,7 @@ def _find(idx: int) -> tuple[tuple[str, str], RecordUnits]:
 def _stored(work_units: Mapping[str, str], record: RecordUnits) -> Iterator[list[int]]:
     """Keep units in the store during a call: at indices 0, 1, ..., or behind those of calls that are running."""
     with _lock:
+        # Calls of several threads share the store: while one holds 0 .. 63, the next one gets 64 and up.
         first = max(_work_unit_store, default=-1) + 1
         indices = list(range(first, first + len(work_units)))
         _work_unit_store.update(zip(indices, work_units.items(), strict=True))
@@ -302,6 +308,7 @@ def _program(strategy: str, vmap_method: str) -> "Callable[[np.ndarray], jax.Arr
         return jax.jit(over_units)
     from jaxarc.parallel.mesh import SPLIT, data_mesh
 
+    # Under shard_map each device sees its own row of the layout, [1, units], and maps over its units.
     on_a_device = lambda row: over_units(row[0])[None]
     return jax.jit(jax.shard_map(on_a_device, mesh=data_mesh(), in_specs=SPLIT, out_specs=SPLIT))
 

@@ -98,6 +98,7 @@ def _session(name: str, content: Any, read: Callable[[Any], _Content]) -> HumanS
 
 def _mini_arc(text: str) -> _Content:
     record = json.loads(text)
+    # JSON within JSON: the outer object holds the inner one as text. Each entry has the grid after its action.
     entries = json.loads(record["action_sequence"])["action_sequence"]
     if not entries or entries[0]["action"]["tool"] != "start":
         raise _UnreadableError("it does not begin with the tool 'start'")
@@ -109,6 +110,8 @@ def _arctraj(row: Mapping[str, str]) -> _Content:
     entries = json.loads(row["actionSequence"])
     if not isinstance(entries, list) or not entries:
         raise _UnreadableError("its action sequence is empty")
+    # Each entry has the grid before its operation, so what it left is the next entry's grid; after the last one there
+    # is none, and the session's last grid stands for it.
     grids = [_grid(entry["grid"]) for entry in entries]
     steps = [
         HumanStep(_guess_of_operation(entry, after), after)
@@ -203,6 +206,7 @@ def _convert(session: HumanSession, tasks: "TaskSet") -> tuple[PairId, Trace, in
     if session.problem or session.start is None:
         raise ExpertError(session.problem)
     task_id = _task_named(session.task_id, tasks)
+    # A session does not say which test pair it is about: the pair is the one whose output it ends in.
     end = session.steps[-1].after if session.steps else session.start
     outputs = [pair[1] for pair in tasks.raw_task(task_id).test]
     index = next((i for i, output in enumerate(outputs) if np.array_equal(output, end)), None)
@@ -226,11 +230,14 @@ def _task_named(task_id: str, tasks: "TaskSet") -> str:
 
 def _actions(start: Grid, session: HumanSession, pair: Pair) -> tuple[list[Action], int]:
     canvas = HostCanvas(pair.input)
+    # The canvas begins as the pair's input; people may have begun on another grid, which is made first.
     actions = _rewritten(canvas, start)
     num_rewritten = 0
     for step in session.steps:
         if np.array_equal(canvas.grid, step.after):  # a selection, a copy, a layer, or a tool without effect
             continue
+        # The action of the same name counts only if it leaves exactly the recorded grid. Otherwise the step is
+        # rewritten as fills, so that after each step the canvas equals the recording.
         if step.guess is not None and (played := _played(step.guess, canvas, step.after)) is not None:
             canvas = played
             actions.append(step.guess)
@@ -257,6 +264,8 @@ def _rewritten(canvas: HostCanvas, wanted: Grid) -> list[Action]:
     actions: list[Action] = [] if canvas.grid.shape == wanted.shape else [(c.RESIZE, height - 1, width - 1)]
     for action in actions:
         canvas.apply(action, "mask")
+    # One fill for each color among the cells that change: from 0 0 0 to 0 3 5 a fill of 3 and one of 5. If all cells
+    # become 0, one clear does it.
     changed = canvas.grid != wanted
     if changed.any() and not wanted.any():
         actions.append((c.CLEAR,))

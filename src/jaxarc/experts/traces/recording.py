@@ -119,6 +119,7 @@ def record_traces(
     """
     _check_arguments(action_format, chunk_size, processes)
     graph = tasks if isinstance(tasks, Graph) else Graph.of_tasks(tasks)
+    # Equal pairs have equal texts and one hash, so the expert solves each content once, for all nodes that carry it.
     hash_of_node, work_units = units_of(graph, ExpertSpec.of(expert, action_format))
     recording = Recording(hash_of_node, {}, {}, 0, 0, True)
     if isinstance(expert, BatchExpert):
@@ -126,6 +127,7 @@ def record_traces(
         solve = lambda units: _solve_batch(expert, units, cache)
         _record_in_chunks(recording, work_units, solve, expert.batch_size, progress)
     else:
+        # Only a process can be ended from outside, so a time limit needs one.
         count = max(processes, 1) if time_limit_s is not None else processes
         with _started(expert, count, time_limit_s) as workers:
             recorder = _Recorder(expert, cache, workers, dispatch or _dispatch_all)
@@ -147,6 +149,8 @@ def units_of(graph: Graph, spec: ExpertSpec) -> tuple[dict[str, str], dict[str, 
         for node, pair in component.pairs.items():
             text = WorkUnit(pair, spec).to_json()
             hash_of_node[node] = hash_of(text)
+            # A dict keeps the order of its first entries: a unit is recorded when the first node that carries it has
+            # its turn.
             work_units.setdefault(hash_of_node[node], text)
     return hash_of_node, work_units
 
@@ -183,6 +187,8 @@ def _record_in_chunks(
     progress: Progress | None,
 ) -> None:
     """Run the units chunk by chunk; ``run`` returns the results by hash, and how many came from the cache."""
+    # With 150 units and chunks of 64, `progress` is called at 64, 128 and 150; a wish to stop at the last changes
+    # nothing.
     hashes = list(work_units)
     for start in range(0, len(hashes), chunk_size):
         results, num_cached = run({one: work_units[one] for one in hashes[start : start + chunk_size]})
@@ -213,6 +219,7 @@ class _Recorder:
 
     def run(self, units: Mapping[str, str]) -> tuple[Mapping[str, Result], int]:
         """Record a chunk; returns the results by hash, and how many of them came from the cache."""
+        # The dispatch may call back from several threads, so the count is behind a lock; it starts anew for each chunk.
         results = self._dispatch(units, self._record)
         with self._lock:
             num_cached = self._num_cached
@@ -221,6 +228,8 @@ class _Recorder:
 
     def _record(self, units: Sequence[tuple[str, str]]) -> list[Result]:
         """Record some units; several at once if there are several processes."""
+        # A thread does no more than wait for its worker process; without several of these, threads would only take
+        # turns.
         if self._workers is None or self._workers.count == 1 or len(units) == 1:
             return [self._record_one(*unit) for unit in units]
         return _in_threads(lambda unit: self._record_one(*unit), units, self._workers.count)
@@ -230,6 +239,7 @@ class _Recorder:
             with self._lock:
                 self._num_cached += 1
             return trace
+        # A failure is not kept: it may have been the time limit or the machine, and the next call tries again.
         result = self._solve(unit_hash, text) if self._workers is None else self._workers.solve(unit_hash, text)
         if self._cache is not None and isinstance(result, Trace):
             self._cache.put(result)
@@ -246,6 +256,8 @@ def _in_threads(
     call: Callable[[tuple[str, str]], Result], units: Sequence[tuple[str, str]], count: int
 ) -> list[Result]:
     """Call for all units from some threads; an error of one is raised here."""
+    # Each thread takes the next index as soon as it is free, so one long unit holds up one thread. After an error no
+    # thread takes another index, and the results are put in order at the end.
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     for index in range(len(units)):
         waiting.put(index)
@@ -284,6 +296,7 @@ def _solve_batch(
         OSError: the cache cannot be read or written.
     """
     results: dict[str, Result] = {}
+    # Units in the cache first; the expert gets one batch of all the others.
     for unit_hash in work_units:
         if cache is not None and (trace := cache.get(unit_hash)) is not None:
             results[unit_hash] = trace
@@ -300,6 +313,8 @@ def _solve_batch(
 def _answers(expert: BatchExpert, units: Mapping[str, WorkUnit]) -> Iterator[tuple[str, Any, Exception | None]]:
     """Yield the expert's actions for each unit, and at the end an error for each unit without an answer."""
     hashes = list(units)
+    # The expert may raise at any of three points: in the call, at an answer, or by an answer that is no index and
+    # actions. All of them end its answers; `answer` stays None, and the units still waiting share the error.
     waiting = dict.fromkeys(units)
     answers: Iterator[tuple[int, Any]] | None = None
     while True:
@@ -314,6 +329,7 @@ def _answers(expert: BatchExpert, units: Mapping[str, WorkUnit]) -> Iterator[tup
             break
         waiting.pop(answer[0], None)
         yield *answer, None
+    # No unit has an answer: the expert refuses the whole batch, which is an error of the call and not of each pair.
     if isinstance(caught.error, ExpertError) and len(waiting) == len(hashes):
         raise caught.error
     is_exhausted = isinstance(caught.error, StopIteration)

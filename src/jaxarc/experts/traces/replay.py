@@ -46,6 +46,8 @@ def replay(
     if len(pairs) != len(traces):
         raise ValueError(f"there must be one trace for each pair, got {len(pairs)} pairs and {len(traces)} traces")
     solved = np.zeros(len(pairs), np.bool_)
+    # Traces of about one length are played side by side, so that few steps are padding. A batch takes as many calls of
+    # 32 steps as its longest trace needs; an episode that is submitted stays as it is in the rest.
     by_length = sorted(range(len(pairs)), key=lambda index: len(traces[index]))
     batch = _BATCH[action_format]
     for start in range(0, len(pairs), batch):
@@ -96,6 +98,7 @@ def _play(params: EnvParams, states: ArcEnvState, actions: StructuredAction) -> 
 
 def _stack(traces: Sequence[Sequence[Action]], batch: int, action_format: ActionFormat) -> StructuredAction:
     """Put actions into arrays [S, B], short traces padded with copies, which change no grid."""
+    # int32[S, B]: column b is a trace. A copy changes the clipboard only, and in mask format, with no cells, nothing.
     operations = np.full((_STEPS, batch), c.COPY, np.int32)
     for column, trace in enumerate(traces):
         operations[: len(trace), column] = [action[0] for action in trace]
@@ -105,6 +108,7 @@ def _stack(traces: Sequence[Sequence[Action]], batch: int, action_format: Action
             for row, action in enumerate(trace):
                 cells[row, column, list(action[1::2]), list(action[2::2])] = True
         return MaskAction(jnp.asarray(operations), jnp.asarray(cells))
+    # int32[4, S, B]: one array for each coordinate, as the action's fields want them.
     coordinates = np.zeros((4 if action_format == "bbox" else 2, _STEPS, batch), np.int32)
     for column, trace in enumerate(traces):
         if trace:

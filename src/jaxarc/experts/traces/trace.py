@@ -152,6 +152,7 @@ def failure_of(unit_hash: str, error: BaseException | None) -> Failure:
 
 
 def _require_int(number: Any) -> int:
+    # operator.index takes NumPy's integers too and refuses floats; of True it would make 1.
     if isinstance(number, bool):
         raise TypeError("True and False are no whole numbers")
     return operator.index(number)

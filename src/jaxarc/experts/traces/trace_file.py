@@ -85,6 +85,7 @@ def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
         )  # not splitlines: it also splits at characters that JSON texts may hold
     except UnicodeDecodeError as error:
         raise TraceFileError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
+    # Lines are counted as they are read; each says how many were written, so a file cut between two lines is noticed.
     count = 0
     written = 0
     for number, line in enumerate(lines, start=1):
@@ -141,6 +142,7 @@ def _read(line: str, where: str) -> TraceLine:
     except ChecksumError as error:
         raise TraceFileError(f"{where}: {error}") from error
     task_id, index = _field(data, "task_id", str, where), _field(data, "pair_index", int, where)
+    # Lines of other programs have the first three fields alone; for the rest these values stand.
     data = {
         "split": "test",
         "expert": "recorded",

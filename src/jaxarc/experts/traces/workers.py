@@ -67,6 +67,8 @@ class Workers:
 
     def solve(self, unit_hash: str, text: str) -> Trace | Failure:
         """Let the next idle process solve a unit, and wait; may be called from several threads at once."""
+        # Last in, first out: with fewer units than workers, the ones that run already get them, and no other is
+        # started.
         worker = self._idle.get()
         try:
             return self._ask(worker, unit_hash, text)
@@ -98,6 +100,9 @@ class _Worker:
             TimeLimitError: no answer came in time; the process is ended, and the next unit starts another.
             WorkerDiedError: the process ended.
         """
+        # The timer kills the process, which closes its pipe and so ends the read below. Whether an empty line means
+        # "too late" or "it died" is told by the event; an answer that comes as the timer goes off counts as late, since
+        # the process is gone. After join() no timer is left that could kill the next process.
         process = self._process or self._start()
         is_late = threading.Event()
 
@@ -166,6 +171,7 @@ def _exchange(process: "subprocess.Popen[str]", text: str) -> str:
 def _kill(process: "subprocess.Popen[str]") -> None:
     """End a worker and the processes that its expert started: a fork of it would keep the pipe open."""
     if os.name == "posix":
+        # The worker leads a process group of its own, so one signal reaches it and all that its expert started.
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
             os.killpg(process.pid, signal.SIGKILL)
     else:
@@ -174,6 +180,8 @@ def _kill(process: "subprocess.Popen[str]") -> None:
 
 def _first_line(expert: Expert) -> str:
     with Caught() as caught:
+        # Pickled twice: the worker sets sys.path before it loads the expert, whose module may be found only there.
+        # Base64 has no line breaks, and so fits one line.
         return base64.b64encode(pickle.dumps((sys.path, pickle.dumps(expert)))).decode()
     raise ValueError(
         f"the expert {expert.name!r} cannot be sent to another process ({caught.error}); define its class in a module, "
@@ -189,11 +197,14 @@ def main() -> None:
 
 def _serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    # Descriptors 0 and 1 are the pipes. Copies of them carry units and answers, and the numbers 0 and 1 themselves,
+    # which an expert's own code uses, are pointed at nothing and at the error stream.
     units = os.dup(0)
     with open(os.devnull, "rb") as null:
         os.dup2(null.fileno(), 0)  # an expert, or a program that it starts, must not read the units
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)  # what an expert prints must not come between the answers
+        # A thread reads ahead, so that the end of the pipe is noticed while the expert is at work.
         lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=_read_lines, args=(units, lines), daemon=True).start()
         expert = _load_expert(lines.get(), answers)
