@@ -101,8 +101,10 @@ class FlatActionCodec:
         height, width = self.grid_shape
         if self.selection_format == "point":
             return PointAction(operation, selection // width, selection % width)
-        rows, columns = jnp.asarray(_spans(height)), jnp.asarray(_spans(width))
-        row, column = rows[selection // len(columns)], columns[selection % len(columns)]
+        rows = jnp.asarray(_spans(height))
+        columns = jnp.asarray(_spans(width))
+        row = rows[selection // len(columns)]
+        column = columns[selection % len(columns)]
         return BboxAction(operation, row[..., 0], column[..., 0], row[..., 1], column[..., 1])
 
     def to_flat(self, action: StructuredAction) -> Int32[Array, "*B"]:

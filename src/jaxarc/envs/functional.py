@@ -50,7 +50,8 @@ def arc_reset(
         task_data = create_mock_task(*config.grid_shape)
     if not isinstance(task_data, JaxArcTask):
         raise TypeError(f"task_data must be a JaxArcTask, got {type(task_data).__name__}; see jaxarc.tasks.create_task")
-    keys, augmentation = split_for_episode(key), None
+    keys = split_for_episode(key)
+    augmentation = None
     if config.augmentation.is_active:
         key_augmentation = from_key_data(keys.augmentation)
         slots = task_data.input_grids_examples.shape[0]

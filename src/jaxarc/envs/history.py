@@ -56,7 +56,8 @@ def unpack_history(
         grid_shape: rows and columns of the canvas, (H, W).
     """
     capacity = history.shape[-2]
-    selection, (operation, pair, valid) = history[..., :-STORED_FIELDS], jnp.moveaxis(history[..., -3:], -1, 0)
+    selection = history[..., :-STORED_FIELDS]
+    operation, pair, valid = jnp.moveaxis(history[..., -3:], -1, 0)
     if selection_format == "mask":
         selection = unpack_columns(from_bytes(selection, grid_shape), grid_shape)
     # Which step wrote a slot is known without being stored. After 5 steps in 3 slots, last = 4, and the slots 0, 1, 2

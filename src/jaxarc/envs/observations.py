@@ -25,7 +25,8 @@ def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Obs
         source: the pairs that the state plays.
         config: the one that the state was made with.
     """
-    shown, rule = _Grids(config), config.observation
+    shown = _Grids(config)
+    rule = config.observation
     more: dict[str, Observation] = {}
     if rule.reveal_target:
         more["target_grid"] = shown.encode(state.canvas.target)
@@ -48,7 +49,9 @@ def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Obs
 
 
 def _demonstrations(pairs: PairTable, pair_index: Int32[Array, "*B"], shown: "_Grids") -> dict[str, Observation]:
-    inputs, outputs, config = pairs.inputs, pairs.outputs, shown.config
+    inputs = pairs.inputs
+    outputs = pairs.outputs
+    config = shown.config
     if config.episode.mode == "train" and config.switches_pairs:
         # Where the pair can change within an episode, the state holds all demonstrations, and the one that is played
         # now is emptied here. Where it cannot, the state was made without it.
@@ -72,7 +75,8 @@ def observation_space(config: JaxArcConfig, num_slots: int) -> Space:
         config: says what is shown.
         num_slots: of demonstrations, where they are shown.
     """
-    shown, rule = _Grids(config), config.observation
+    shown = _Grids(config)
+    rule = config.observation
     flag = lambda shape: Box(0, 1, shape, jnp.bool_)
     more: dict[str, Space] = {}
     for name, is_shown in (
@@ -107,7 +111,8 @@ class _Grids:
 
     def __init__(self, config: JaxArcConfig):
         self.config = config
-        self.form, self.shape = config.observation.grid_format, config.grid_shape
+        self.form = config.observation.grid_format
+        self.shape = config.grid_shape
 
     def encode(self, flat: Array) -> Array:
         lead = flat.shape[:-1]

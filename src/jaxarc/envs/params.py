@@ -80,7 +80,8 @@ class EnvParams(eqx.Module):
             IndexError: there is no such task or pair.
         """
         self.require_index(task_index, pair_index)
-        weights, pair = self.weights, self.pair_index
+        weights = self.weights
+        pair = self.pair_index
         if task_index is not None:
             weights = jnp.zeros_like(weights).at[task_index].set(1)
         if pair_index is not None:

@@ -123,7 +123,8 @@ def _no_selection(config: JaxArcConfig) -> Array:
 def _start_grid(
     key: Array, pair_input: Int8[Array, " HW"], target: Int8[Array, " HW"], config: JaxArcConfig
 ) -> Int8[Array, " HW"]:
-    episode, shape = config.episode, config.grid_shape
+    episode = config.episode
+    shape = config.grid_shape
     if episode.start_grid == "input":
         return pair_input
     if episode.start_grid == "partial":

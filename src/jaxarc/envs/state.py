@@ -64,15 +64,18 @@ class ArcEnvState(eqx.Module):
     @property
     def selected(self) -> Bool[Array, "*B H W"]:
         """The cells that the last applied operation used, moved along by a move."""
-        stored, (height, width) = self.canvas.selection, self.grid_shape
+        stored = self.canvas.selection
+        height, width = self.grid_shape
         if self.selection_format == "mask":
             return self._grid(unpack_columns(jnp.asarray(stored), self.grid_shape))
         top, left, bottom, right = (stored[..., i, None, None] for i in range(4))
-        rows, columns = jnp.arange(height, dtype=jnp.int8)[:, None], jnp.arange(width, dtype=jnp.int8)
+        rows = jnp.arange(height, dtype=jnp.int8)[:, None]
+        columns = jnp.arange(width, dtype=jnp.int8)
         # Bounds [*B, 1, 1] against rows [1.., H, 1] and columns [1.., 1, W]: the four comparisons give [*B, H, W]. The
         # empty box (0, 0, -1, -1) has no row that is at most -1.
         lead = (1,) * (stored.ndim - 1)
-        rows, columns = rows.reshape(*lead, height, 1), columns.reshape(*lead, 1, width)
+        rows = rows.reshape(*lead, height, 1)
+        columns = columns.reshape(*lead, 1, width)
         return (rows >= top) & (rows <= bottom) & (columns >= left) & (columns <= right)
 
     @property

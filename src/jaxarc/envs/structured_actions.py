@@ -195,7 +195,8 @@ def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array,
     column_in = lambda column: jnp.clip(column, 0, shape[1] - 1)
     match action:
         case PointAction():
-            row, column = row_in(action.row), column_in(action.col)
+            row = row_in(action.row)
+            column = column_in(action.col)
             return jnp.stack([row, column, row, column])
         case BboxAction():
             # Corners may come in either order: (2, 5) and (4, 1) give the box top 2, left 1, bottom 4, right 5.

@@ -30,7 +30,8 @@ from jaxarc.types import PRNGKey
 
 WHOLE_GRID: Final = (*range(c.MOVE_UP, c.FLIP_UP_DOWN + 1), c.CLEAR)
 LEAST_DRAWN: Final = 8  # candidates besides the fixed ones
-_FLOOD_DIVISOR, _ANYWHERE_DIVISOR = 8, 4
+_FLOOD_DIVISOR = 8
+_ANYWHERE_DIVISOR = 4
 _STEPS: Final = (7919, 104_729, 611_953, 1_299_709)  # primes; 512 of the largest still fit 32 bits
 _LAST_OF_SPAN: Final = np.repeat(np.arange(c.MAX_GRID_SIZE, dtype=np.int32), np.arange(1, c.MAX_GRID_SIZE + 1))
 _SHAPES: Final = 5  # boxes around one wrong cell

@@ -98,7 +98,8 @@ def _step(
     played = TrialsState(env_state, state.trial_index, state.episode_key)
 
     def next_trial(played: TrialsState, _: tuple[()], params: EnvParams) -> TrialsState:
-        trial, task = played.trial_index + 1, played.env_state.task_index
+        trial = played.trial_index + 1
+        task = played.env_state.task_index
         pair = _pair_of(trial, task, played.episode_key, params)
         return TrialsState(env.reset(played.episode_key, params, task, pair)[0], trial, played.episode_key)
 

@@ -102,7 +102,10 @@ def update_rows(
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
     if not isinstance(rows, CompactedRows):
         (rows,) = compact([need])
-    rank, order, first, total = rows.rank, rows.order, rows.first, rows.total
+    rank = rows.rank
+    order = rows.order
+    first = rows.first
+    total = rows.total
     # With B = 4,096 and the fraction 1/64 a block has 64 rows; with B = 256 it would have 4, and has 16.
     size = min(batch, max(int(batch * block_fraction), SMALLEST_BLOCK))
 

@@ -142,7 +142,9 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
     shape = statics.shape
     # B environments with HW = H * W cells each. No row needs two of the families below, so their order does not matter.
     use = resolve_selection(canvas, action, shape)
-    grid, clipboard, target = canvas.grid, canvas.clipboard, canvas.target
+    grid = canvas.grid
+    clipboard = canvas.clipboard
+    target = canvas.target
     # Resize, copy and cut: their sizes follow from the box alone. A load writes the sizes of what it loads further
     # down.
     sizes = _new_sizes(canvas.sizes, operation, use)

@@ -78,7 +78,8 @@ class Recording:
             nodes = ", ".join(self.nodes_of(unit_hash))
             raise RecordingFailedError(f"unit {unit_hash} ({nodes}): {failure.kind}: {failure.message}{more}")
         if not self.is_complete:
-            done, total = len(self.traces), len(set(self.hash_of_node.values()))
+            done = len(self.traces)
+            total = len(set(self.hash_of_node.values()))
             raise RecordingFailedError(f"the recording was stopped after {done} of {total} units; call it again")
 
 

@@ -141,7 +141,8 @@ def _read(line: str, where: str) -> TraceLine:
         data = verify_checksum(data)
     except ChecksumError as error:
         raise TraceFileError(f"{where}: {error}") from error
-    task_id, index = _field(data, "task_id", str, where), _field(data, "pair_index", int, where)
+    task_id = _field(data, "task_id", str, where)
+    index = _field(data, "pair_index", int, where)
     # Lines of other programs have the first three fields alone; for the rest these values stand.
     data = {
         "split": "test",
@@ -152,13 +153,15 @@ def _read(line: str, where: str) -> TraceLine:
         "dataset": "",
         "of": 1,
     } | data
-    split, action_format = _field(data, "split", str, where), _field(data, "action_format", str, where)
+    split = _field(data, "split", str, where)
+    action_format = _field(data, "action_format", str, where)
     if split not in ("train", "test") or action_format not in ("point", "bbox", "mask"):
         raise TraceFileError(
             f"{where}: split is 'train' or 'test' and action_format 'point', 'bbox' or 'mask', got {split!r:.80} "
             f"and {action_format!r:.80}; correct them"
         )
-    expert, settings = _field(data, "expert", str, where), _field(data, "settings", str, where)
+    expert = _field(data, "expert", str, where)
+    settings = _field(data, "settings", str, where)
     spec = ExpertSpec(expert, _field(data, "version", int, where), settings, action_format)
     dataset = _field(data, "dataset", str, where)
     num_written = _field(data, "of", int, where)
