@@ -122,7 +122,9 @@ def measure_rows(
     suite = Suite(budget, frozenset(row.fresh_part for row in rows if row.fresh_part is not None))
     rounds = [[row for row in rows if turn == 0 or not row.is_exact] for turn in range(budget.repeats)]
     samples: dict[str, list[float]] = {row.row_id: [] for row in rows}
-    total, done = sum(map(len, rounds)), 0
+    # Round after round, and not row after row: a slow minute of the machine falls on one sample of each row.
+    total = sum(map(len, rounds))
+    done = 0
     for turn in rounds:
         suite.begin_round()
         for row in turn:
@@ -150,6 +152,8 @@ class SharedSamples:
 
     def sample(self, suite: Suite, name: str) -> float:
         """Return a number that was not returned before."""
+        # One measurement gives several numbers. Each row takes its own, and a row that
+        # comes again starts the next measurement.
         if name not in self._left:
             self._left = dict(self._measure(suite.budget))
         return self._left.pop(name)

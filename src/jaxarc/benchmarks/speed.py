@@ -59,6 +59,8 @@ def compile_steps(playing: Playing, params: EnvParams, num_envs: int, num_steps:
     """Compile ``num_steps`` random steps of all environments: sampling, step, reward, observation, auto-reset."""
 
     def play(playing: Playing, key: Key[Array, ""], params: EnvParams) -> Playing:
+        # Actions are drawn inside the scan, as a random agent draws them. Returns and endings are summed into the
+        # carry, so XLA cannot leave out what computes them.
         sample = _ENV.action_space(params).sample
 
         def step(playing: Playing, key_actions: Key[Array, ""]) -> tuple[Playing, None]:
@@ -86,6 +88,7 @@ def compile_resets(observations: Observation, params: EnvParams, num_envs: int, 
 
 def _compile(scan: Callable[..., Any], carry: Any, params: EnvParams, num_steps: int) -> CompiledScan:
     start = time.perf_counter()
+    # The carry is donated: a call writes its states into the memory of the last ones, as training does.
     compiled = jax.jit(scan, donate_argnums=0).lower(carry, jax.random.key(0), params).compile()
     seconds = time.perf_counter() - start
     memory = compiled.memory_analysis()
@@ -96,8 +99,10 @@ class Throughput:
     """A compiled scan that is running: each sample continues where the last one stopped."""
 
     def __init__(self, scan: CompiledScan, carry: Any, params: EnvParams, num_envs: int):
-        self.scan, self.num_envs = scan, num_envs
-        self._params, self.carry = params, carry
+        self.scan = scan
+        self.num_envs = num_envs
+        self._params = params
+        self.carry = carry
         self._keys = _key_stream()
 
     @classmethod
@@ -106,6 +111,8 @@ class Throughput:
         playing = start_playing(jax.random.key(0), params, num_envs)
         num_steps = min(scan_length(num_envs), longest_scan)
         started = cls(compile_steps(playing, params, num_envs, num_steps), playing, params, num_envs)
+        # All episodes start together. After about one episode's steps they end at
+        # different times, and resets are spread evenly.
         warm_up = min(params.config.environment.max_episode_steps, longest_scan)
         started.advance(-(-warm_up // num_steps))
         return started
@@ -132,10 +139,12 @@ class Throughput:
         Returns:
             Steps, or resets, of all environments together per second.
         """
-        calls, start = 0, time.perf_counter()
+        calls = 0
+        start = time.perf_counter()
         while True:
             self.advance(1)
-            calls, seconds = calls + 1, time.perf_counter() - start
+            calls += 1
+            seconds = time.perf_counter() - start
             if seconds >= min_seconds:
                 return calls * self.scan.num_steps * self.num_envs / seconds
 
@@ -194,12 +203,15 @@ class Rolling:
     """A compiled rollout that goes on where the last call stopped."""
 
     def __init__(self, params: EnvParams, num_envs: int, longest_scan: int):
-        env, mesh = AutoReset(ArcEnvironment()), data_mesh()
-        self._params, self._num_envs = replicate(params, mesh), num_envs
+        env = AutoReset(ArcEnvironment())
+        mesh = data_mesh()
+        self._params = replicate(params, mesh)
+        self._num_envs = num_envs
         self._policy = RandomPolicy(env.action_space(params))
         self._num_steps = min(max(scan_length(num_envs), _FEWEST_STEPS), longest_scan)
         self._rollout = compile_rollout(env, self._params, self._policy, num_envs, self._num_steps, mesh)
-        self._key, self._states = jax.random.key(2), None
+        self._key = jax.random.key(2)
+        self._states = None
         self.advance()
 
     def sample(self, min_seconds: float) -> float:
@@ -208,7 +220,8 @@ class Rolling:
         Returns:
             Steps of all environments together per second.
         """
-        steps, start = 0, time.perf_counter()
+        steps = 0
+        start = time.perf_counter()
         while True:
             steps += self.advance()
             seconds = time.perf_counter() - start
@@ -231,7 +244,8 @@ class PythonLoop:
     """
 
     def __init__(self, params: EnvParams, compiled_outside: bool):
-        self._env, self._params = ArcEnvironment(), params
+        self._env = ArcEnvironment()
+        self._params = params
         self._step = jax.jit(self._env.step) if compiled_outside else self._env.step
         self._actions = _actions(params)
         self._episodes = 0
@@ -246,7 +260,8 @@ class PythonLoop:
         state, _ = self._env.reset(jax.random.key(self._episodes), self._params)
         self._episodes += 1
         jax.block_until_ready(state)
-        start, steps = time.perf_counter(), 0
+        start = time.perf_counter()
+        steps = 0
         for action in self._actions:
             state, _, _, done, _ = self._step(state, action, self._params)
             steps += 1
@@ -260,13 +275,15 @@ class PythonLoop:
         Returns:
             Microseconds per step, the mean of the episodes.
         """
-        means, start = [], time.perf_counter()
+        means = []
+        start = time.perf_counter()
         while not means or time.perf_counter() - start < min_seconds:
             means.append(self.play_episode())
         return sum(means) / len(means)
 
 
 def _actions(params: EnvParams) -> list[StructuredAction]:
+    # No submit among them, so an episode lasts until its limit of steps.
     edits = tuple(operation for operation in params.config.legal_operations if operation != SUBMIT)
     sample = jax.jit(action_space(params.config.with_fields(allowed_operations=edits)).sample)
     keys = jax.random.split(jax.random.key(0), params.config.environment.max_episode_steps)

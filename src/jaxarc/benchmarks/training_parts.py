@@ -77,14 +77,20 @@ class TrainingParts:
         config = experiment.environment
         params = make_params(load_pairs(experiment.task, config.grid_shape).train, config)
         state = jax.jit(lambda key: start_seed(key, params, train_config, experiment.curriculum))(jax.random.key(0))
-        policy, key, practice = state.learner.policy, jax.random.key(1), answer_shown_params(params, train_config)
+        policy = state.learner.policy
+        key = jax.random.key(1)
+        practice = answer_shown_params(params, train_config)
 
         play = jax.jit(lambda states: collect(policy, _ENV, practice, states, key, agent.rollout_steps))
         for _ in range(math.ceil(config.environment.max_episode_steps / agent.rollout_steps)):
             state = dataclasses.replace(state, env_states=play(state.env_states)[0])
+        # The environment alone takes the policy's own actions, recorded once, so that
+        # its episodes are like those of training.
         actions = jax.jit(jax.vmap(policy.to_action))(play(state.env_states)[1].edit)
         act = jax.jit(lambda states: _take_steps(practice, states, actions))
 
+        # The bound learns from a tape of steps: the same rollout, policy and updates,
+        # with an environment that only reads.
         steps = _UPDATES_A_CALL * agent.rollout_steps
         tape = jax.jit(lambda states: record(policy, _ENV.env, practice, states, key, steps))
         replay = EpisodeStatistics(Replay(_ENV.env, tape(state.env_states.env_state)))
@@ -108,7 +114,8 @@ class TrainingParts:
 
     def sample(self, min_seconds: float) -> Speeds:
         """Run every part in turn, until learning took at least ``min_seconds``, and at least once."""
-        seconds, rounds = dict.fromkeys(self._parts, 0.0), 0
+        seconds = dict.fromkeys(self._parts, 0.0)
+        rounds = 0
         while rounds == 0 or seconds["learning"] < min_seconds:
             rounds += 1
             for name, part in self._parts.items():
@@ -179,6 +186,8 @@ class Replay(Wrapper[RecordedSteps]):
 
     def step(self, state: RecordedSteps, action: StructuredAction, params: EnvParams) -> Step[RecordedSteps]:
         now = jax.tree.map(lambda x: x[state.position], state.happened)
+        # Two observations take turns, so that a policy gets another one in each step
+        # and nothing can be computed once for all.
         after = RecordedSteps(
             (state.position + 1) % state.happened.done.shape[-1], state.shown_next, state.shown, state.happened
         )
@@ -206,6 +215,7 @@ def record(
         return states, Happened(reward, done, {name: info[name] for name in info if name != "final_observation"})
 
     last, happened = jax.lax.scan(play, states, jax.random.split(key, num_steps))
+    # [S, B] -> [B, S]: each environment gets a recording of its own.
     happened = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), happened)
     position = jnp.zeros(happened.done.shape[0], jnp.int32)
     return RecordedSteps(position, env.observe(states, params), env.observe(last, params), happened)

@@ -96,6 +96,8 @@ def save_state_efficiently(state: TaskState, path: str | Path) -> Path:
     task_id = extract_task_id_from_index(state.task_index)
     if task_id is None:
         raise ValueError("the state's task has no id; make it with task_index=register_task(task_id)")
+    # The file: a magic word, the checksum of the header, the header as one line of JSON, and the packed arrays, whose
+    # own checksum is in the header. The task is named, not stored.
     leaves = _leaves(state)
     payload = zlib.compress(b"".join(leaf.tobytes() for leaf in leaves), level=6)
     header = {
@@ -142,7 +144,9 @@ def load_state_efficiently(path: str | Path, parser: Parser, dummy_state: State)
             f"{path}: task {header['task_id']!r} of the parser differs from the saved one (other grids or order of "
             "pairs); use the dataset version that the state was saved with"
         )
-    arrays, start = [], 0
+    # The arrays stand one after the other without separators; the expected sizes cut them apart.
+    arrays = []
+    start = 0
     for leaf in expected:
         end = start + leaf.nbytes
         arrays.append(jnp.asarray(np.frombuffer(payload[start:end], leaf.dtype).reshape(leaf.shape)))
@@ -162,6 +166,7 @@ def task_checksum(task: JaxArcTask) -> str:
         digest.update(f"{count} pairs\n".encode())
         pairs = zip(np.asarray(inputs)[:count], np.asarray(outputs)[:count], strict=True)
         for grid in (grid for pair in pairs for grid in pair):
+            # Only the active area counts, with its size in front: a 2x3 and a 3x2 grid of the same bytes differ.
             height, width = int((grid[:, 0] >= 0).sum()), int((grid[0] >= 0).sum())
             digest.update(f"{height}x{width}\n".encode() + grid[:height, :width].tobytes())
     return digest.hexdigest()
@@ -174,6 +179,7 @@ def _without_task(state: State) -> State:
 def _leaves(state: TaskState) -> list[np.ndarray]:
     """Return the arrays of a state without those of its task, in the order of ``jax.tree.leaves``."""
     task = state.task_data
+    # The task is taken as one leaf, so that its arrays can be left out together.
     nodes = jax.tree.leaves(state, is_leaf=lambda node: node is task)
     return [np.asarray(node, order="C") for node in nodes if node is not task]
 
@@ -185,6 +191,8 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
     content = path.read_bytes()
     if not content.startswith(MAGIC):
         raise StateFileError(f"{path}: not a state file of this version, it does not begin with {MAGIC!r}")
+    # In the order of trust: the magic word, the header's checksum, its fields, and
+    # then what it says about the contents.
     check, _, rest = content[len(MAGIC) :].partition(b"\n")
     line, _, packed = rest.partition(b"\n")
     if hashlib.sha256(line).hexdigest().encode() != check:
