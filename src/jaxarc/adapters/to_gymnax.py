@@ -105,6 +105,8 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         self, key: PRNGKey, state: GymnaxState, action: Any, params: GymnaxParams
     ) -> tuple[Observation, GymnaxState, Float32[Array, ""], Bool[Array, ""], Info]:
         """Take one step; nothing in it is random, so the key has no use."""
+        # Our done is left out: gymnax takes the end by the rules from here, asks ``is_truncated`` for the end by
+        # time, and adds both to the info itself.
         space = self._env.action_space(params.arc)
         ours = action_of_fields(space, action) if isinstance(space, ActionSpace) else action
         after, observation, reward, _, info = self._env.step(state.arc, ours, params.arc)

@@ -64,6 +64,7 @@ class StoaEnvironment(stoa.Environment):
     def step(self, state: PyTree, action: Any, env_params: Any = None) -> tuple[PyTree, stoa.TimeStep]:
         params = self._chosen(env_params)
         state, observation, reward, _, info = self._env.step(state, self._our_action(action, params), params)
+        # Three kinds of steps: MID, TRUNCATED with the discount 1, TERMINATED with the discount 0.
         running_or_truncated = jnp.where(info["truncated"], stoa.StepType.TRUNCATED, stoa.StepType.MID)
         step_type = jnp.where(info["terminated"], stoa.StepType.TERMINATED, running_or_truncated)
         return state, _time_step(step_type, reward, observation, info)
@@ -78,6 +79,7 @@ class StoaEnvironment(stoa.Environment):
         """Shapes and dtypes of the arrays of a state, by their path."""
         params = self._chosen(env_params)
         shapes, _ = jax.eval_shape(self._env.reset, jax.random.key(0), params)
+        # Shapes are traced, so asking for a space computes nothing.
         leaves = jax.tree_util.tree_leaves_with_path(shapes)
         named = {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}
         return spaces.DictSpace({name: spaces.ArraySpace(leaf.shape, leaf.dtype, name) for name, leaf in named.items()})
@@ -93,6 +95,7 @@ class StoaEnvironment(stoa.Environment):
 
 
 def _time_step(step_type: Any, reward: Any, observation: Observation, info: Info) -> stoa.TimeStep:
+    # Stoa's learners look for the observation before an auto-reset under this name.
     extras: dict[str, Any] = dict(info)
     if "final_observation" in extras:
         extras["next_obs"] = extras.pop("final_observation")

@@ -65,6 +65,7 @@ class CheckedConfig:
             value = getattr(self, field.name)
             if isinstance(value, list):  # YAML and JSON know only lists; a config must be hashable
                 object.__setattr__(self, field.name, tuple(value))
+        # Rules among several fields are asked only when each field by itself is right, so they may compare numbers.
         problems = self._wrong_fields() or self.validate()
         if problems:
             raise ConfigValidationError(f"{type(self).__name__}: " + "; ".join(problems))
@@ -115,6 +116,8 @@ def build(kind: type[Config], overrides: Mapping[str, Any] | None = None, start:
     for name, value in (overrides or {}).items():
         check_known(kind.__name__, str(name), list(fields))
         hint = _hints(kind)[name]
+        # {"reward": {"step_penalty": 0}} changes one field of the nested config; its others stay as
+        # they are in ``start``, or in the default.
         if isinstance(hint, type) and issubclass(hint, CheckedConfig) and isinstance(value, Mapping):
             nested = _default(fields[name]) if start is None else getattr(start, name)
             values[name] = build(hint, value, nested)
@@ -168,6 +171,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, tuple) and all(_fits(element, item) for element in value)
     if hint is float:  # an int counts as a float if it is not larger than every float
         return isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max)
+    # True is an int for Python, and no number of a config.
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, hint)

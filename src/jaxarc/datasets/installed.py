@@ -80,6 +80,8 @@ def install(task_set: TaskSet, name: str, folder: Path | None = None) -> Path:
         }
         for task in task_set
     }
+    # Two digests: that of the grids, which a published set is compared by, and that
+    # of ids and labels, which it leaves out.
     header = {"format": FORMAT, "name": name, "digest": digest_of(task_set), "labels": _labels_digest(task_set)}
     text = json.dumps({**header, "tasks": tasks}, separators=(",", ":"))
     return write_whole(installed_path(name, folder), text.encode("utf-8"))
@@ -131,6 +133,7 @@ def _parse(content: bytes, name: str, path: Path) -> TaskSet:
         raise TaskFormatError(f"{path}: holds the task set {record.get('name')!r} and not {name!r}")
     if not isinstance(tasks := record.get("tasks"), dict) or not tasks:
         raise TaskFormatError(f"{path}: damaged, it has no tasks")
+    # Every grid is checked again, since a file may be edited; the digests then tell an edit from what was written.
     task_set = TaskSet(name, tuple(_task(task_id, entry, path) for task_id, entry in tasks.items()))
     if record.get("digest") != digest_of(task_set) or record.get("labels") != _labels_digest(task_set):
         raise TaskFormatError(f"{path}: damaged, its tasks do not have the digest that was written with them")

@@ -178,6 +178,7 @@ class TaskSet:
         if isinstance(ids, str) or isinstance(without, str):
             named = ids if isinstance(ids, str) else without
             raise ValueError(f"ids must be a list of task ids, got the string {named!r}; write [{named!r}]")
+        # Through ``raw_task``, so that an id that does not exist is an error here too, with near matches.
         left_out = {self.raw_task(task_id).task_id for task_id in without}
         asked = self.tasks if ids is None else tuple(self.raw_task(task_id) for task_id in ids)
         if not asked:

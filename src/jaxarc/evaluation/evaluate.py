@@ -137,6 +137,7 @@ def make_row(
         counts: number of actions of an expert, where that is known.
     """
     episodes = [episode for at_input in results for episode in at_input]
+    # For each test input the fewest steps of an episode that solved it; inputs that nobody solved have no ratio.
     fewest = [min((e.steps for e in at_input if e.is_right), default=None) for at_input in results]
     ratios = [
         counts[task_id, i] / steps for i, steps in enumerate(fewest) if steps is not None and (task_id, i) in counts
@@ -171,6 +172,7 @@ def write_task_rows(path: str | Path, rows: Iterable[TaskRow]) -> Path:
 
 
 def _make_params(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool) -> EnvParams:
+    # Only votes are about augmented tasks: each sees the task turned or recolored, and its answer is turned back.
     augmentation = config.augmentation if config.votes else AugmentationConfig()
     mode = "train" if answers_visible else "test"
     rules = rules.with_fields(**_RULES_OF_ARC, mode=mode, augmentation=augmentation)
@@ -202,6 +204,8 @@ def _score(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts:
         submission[task.task_id] = []
         results[task.task_id] = []
         for _, answer in task.test:
+            # ``first`` runs over the episodes in the order of the specs: task, test input, attempt. With 2 attempts and
+            # 2 test inputs the first task has the episodes 0 1 and 2 3.
             grids = [_active_area(np.asarray(episodes.grids[first + i])) for i in range(per_input)]
             submission[task.task_id].append(majority_vote(grids, config.attempts) if config.votes else grids)
             played = [_result(episodes, first + i, is_right(grid, answer)) for i, grid in enumerate(grids)]

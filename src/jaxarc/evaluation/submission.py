@@ -37,6 +37,7 @@ def write_submission(path: str | Path, submission: Submission) -> Path:
     Returns:
         The path.
     """
+    # One line a task, so that two submissions can be compared line by line.
     tasks = [f"{json.dumps(task_id)}: {json.dumps(_as_json(inputs))}" for task_id, inputs in submission.items()]
     return write_whole(path, ("{" + ",\n".join(tasks) + "}\n").encode())
 
@@ -77,6 +78,7 @@ def _require_as_written(file: Path) -> None:
         summary = json.loads(file.with_name(_SUMMARY).read_bytes())
     except (FileNotFoundError, ValueError, RecursionError):
         return
+    # A submission without a summary beside it comes from elsewhere, and is scored as it is.
     digest = summary.get(SUBMISSION_DIGEST) if isinstance(summary, dict) else None
     if digest is not None and digest != hashlib.sha256(file.read_bytes()).hexdigest():
         raise SubmissionError(
@@ -219,6 +221,7 @@ def is_right(attempt: np.ndarray, answer: np.ndarray) -> bool:
 
 
 def _require_same_ids(submission: Submission, tasks: TaskSet) -> None:
+    # Both directions are checked: a missing task would count as unsolved in silence, an unknown one not at all.
     unknown = [task_id for task_id in submission if task_id not in tasks]
     missing = [task_id for task_id in tasks.task_ids if task_id not in submission]
     complaints = []

@@ -73,6 +73,7 @@ def require_memory(
     """
     if available_bytes is None or needed_bytes <= available_bytes:
         return
+    # By proportion, with a margin, rounded down to a multiple of the devices.
     fitting = int(_MARGIN * num_envs * max(available_bytes, 0) / (growth * needed_bytes))
     raise NotEnoughMemoryError(num_envs, needed_bytes, available_bytes, fitting - fitting % num_devices)
 
@@ -101,6 +102,7 @@ def host_memory(root: Path = Path("/")) -> int | None:
     Args:
         root: the folder of ``proc`` and ``sys``.
     """
+    # Whatever is tightest counts: a container may allow less than the machine has free.
     limits = list(_control_group_limits(root))
     meminfo = root / "proc" / "meminfo"
     if meminfo.is_file():
@@ -121,6 +123,7 @@ def _control_group_limits(root: Path) -> Iterator[int]:
     table = root / "proc" / "self" / "cgroup"
     lines = table.read_text().splitlines() if table.is_file() else []
     for line in lines:
+        # Version 2 names no controllers; of version 1 only the line of the memory controller says something here.
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
@@ -138,6 +141,7 @@ def _left_in(folder: Path, files: _CgroupFiles) -> Iterator[int]:
     if limit == "max" or int(limit) >= _NO_LIMIT:
         return
     statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    # File caches count as used, but the kernel gives them up when memory is needed.
     in_use = int((folder / files.usage).read_text()) - int(statistics[files.reclaimable])
     yield int(limit) - in_use
 
@@ -147,6 +151,7 @@ def _in_words(num_bytes: int) -> str:
     value = float(num_bytes)
     unit = 0
     while abs(value) >= 1000 and unit < len(_UNITS) - 1:
+        # 2,500,000,000 takes three turns: 2.5 GB.
         value /= 1000
         unit += 1
     exact = f"{num_bytes:,} bytes"

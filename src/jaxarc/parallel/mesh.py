@@ -32,6 +32,7 @@ def data_mesh(num_devices: int | None = None) -> Mesh:
     Raises:
         ValueError: there are fewer devices, or more in other processes.
     """
+    # With several processes a mesh over some of the devices would leave some process without a part of it.
     devices = jax.devices()
     wanted = len(devices) if num_devices is None else num_devices
     if jax.process_count() > 1 and wanted != len(devices):
@@ -138,6 +139,7 @@ def place(tree: Tree, mesh: Mesh, spec: PartitionSpec) -> Tree:
 
     Where the devices belong to several processes, each process holds the whole arrays and places its own part.
     """
+    # An array that is placed so already is left alone, so placing twice costs nothing.
     sharding = NamedSharding(mesh, spec)
 
     def put(leaf: Any) -> Any:

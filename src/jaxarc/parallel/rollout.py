@@ -276,6 +276,7 @@ def _go_on(states: PyTree[Array], statics: RolloutStatics) -> RolloutCarry:
     """Put the states of B environments, or of B' rows, on the devices, with metrics that start at zero."""
     _require_states(states, statics)
     shapes = carry_shapes(statics)
+    # The states go on, the counters begin anew: totals are those of this call.
     zeros = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (shapes.metrics, shapes.tasks))
     return place(RolloutCarry(pad_rows(states, statics.num_envs, statics.mesh), *zeros), statics.mesh, SPLIT)
 
@@ -301,6 +302,7 @@ def _raise_readably(program: Callable[..., Any], *args: Any) -> Any:
     try:
         return jax.block_until_ready(program(*args))
     except jax.errors.JaxRuntimeError as error:
+        # The runtime's message holds a traceback of compiled code; the sentence of the check is one line of it.
         said = re.search(r"^_EquinoxRuntimeError: (.*)$", str(error), re.MULTILINE)
         if said is None:
             raise

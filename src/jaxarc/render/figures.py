@@ -106,6 +106,8 @@ def _plot(
     """Draw one line, or several thin ones and their mean at the steps where they have a point."""
     at: dict[int, list[float]] = {}  # environment steps -> values of the seeds
     for steps, values in lines:
+        # Reports without a value have no point. Seeds may have measured at different
+        # steps; a mean is over those that did.
         points = {x: y for x, y in zip(steps, values, strict=True) if y is not None and math.isfinite(y)}
         for x, y in points.items():
             at.setdefault(x, []).append(y)
@@ -163,6 +165,7 @@ def draw_comparison(curves: Sequence[BandedCurve], axes: AxisLabels, path: Path,
     if axes.is_share:
         plot.set_ylim(-0.03, 1.03)
         plot.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    # Below the plot, since labels of runs are long and would hide curves.
     figure.legend(loc="outside lower left", frameon=False, fontsize=9, labelcolor=_INK)
     write_png(figure, path)
 

@@ -26,6 +26,8 @@ def draw_grid(
 ) -> Image.Image:
     """Draw a grid; arguments and errors are those of :func:`jaxarc.render.svg.draw_grid`."""
     cells, marked = checked_grid(grid, selection)
+    # In this order, each over the last: cells, lines between them, numbers, the
+    # outline of the active area, the selection.
     image, pen = _canvas_of(cells.shape, cell_size)
     for (row, column), color in np.ndenumerate(cells):
         fill = PADDING_COLOR if color == PADDING else palette[int(color)]
@@ -124,6 +126,7 @@ def _canvas_of(shape: tuple[int, ...], side: int) -> tuple[Image.Image, ImageDra
 
 def _box(row: int, column: int, side: int) -> tuple[int, int, int, int]:
     left, top = MARGIN + column * side, MARGIN + row * side
+    # Pillow draws both ends of a box, so the last pixel is one less than the side.
     return left, top, left + side - 1, top + side - 1
 
 

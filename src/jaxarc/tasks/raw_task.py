@@ -47,6 +47,8 @@ class RawTask:
         cls, task_id: str, train: tuple[Pair, ...], test: tuple[Pair, ...], title: str = "", concept: str = ""
     ) -> "RawTask":
         """Build a task from pairs that :func:`check_grid` returned, without checking them again."""
+        # Without ``__init__`` there is no second check of every cell, which takes most
+        # of the time of reading a data set.
         task = cls.__new__(cls)
         task.__dict__.update(task_id=task_id, train=train, test=test, title=title, concept=concept)
         return task
@@ -110,6 +112,8 @@ def check_grid(grid: Any, where: str, null_color: int | None = None) -> np.ndarr
         TaskFormatError: the grid is empty, ragged or larger than 30x30, or a cell is not a whole number in 0..9.
     """
     if isinstance(grid, list | tuple):
+        # First all cells at once, which is fast and says yes or no. Only a grid that fails is walked
+        # through cell by cell, to name the fault.
         checked = _pack_rows(grid)
         if checked is None:
             checked = _check_rows(grid, where, null_color)
@@ -194,6 +198,7 @@ def _pack_rows(rows: Sequence[Any]) -> np.ndarray | None:
     if height > MAX_GRID_SIZE or width > MAX_GRID_SIZE:
         return None
     try:
+        # Each number becomes a byte. Deleting the bytes 0 .. 9 leaves nothing of a good grid.
         packed = bytes(cells)
     except ValueError:  # a number outside 0..255
         return None

@@ -81,6 +81,7 @@ def check_environment(
     log = CheckLog()
     _check_types(log, env, params, key)
     play = compile_rollout(env, steps)
+    # One run of random actions is recorded; nearly all checks that follow read it, or compare another run with it.
     run = _first_run(log, play, params, jax.random.key_data(jax.random.split(key, num_envs)))
     _check_episodes(log, env, params, run, play)
     _check_secrecy(log, params, run, play)

@@ -31,6 +31,7 @@ class Traced(NamedTuple):
 
 def trace(env: Environment[Any], params: EnvParams, key: PRNGKey) -> Traced:
     """Trace every method once."""
+    # Shapes and dtypes only: nothing is compiled or computed, so a wrong type is found in milliseconds.
     reset = jax.eval_shape(env.reset, key, params)
     action = jax.eval_shape(lambda key: env.action_space(params).sample(key), key)
     return Traced(

@@ -74,6 +74,7 @@ def training_mesh(experiment: Experiment) -> Mesh | None:
     choice = experiment.parallel
     if choice.num_devices == 1 and choice.over == "seeds":
         return None
+    # 0 devices in the config are all there are; the work has to be divisible by them.
     mesh = data_mesh(choice.num_devices or None)
     if problems := experiment.uneven_over(mesh.size):
         raise ConfigValidationError("; ".join(problems))
@@ -131,6 +132,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
     def compile(self, state: TrainingState) -> None:
         train_config, over = self.experiment.train_config, self.experiment.parallel.over
         length = self.intervals.updates_per_step
+        # Both programs are traced here, one after the other, and compiled at the same time.
         lowered = (
             run_updates.lower(state, self.train_params, train_config, length, self.mesh, over),
             measure.lower(state.policy, self.eval_params, self.mesh, over),
@@ -154,6 +156,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         self.played = played
         solved = np.asarray(played.solved)
         num_train = self.pairs.num_train
+        # [K, T] -> two blocks of columns. A block without a pair has no rate, and the report then says None.
         parts = {"train_solve_rate": solved[:, :num_train], "evaluation_solve_rate": solved[:, num_train:]}
         return [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
 
@@ -178,6 +181,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
 
     def write_tables(self, run_state: RunState[TrainingState, Report], folder: RunFolder | None) -> None:
         """Write how each training task went, and each evaluation pair if it was the last state that played it."""
+        # All processes take part in the copy and in the evaluation; only the first one has a folder to write to.
         curricula = to_host(run_state.state.curriculum)
         has_score = run_state.score is not None
         if has_score and self.played is None:  # a process that was killed evaluated it, maybe without its table
@@ -214,6 +218,7 @@ def _fields_of(progress: Progress, k: int) -> dict[str, Any]:
     """Return the fields of a report that a compiled call measured of one of its agents."""
     mine = jax.tree.map(lambda x: x[k].item(), progress)
     episodes = mine.episodes
+    # Sums over the episodes that ended, divided by their number; None where no episode ended in these updates.
     mean = lambda total: total / episodes.ended if episodes.ended else None
     return {
         "episodes": episodes.ended,

@@ -118,6 +118,7 @@ def kept_if_used(folder: RunFolder) -> Iterator[None]:
     try:
         yield
     finally:
+        # A run that failed before its first report leaves nothing worth keeping.
         if is_primary() and not folder.metrics.exists() and not folder.checkpoints.updates():
             shutil.rmtree(folder.path)
 
@@ -126,6 +127,7 @@ def create_run_folder(experiment: RunConfig) -> RunFolder:
     """Make ``<run_root>/<date>_<time>-<run_name>`` with the config in it; a taken name gets a number."""
     logging = experiment.logging
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{logging.run_name}"
+    # The config is written first, so that a folder without one is never taken for a run's.
     folder = RunFolder(make_new_folder(Path(logging.run_root), name))
     about = {"versions": library_versions(), "git_revision": git_revision(Path.cwd())}
     text = json.dumps({**experiment.as_dict(), **about}, indent=2)
@@ -155,6 +157,8 @@ def make_new_folder(root: Path, name: str) -> Path:
     """Make a folder below ``root``; a taken name gets a number."""
     root.mkdir(parents=True, exist_ok=True)
     number = 1
+    # ``mkdir`` decides and not a look before it: of two runs that start in the same
+    # second each gets a folder of its own.
     while True:
         path = root / (name if number == 1 else f"{name}-{number}")
         try:
@@ -178,6 +182,7 @@ def git_revision(folder: Path) -> str | None:
 def code_digest(package: Path = _PACKAGE) -> str:
     """Return a hash of the names and the text of all Python files of a package, this one when left out."""
     digest = hashlib.sha256()
+    # The names count as well: a file that moved is other code.
     for file in sorted(package.rglob("*.py")):
         digest.update(f"{file.relative_to(package).as_posix()}\n".encode())
         digest.update(file.read_bytes())

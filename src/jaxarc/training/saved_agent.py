@@ -76,6 +76,7 @@ def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRe
 
 def _require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[str, Any]) -> None:
     learned = _parts_of_policy(experiment, experiment.environment)
+    # Shapes for the canvas that it learned on, and for the one that it is to play on: equal ones mean that weights fit.
     shapes = [[leaf.shape for leaf in jax.tree.leaves(tree)] for tree in (learned, like)]
     if shapes[0] != shapes[1]:
         height, width = experiment.environment.grid_shape

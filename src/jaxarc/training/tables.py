@@ -33,6 +33,8 @@ def read_table(path: Path) -> tuple[list[dict[str, Any]], int]:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         return [], 0
+    # A file that was cut between two lines has only good ones, but they say how many there
+    # should be: 3 good rows "of" 5 are 2 missing.
     rows = [row for line in lines if (row := read_row(line)) is not None]
     wanted = [row["of"] for row in rows if type(row.get("of")) is int]  # files of earlier versions lack it
     return rows, max([len(lines), *wanted]) - len(rows)
@@ -65,6 +67,7 @@ def write_task_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], 
     statistics = curricula.statistics
     columns = (statistics.attempts, statistics.solves, statistics.success_rate, _weights(curricula))
     table = []
+    # Columns [K, T] are walked seed by seed, and then task by task.
     for seed, *of_seed in zip(seeds, *(np.asarray(column) for column in columns), strict=True):
         rows = zip(task_ids, *(column.tolist() for column in of_seed), strict=True)
         table += [

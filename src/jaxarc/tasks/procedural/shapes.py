@@ -233,6 +233,8 @@ class CountCells(Rule):
         key_words, key_colors, key_cells = split_key(key, 3)
         words = draw_words(key_words, 5)
         height, width = draw_sides(words[:2], self, grid_shape)
+        # Group g holds the cells g, g + groups, g + 2 groups, ...: of 10 cells and 3 groups group 0 has (10 - 0 + 2) //
+        # 3 = 4. ``first`` rotates which groups are used, so no cell is preferred.
         groups = min(MAX_COUNT, grid_shape[1])
         count = between(words[2], 1, groups)
         first = between(words[3], 0, groups - 1)
@@ -256,6 +258,8 @@ def _bit(index: Number) -> UInt32[Array, ""]:
 
 def _first_offset(pattern: Bool[Array, "9"]) -> tuple[Number, Number]:
     """Row and column of the pattern's first cell beside the middle."""
+    # The pattern's cells are numbered row by row: index 5 is row 5 // 3 - 1 = 0 and
+    # column 5 % 3 - 1 = 1, right of the middle.
     index = jnp.argmax(pattern.at[MIDDLE].set(False)).astype(jnp.int32)
     return index // 3 - 1, index % 3 - 1
 
@@ -263,6 +267,8 @@ def _first_offset(pattern: Bool[Array, "9"]) -> tuple[Number, Number]:
 def _shift(rows: UInt32[Array, " H"], down: int, right: int) -> UInt32[Array, " H"]:
     """Shift marks on the grid; those that leave it at the top, the bottom or the left are lost."""
     empty_row = jnp.zeros(1, jnp.uint32)
+    # Rows move by whole words, columns by bits; bit 0 is the leftmost column, so a shift to the
+    # left of the word moves marks to the right.
     if down:
         rows = jnp.concatenate([empty_row, rows[:-1]] if down > 0 else [rows[1:], empty_row])
     return rows << jnp.uint32(right) if right >= 0 else rows >> jnp.uint32(-right)

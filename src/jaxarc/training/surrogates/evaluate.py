@@ -118,6 +118,7 @@ def load_models(
     models = {}
     for name, task in tasks.items():
         fresh = task.make_model(jax.random.key(0))
+        # A fresh model gives structure and static fields; only the arrays come from the checkpoint.
         arrays, rest = eqx.partition(fresh, eqx.is_array)
         saved = load_checkpoint(folder.checkpoints.at(record.update), arrays, within=f"models.{name}")
         models[name] = eqx.combine(saved, rest)
@@ -207,6 +208,7 @@ def load_held_out_pairs(task: TaskConfig, rules: JaxArcConfig, agents: Sequence[
         raise ConfigValidationError(
             "to compare policies observation.include_step_count=true is needed: each step draws other candidates"
         )
+    # By its real path each folder counts once, however it was spelled.
     folders = list({folder.path.resolve(): folder for folder in agents}.values())
     experiments = [_experiment_of(folder) for folder in folders]
     pairs, num_left_out = _pairs_without_training(task, rules, dict(zip(folders, experiments, strict=True)))
@@ -245,6 +247,7 @@ def compare_policies(policies: Mapping[str, Policy], held_out: HeldOutPairs) -> 
 def summarize(played: TaskResults, learning_seconds: float | None = None) -> EvalResult:
     """Summarize how pairs were played."""
     solved = np.asarray(played.solved)
+    # Steps count on solved pairs only: an unsolved one lasts until its limit, whatever the policy is like.
     steps = np.asarray(played.steps)
     mean_steps = float(steps[solved].mean()) if solved.any() else None
     return EvalResult(float(solved.mean()), mean_steps, learning_seconds=learning_seconds)
@@ -309,6 +312,7 @@ def _pairs_without_training(
 
 
 def _play_baseline(baseline: Baseline) -> EvalResult:
+    # ``measure`` plays the policies of several seeds side by side; this is a batch of one.
     one_seed = jax.tree.map(lambda leaf: leaf[None], baseline.agent)
     played = measure(one_seed, baseline.params)
     return summarize(jax.tree.map(lambda leaf: leaf[0], played), baseline.learning_seconds)

@@ -114,6 +114,7 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
         """Take a step that is thrown away, so that none of those that count waits for the compiler."""
         for name, step in self.steps.items():
             weights = state.models[name], state.optimizers[name]
+            # The step runs on a copy, because it donates what it gets. Nothing of its result is kept.
             copied = jax.tree.map(jnp.copy, eqx.filter(weights, eqx.is_array))  # a step takes its arguments away
             model, opt_state = eqx.combine(copied, weights)
             metrics = step(model, opt_state, self.first_batches[name])[2]

@@ -118,6 +118,7 @@ class CandidateTask(abc.ABC):
 
     def make_step(self, model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig) -> Step:
         """Make a step that minimizes the KL divergence to the expert."""
+        # The loop hands over one batch; the step takes examples and candidates apart.
         step = create_jax_surrogate_train_step(model, optimizer, kl_divergence_loss_jax, config)
 
         def train_step(model: Model, opt_state: optax.OptState, batch: ExpertBatch) -> tuple:
@@ -153,6 +154,8 @@ class ParentSetsTask(CandidateTask):
         return agreement(np.asarray(logits), np.asarray(examples.expert_probs), np.asarray(candidates.is_real))
 
     def _draw(self, num_models: int, *seed_words: int) -> ExpertBatch:
+        # The words of the seed are (0, seed, step) for training and (1,) for held-out
+        # models, so no stream meets another.
         examples = draw_parent_sets(np.random.default_rng(seed_words), num_models, self.models)
         return ExpertBatch(examples, candidates_of(examples))
 
