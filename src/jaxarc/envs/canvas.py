@@ -78,6 +78,7 @@ def inside(box: BoundingBox, shape: GridShape) -> Bool[Array, "B HW"]:
         1 1 1            0 1 1               0 1 1
         0 0 0            0 1 1               0 0 0
     """
+    # [B, 1] bounds against [1, HW] constants, all int8: 32 cells in a vector register of 256 bits.
     rows = cell_rows(shape)[None]
     columns = cell_columns(shape)[None]
     in_rows = (per_cell(box.top) <= rows) & (per_cell(box.bottom) >= rows)
@@ -115,6 +116,7 @@ def whole_if_empty(box: BoundingBox, height: Int32[Array, " B"], width: Int32[Ar
 def pack_box(box: BoundingBox) -> Int8[Array, "B 4"]:
     """Store a box in four bytes; every empty box is stored alike, as (0, 0, -1, -1)."""
     bounds = jnp.stack(box, axis=1).astype(jnp.int8)
+    # Clipping leaves empty boxes of many forms, such as top 5 and bottom 2; equal selections must be equal arrays.
     empty = jnp.array([[0, 0, -1, -1]], jnp.int8)
     return jnp.where(box.is_empty[:, None], empty, bounds)
 

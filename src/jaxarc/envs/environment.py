@@ -107,6 +107,8 @@ class ArcEnvironment(Environment[ArcEnvState]):
             IndexError: there is no such task or pair. Inside ``jit`` and ``vmap`` no error can be raised, and the
                 nearest one is played.
         """
+        # Checked here, on the host: in the compiled function below indices are traced, and no error can be raised for
+        # them.
         if not (task_index is None and pair_index is None):
             _require_params(params)
             params.require_index(task_index, pair_index)
@@ -142,6 +144,8 @@ def _reset(
 
 @compiled()
 def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
+    # Everything the next episode draws comes from the state's key, which this episode has not used, so that a stored
+    # state goes on with the same episodes.
     keys = split_for_episode(state.key)
     if params.config.episode.task_order == "in_turn":
         task_index = next_task_index(state.task_index, params.weights)

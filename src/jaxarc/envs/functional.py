@@ -50,6 +50,8 @@ def arc_reset(
         task_data = create_mock_task(*config.grid_shape)
     if not isinstance(task_data, JaxArcTask):
         raise TypeError(f"task_data must be a JaxArcTask, got {type(task_data).__name__}; see jaxarc.tasks.create_task")
+    # The task itself is turned and recolored and kept in the state, where env.reset keeps the augmentation alone and
+    # applies it as it loads grids.
     keys = split_for_episode(key)
     augmentation = None
     if config.augmentation.is_active:
@@ -140,6 +142,7 @@ def _require_config(config: JaxArcConfig) -> None:
 def _require_batches(states: ArcEnvState, actions: StructuredAction) -> None:
     if not isinstance(states, ArcEnvState):
         raise TypeError(f"batch_step takes the states that batch_reset made, got {type(states).__name__}")
+    # One size of all leading axes, as {(8,)}: two sizes are batches that do not fit, and () is a single environment.
     sizes = {leaf.shape[:1] for leaf in jax.tree.leaves((states, actions))}
     if len(sizes) > 1 or () in sizes:
         shapes = ", ".join(
@@ -154,6 +157,7 @@ def _require_batches(states: ArcEnvState, actions: StructuredAction) -> None:
 def _require_keys(keys: PRNGKey) -> None:
     if not isinstance(keys, jax.Array | np.ndarray):
         raise TypeError(f"keys come from jax.random.split(key, batch_size), got {keys!r:.60}")
+    # A typed key is a scalar and a raw one is a row of words, so a batch has one axis or two.
     typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
     if keys.ndim != (1 if typed else 2):
         raise ValueError(

@@ -56,6 +56,8 @@ class EnvParams(eqx.Module):
             )
         if not isinstance(self.weights, Tracer):
             _check_weights(np.asarray(self.weights))
+        # Solved pairs are bits of an int32, so switching between pairs works for up to 31 of them. Counts are None
+        # inside `jit`, where the arrays are traced.
         counts = _counts(self)
         if counts is None:
             return
@@ -83,6 +85,8 @@ class EnvParams(eqx.Module):
         weights = self.weights
         pair = self.pair_index
         if task_index is not None:
+            # One task is a draw with one weight above 0: of 0 0 1 0 every draw gives task 2. No shape changes, nor does
+            # a program.
             weights = jnp.zeros_like(weights).at[task_index].set(1)
         if pair_index is not None:
             pair = jnp.asarray(pair_index, jnp.int32)
@@ -106,6 +110,7 @@ class EnvParams(eqx.Module):
         counts = _counts(self)
         if pair_index is None or isinstance(pair_index, Tracer) or counts is None:
             return
+        # Without a task the pair must exist in some task; in others the nearest one is played.
         count = int(counts.max()) if task is None else int(counts[int(task)])
         if not 0 <= int(pair_index) < count:
             raise IndexError(
@@ -117,6 +122,7 @@ class EnvParams(eqx.Module):
 def _counts(params: EnvParams) -> np.ndarray | None:
     """How many pairs of each task the mode plays; None inside ``jit``."""
     with jax.ensure_compile_time_eval():
+        # Concrete arrays are counted at once, even while a caller's function is traced; traced ones stay traced.
         index = jnp.arange(params.tasks.num_tasks)
         train = params.tasks.num_train_of(index)
         test = params.tasks.num_test_of(index)

@@ -130,6 +130,7 @@ class ActionSpace(Space):
             "bbox": (BboxAction, (("r1", 0), ("c1", 1), ("r2", 0), ("c2", 1))),
             "mask": (MaskAction, ()),
         }
+        # Each coordinate is bounded by the side of its axis: rows, axis 0, by H, and columns, axis 1, by W.
         kind, coordinates = fields[self.selection_format]
         if not isinstance(value, kind):
             return jnp.asarray(False)

@@ -180,6 +180,7 @@ def check_action(action: StructuredAction, config: JaxArcConfig) -> tuple[Checke
     rules = action.rules(config)
     within = [(value >= rule.low) & (value <= rule.high) for rule, value in rules]
     legal = np.isin(np.arange(c.NUM_OPERATIONS), config.legal_operations)
+    # Clipped for the look-up only: `within` refuses an id out of range, under every policy.
     operation = jnp.clip(action.operation, 0, c.NUM_OPERATIONS - 1)
     valid = within[0] & jnp.asarray(legal)[operation]
     if config.action.invalid_action_policy != "clip":
@@ -195,6 +196,7 @@ def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array,
     column_in = lambda column: jnp.clip(column, 0, shape[1] - 1)
     match action:
         case PointAction():
+            # A point is a box whose corners are one cell.
             row = row_in(action.row)
             column = column_in(action.col)
             return jnp.stack([row, column, row, column])

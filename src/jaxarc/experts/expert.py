@@ -125,6 +125,7 @@ def find_expert(name: str) -> Expert | BatchExpert:
         near = difflib.get_close_matches(name, EXPERTS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(EXPERTS)}, or module:attribute"
         raise UnknownExpertError(f"no expert {name!r}; {hint}")
+    # Importing a module runs code of others, which may raise anything; every error but our own is worded below.
     with Caught() as caught:
         found: Any = getattr(importlib.import_module(module), attribute)
         return _require_expert(found() if isinstance(found, type) else found, name)
@@ -137,6 +138,7 @@ def find_expert(name: str) -> Expert | BatchExpert:
 
 
 def _require_expert(expert: Any, name: str) -> Expert | BatchExpert:
+    # `dir` and not `hasattr`: looking an attribute up may run a property of the expert.
     missing = [word for word in ("name", "version") if word not in dir(expert)]
     if not isinstance(expert, BatchExpert) and "solve" not in dir(expert):
         missing.append("solve")

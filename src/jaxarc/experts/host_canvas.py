@@ -124,6 +124,7 @@ class HostCanvas:
     def _turn(self, operation: int, box: Bounds) -> None:
         top, left, bottom, right = box
         part = self.grid[top : bottom + 1, left : right + 1]
+        # A turn is a view of the part, which the next line clears: hence the copy.
         turned = TURNS[operation](part).copy()
         part[...] = 0
         # A box of 2x3 rotated has 3x2 cells from the same corner: what leaves the grid is clipped, what is free is 0.
@@ -142,6 +143,7 @@ def play_on_host(
     Raises:
         InvalidActionError: an action is not one of the format or the canvas, or comes after the submit.
     """
+    # Each action is checked against the canvas before it is played, so `apply` need not check anything.
     canvas = HostCanvas(pair.input, canvas_shape)
     for index, action in enumerate(actions):
         if canvas.is_submitted:

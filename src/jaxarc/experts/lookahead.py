@@ -155,6 +155,7 @@ class LookaheadAgent(eqx.Module):
         if self.temperature is None:
             index = jnp.argmax(jnp.where(is_allowed, scores.score, -jnp.inf))
         else:
+            # The logarithm of 0, -inf, is a chance of 0 again.
             probabilities = soft_choice(scores.score, is_allowed, self.temperature)
             index = jax.random.categorical(key_choice, jnp.log(probabilities))
         return jax.tree.map(lambda leaf: leaf[index], candidates.actions)

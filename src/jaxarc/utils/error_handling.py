@@ -34,6 +34,8 @@ class IntegerRule:
 
     def is_broken(self, value: Int32[Array, "*B"]) -> Bool[Array, "*B"]:
         """Whether each value breaks the rule."""
+        # A table over low .. high: with 0 .. 4 and 3 refused it is 1 1 1 0 1. The index is clipped, because an index
+        # out of range must not read anything; the two comparisons refuse such values.
         allowed = np.ones(self.high - self.low + 1, np.bool_)
         allowed[[value - self.low for value in self.refused]] = False
         is_allowed = jnp.asarray(allowed)[jnp.clip(value, self.low, self.high) - self.low]

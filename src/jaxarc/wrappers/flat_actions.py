@@ -62,6 +62,8 @@ class FlatActions(Wrapper[State]):
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _step(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
+    # A number out of range becomes operation -1 further down. With the policy "raise" it is refused here, where the
+    # message can name the number.
     codec = FlatActionCodec.of(params.config)
     if checks_actions(params) and JAXErrorHandler.stops_on_error():
         action = enforce_rules(action, [(codec.rule, action)], JAXErrorHandler.get_error_mode())

@@ -64,6 +64,8 @@ class Trials(Wrapper[TrialsState]):
         return TrialsState(env_state, first, words), _with_trial(observation, first)
 
     def reset_next(self, state: TrialsState, params: EnvParams) -> tuple[TrialsState, Observation]:
+        # The key that the inner environment is about to use; every later trial is reset with it, and so plays the same
+        # task under the same augmentation.
         words = state.env_state.key
         env_state, observation = self.env.reset_next(state.env_state, params)
         first = jnp.zeros_like(state.trial_index)

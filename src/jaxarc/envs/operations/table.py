@@ -98,6 +98,7 @@ TO_FIRST_UNSOLVED_PAIR: Final = _set(c.FIRST_UNSOLVED_DEMO_PAIR, c.FIRST_UNSOLVE
 
 def move_offset(operation: Int32[Array, "*B"]) -> tuple[Int32[Array, "*B"], Int32[Array, "*B"]]:
     """Rows down and columns to the right by which a move shifts its cells; 0 and 0 for every other operation."""
+    # Each difference of two flags is -1, 0 or 1: a move up gives (-1, 0), a move right (0, 1), a fill (0, 0).
     is_move = lambda code: (operation == code).astype(jnp.int32)
     down = is_move(c.MOVE_DOWN) - is_move(c.MOVE_UP)
     across = is_move(c.MOVE_RIGHT) - is_move(c.MOVE_LEFT)

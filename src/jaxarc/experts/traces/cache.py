@@ -87,6 +87,8 @@ class TraceCache:
         text = trace.to_json().encode()
         content = b"%s %s\n%s\n" % (FORMAT, hashlib.sha256(text).hexdigest().encode(), text)
         write_whole(self.path_of(trace.unit_hash), content)
+        # Listing all files takes long in a large cache, so it happens once for every sixteenth of the limit that was
+        # written.
         self._since_trim += len(content)
         if self._since_trim > self.max_bytes // _TRIM_DIVISOR:
             self.trim()
@@ -143,6 +145,7 @@ class TraceCache:
             return None
         try:
             trace = _read(content)
+            # A file that was renamed by hand may be whole and yet of another unit.
             if trace.unit_hash != unit_hash:
                 raise ValueError(f"it is of unit {trace.unit_hash}")
         except ValueError as error:

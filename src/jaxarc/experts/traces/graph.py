@@ -50,6 +50,8 @@ class Graph:
     needs: frozenset[tuple[str, str]] = frozenset()  # (node, what it needs)
 
     def __post_init__(self) -> None:
+        # The dataclass is frozen, so the checked copies are set past its guard; callers cannot change them by their own
+        # dict.
         object.__setattr__(self, "nodes", {name: _checked(name, pair) for name, pair in self.nodes.items()})
         object.__setattr__(self, "needs", frozenset((str(node), str(need)) for node, need in self.needs))
         for node, need in sorted(self.needs):
@@ -65,6 +67,7 @@ class Graph:
             tasks: the set.
             pairs: which pairs of each task.
         """
+        # Three layers: "tasks of X" needs the task "007bbfb7", which needs the pair "007bbfb7/train/0", and so on.
         root = f"tasks of {tasks.name}"
         nodes: dict[str, Pair | None] = {root: None}
         needs = set()

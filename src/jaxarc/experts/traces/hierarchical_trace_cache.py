@@ -101,6 +101,7 @@ def record_through_jax(
         ValueError, ImportError, RuntimeError: there is no such strategy, or it is not possible here.
     """
     strategy = choose_strategy(parallel_strategy)
+    # Such an expert has a compiled program of its own and needs no callback.
     if isinstance(expert, BatchExpert) and parallel_strategy == "auto":
         return record_traces(tasks, expert, action_format, **settings)
     if isinstance(expert, BatchExpert):
@@ -221,6 +222,8 @@ def _record_indices(indices: Any) -> Int32[np.ndarray, "*units"]:
     asked = np.asarray(indices, np.int32)
     units = [index for index in asked.ravel().tolist() if index != PADDING_INDEX]
     results: dict[int, _Outcome] = {}
+    # What goes wrong is stored as the outcome of the units: an error raised through JAX would arrive as one of JAX,
+    # without its class. After a Ctrl-C the callbacks that are still to come do nothing.
     error: Exception | KeyboardInterrupt | None = _interruption()
     if error is None:
         try:
