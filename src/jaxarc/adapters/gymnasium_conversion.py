@@ -147,6 +147,7 @@ _CELL: Final = 16  # pixels of a cell's side
 
 def working_grids(state: Any) -> Int8[np.ndarray, "*B H W"]:
     """Return the working grid of a state of our environment or of our wrappers around it."""
+    # Wrappers carry the state of the environment inside theirs.
     while isinstance(state, StatisticsState):
         state = state.env_state
     if not isinstance(state, ArcEnvState):

@@ -95,6 +95,8 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         """
         self._require_episode()
         action = require_action(self.action_space, action)
+        # Acting, stepping and translating are one compiled call, and everything that is
+        # shown comes to the host in one copy.
         self._state, *shown = _step(self._env, self._state, action, self._params)
         observation, reward, info = jax.device_get(shown)
         info = _plain(info)

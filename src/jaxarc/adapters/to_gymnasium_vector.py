@@ -109,6 +109,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         options = read_options(options, _OPTIONS)
         mask = self._read_mask(options.pop("reset_mask", None))
         states = self._start(seed, options)
+        # All rows are reset, and those outside of the mask keep the state they had.
         self._states = states if mask.all() else _merge(mask, states, self._states)
         self._ended = self._ended & ~mask
         observation, info = jax.device_get(_show(self._env, self._states, self._params))

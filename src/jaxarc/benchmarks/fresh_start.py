@@ -34,6 +34,7 @@ def start_fresh(parts: Collection[str]) -> dict[str, float]:
     """
     if "tasks" in parts:
         _fill_cache()
+    # Without JAX's cache, or the second measurement would load the program of the first.
     environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"}
     command = [sys.executable, "-P", __file__, *parts]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -50,7 +51,8 @@ def measure(parts: Iterable[str]) -> dict[str, float]:
     import jaxarc.registration  # behind the lazy jaxarc.make
     import jaxarc.wrappers  # noqa: F401
 
-    seconds, wanted = {"import": time.perf_counter() - start}, set(parts)
+    seconds = {"import": time.perf_counter() - start}
+    wanted = set(parts)
     if wanted & {"make", "compile"}:
         seconds |= _make_and_compile("compile" in wanted)
     return seconds | _load_tasks() if "tasks" in wanted else seconds
@@ -63,6 +65,7 @@ def _make_and_compile(compiles: bool) -> dict[str, float]:
 
     start = time.perf_counter()
     params = play_params("bbox")
+    # The same call again: what it still takes is work, and not reading of files.
     made = time.perf_counter()
     play_params("bbox")
     seconds = {"make-cold": made - start, "make-warm": time.perf_counter() - made}

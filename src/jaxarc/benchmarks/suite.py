@@ -61,7 +61,8 @@ class Suite:
 
     def begin_round(self) -> None:
         """Forget what several rows of one round share: what a fresh process said, and how fast a training was."""
-        self._fresh, self._speeds = {}, {}
+        self._fresh = {}
+        self._speeds = {}
 
     def steps_per_second(self, spec: EnvSpec) -> float:
         """Environment steps of all environments together per second."""
@@ -87,7 +88,9 @@ class Suite:
 
     def cost_ratio(self, larger: EnvSpec, smaller: EnvSpec) -> float:
         """Time per step of a larger rollout over that of a smaller one, measured one after the other."""
-        slow, fast = self._rolling(larger), self._rolling(smaller)
+        # Steps per second of the smaller over those of the larger: 10 M/s over 8 M/s is 1.25 times the time per step.
+        slow = self._rolling(larger)
+        fast = self._rolling(smaller)
         seconds = self.budget.seconds
         return fast.sample(seconds) / slow.sample(seconds)
 
@@ -107,6 +110,7 @@ class Suite:
 
     def state_bytes(self, spec: EnvSpec) -> float:
         """Bytes of the state of one environment."""
+        # From shapes and dtypes alone: no state is made.
         state, _ = jax.eval_shape(ArcEnvironment().reset, jax.random.key(0), spec.params())
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 

@@ -145,6 +145,7 @@ def _read_tasks(path: Path, label: Callable[[str], Label | None], example: str, 
     files = sorted(read(path, label), key=lambda file: file[0]["task_id"])
     if not files:
         raise TaskFormatError(f"{path}: no task found; expected files such as {example}")
+    # The id is the name of a file, and two folders of one archive may have files of one name.
     for (first, _, one), (second, _, other) in pairwise(files):
         if first["task_id"] == second["task_id"]:
             raise TaskFormatError(

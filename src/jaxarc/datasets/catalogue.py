@@ -74,9 +74,11 @@ def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
         SubsetError: a ``ValueError``; a clause is wrong, or leaves no task.
     """
     text = str(name)
+    # A known name comes before a file of the same name in the working folder; a ``Path`` always means the file.
     if isinstance(name, Path) or (_find(text) is None and text and Path(text).exists()):
         return read_json(name)
     base, clauses = split_clauses(text)
+    # "name@version:first 10" is cut at the colon: the base first, then its clauses.
     tasks, issues = _load_base(base, text, cache)
     keywords = {} if clauses is None else parse_clauses(clauses)
     if keywords.pop("without_errata", False):
@@ -115,6 +117,7 @@ def register_dataset(
         raise ValueError(f"the name {name!r} is among jaxarc's own; choose one that starts unlike {_family(name)!r}")
     if name in dataset_names() and not replace:
         raise ValueError(f"the name {name!r} is taken; choose another, or pass replace=True to hide that dataset")
+    # A name that is registered again must not return the tasks that were loaded under it before.
     for known in [known for known in _LOADED if known[0] == name]:
         del _LOADED[known]
     _REGISTERED[name] = Dataset(
@@ -140,8 +143,11 @@ def sample_task_set(generator: ProceduralTasks, key: PRNGKey, num_tasks: int) ->
         raise TypeError(f"tasks are made by what procedural_tasks returns, got {type(generator).__name__}; pass that")
     if num_tasks < 1:
         raise ValueError(f"num_tasks must be at least 1, got {num_tasks}; ask for a task or more")
+    # Two rules and five tasks: 0 1 0 1 0. The number in an id counts the tasks of
+    # its rule, so the ids end in 0 0 1 1 2.
     rules = np.arange(num_tasks, dtype=np.int32) % generator.num_tasks
     keys = jax.random.split(as_typed_key(key), num_tasks)
+    # One compiled call makes all tasks, [N, P, HW].
     inputs, outputs = jax.jit(jax.vmap(generator.generate))(keys, jnp.asarray(rules))
     names = [task_id_of(index) for index in generator.registry_index.tolist()]
     grids = zip(np.asarray(inputs), np.asarray(outputs), strict=True)
@@ -160,6 +166,7 @@ def _family(name: str) -> str:
 
 
 def _find(name: str) -> Dataset | None:
+    # In order of precedence: nobody can register a published name, and a concept in another spelling comes last.
     if name in _PUBLISHED:
         return _PUBLISHED[name]
     if name in _REGISTERED:
@@ -179,6 +186,7 @@ def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, A
     if dataset is None and base and Path(base).exists():
         return read_json(base), {}
     if dataset is None:
+        # The name as a whole was not found, so an @ in it may begin a version.
         name, version = split_version(base)
         dataset = _find(name)
         if dataset is None:

@@ -169,6 +169,7 @@ def _check_object(data: Any, source: str) -> dict[str, Any]:
 def _check_split(
     data: dict[str, Any], source: str, split: str, null_color: int | None, attempt: Callable[..., Any]
 ) -> tuple[Any, ...]:
+    # A part that fails is None or empty here, so its own parts are not looked at, and the next one still is.
     pairs = []
     for index, pair in enumerate(attempt(_pairs_of, data, source, split) or ()):
         where = f"{source}: {split} pair {index}"

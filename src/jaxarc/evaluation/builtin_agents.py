@@ -92,6 +92,7 @@ class SearchAgent(Agent):
     painter: GreedyPainter = GreedyPainter()
 
     def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
+        # All programs are tried once; attempt n paints their n-th distinct answer.
         answers = search_answers(puzzle_of(jax.tree.map(lambda x: x[None], observation)))[0]
         return _nth_distinct(answers, spec.attempt_index)
 

@@ -48,6 +48,7 @@ def count_collectives(program: Compiled | str) -> dict[str, Collective]:
     text = program if isinstance(program, str) else program.as_text()
     if text is None:
         raise ValueError("count_collectives: this backend gives no text of its programs; compile for cpu, gpu or tpu")
+    # Every name starts at zero, so a program without a collective says so.
     found: dict[str, Collective] = {name: Collective(0, 0) for name in COLLECTIVES}
     for match in _INSTRUCTION.finditer(text):
         # Of these kinds the start of an asynchronous operation has a tuple for its result: the operand, the result,

@@ -33,6 +33,7 @@ def trace(folder: str | Path, *, python_calls: bool = False) -> Iterator[Path]:
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
+    # Python calls are left out by default: they make most of a trace, and slow down what is measured.
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = int(python_calls)
     jax.devices()  # starts the backend, so that the only RuntimeError left is the one below

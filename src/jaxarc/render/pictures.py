@@ -96,6 +96,7 @@ def frame_of_state(state: ArcEnvState) -> Frame:
             f"{state.similarity_score.size} states are drawn one by one; take one with "
             "jax.tree.map(lambda leaf: leaf[0], states)"
         )
+    # Each of these waits for the device; a picture is drawn on the host anyway.
     step = int(state.step_count)
     percent = 100 * float(state.similarity_score)
     ending = ""
@@ -130,12 +131,14 @@ def draw_task(
         )
         for name, source, target in task_pairs(task)
     ]
+    # A few pairs beside each other, then the next row: a task with 10 pairs does not become a ribbon.
     rows = [renderer.hstack(pairs[at : at + _IN_A_ROW], 24) for at in range(0, len(pairs), _IN_A_ROW)]
     return renderer.vstack([*([renderer.draw_text(title, 14)] if title else []), *rows], 14, centered=False)
 
 
 def draw_frame(renderer: Renderer, frame: Frame, cell_size: int = _CELL, palette: Palette = ARC_COLORS) -> Any:
     """Draw a frame: its input if it has one, working grid, target, difference, and the clipboard unless it is empty."""
+    # Grid and target are cut to the same size, so that they and their difference can be compared cell by cell.
     height, width = _extent([frame.grid, frame.target])
     cut = np.s_[:height, :width]
     draw = lambda grid, marked=None: renderer.draw_grid(grid, marked, cell_size, palette=palette)
@@ -169,6 +172,7 @@ def task_pairs(task: JaxArcTask) -> Iterator[tuple[str, Int8[np.ndarray, "H W"],
     """
     if not isinstance(task, JaxArcTask):
         raise TypeError(f"a JaxArcTask was expected, got {type(task).__name__}; see TaskSet.get_task_by_id")
+    # Slots behind the count are padding, so only the first ``count`` of each array are pairs.
     splits = (
         ("train", task.num_train_pairs, task.input_grids_examples, task.output_grids_examples),
         ("test", task.num_test_pairs, task.test_input_grids, task.true_test_output_grids),
@@ -242,7 +246,8 @@ def episodes_gif(
     Raises:
         ValueError: there is no episode.
     """
-    images, durations = [], []
+    images = []
+    durations = []
     for task, episode in played:
         images += _drawn(pixels, task, episode, palette)
         durations += [frame_ms] * len(episode.actions) + [last_ms]
@@ -302,6 +307,7 @@ def _input_of(state: ArcEnvState) -> Int8[np.ndarray, "H W"] | None:
     if state.task_data is None:
         return None
     target = np.asarray(state.target_grid)
+    # Two pairs with the same answer leave it open which input is meant, and then none is drawn.
     inputs = [source for _, source, output in task_pairs(state.task_data) if np.array_equal(output, target)]
     return inputs[0] if len(inputs) == 1 else None
 
@@ -313,6 +319,7 @@ def _active(grid: Int8[np.ndarray, "H W"]) -> Int8[np.ndarray, "h w"]:
 
 def _extent(grids: Sequence[Int8[np.ndarray, "H W"]]) -> tuple[int, int]:
     """Return how many rows and columns hold all cells of some grids, 1 or more."""
+    # The largest index with a cell, plus 1: cells in rows 0 and 2 need 3 rows. An empty grid keeps one.
     used = np.any([grid != PADDING for grid in grids], axis=0)
     rows = np.flatnonzero(used.any(axis=1))
     columns = np.flatnonzero(used.any(axis=0))

@@ -155,6 +155,7 @@ def check_fits(task: RawTask, grid_shape: tuple[int, int]) -> None:
 
 def pad_grids(grids: list[np.ndarray], grid_shape: tuple[int, int]) -> np.ndarray:
     """Put each grid at the top left of a canvas; ``int8[len(grids), H, W]``, -1 outside. The grids fit."""
+    # One array for all grids; -1 stays where a grid does not reach.
     padded = np.full((len(grids), *grid_shape), PADDING, np.int8)
     for canvas, grid in zip(padded, grids, strict=True):
         height, width = grid.shape
@@ -187,6 +188,7 @@ def _pack_rows(rows: Sequence[Any]) -> np.ndarray | None:
     ``00 01 02 03`` and refuses numbers outside 0..255; ``translate`` deletes the ten colors from them, and nothing is
     left over. The bytes are the array: no loop in Python runs over the cells, and the array is read-only.
     """
+    # Sets of types and lengths answer for all rows at once, without a loop in Python.
     if not set(map(type, rows)) <= {list, tuple}:
         return None
     widths = set(map(len, rows))

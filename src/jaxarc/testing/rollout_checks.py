@@ -123,6 +123,8 @@ def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run:
     if jax.tree.structure(finals) != jax.tree.structure(run.observations):
         yield f"info[{FINAL!r}] has another structure than an observation; put the observation before the reset there"
         return
+    # Where nothing ends, the final observation is the observation itself; at an end, the observation is that of the
+    # next episode already.
     running = ~run.dones
     if leaves := differing_leaves(at(finals, running), at(run.observations, running)):
         yield f"info[{FINAL!r}] is not the observation in a step that ends nothing, in {_some(leaves)}; fill it always"
@@ -320,6 +322,7 @@ def answers_stay_hidden(run: RandomRollout, changed: RandomRollout) -> Iterator[
     """Compare two runs with the same keys and other answers, up to the first submit of each environment."""
     if leaves := differing_leaves(run.first_observations, changed.first_observations):
         yield f"the first observation depends on the hidden answer, in {leaves[:3]}; show the target in train mode only"
+    # A submit tells whether the answer was right, so what comes after it may depend on the answer.
     before = before_submits(run) & before_submits(changed)
     for name in ("actions", "observations", "rewards", "dones", "infos", "shown", "reported"):
         ours, theirs = (at(run_._asdict()[name], before) for run_ in (run, changed))

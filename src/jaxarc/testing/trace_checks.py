@@ -46,6 +46,7 @@ def trace(env: Environment[Any], params: EnvParams, key: PRNGKey) -> Traced:
 
 def states_keep_their_shape(traced: Traced) -> Iterator[str]:
     """Check that all methods return states, and observations, of one structure, shape and dtype."""
+    # A scan carries the state, so whatever returns one must return the same types; reset sets the standard.
     first, observation = traced.reset
     for method, state in (("step", traced.step[0]), ("reset_next", traced.reset_next[0])):
         for difference in mismatches(state, first):
@@ -90,6 +91,7 @@ def nothing_leaks_out_of_a_trace(env: Environment[Any], params: EnvParams, key: 
 
 def no_method_calls_the_host(env: Environment[Any], params: EnvParams, traced: Traced) -> Iterator[str]:
     """Check that no method calls the host. Policy ``raise`` does so in order to raise, so ``noop`` takes its place."""
+    # A callback would stop the device in every step and wait for Python.
     quiet = params
     if params.config.action.invalid_action_policy == "raise":
         config = params.config.with_fields(invalid_action_policy="noop")
@@ -117,6 +119,7 @@ class _LeakCatcher(contextlib.AbstractContextManager["_LeakCatcher"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
+        # Returning true swallows the error, which then counts as a fault of the environment; any other goes on.
         if not str(error).startswith("Leaked "):
             return False
         self.found = " ".join(str(error).split())[:160]
@@ -132,6 +135,7 @@ def _primitives(jaxpr: core.Jaxpr) -> Iterator[str]:
 
 def _inner(params: Any) -> Iterator[core.Jaxpr]:
     """Yield each program inside the parameters of an equation, such as the body of a scan."""
+    # A program stands in a parameter by itself or in a tuple, as the branches of a cond do.
     for value in jax.tree.leaves(list(params.values()), is_leaf=lambda x: isinstance(x, core.Jaxpr | core.ClosedJaxpr)):
         if isinstance(value, core.ClosedJaxpr):
             yield value.jaxpr

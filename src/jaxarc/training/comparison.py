@@ -107,7 +107,8 @@ def read_groups(folders: Sequence[Path], metric: str) -> list[Group]:
     # The experiment's fields as text are the key: runs that differ in nothing but seeds land in one group.
     groups: dict[str, Group] = {}
     for path in dict.fromkeys(run for folder in folders for run in _runs_in(folder)):
-        fields, curves = _experiment_fields(path), _curves(path, metric, kind)
+        fields = _experiment_fields(path)
+        curves = _curves(path, metric, kind)
         key = json.dumps(fields, sort_keys=True)
         known = groups.get(key, Group((), fields, ()))
         groups[key] = Group((*known.runs, path), fields, (*known.curves, *curves))
@@ -165,6 +166,7 @@ def _curves(path: Path, metric: str, kind: type[RunReport]) -> Iterator[Curve]:
         reports = read_reports(RunFolder(path).metrics, kind)
     except ValueError as error:
         raise ComparisonError(str(error)) from error
+    # One line holds one seed at one moment; the curve of a seed is its lines in order, those without a value left out.
     rows: dict[int, list[tuple[float, float, float]]] = {}
     for report in reports:
         value = getattr(report, metric)

@@ -47,7 +47,8 @@ class LogWriters(Generic[Kind]):
     """
 
     def __init__(self, writers: Iterable[LogWriter[Kind]], warn: Callable[[str], None]):
-        self._open, self._warn = list(writers), warn
+        self._open = list(writers)
+        self._warn = warn
 
     def __enter__(self) -> Self:
         return self
@@ -57,6 +58,7 @@ class LogWriters(Generic[Kind]):
             self._try(writer, writer.close)
 
     def write(self, report: Kind) -> None:
+        # Each writer takes the report, and stays only if it could: a full disk or a lost network does not stop the run.
         self._open = [writer for writer in self._open if self._try(writer, lambda writer=writer: writer.write(report))]
 
     def _try(self, writer: LogWriter[Kind], act: Callable[[], None]) -> bool:
@@ -84,7 +86,9 @@ class TensorBoardWriter:
             folder = self._folder / f"seed_{report.seed}"
             folder.mkdir(parents=True, exist_ok=True)
             self._files[report.seed] = self._writers.EventsWriter(str(folder / "events"))
-        file, now = self._files[report.seed], time.time()
+        # A file for each seed, opened with its first report; the x axis is what was learned from so far.
+        file = self._files[report.seed]
+        now = time.time()
         for name, value in numbers_of(report).items():
             scalar = self._summary.scalar(name, value)
             file.write_event(self._events.Event(wall_time=now, step=report.samples, summary=scalar))

@@ -97,7 +97,8 @@ def load_run_state(
         IncompatibleRunError: the run was started with other choices.
         CheckpointError: every checkpoint is damaged.
     """
-    record, metrics = _newest(folder), MetricsFile(folder.metrics, kind)
+    record = _newest(folder)
+    metrics = MetricsFile(folder.metrics, kind)
     if record is None:
         folder.checkpoints.remove_after(0)
         if is_primary():

@@ -232,7 +232,8 @@ def run_updates(
             are the same bit for bit on any number of devices. ``"environments"``: each has a part of every agent's
             environments, the gradients are averaged, and the results are the same but for rounding.
     """
-    shard, specs = _data_shard(mesh, over), state_specs(over)
+    shard = _data_shard(mesh, over)
+    specs = state_specs(over)
     each = lambda state, params: run_seed(state, params, train_config, length, shard=shard)
     return _each_seed(each, state, params, mesh, specs, (specs, _split_of(over)))
 
@@ -250,7 +251,8 @@ def run_seed(
     Episodes are drawn by the weights of the state's curriculum, not those of the params. The environments of the state
     are this device's share of all.
     """
-    optimizer, shown = make_optimizer(train_config), answer_shown_params(params, train_config)
+    optimizer = make_optimizer(train_config)
+    shown = answer_shown_params(params, train_config)
 
     def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple]:
         keys = jax.random.split(jax.random.wrap_key_data(state.key), 4)
@@ -333,7 +335,8 @@ def make_params(task_set: TaskSet | ProceduralTasks, config: JaxArcConfig) -> En
 def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvParams) -> BatchPolicy:
     if isinstance(policy, EditPolicy):
         return lambda task_index, observation, states: (policy.act(observation), None)
-    rules, env = without_augmentation(params), ArcEnvironment()
+    rules = without_augmentation(params)
+    env = ArcEnvironment()
 
     def predict(task_index: Array) -> Array:
         return policy.predict_answer(

@@ -52,6 +52,7 @@ def draw_bits(key: PairKey, count: int) -> UInt32[Array, " count"]:
 
 def between(word: Word, low: int | Number, high: int | Number) -> Number:
     """Turn a random word into a number in ``low .. high``, both included."""
+    # Both ends belong to the range, so it has high - low + 1 numbers: 1 .. 9 are nine.
     low = jnp.asarray(low, jnp.int32)
     high = jnp.asarray(high, jnp.int32)
     return low + to_randint(word, high - low + 1)
@@ -102,12 +103,15 @@ def cell_mask(row: Number, column: Number, shape: GridShape) -> FlatMask:
 
 def crop_canvas(colors: FlatGrid, height: Number, width: Number, shape: GridShape) -> FlatGrid:
     """Keep the top-left area of the given size and make padding of the rest."""
+    # Everything is drawn on the whole canvas and cropped here, since the size of a
+    # grid is not known when it is compiled.
     inside = (cell_rows(shape) < height.astype(jnp.int8)) & (cell_columns(shape) < width.astype(jnp.int8))
     return jnp.where(inside, colors, jnp.int8(PADDING))
 
 
 def look_up(grid: FlatGrid, rows: Any, columns: Any, shape: GridShape) -> FlatGrid:
     """Take for every cell the color at a row and a column, both int8[HW]; outside the canvas it is any color."""
+    # int8 holds a row or a column, but not the product of two: 29 * 30 = 870.
     index = rows.astype(jnp.int32) * jnp.int32(shape[1]) + columns.astype(jnp.int32)
     return materialize(grid).at[index].get(mode="clip")
 

@@ -138,6 +138,7 @@ class TransitionDataset:
 
     def held_out_trajectories(self) -> Iterator[TransitionBatch]:
         """Yield trajectories in held-out pairs, one batch for each operation, in every call the same ones."""
+        # The operation is a part of the key, so leaving one out does not change the trajectories of the others.
         shape = (self.config.drift_steps, self.config.drift_walks)
         for operation in trajectory_operations(self.eval_params.config):
             key = jax.random.fold_in(jax.random.key(HELD_OUT_SEED), operation)
@@ -211,6 +212,7 @@ def evaluate_steps(model: Model, steps: TransitionBatch) -> StepAccuracy:
     is_kept = (np.asarray(steps.data[..., 0]).round().astype(np.int32) == truth).all(axis=(1, 2))
     operation = np.asarray(steps.operation)
     by_operation = {}
+    # Operations differ in difficulty, so each gets its own shares beside those of all steps.
     for number in np.unique(operation).tolist():
         mine = operation == number
         by_operation[number] = (int(mine.sum()), float(is_exact[mine].mean()), float(is_kept[mine].mean()))
@@ -233,6 +235,7 @@ def open_loop_error(model: Model, trajectories: TransitionBatch) -> OpenLoopErro
         model: of transitions.
         trajectories: with one operation, leaves [S, B, ...].
     """
+    # The model rolls on from its own predictions; errors add up, which single steps cannot show.
     is_right, is_kept = map(np.asarray, rollout_model(model, trajectories))
     # [S, B, N, d] -> [S]: after each step, the share of trajectories that are right in every cell.
     exact = is_right.all(axis=(2, 3)).mean(axis=1)

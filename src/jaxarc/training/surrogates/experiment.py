@@ -67,19 +67,22 @@ class SurrogateExperiment(CheckedConfig):
         return dataclasses.asdict(self)
 
     def validate(self) -> list[str]:
-        problem, reading = self.surrogate.problem, self.surrogate_network.reading
+        problem = self.surrogate.problem
+        reading = self.surrogate_network.reading
         problems = []
         if reading != _READINGS[problem]:
             problems.append(
                 f"surrogate_network.reading must be {_READINGS[problem]!r} for surrogate.problem={problem}, "
                 f"got {reading!r}"
             )
+        # Parent sets have no environment, so there are no steps to predict.
         if problem == "parent_sets" and self.surrogate.model != "candidates":
             problems.append(
                 f"surrogate.model must be 'candidates' for surrogate.problem=parent_sets, which takes no steps; "
                 f"got {self.surrogate.model!r}"
             )
-        mesh, is_counting = self.surrogate_mesh, problem == "lookahead" and self.lookahead.scorer == "counts"
+        mesh = self.surrogate_mesh
+        is_counting = problem == "lookahead" and self.lookahead.scorer == "counts"
         if is_counting and self.surrogate.model != "transition" and max(mesh.model_devices, mesh.stages) > 1:
             problems.append(
                 "surrogate_mesh.model_devices and stages need lookahead.scorer='attention': the counting scorer has no "
@@ -108,7 +111,9 @@ class SurrogateExperiment(CheckedConfig):
             "surrogate_mesh.data_devices": mesh.data_devices,
             "surrogate_mesh.parts": mesh.parts if mesh.stages > 1 else 1,
         }
-        divisor, named = math.prod(factors.values()), " * ".join(name for name, n in factors.items() if n > 1)
+        # 2 steps on 4 devices without stages: a batch must be a multiple of 8, and the message names the two factors.
+        divisor = math.prod(factors.values())
+        named = " * ".join(name for name, n in factors.items() if n > 1)
         problems = [
             f"a batch must be a multiple of {named}={divisor} examples, got {name}={size}"
             for name, size in self._batch_sizes().items()
