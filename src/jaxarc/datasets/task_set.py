@@ -42,6 +42,7 @@ class TaskSet:
             raise ValueError(f"task set {self.name!r} is empty; it needs at least one task")
         if self.canvas is not None:
             object.__setattr__(self, "canvas", check_canvas(self.canvas))
+        # A dictionary keeps the last of equal ids, so it is shorter where one comes twice.
         if len(self._indices) != len(self.tasks):
             repeated = next(task.task_id for i, task in enumerate(self.tasks) if self._indices[task.task_id] != i)
             raise ValueError(
@@ -232,6 +233,7 @@ def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float])
     if isinstance(chosen, str):
         raise ValueError(f"chosen must be a list of ids or a mapping from id to weight, got the string {chosen!r}")
     named = list(chosen.items()) if isinstance(chosen, Mapping) else [(task_id, 1.0) for task_id in chosen]
+    # Three tasks and {"b": 3, "c": 1} give 0, 3/4, 1/4, in the order of the set.
     weights = np.zeros(len(task_set), np.float64)
     seen: set[str] = set()
     for task_id, weight in named:
@@ -247,6 +249,7 @@ def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float])
 
 
 def _digest_of_task(task: RawTask) -> bytes:
+    # Counts and sizes go in front of the cells: without them 2x3 and 3x2 grids of the same cells would look alike.
     found = hashlib.sha256(bytes([len(task.train), len(task.test)]))
     for pair in task.pairs:
         for grid in pair:

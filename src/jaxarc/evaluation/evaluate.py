@@ -217,6 +217,7 @@ def _score(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts:
 
 
 def _active_area(padded: np.ndarray) -> np.ndarray:
+    # The grid begins at the top left, so its first column and row tell how large it is.
     active = padded > PADDING
     return padded[: active[:, 0].sum(), : active[0].sum()]
 

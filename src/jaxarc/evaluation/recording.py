@@ -189,6 +189,7 @@ def _indices(task_id: str, pair_index: int, tasks: TaskSet) -> tuple[int, int]:
 def _checked(action: Sequence[int], where: str, config: JaxArcConfig) -> Sequence[int]:
     kind = config.action.selection_format
     height, width = config.grid_shape
+    # A mask is an operation and pairs of numbers, a row and a column for each cell; a point has one pair, a box two.
     fits = len(action) % 2 == 1 if kind == "mask" else len(action) == 1 + {"point": 2, "bbox": 4}[kind]
     if not fits:
         raise RecordingError(
@@ -208,6 +209,7 @@ def _checked(action: Sequence[int], where: str, config: JaxArcConfig) -> Sequenc
 
 def _stack(numbers: Sequence[Sequence[int]], kind: str, grid_shape: tuple[int, int]) -> StructuredAction:
     if kind == "mask":
+        # [N, H, W] masks from lists of cells: (2, 0, 0, 1, 1) selects the cells (0, 0) and (1, 1).
         cells = np.zeros((len(numbers), *grid_shape), np.bool_)
         for mask, action in zip(cells, numbers, strict=True):
             mask[list(action[1::2]), list(action[2::2])] = True

@@ -71,6 +71,7 @@ def create_mesh(
         raise ValueError(f"each axis of a mesh needs a name of its own, got shape {shape} and names {axis_names}")
     if not shape or min(shape) < 1:
         raise ValueError(f"each axis of a mesh needs a device or more, got shape {shape}; leave an axis out instead")
+    # (4, 2) takes 8 devices; where there are more, the first 8.
     needed = math.prod(shape)
     sizes = " x ".join(f"{name}={size}" for name, size in zip(axis_names, shape, strict=True))
     there = jax.devices() if devices is None else list(devices)
@@ -191,6 +192,7 @@ def local_rows(num_envs: int, mesh: Mesh) -> tuple[Int32[Array, " B"], Bool[Arra
     A row of padding plays the last environment once more, because its states have to be valid ones. In the example of
     :func:`envs_per_device` device 3 gets ``[9 9 9]`` and ``[true false false]``.
     """
+    # Rows are numbered over all devices: device 3 with 3 rows each has the rows 9, 10, 11.
     count = envs_per_device(num_envs, mesh)
     row = jax.lax.axis_index(DATA) * count + jnp.arange(count, dtype=jnp.int32)
     return jnp.minimum(row, num_envs - 1), row < num_envs

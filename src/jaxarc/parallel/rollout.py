@@ -73,6 +73,7 @@ class Rollout(eqx.Module):
 
     def gather(self) -> Self:
         """Return the same with all arrays on the host, as NumPy, without padding; waits for the rollout to end."""
+        # To the host first and then without padding: so dropping rows there moves nothing between devices.
         held = to_host((self.carry.states, self.carry.metrics))
         states, metrics = drop_padding(held, self.num_envs, self.mesh)
         carry = RolloutCarry(states, metrics, to_host(self.carry.tasks))
@@ -139,6 +140,7 @@ class CompiledRollout:
         Raises:
             ValueError: an argument has another structure, shape or config than what was compiled.
         """
+        # Everything that was compiled in is compared, arrays aside: new weights pass, another config does not.
         statics, arrays = make_statics(self._env, params, policy, *self._statics[3:])
         if statics != self._statics:
             raise ValueError(

@@ -152,6 +152,7 @@ def is_visible(array: Array) -> bool:
 
 
 def _float32(values: Any, field: str) -> Array:
+    # A JAX array cannot change behind our back, so it is cast where it is; host arrays are copied.
     if isinstance(values, jax.Array) and not jnp.issubdtype(values.dtype, jax.dtypes.prng_key):
         return values.astype(jnp.float32)  # it stays on its devices
     return jnp.array(_float32_on_host(values, field))  # a copy, since the caller may write into the values later
@@ -190,6 +191,7 @@ def _check_labels(batch: TrainingBatchJAX) -> None:
                 "variable_orders and target_variables for every example, or none of them"
             )
     num_variables = batch.observational_data.shape[2]
+    # Each example by itself: as many names as columns, a target among them, and candidates of the other variables.
     labels = zip(batch.parent_sets, batch.variable_orders, batch.target_variables, strict=True)
     for example, (candidates, order, target) in enumerate(labels):
         if len(order) != num_variables:

@@ -50,6 +50,7 @@ def check_shapes(batch: TrainingBatchJAX, candidates: CandidateSet) -> None:
     Raises:
         ValueError: a shape does not fit the batch.
     """
+    # All four arrays begin with (B, k), and all but ``is_real`` have a third axis.
     shapes = {name: getattr(candidates, name).shape for name in ("rows", "columns", "features", "is_real")}
     wanted = batch.expert_probs.shape
     for name, shape in shapes.items():
@@ -122,6 +123,7 @@ def describe_boxes(actions: BboxAction, is_real: Bool[Array, "*B"], grid_shape: 
         is_real: of the actions.
         grid_shape: (H, W) of the canvas.
     """
+    # One outer product for each box instead of a mask of H x W cells: H + W numbers a candidate.
     height, width = grid_shape
     return CandidateSet(
         rows=_between(actions.r1, actions.r2, height),

@@ -91,6 +91,7 @@ class MetricsFile(Generic[Kind]):
 
     def append(self, reports: Sequence[Kind]) -> None:
         lines = [json.dumps(dataclasses.asdict(report)) + "\n" for report in reports]
+        # All seeds of one moment go out in one write, so that a run that is killed rarely leaves a part of them.
         with names_file(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(lines))
 
@@ -105,6 +106,7 @@ class MetricsFile(Generic[Kind]):
         Raises:
             RunFolderError: there are fewer lines, or one of them is not a report; the file is left as it is.
         """
+        # The lines are read before the file is replaced: what cannot be read is not cut.
         reports = self.head(num_lines)
         write_whole(self.path, b"".join(self._lines()[:num_lines]))
         return reports

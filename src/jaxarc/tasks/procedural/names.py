@@ -110,6 +110,7 @@ def procedural_tasks(
 def _rule_names(names: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     for name in names:
+        # A dictionary keeps the order of the names and drops those that come again, as "all" may bring them.
         short = name.removeprefix(PREFIX)
         found.update(dict.fromkeys([rule for rule in _RULES if rule not in _UNRELATED] if short == ALL else [short]))
     if not found:

@@ -170,6 +170,7 @@ def random_trajectories(key: PRNGKey, operations: Int32[Array, "S B"], params: E
     Raises:
         ValueError: an episode has fewer steps.
     """
+    # An episode that reaches its limit would stay as it is, and teach that nothing changes.
     limit = params.config.environment.max_episode_steps
     grid_shape = params.config.grid_shape
     num_steps, num_trajectories = operations.shape
