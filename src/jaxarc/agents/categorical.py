@@ -56,7 +56,7 @@ def draw(
     count = logits.shape[-1]
     if count < _LONG:
         return _find_by_running_sum(weights, uniform)[0]
-    # The divisor next below the root: 900 cells are 30 chunks of 30, so two sums of 30 instead of one of 900.
+    # The largest divisor up to the root: 900 cells are 30 chunks of 30, so two sums of 30 instead of one of 900.
     length = next(size for size in range(round(count**0.5), 0, -1) if count % size == 0)
     chunks = weights.reshape(-1, count // length, length)
     chunk, left = _find_by_running_sum(chunks.sum(axis=-1), uniform)
