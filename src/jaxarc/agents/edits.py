@@ -78,7 +78,8 @@ def from_action(action: BboxAction, kinds: tuple[Kind, ...], width: int) -> Edit
     """Turn actions into edits; the operation must belong to one of the kinds."""
     _, colored, selects = _columns(kinds)
     kind = _kind_of_operation(kinds)[action.operation]
-    first, second = action.r1 * width + action.c1, action.r2 * width + action.c2
+    first = action.r1 * width + action.c1
+    second = action.r2 * width + action.c2
     # Corners may come in any order, and the new size is that of the lower right
     # one: (2, 0) and (0, 1) give cell (2, 1).
     last = jnp.maximum(action.r1, action.r2) * width + jnp.maximum(action.c1, action.c2)

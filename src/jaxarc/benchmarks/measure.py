@@ -52,7 +52,8 @@ def choose_rows(rows: Sequence[Row], ids: Iterable[str]) -> tuple[Row, ...]:
     Raises:
         UnknownRowError: a ``KeyError`` that lists the known ids and the nearest ones.
     """
-    wanted, known = list(ids), [row.row_id for row in rows]
+    wanted = list(ids)
+    known = [row.row_id for row in rows]
     for row_id in wanted:
         if row_id not in known:
             near = difflib.get_close_matches(row_id, known, n=2)

@@ -66,7 +66,8 @@ def compile_steps(playing: Playing, params: EnvParams, num_envs: int, num_steps:
         def step(playing: Playing, key_actions: Key[Array, ""]) -> tuple[Playing, None]:
             actions = jax.vmap(sample)(jax.random.split(key_actions, num_envs))
             states, observations, rewards, dones, _ = jax.vmap(_ENV.step, (0, 0, None))(playing.states, actions, params)
-            returns, episodes = playing.return_sums + rewards, playing.episode_counts + dones.astype(jnp.int32)
+            returns = playing.return_sums + rewards
+            episodes = playing.episode_counts + dones.astype(jnp.int32)
             return Playing(states, observations, returns, episodes), None
 
         return jax.lax.scan(step, playing, jax.random.split(key, num_steps))[0]

@@ -73,7 +73,8 @@ class TrainingParts:
         Raises:
             TaskFormatError, UnknownDatasetError, ValueError: see :func:`jaxarc.training.load_pairs`.
         """
-        train_config, agent = experiment.train_config, experiment.agent
+        train_config = experiment.train_config
+        agent = experiment.agent
         config = experiment.environment
         params = make_params(load_pairs(experiment.task, config.grid_shape).train, config)
         state = jax.jit(lambda key: start_seed(key, params, train_config, experiment.curriculum))(jax.random.key(0))
@@ -100,7 +101,8 @@ class TrainingParts:
         def learn(env: EpisodeStatistics) -> Callable[[TrainingState], Any]:
             return jax.jit(lambda state: run_seed(state, params, train_config, _UPDATES_A_CALL, env))
 
-        learn_really, learn_replayed = learn(_ENV), learn(replay)
+        learn_really = learn(_ENV)
+        learn_replayed = learn(replay)
         steps = agent.samples_per_update
         parts = {
             "environment": _Part(lambda: act(state.env_states), steps),

@@ -116,7 +116,8 @@ def run_benchmark(
         json_file: gets the results; none is written without.
         target_cores: number of cores that the rows' targets are for.
     """
-    budget, console = QUICK if quick else THOROUGH, Console()
+    budget = QUICK if quick else THOROUGH
+    console = Console()
     with ExitStack() as stack:
         try:
             used = stack.enter_context(pinned_to_cores(cores))
@@ -144,7 +145,8 @@ class _ProgressBar:
     """A bar on stderr where that is a terminal; elsewhere a line every now and then."""
 
     def __init__(self, console: Console):
-        self._console, self._last_line = console, time.monotonic()
+        self._console = console
+        self._last_line = time.monotonic()
         columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
         self._live = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
         self._task = self._live.add_task("", total=None)
@@ -190,7 +192,8 @@ def _table(name: str, results: Sequence[RowResult], machine: str, width: int) ->
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("met")
     for result in results:
-        row, target = result.row, result.row.target if result.has_target else None
+        row = result.row
+        target = result.row.target if result.has_target else None
         what = [row.what] if width >= _WIDTH_FOR_WORDS else []
         spread = "" if row.is_exact else f"{_number(min(result.samples))} – {_number(max(result.samples))}"
         bound = "" if target is None else f"{'<=' if row.less_is_better else '>='} {_number(target)}"

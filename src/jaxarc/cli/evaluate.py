@@ -236,7 +236,8 @@ def _write(folder: Path, result: Evaluation, player: Player, about: dict[str, An
         file = write_submission(folder / "submission.json", result.submission)
         about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
     write_task_rows(folder / "tasks.jsonl", result.rows)
-    score, name = result.score, Path(about["agent"]).name
+    score = result.score
+    name = Path(about["agent"]).name
     title = (
         f"{name} on {about['dataset']}: {score.solved_outputs} of {score.num_outputs} test outputs, "
         f"{score.solved_tasks} of {score.num_tasks} tasks"

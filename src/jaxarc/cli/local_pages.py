@@ -90,9 +90,11 @@ def play(
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.play_site import PlaySite
 
-    path, form = Path(task), action_format_of(action_format)
+    path = Path(task)
+    form = action_format_of(action_format)
     game = _go_on(path, folder) if path.suffix == ".jsonl" else _begin(task, pair, form, folder)
-    place, console = game.episode.pair_id, Console()
+    place = game.episode.pair_id
+    console = Console()
     console.print(f"{place.node} of {game.dataset}; episodes are saved in {folder}", markup=False, soft_wrap=True)
     serve(LocalSite(PlaySite(game).app(), port), opens, console)
 

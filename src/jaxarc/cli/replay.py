@@ -94,7 +94,8 @@ def replay(
 
 def _page(kind: str, batches: Sequence[EpisodeBatch], title: str, palette: Palette) -> tuple[bytes, list[bool]]:
     """Return a page, in which one chooses the palette, and which episodes are solved; holds one at a time."""
-    page, solved = ReplayPage(title, _about(batches)), []
+    page = ReplayPage(title, _about(batches))
+    solved = []
     for task, episode in _play(batches):
         page.add(task, episode)
         solved.append(episode.is_solved)
@@ -131,7 +132,8 @@ def _show_recorded(
     if Path(source).is_file():
         traces = traces_of_file(Path(source), dataset)
     else:
-        spec, dataset = find_expert_spec(source, action_format), dataset or DEFAULT_DATASET
+        spec = find_expert_spec(source, action_format)
+        dataset = dataset or DEFAULT_DATASET
         traces = traces_of_cache(spec, load_tasks(dataset), cache)
         if not traces:
             raise typer.BadParameter(

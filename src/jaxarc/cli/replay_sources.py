@@ -85,7 +85,8 @@ def traces_of_file(path: Path, dataset: str | None) -> list[Recorded]:
 
 def traces_of_cache(spec: ExpertSpec, tasks: TaskSet, folder: Path | None) -> list[Recorded]:
     """Take what an expert did on a task set from the cache of traces."""
-    cache, found = TraceCache(folder), []
+    cache = TraceCache(folder)
+    found = []
     for place, pair in pairs_by_id(tasks).items():
         if (trace := cache.get(hash_of(WorkUnit(pair, spec).to_json()))) is not None:
             found.append(Recorded(tasks.raw_task(place.task_id), place, spec, trace.actions))
@@ -200,7 +201,8 @@ def _infos_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) -
         if stage not in origins:
             yield EpisodeInfo(rest, "learned" if stage == "train" else "unseen", player, task.train[1:])
             continue
-        origin, index = origins[stage].raw_task(name), int(number)
+        origin = origins[stage].raw_task(name)
+        index = int(number)
         is_test = hides or index >= len(origin.train)
         label = f"test {index if hides else index - len(origin.train)}" if is_test else f"train {index}"
         learned = ", learned" if stage == "train" else ""

@@ -116,7 +116,9 @@ def load_surrogate_tasks(experiment: SurrogateExperiment) -> dict[str, Surrogate
 
 
 def _announcement(experiment: SurrogateExperiment, folder: RunFolder) -> str:
-    problem, model, task = experiment.surrogate.problem, experiment.surrogate.model, experiment.task
+    problem = experiment.surrogate.problem
+    model = experiment.surrogate.model
+    task = experiment.task
     lines = [f"Learning from {_EXPERTS[problem]}: {_MODELS[model]}."]
     if problem == "lookahead":
         lines.append(

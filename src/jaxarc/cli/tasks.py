@@ -76,7 +76,8 @@ def show(
     tasks, task_id = _find(name, dataset)
     task = tasks.get_task_by_id(task_id)
     raw = tasks.raw_task(task_id)
-    console, title = Console(), f"{task_id} in {tasks.name}"
+    console = Console()
+    title = f"{task_id} in {tasks.name}"
     if out is None or kind is None:
         console.print(render_task(task, title=title))
     else:
@@ -115,7 +116,8 @@ def _rows(dataset: Dataset) -> Iterator[tuple[str, ...]]:
     """Yield a row for a dataset, and one for each further version of it."""
     where = dataset.where() or _NOT_HERE
     for version in dataset.versions:
-        counted, note = version, version.note or dataset.description
+        counted = version
+        note = version.note or dataset.description
         if version.num_tasks is None and where == "installed":
             try:
                 counted = _count(load_tasks(dataset.name))
@@ -129,7 +131,8 @@ def _rows(dataset: Dataset) -> Iterator[tuple[str, ...]]:
 
 
 def _count(tasks: TaskSet) -> DatasetVersion:
-    train, test = sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)
+    train = sum(len(task.train) for task in tasks)
+    test = sum(len(task.test) for task in tasks)
     return DatasetVersion("", "", len(tasks), train, test, tasks.max_grid_shape)
 
 

@@ -57,7 +57,8 @@ def list_traces(cache: CacheOption = None) -> None:
         lengths.setdefault(trace.spec, []).append(len(trace.actions))
     table = Table("expert", "version", "settings", "format", "canvas", "traces", "mean actions", "most")
     for spec, found in sorted(lengths.items()):
-        canvas, mean = "{}x{}".format(*spec.canvas), f"{np.mean(found):.1f}"
+        canvas = "{}x{}".format(*spec.canvas)
+        mean = f"{np.mean(found):.1f}"
         row = (escape(spec.expert), str(spec.version), escape(spec.settings), spec.action_format, canvas)
         table.add_row(*row, f"{len(found):,}", mean, str(max(found)))
     console = Console()
@@ -89,7 +90,9 @@ def verify(
         return
     from jaxarc.experts.traces.replay import replay as replay_in_environment
 
-    tasks, spec, console = load_tasks(dataset), find_expert_spec(expert, action_format), Console()
+    tasks = load_tasks(dataset)
+    spec = find_expert_spec(expert, action_format)
+    console = Console()
     wanted = pairs_by_id(tasks, pairs_of(pairs))
     traces = _traces(tasks, pairs, spec, TraceCache(cache))
     with Console(stderr=True).status("Replaying ..."):
@@ -135,7 +138,8 @@ def gc(
     max_mib: Annotated[float | None, typer.Option(min=0, help="Keep at most so many MiB, the newest in use.")] = None,
 ) -> None:
     """Remove damaged traces and what killed processes left, and keep within the size limit."""
-    store, console = TraceCache(cache), Console()
+    store = TraceCache(cache)
+    console = Console()
     removed = store.collect_garbage()
     if max_mib is not None:
         trimmed = store.trim(int(max_mib * 2**20))
@@ -192,7 +196,8 @@ def replay(
 
 
 def _words(action: Action, action_format: str) -> str:
-    name, numbers = get_operation_name(action[0]), action[1:]
+    name = get_operation_name(action[0])
+    numbers = action[1:]
     if action[0] == c.SUBMIT or not numbers:
         return name
     if action_format == "bbox":

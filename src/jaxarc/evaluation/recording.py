@@ -158,7 +158,8 @@ def _line(line: str, where: str) -> tuple[tuple[str, int], Any, int]:
         data = verify_checksum(data)
     except ChecksumError as error:
         raise RecordingError(f"{where}: {error}") from error
-    task_id, pair_index = data["task_id"], data["pair_index"]
+    task_id = data["task_id"]
+    pair_index = data["pair_index"]
     if not isinstance(task_id, str) or type(pair_index) is not int:
         raise RecordingError(f"{where}: task_id is a text and pair_index a whole number; correct them")
     of = data.get("of", 0)

@@ -240,7 +240,8 @@ def _reshaped(task: JaxArcTask, num_tests: int, num_train: int, height: int, wid
         new[kept] = old[kept]
         return new
 
-    train, tests = num_train, num_tests
+    train = num_train
+    tests = num_tests
     return JaxArcTask(
         input_grids_examples=fit(task.input_grids_examples, train, PADDING),
         input_masks_examples=fit(task.input_masks_examples, train, False),

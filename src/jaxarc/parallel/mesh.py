@@ -66,7 +66,8 @@ def create_mesh(
     Raises:
         ValueError: an axis has no device or no name, two have the same name, or the devices do not fit the shape.
     """
-    shape, axis_names = tuple(shape), tuple(axis_names)
+    shape = tuple(shape)
+    axis_names = tuple(axis_names)
     if len(shape) != len(axis_names) or len(set(axis_names)) != len(axis_names):
         raise ValueError(f"each axis of a mesh needs a name of its own, got shape {shape} and names {axis_names}")
     if not shape or min(shape) < 1:

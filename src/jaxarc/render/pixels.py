@@ -125,7 +125,8 @@ def _canvas_of(shape: tuple[int, ...], side: int) -> tuple[Image.Image, ImageDra
 
 
 def _box(row: int, column: int, side: int) -> tuple[int, int, int, int]:
-    left, top = MARGIN + column * side, MARGIN + row * side
+    left = MARGIN + column * side
+    top = MARGIN + row * side
     # Pillow draws both ends of a box, so the last pixel is one less than the side.
     return left, top, left + side - 1, top + side - 1
 
@@ -145,11 +146,13 @@ def _outline(
     around = np.pad(mask, 1)
     half = width // 2
     for row, column in np.argwhere(around[1:, 1:-1] != around[:-1, 1:-1]).tolist():  # above the row
-        x, y = MARGIN + column * side, MARGIN + row * side
+        x = MARGIN + column * side
+        y = MARGIN + row * side
         for start, stop in _dashes(side, dash, half):
             pen.rectangle((x + start, y - half, x + stop, y - half + width - 1), color)
     for row, column in np.argwhere(around[1:-1, 1:] != around[1:-1, :-1]).tolist():  # left of the column
-        x, y = MARGIN + column * side, MARGIN + row * side
+        x = MARGIN + column * side
+        y = MARGIN + row * side
         for start, stop in _dashes(side, dash, half):
             pen.rectangle((x - half, y + start, x - half + width - 1, y + stop), color)
 

@@ -100,7 +100,8 @@ def _draw_pair(title: str, source: np.ndarray, target: np.ndarray, max_width: in
     columns = source.shape[1], target.shape[1]
     cell_width = _CELL_WIDTH if _CELL_WIDTH * max(columns) <= room else 1
     beside = cell_width * sum(columns) + len(_ARROW) <= room
-    left, right = render_grid(source, cell_width), render_grid(target, cell_width)
+    left = render_grid(source, cell_width)
+    right = render_grid(target, cell_width)
     body = _beside(left, right) if beside else Group(left, Text("↓"), right)
     return Panel.fit(body, title=title, subtitle="{}x{} → {}x{}".format(*source.shape, *target.shape))
 

@@ -166,7 +166,9 @@ def _float32_on_host(values: Any, field: str) -> np.ndarray:
 
 
 def _check_shapes(batch: TrainingBatchJAX) -> None:
-    data, probs, accuracies = batch.observational_data, batch.expert_probs, batch.expert_accuracies
+    data = batch.observational_data
+    probs = batch.expert_probs
+    accuracies = batch.expert_accuracies
     if data.ndim != 4 or data.shape[-1] != CHANNELS or 0 in data.shape:
         raise ValueError(f"observational_data must have the shape (B, N, d, {CHANNELS}) without a 0, got {data.shape}")
     if probs.ndim != 2 or probs.shape[0] != data.shape[0]:

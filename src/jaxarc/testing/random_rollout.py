@@ -60,7 +60,8 @@ def compile_rollout(env: Environment[Any], num_steps: int) -> RolloutFunction:
 
     @jax.jit
     def play(params: EnvParams, keys: UInt32[Array, "B words"]) -> RandomRollout:
-        actions, observations = env.action_space(params), env.observation_space(params)
+        actions = env.action_space(params)
+        observations = env.observation_space(params)
         typed = jax.vmap(from_key_data)(keys)
         first, shown_first = jax.vmap(env.reset, (0, None))(typed, params)
 
@@ -87,7 +88,8 @@ FLOAT_TOLERANCE = 1e-5  # relative: two compiled programs may round differently
 def mismatches(ours: PyTree, theirs: PyTree) -> Iterator[str]:
     """Yield one phrase for each leaf that differs in shape, dtype or weak type; or one for the structure."""
     if jax.tree.structure(ours) != jax.tree.structure(theirs):
-        mine, others = _paths(ours), _paths(theirs)
+        mine = _paths(ours)
+        others = _paths(theirs)
         yield f"its leaves are {mine}, not {others}" if mine != others else "a static field or the type differs"
         return
     for (path, mine), other in zip(jax.tree_util.tree_leaves_with_path(ours), jax.tree.leaves(theirs), strict=True):

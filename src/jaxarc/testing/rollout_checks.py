@@ -85,7 +85,8 @@ def views_show_the_state(run: RandomRollout) -> Iterator[str]:
 
 def endings_agree(run: RandomRollout) -> Iterator[str]:
     """Check that done, terminated, truncated and discount agree."""
-    terminated, truncated = run.infos["terminated"], run.infos["truncated"]
+    terminated = run.infos["terminated"]
+    truncated = run.infos["truncated"]
     wrong = run.dones != (terminated | truncated)
     if wrong.any():
         yield f"done is not terminated | truncated at {_where(wrong)}; compute it from the two"
@@ -101,7 +102,8 @@ def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
     """Check that a step in a done state changes nothing and pays 0."""
     if resets_itself(run):
         return
-    before, after = run.dones[:-1], run.dones[1:]
+    before = run.dones[:-1]
+    after = run.dones[1:]
     hint = f"; step must return a done state as it is (one that resets itself puts {FINAL!r} into info)"
     revived = before & ~after
     if revived.any():
@@ -155,7 +157,8 @@ def _reset_is_the_next_reset_of_the_inner_one(
     # The first end in the run is played again by the environment inside, and what
     # comes out must be what the wrapper showed.
     step, number = (int(index) for index in np.argwhere(run.dones)[0])
-    state, action = run.state_before(step, number), run.action(step, number)
+    state = run.state_before(step, number)
+    action = run.action(step, number)
     if not _has_same_state(env, params, state) or FINAL in env.env.info(state, params):
         return
     ended, last, *_ = env.env.step(state, action, params)
@@ -226,7 +229,8 @@ def calls_repeat_and_leave_their_arguments(
         for method, call in calls.items():
             before = to_host((state, action, params))
             structure = jax.tree.structure((state, action, params))
-            once, twice = to_host(call()), to_host(call())
+            once = to_host(call())
+            twice = to_host(call())
             if jax.tree.structure((state, action, params)) != structure or differing_leaves(
                 (state, action, params), before
             ):
@@ -250,7 +254,8 @@ def environments_do_not_see_one_another(play: RolloutFunction, params: EnvParams
     turned = play(params, run.keys[::-1])
     by_env = [name for name in RandomRollout._fields if name.startswith("first_") or name == "keys"]
     for name in RandomRollout._fields:
-        ours, theirs = getattr(run, name), getattr(turned, name)
+        ours = getattr(run, name)
+        theirs = getattr(turned, name)
         theirs = at(theirs, slice(None, None, -1)) if name in by_env else at(theirs, slice(None), slice(None, None, -1))
         if differing_leaves(ours, theirs):
             yield (
@@ -271,7 +276,8 @@ def loops_trace_once(env: Environment[Any], params: EnvParams, run: RandomRollou
 
         return jax.jit(call)
 
-    step, reset_next = counted("step", env.step), counted("reset_next", env.reset_next)
+    step = counted("step", env.step)
+    reset_next = counted("reset_next", env.reset_next)
     action = run.action(0, 0)
     state, _ = jax.eval_shape(env.reset, from_key_data(run.keys[0]), params)
     # ``eval_shape`` of a jitted function traces only where it has not seen the types: three rounds, one trace each.

@@ -119,7 +119,8 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         return start_training(self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
 
     def like(self) -> TrainingState:
-        train_config, curriculum = self.experiment.train_config, self.experiment.curriculum
+        train_config = self.experiment.train_config
+        curriculum = self.experiment.curriculum
         # Shapes are traced, not computed. The examples of an expert change values only, so they can be left out here.
         start = lambda keys, params: start_training(keys, params, train_config, curriculum)
         return jax.eval_shape(start, self._keys(), self.train_params)
@@ -130,7 +131,8 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         return state if self.mesh is None else place_state(state, self.mesh, self.experiment.parallel.over)
 
     def compile(self, state: TrainingState) -> None:
-        train_config, over = self.experiment.train_config, self.experiment.parallel.over
+        train_config = self.experiment.train_config
+        over = self.experiment.parallel.over
         length = self.intervals.updates_per_step
         # Both programs are traced here, one after the other, and compiled at the same time.
         lowered = (
@@ -203,7 +205,8 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
 
     def _load_examples(self) -> CloningExamples:
         """Replay the traces that the policies are to imitate."""
-        train, train_config = self.pairs.train, self.experiment.train_config
+        train = self.pairs.train
+        train_config = self.experiment.train_config
         dataset = self.experiment.task.train_dataset
         if not isinstance(train, TaskSet):
             raise TraceExampleError(

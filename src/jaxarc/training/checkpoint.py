@@ -271,7 +271,8 @@ class Checkpoints:
             return
         # Updates 10 20 30 40 with the scores 0.1 0.9 0.3 0.2, keep the last 2 and the
         # best 1: {30, 40} and {20}; 10 goes.
-        updates, ranked = self.updates(), self._measured()
+        updates = self.updates()
+        ranked = self._measured()
         kept = {*updates[-last:], *ranked[len(ranked) - min(best, len(ranked)) :]}
         self._remove(update for update in updates if update not in kept)
 

@@ -235,7 +235,9 @@ def _check(line: TraceLine, params: EnvParams) -> None:
         )
     legal, (height, width) = params.config.legal_operations, params.config.grid_shape
     for action in line.actions:
-        operation, rows, columns = action[0], action[1::2], action[2::2]
+        operation = action[0]
+        rows = action[1::2]
+        columns = action[2::2]
         if operation not in legal:
             raise TraceExampleError(
                 f"{line.where}: operation {operation} is not among those allowed, {legal}; allow it, as action=boxes "

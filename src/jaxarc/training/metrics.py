@@ -161,7 +161,8 @@ def _read_lines(path: Path, lines: Sequence[bytes], kind: type[Kind]) -> list[Ki
 
 
 def _report(line: bytes, kind: type[Kind]) -> Kind:
-    row, known = json.loads(line), [field.name for field in dataclasses.fields(kind)]
+    row = json.loads(line)
+    known = [field.name for field in dataclasses.fields(kind)]
     if not isinstance(row, dict):
         raise ValueError("it is no JSON object")
     # Lines of earlier versions carry a checksum, which is not compared: people edit this file.

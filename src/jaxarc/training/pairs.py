@@ -81,7 +81,8 @@ def _evaluation_tasks(config: TaskConfig, grid_shape: tuple[int, int], take_apar
 def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> ProceduralTasks:
     rules = name.removeprefix(PREFIX).split("+")
     # Training plays one of a task's demonstrations and shows the others.
-    num_train, sides = config.num_demonstrations + 1, (config.min_side, config.max_side)
+    num_train = config.num_demonstrations + 1
+    sides = (config.min_side, config.max_side)
     return procedural_tasks(rules, grid_shape, num_train=num_train, side=sides)
 
 

@@ -94,7 +94,8 @@ def write_measured_table(path: Path, seeds: Sequence[int], task_ids: Sequence[st
         task_ids: of T pairs.
         played: leaves [K, T].
     """
-    solved, steps = np.asarray(played.solved), np.asarray(played.steps)
+    solved = np.asarray(played.solved)
+    steps = np.asarray(played.steps)
     write_table(
         path,
         [

@@ -120,7 +120,8 @@ def _evidence(puzzle: Puzzle, tables: Int8[Array, "B 2 10"]) -> Float32[Array, "
     """
     batch, slots = puzzle.shown.shape
     flat = lambda grids: grids.reshape(batch * slots, *grids.shape[2:])
-    inputs, outputs = flat(puzzle.inputs), flat(puzzle.outputs)
+    inputs = flat(puzzle.inputs)
+    outputs = flat(puzzle.outputs)
     # All demonstrations side by side, [B * P, ...]. Black and outside are left out: they explain the same in any task.
     candidates = _candidates_of(inputs, jnp.repeat(tables, slots, axis=0))
     explained = _explained(candidates[:, :_EXPLAINING], outputs)

@@ -79,7 +79,8 @@ class RelationalNetwork(Network):
 
         A start is a wrong cell with no wrong cell of its color above it or to its left, so the rectangle has one.
         """
-        target, working = inputs.target, inputs.working
+        target = inputs.target
+        working = inputs.working
         wrong = target != working
         inside = target > c.PADDING
         # Lists of four grids in the order above, below, left, right. A neighbor beyond
@@ -214,9 +215,11 @@ def _describe_boxes(
     sums = _box_sums(counts.reshape(-1, 2, height, width), row, column)
     rows, columns = jnp.arange(height, dtype=jnp.int32), jnp.arange(width, dtype=jnp.int32)
     # The distances from the first corner give the area: two down and one to the right is 3 * 2 = 6.
-    down, right = jnp.abs(rows[None] - row[:, None]), jnp.abs(columns[None] - column[:, None])
+    down = jnp.abs(rows[None] - row[:, None])
+    right = jnp.abs(columns[None] - column[:, None])
     area = ((down + 1)[:, :, None] * (right + 1)[:, None, :]).astype(jnp.float32)
-    gained, lost = sums[:, 0], sums[:, 1]
+    gained = sums[:, 0]
+    lost = sums[:, 1]
     flat = lambda grid: grid.reshape(grid.shape[0], -1)
     numbers = [
         gained / area,

@@ -105,7 +105,9 @@ class SurrogateExperiment(CheckedConfig):
 
     def _check_splits(self) -> list[str]:
         """Say which batches, or layers, cannot be cut into equal parts."""
-        mesh, network, steps = self.surrogate_mesh, self.surrogate_network, self.surrogate_training.accumulation_steps
+        mesh = self.surrogate_mesh
+        network = self.surrogate_network
+        steps = self.surrogate_training.accumulation_steps
         factors = {
             "surrogate_training.accumulation_steps": steps,
             "surrogate_mesh.data_devices": mesh.data_devices,

@@ -136,7 +136,9 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
         # The sums are a part of the saved state, so a run that is resumed between two
         # reports averages over all its steps.
         is_first = update % self.intervals.updates_per_report == 0  # after a report: sums begin anew
-        models, optimizers, sums = {}, {}, {}
+        models = {}
+        optimizers = {}
+        sums = {}
         for name, step in self.steps.items():
             models[name], optimizers[name], metrics = step(state.models[name], state.optimizers[name], batches[name])
             before = _zeros_like(metrics) if is_first else state.sums[name]
