@@ -53,7 +53,7 @@ def measure(num_devices: int, labor: float) -> dict[str, float]:
 
 
 def _measure_strategy(strategy: str, labor: float) -> dict[str, float]:
-    from trace_experts import HeldLabor, ReleasedLabor
+    from labor_experts import HeldLabor, ReleasedLabor
 
     from jaxarc.experts.painter import Painter
     from jaxarc.experts.traces import TraceCache

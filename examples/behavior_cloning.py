@@ -53,7 +53,7 @@ def main() -> None:
     console.print(f"{examples.value_target.shape[0]} situations and what the expert did there", highlight=False)
 
     measured = make_params(pairs.eval, rules)
-    create = jax.jit(lambda key: EditPolicy.create(key, rules, NetworkConfig(), False))
+    create = jax.jit(lambda key: EditPolicy.create(key, rules, NetworkConfig()))
     learn = jax.jit(lambda policy, key: clone_examples(policy, examples, key, cloning, agent))
     play = jax.jit(lambda policy: play_every_task(lambda observation, _: policy.act(observation), measured).solved)
     before = create(jax.random.key(0))

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from labor_experts import HeldLabor, ReleasedLabor
 from lookahead_speed import LookaheadSpeed
 from measure import main
-from trace_experts import HeldLabor, ReleasedLabor
 from trace_recording import UNITS, measure, record_in_fresh_process
 from trace_rows import trace_rows
 

@@ -44,7 +44,7 @@ class TraceRecording:
 
     def run(self, folder: Path, tell: Teller) -> None:
         _tell_of_traces(tell)
-        options = ("--cache", str(folder / "traces"), "--processes", "0", "--strategy", "sequential")
+        options = ("--cache", str(folder / "traces"), "--processes", "0")
         main(["traces", "record", str(self.tasks), *options, "--chunk-size", "4"])
 
     def check(self, folder: Path, told: list[str]) -> None:

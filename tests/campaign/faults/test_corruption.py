@@ -8,7 +8,7 @@ import pytest
 from campaign.faults.corruptible import Kind, make_kinds
 from campaign.faults.corruption import damage_often
 
-NUM_KINDS = 10
+NUM_KINDS = 9
 
 
 @pytest.fixture(scope="module")
