@@ -55,7 +55,7 @@ def main() -> None:
     measured = make_params(pairs.eval, rules)
     create = jax.jit(lambda key: EditPolicy.create(key, rules, NetworkConfig()))
     learn = jax.jit(lambda policy, key: clone_examples(policy, examples, key, cloning, agent))
-    play = jax.jit(lambda policy: play_every_task(lambda observation, _: policy.act(observation), measured).solved)
+    play = jax.jit(lambda policy: play_every_task(lambda _, shown, __: (policy.act(shown), None), measured).solved)
     before = create(jax.random.key(0))
     for name, policy in (("before", before), ("after imitation", learn(before, jax.random.key(1)))):
         solved = play(policy)
