@@ -46,19 +46,15 @@ def task_rows() -> tuple[Row, ...]:
 
 _LOADS: Final = tuple(
     Row(
-        f"tasks-{count}-{how}",
-        f"{what} on the device, {origin}, in a fresh process",
+        f"tasks-{count}-read",
+        f"{what} on the device, from the published file, in a fresh process",
         "s",
-        lambda suite, name=f"tasks-{count}-{how}": suite.fresh(name),
-        target,
+        lambda suite, name=f"tasks-{count}-read": suite.fresh(name),
+        ceiling,
         less_is_better=True,
         fresh_part="tasks",
     )
     for count, what, ceiling in ((400, "ARC-AGI-1, 400 tasks,", 0.3), (1120, "ARC-AGI-2, 1,120 tasks,", 0.6))
-    for how, origin, target in (
-        ("cached", "from the cache on disk", ceiling),
-        ("read", "from the published file", None),
-    )
 )
 
 

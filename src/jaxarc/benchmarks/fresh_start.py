@@ -2,8 +2,7 @@
 
 ``python -P fresh_start.py import make compile tasks`` prints a JSON object: ``import`` seconds of jaxarc beyond jax,
 ``make-cold`` and ``make-warm`` seconds of the first and the second ``make``, ``compile`` seconds of a whole rollout,
-``tasks-400-cached`` and ``tasks-400-read`` seconds until 400 tasks are on the device, from the cache and from the
-published file, and the same of 1,120 tasks.
+``tasks-400-read`` seconds until 400 tasks are on the device, from the published file, and the same of 1,120 tasks.
 """
 
 import json
@@ -32,8 +31,6 @@ def start_fresh(parts: Collection[str]) -> dict[str, float]:
     Raises:
         RuntimeError: the process failed; its last words are quoted.
     """
-    if "tasks" in parts:
-        _fill_cache()
     # Without JAX's cache, or the second measurement would load the program of the first.
     environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"}
     command = [sys.executable, "-P", __file__, *parts]
@@ -75,24 +72,16 @@ def _make_and_compile(compiles: bool) -> dict[str, float]:
     return seconds
 
 
-def _fill_cache() -> None:
-    from jaxarc.datasets import load_tasks
-
-    for name in (name for names in TASKS.values() for name in names):
-        load_tasks(name)
-
-
 def _load_tasks() -> dict[str, float]:
     import jax
 
     from jaxarc.datasets import load_tasks
 
     seconds = {}
-    for how, cache in (("cached", True), ("read", False)):
-        for count, names in TASKS.items():
-            start = time.perf_counter()
-            jax.block_until_ready([load_tasks(name, cache=cache).buffer() for name in names])
-            seconds[f"tasks-{count}-{how}"] = time.perf_counter() - start
+    for count, names in TASKS.items():
+        start = time.perf_counter()
+        jax.block_until_ready([load_tasks(name).buffer() for name in names])
+        seconds[f"tasks-{count}-read"] = time.perf_counter() - start
     return seconds
 
 
