@@ -6,8 +6,8 @@ import json
 import pytest
 from run_command import run_command
 
-from jaxarc.cli.local_pages import find_task
 from jaxarc.cli.main import main
+from jaxarc.datasets.task_search import find_task
 
 TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
 
@@ -66,4 +66,4 @@ def test_a_folder_that_is_no_run_is_told(capsys, tmp_path):
 def test_without_the_libraries_the_extra_is_named(monkeypatch, command):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else find(name))
-    assert "local pages need uvicorn, not installed here: pip install 'jaxarc[play]'" in refused(*command)
+    assert "local pages need uvicorn, not installed here: pip install starlette uvicorn" in refused(*command)

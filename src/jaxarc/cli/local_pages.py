@@ -2,32 +2,26 @@
 
 import contextlib
 import importlib.util
+import os
 import webbrowser
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+import jax
 import typer
 from rich.console import Console
+from rich.status import Status
+
+from jaxarc.cli.trace_options import FormatOption, action_format_of, pair_id_of
+from jaxarc.datasets import load_tasks
+from jaxarc.datasets.task_search import FoundTask, find_task
+from jaxarc.experts import ActionFormat
+from jaxarc.experts.traces.trace_file import TraceFileError
+from jaxarc.training import open_run_folder
 
 if TYPE_CHECKING:
     from jaxarc.play.local_site import LocalSite
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-from rich.status import Status
-
-from jaxarc.cli.trace_options import FormatOption, action_format_of, lasting_name, pair_id_of
-from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
-from jaxarc.experts import ActionFormat
-from jaxarc.experts.traces.trace_file import TraceFileError
-from jaxarc.tasks import UnknownTaskError
-
-if TYPE_CHECKING:
     from jaxarc.play.play_site import Game
-import os
-
-import jax
-
-from jaxarc.training import open_run_folder
 
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes one that is free.")]
 OpenOption = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
@@ -40,7 +34,7 @@ def require_play_extra() -> None:
     missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         raise typer.BadParameter(
-            f"local pages need {' and '.join(missing)}, not installed here: pip install 'jaxarc[play]'"
+            f"local pages need {' and '.join(missing)}, not installed here: pip install {' '.join(_LIBRARIES)}"
         )
 
 
@@ -56,15 +50,7 @@ def serve(site: "LocalSite", opens: bool, console: Console) -> None:
 
 
 _FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
-_SEARCHED: Final = ("arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation")
-
-
-class Found(NamedTuple):
-    """A task, and the others of its dataset."""
-
-    tasks: TaskSet
-    dataset: str  # the name that loads them
-    task_id: str
+_FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 
 
 def play(
@@ -114,7 +100,7 @@ def _go_on(path: Path, folder: Path) -> "Game":
     from jaxarc.play.play_site import Game
 
     line = read_human_episode(path)
-    found = Found(load_tasks(line.dataset), line.dataset, line.pair_id.task_id) if line.dataset else None
+    found = FoundTask(load_tasks(line.dataset), line.dataset, line.pair_id.task_id) if line.dataset else None
     tasks, dataset, _ = found or find_task(line.pair_id.task_id)
     with _compiling():
         try:
@@ -127,32 +113,6 @@ def _go_on(path: Path, folder: Path) -> "Game":
 
 def _compiling() -> Status:
     return Console(stderr=True).status("Compiling the environment ...")
-
-
-def find_task(word: str) -> Found:
-    """Find what a word means: a dataset, a task behind the name of its dataset, or the id of a task that is here.
-
-    Raises:
-        UnknownTaskError: nothing of it; names what was looked through.
-    """
-    try:
-        tasks = load_tasks(word)
-    except UnknownDatasetError:
-        return _find_by_id(word)
-    return Found(tasks, lasting_name(word), tasks.task_ids[0])
-
-
-def _find_by_id(word: str) -> Found:
-    dataset, _, task_id = word.rpartition("/")
-    if dataset:
-        tasks = load_tasks(dataset)
-        return Found(tasks, lasting_name(dataset), tasks.raw_task(task_id).task_id)
-    for name in _SEARCHED:
-        if task_id in (tasks := load_tasks(name)):
-            return Found(tasks, name, task_id)
-    raise UnknownTaskError(
-        f"{word!r} is neither a dataset nor a task of {', '.join(_SEARCHED)}; write DATASET/TASK for a task of another"
-    )
 
 
 _NICENESS: Final = 10  # the run comes first

@@ -57,12 +57,6 @@ def find_expert_spec(expert: str, action_format: str) -> ExpertSpec:
     return ExpertSpec(expert, 1, "", action_format_of(action_format))
 
 
-def lasting_name(dataset: str) -> str:
-    """Return a name of a dataset that means the same in another working directory."""
-    path = Path(dataset)
-    return str(path.resolve()) if path.exists() else dataset
-
-
 def pair_id_of(tasks: TaskSet, task_id: str, word: str) -> PairId:
     """Return the id of a pair of a task from a word such as ``train/0``.
 

@@ -24,12 +24,12 @@ from jaxarc.cli.trace_options import (
     PairsOption,
     find_expert_spec,
     find_pair,
-    lasting_name,
     pair_id_of,
     pairs_of,
 )
 from jaxarc.cli.trace_recording import record
 from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
+from jaxarc.datasets.task_search import lasting_name
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
 from jaxarc.experts.host_canvas import HostCanvas, check_solution
