@@ -55,56 +55,15 @@ _ORDER = (
 _LAST = ("examples", "campaign", "cli", "docs", "benchmarks")
 
 
-# Files and folders that take longest beside what they add; `make test` leaves them to `make test-all`, which CI runs.
-_SLOW = (
-    "campaign",
-    "examples",
-    "benchmarks",
-    "docs/test_docs_snippets.py",
-    "parallel/test_processes.py",
-    "parallel/test_invariance.py",
-    "parallel/test_memory.py",
-    "training/test_multihost_training.py",
-    "training/test_seeds_on_devices.py",
-    "training/test_environments_on_devices.py",
-    "training/test_kill_and_resume.py",
-    "training/test_surrogate_on_devices.py",
-    "cli/test_resume_command.py",
-    "cli/test_train_surrogate.py",
-    "cli/test_train_command.py",
-    "cli/test_rollout_command.py",
-    "play/test_play_page.py",
-    "play/test_watch_page.py",
-    "render/test_replay_page.py",
-    "envs/test_contract.py",
-    "envs/test_fuzz_operations.py",
-    "envs/test_fuzz_episodes.py",
-    "envs/test_observations.py",
-    "envs/test_generated_episodes.py",
-    "envs/test_augmented_episodes.py",
-    "tasks/procedural/test_procedural_generator.py",
-    "tasks/procedural/test_rules_objects.py",
-    "tasks/procedural/test_rules_geometry.py",
-    "tasks/test_tasks_curriculum.py",
-    "experts/test_lookahead.py",
-    "experts/test_beam_search.py",
-    "wrappers/test_trials.py",
-    "testing/test_environment_check.py",
-    "adapters/test_to_gymnax.py",
-    "surrogate/test_surrogate_on_mesh.py",
-    "surrogate/test_surrogate_models.py",
-    "adapters/test_to_stoa.py",
-    "evaluation/test_arc_rules.py",
-    "render/test_solve_map.py",
-)
-
-
 def pytest_collection_modifyitems(items):
-    """Mark slow files, and sort files by folder; within a file the order stays."""
+    """Mark what slow_tests.txt names, and sort files by folder; within a file the order stays."""
     root = pathlib.Path(__file__).parent
-    slow = [root / name for name in _SLOW]
+    lines = (root / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
+    slow = {line for line in lines if line and not line.startswith("#")}
     for item in items:
-        if any(place == item.path or place in item.path.parents for place in slow):
+        file = item.path.relative_to(root)
+        test = f"{file.as_posix()}::{item.originalname}"
+        if slow & {test, file.as_posix(), *(folder.as_posix() for folder in file.parents)}:
             item.add_marker(pytest.mark.slow)
 
     def rank(item):

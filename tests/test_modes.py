@@ -28,3 +28,14 @@ def test_every_test_that_a_session_names_exists():
     paths = [word for word in words if word.startswith("tests/")]
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_every_slow_test_that_is_named_exists():
+    lines = (ROOT / "tests" / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
+    gone = []
+    for line in filter(lambda line: line and not line.startswith("#"), lines):
+        file, _, test = line.partition("::")
+        path = ROOT / "tests" / file
+        if not path.exists() or (test and f"def {test}(" not in path.read_text(encoding="utf-8")):
+            gone.append(line)
+    assert gone == []
