@@ -21,7 +21,7 @@ CLASSES = {
 
 
 @dataclass(frozen=True)
-class Moment:
+class ArcleStep:
     """A state and what is done to it."""
 
     grid: np.ndarray  # int8[H, W], -1 outside

@@ -53,7 +53,7 @@ class OnePair(Loader):
         return [source], [target], [source], [target], {}
 
 
-class Replay:
+class ArcleReplay:
     """One ARCLE environment that plays sequence after sequence."""
 
     def __init__(self, shape: tuple[int, int]):
@@ -126,7 +126,7 @@ def main(source: Path, result: Path) -> None:
     """Replays what a file holds and writes what differs."""
     given = np.load(source)
     operations, selections = given["operations"], given["selections"]
-    replay, outcomes = Replay(selections.shape[2:]), []
+    replay, outcomes = ArcleReplay(selections.shape[2:]), []
     seconds = time.perf_counter()
     fields = [given[name] for name in ("grids", "sizes", "clips", "clip_sizes")]
     for sequence in range(len(operations)):

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 import jaxarc
-from campaign.arcle.arcle_rules import CLASSES, Moment
+from campaign.arcle.arcle_rules import CLASSES, ArcleStep
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import MaskAction
 from jaxarc.tasks import RawTask
@@ -97,14 +97,14 @@ class Chunk:
         heights, widths = (np.arange(1, side + 1) for side in self.shape)
         self.clip_sizes = np.stack([(held.any(3) * heights).max(2), (held.any(2) * widths).max(2)], axis=2)
 
-    def moment(self, sequence: int, step: int) -> Moment:
+    def moment(self, sequence: int, step: int) -> ArcleStep:
         """Returns the state before a step, and the step."""
         grid, clip = self.pairs[sequence][0], np.full(self.shape, -1, np.int8)
         if step:
             grid, clip = self.grids[sequence, step - 1], self.clips[sequence, step - 1]
         clip_size = self.clip_sizes[sequence, step - 1] if step else (0, 0)
         size = int((grid[:, 0] >= 0).sum()), int((grid[0] >= 0).sum())
-        return Moment(
+        return ArcleStep(
             grid,
             clip,
             size,
@@ -138,7 +138,7 @@ def compare(chunk: Chunk, comparison: Comparison, python: Path) -> None:
         comparison.unexplained.append(f"submit: here {ours[sequence]}, ARCLE {replayed['outcomes'][sequence]}")
 
 
-def explanation(moment: Moment, grid: np.ndarray, clip: np.ndarray, error: str) -> str:
+def explanation(moment: ArcleStep, grid: np.ndarray, clip: np.ndarray, error: str) -> str:
     """Returns the class that explains what ARCLE shows after a step; empty where none does."""
     name = "" if error else moment.difference_class()
     if not name or name in DEPENDS_ON_THE_PAST:

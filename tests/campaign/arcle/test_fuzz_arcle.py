@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from campaign.arcle.arcle_rules import CLASSES, Moment
+from campaign.arcle.arcle_rules import CLASSES, ArcleStep
 from campaign.arcle.fuzz_arcle import ARCLE_PYTHON, Chunk, Comparison, compare, explanation
 
 SHAPE = (3, 4)
@@ -24,7 +24,7 @@ def moment(cells, operation, selection, clip=""):
     held = grid(clip) >= 0
     clip_size = int(held.any(1).sum()), int(held.any(0).sum())
     active = grid(cells) >= 0
-    return Moment(
+    return ArcleStep(
         grid(cells), grid(clip), (int(active[:, 0].sum()), int(active[0].sum())), clip_size, operation, selected
     )
 

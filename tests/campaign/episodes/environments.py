@@ -9,8 +9,7 @@ import numpy as np
 from compiling import AS_USERS, QUICKLY
 
 import jaxarc
-from campaign.episodes.drawn_actions import Actions
-from campaign.episodes.drawn_tasks import GENERATED_COUNTS, DrawnTasks
+from campaign.episodes.drawn_episodes import GENERATED_COUNTS, Actions, DrawnTasks
 from campaign.episodes.episode_options import SCAN_STEPS, Setting
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import ArcEnvironment, BboxAction, JaxArcConfig, MaskAction, PointAction

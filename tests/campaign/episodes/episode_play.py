@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from reference.canvas import cropped
 from reference.episode import ReferenceEpisode
 
-from campaign.episodes.drawn_actions import ActionDraw, Actions
-from campaign.episodes.drawn_tasks import GENERATED_COUNTS, DrawnTasks, draw_tasks
+from campaign.episodes.drawn_episodes import GENERATED_COUNTS, ActionDraw, Actions, DrawnTasks, draw_tasks
 from campaign.episodes.environments import Environments
 from campaign.episodes.episode_options import SCAN_STEPS, Setting
 from campaign.episodes.referee import DisagreementError, Facts, Referee
-from campaign.episodes.tally import Tally
+
+
+@dataclass
+class StepCounts:
+    """What was compared."""
+
+    steps: int = 0  # of running episodes
+    idle_steps: int = 0  # of episodes that are done already
+    episodes: int = 0  # that ended
+    solved: int = 0  # submits that solved a pair
+    invalid: int = 0  # invalid or illegal actions that were taken
+    raised: int = 0  # batches with a wrong action that were refused
+    histories: int = 0  # comparisons of whole histories
+    exact_rewards: int = 0  # with the very bits of the reference; the others differ by rounding
+
+    def add(self, other: StepCounts) -> None:
+        for name, number in asdict(other).items():
+            setattr(self, name, getattr(self, name) + number)
+
 
 logging.getLogger("jax._src.callback").setLevel(logging.CRITICAL)  # errors that are provoked here
 
@@ -37,14 +54,14 @@ class FoundEpisode:
 
 
 @dataclass
-class Play:
+class Match:
     """Environments and referee side by side."""
 
     setting: Setting
     seed: int
     environments: Environments = field(init=False)
     referee: Referee = field(init=False)
-    tally: Tally = field(default_factory=Tally)
+    tally: StepCounts = field(default_factory=StepCounts)
     step_number: int = 0  # steps of the whole batch so far
 
     def __post_init__(self) -> None:
@@ -53,7 +70,7 @@ class Play:
         self.trail: deque[Actions] = deque(maxlen=LONGEST_TRAIL)
         self.began = np.zeros(self.environments.num_envs, int)  # step number at which each episode began
 
-    def run(self, steps: int) -> Tally:
+    def run(self, steps: int) -> StepCounts:
         """Plays until so many steps of running episodes were compared.
 
         Raises:

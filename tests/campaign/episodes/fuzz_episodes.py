@@ -1,7 +1,7 @@
 """Whole random episodes through the public functions against the NumPy reference, under every pair of option values.
 
 ``make fuzz`` plays 50 million steps. One program is one combination of options, compiled once and played with many
-tasks; `pairwise` chooses the combinations. Every view of the state, observation, reward, ending and report are
+tasks; `episode_options` chooses the combinations. Every view of the state, observation, reward, ending and report are
 compared after every step, the whole action history after each where it is short and now and then where it is long.
 """
 
@@ -25,12 +25,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from campaign.episodes.environments import step_cost
-from campaign.episodes.episode_options import OPTIONS, Setting, forbids
-from campaign.episodes.episode_play import Play
-from campaign.episodes.pairwise import Combination, Schedule
+from campaign.episodes.episode_options import OPTIONS, Combination, Schedule, Setting, forbids
+from campaign.episodes.episode_play import Match, StepCounts
 from campaign.episodes.referee import DisagreementError
 from campaign.episodes.reproduction import report
-from campaign.episodes.tally import Tally
 
 STEPS = 50_000_000
 CALLS_A_PROGRAM = 1_000  # at most; an environment of a batch costs least where there are many
@@ -44,7 +42,7 @@ class Campaign:
 
     seed: int
     programs: int = 0
-    tally: Tally = field(default_factory=Tally)
+    tally: StepCounts = field(default_factory=StepCounts)
     findings: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
 
@@ -62,9 +60,9 @@ class Campaign:
         }
 
 
-def play_program(combination: Combination, seed: int, steps: int) -> tuple[Tally, str]:
+def play_program(combination: Combination, seed: int, steps: int) -> tuple[StepCounts, str]:
     """Plays one combination; returns what was compared, and a report on the first mismatch or nothing."""
-    play = Play(Setting(combination), seed)
+    play = Match(Setting(combination), seed)
     try:
         affordable = int(SECONDS_A_PROGRAM * 1e6 / step_cost(play.setting))
         play.run(min(steps, affordable, CALLS_A_PROGRAM * play.environments.num_envs))
@@ -125,7 +123,7 @@ def _play_all(options: argparse.Namespace, schedule: Schedule, campaign: Campaig
             pool.shutdown(cancel_futures=True)
 
 
-def _take(campaign: Campaign, program: int, tally: Tally, finding: str) -> None:
+def _take(campaign: Campaign, program: int, tally: StepCounts, finding: str) -> None:
     campaign.programs += 1
     campaign.tally.add(tally)
     if finding:

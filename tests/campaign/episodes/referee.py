@@ -11,8 +11,7 @@ from reference.canvas import PADDING, active_size, cropped, pad
 from reference.episode import ReferenceEpisode
 from reference.observation import History, demonstrations, encode, useful_operations
 
-from campaign.episodes.drawn_actions import Actions
-from campaign.episodes.drawn_tasks import GENERATED_COUNTS, DrawnTasks
+from campaign.episodes.drawn_episodes import GENERATED_COUNTS, Actions, DrawnTasks
 from campaign.episodes.episode_options import Setting
 
 Facts = dict[str, np.ndarray]

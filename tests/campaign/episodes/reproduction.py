@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from campaign.episodes.drawn_actions import Actions
-from campaign.episodes.drawn_tasks import DrawnTasks
+from campaign.episodes.drawn_episodes import Actions, DrawnTasks
 from campaign.episodes.environments import Environments
 from campaign.episodes.episode_options import Setting
-from campaign.episodes.episode_play import FoundEpisode, Play
+from campaign.episodes.episode_play import FoundEpisode, Match
 from campaign.episodes.referee import DisagreementError, Referee
 from jaxarc.config import JaxArcConfig
 
@@ -30,7 +29,7 @@ ALONE = {  # how one environment replays what it did in a batch
 }
 
 
-def report(play: Play, found: DisagreementError) -> str:
+def report(play: Match, found: DisagreementError) -> str:
     """Says what differs and where; with a test of the environment alone if it differs there too.
 
     Args:
@@ -41,7 +40,7 @@ def report(play: Play, found: DisagreementError) -> str:
     episode = play.found_episode(found.env)
     if episode is None:
         return "\n".join([*lines, "It is about how an episode starts, so there is no episode to replay."])
-    alone = Replay(Setting({**play.setting.combination, **ALONE}))
+    alone = EpisodeReplay(Setting({**play.setting.combination, **ALONE}))
     length, again = alone.first_difference(episode)
     if again is None:
         lines.append(f"One environment alone agrees with the reference over its {len(episode.actions)} steps.")
@@ -51,7 +50,7 @@ def report(play: Play, found: DisagreementError) -> str:
     return "\n".join(lines)
 
 
-class Replay:
+class EpisodeReplay:
     """One environment that replays episodes; compiled once."""
 
     def __init__(self, setting: Setting):
@@ -101,7 +100,7 @@ class Replay:
         return best, difference
 
 
-def _test(alone: Replay, episode: FoundEpisode, difference: DisagreementError) -> str:
+def _test(alone: EpisodeReplay, episode: FoundEpisode, difference: DisagreementError) -> str:
     """Writes a test that fails where the reference and the environment differ."""
     usual = {name: value for topic in dataclasses.asdict(JaxArcConfig()).values() for name, value in topic.items()}
     fields = {name: value for name, value in alone.setting.config_fields().items() if usual[name] != value}

@@ -10,11 +10,9 @@ import pytest
 
 import jaxarc
 from campaign.episodes import fuzz_episodes
-from campaign.episodes.episode_options import OPTIONS, Setting, forbids
-from campaign.episodes.episode_play import Play
-from campaign.episodes.pairwise import Schedule
+from campaign.episodes.episode_options import OPTIONS, Schedule, Setting, forbids
+from campaign.episodes.episode_play import Match, StepCounts
 from campaign.episodes.referee import DisagreementError
-from campaign.episodes.tally import Tally
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction
@@ -67,7 +65,7 @@ def programs():
 
 @pytest.mark.parametrize(("number", "combination", "steps"), [(i, *program) for i, program in enumerate(programs())])
 def test_episodes_agree_with_the_reference(number, combination, steps):
-    play = Play(Setting(combination), number)
+    play = Match(Setting(combination), number)
     play.run(steps)
     assert play.tally.steps >= steps
 
@@ -93,7 +91,7 @@ def test_every_pair_of_option_values_meets():
 
 
 def test_referee_notices_whatever_is_not_right():
-    play = Play(Setting(PLAIN), 0)
+    play = Match(Setting(PLAIN), 0)
     play.run(40)
     referee, shown = play.referee, play.environments.step(actions := play.actions.draw(play.environments.num_envs))
     referee.step(actions)
@@ -139,7 +137,7 @@ def test_mistake_is_reported_as_the_shortest_episode_that_shows_it():
 
 
 def test_refused_action_is_a_finding_when_it_is_accepted():
-    play = Play(Setting({**PLAIN, "shape": (1, 6), "invalid_action_policy": "raise"}), 0)
+    play = Match(Setting({**PLAIN, "shape": (1, 6), "invalid_action_policy": "raise"}), 0)
     play.run(10)
     check_often = lambda: [play._check_refusal() for _ in range(20)]
     with patch.object(play.environments, "step"), pytest.raises(DisagreementError, match="refused"):
@@ -151,9 +149,9 @@ def test_refused_action_is_a_finding_when_it_is_accepted():
 
 def test_program_writes_its_summary_and_fails_on_a_finding(tmp_path, capsys):
     path = tmp_path / "fuzz.json"
-    with patch.object(fuzz_episodes, "play_program", lambda *_: (Tally(steps=7), "")):
+    with patch.object(fuzz_episodes, "play_program", lambda *_: (StepCounts(steps=7), "")):
         assert fuzz_episodes.main(["--only", "2", "--json", str(path)]) == 0
     assert json.loads(path.read_text())["steps"] == 7
-    with patch.object(fuzz_episodes, "play_program", lambda *_: (Tally(steps=7), "a mismatch")):
+    with patch.object(fuzz_episodes, "play_program", lambda *_: (StepCounts(steps=7), "a mismatch")):
         assert fuzz_episodes.main(["--only", "2", "--seed", "4"]) == 1
     assert 'make fuzz ARGS="--seed 4 --only 2"\na mismatch' in capsys.readouterr().out

@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from campaign.faults.corruptible import Kind, make_kinds
-from campaign.faults.corruption import damage_often
+from campaign.faults.corruption import Kind, damage_often, make_kinds
 
 NUM_KINDS = 9
 

@@ -1,26 +1,131 @@
 """Full disks, disks and folders that cannot be written, wrong clocks: one line that names the file, nothing lost."""
 
+import ctypes
 import os
+import subprocess
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pytest
 from archive_server import ArchiveServer
 
-from campaign.faults.faulty_disk import NoDiskError, WithoutPrivileges, faulty_disk
-from campaign.faults.killed_commands import Evaluation, Play, Replay, training_overrides
-from campaign.faults.killed_files import Download, HierarchicalCache, TraceRecording, contents, write_tasks
+from campaign.faults.killed_work import (
+    Download,
+    EvaluateCommand,
+    HierarchicalCache,
+    PlayCommand,
+    ReplayCommand,
+    TraceRecording,
+    contents,
+    training_overrides,
+    write_tasks,
+)
 from campaign.faults.kills import traces_of, zip_of
-from campaign.faults.victim import live
+from campaign.faults.victim import Teller, Work, live
 from jaxarc.cli.main import main
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_set import digest_of
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import TraceCache, record_traces
 from jaxarc.training.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, save_checkpoint
+
+_CAPABILITIES: Final = 0x20080522  # version 3 of their interface
+_FILLER: Final = "filler"
+
+
+class NoDiskError(RuntimeError):
+    """This system does not let this user mount a disk."""
+
+
+class FaultyDisk:
+    """A disk in memory."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    @property
+    def work(self) -> Path:
+        """A folder on it."""
+        return self.path / "work"
+
+    def fill(self) -> None:
+        """Leave no room."""
+        with (self.path / _FILLER).open("wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                return
+
+    def make_room(self) -> None:
+        (self.path / _FILLER).unlink()
+
+    def forbid_writing(self) -> None:
+        _call("mount", "-o", "remount,ro", str(self.path))
+
+
+@contextmanager
+def faulty_disk(path: Path, kilobytes: int = 4096) -> Iterator[FaultyDisk]:
+    """Mount a small disk, and take it away at the end.
+
+    Raises:
+        NoDiskError: that takes root, or more.
+    """
+    path.mkdir(parents=True)
+    _call("mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(path))
+    try:
+        (path / "work").mkdir()
+        yield FaultyDisk(path)
+    finally:
+        _call("umount", "--lazy", str(path))
+
+
+@dataclass(frozen=True)
+class WithoutPrivileges:
+    """Work that is done by a user to whom the permissions of files apply, even if that is root."""
+
+    work: Work
+
+    @property
+    def name(self) -> str:
+        return self.work.name
+
+    def run(self, folder: Path, tell: Teller) -> None:
+        folder.chmod(0o555)
+        _obey_permissions()
+        self.work.run(folder, tell)
+
+    def check(self, folder: Path, told: list[str]) -> None:
+        self.work.check(folder, told)
+
+    def result(self, folder: Path) -> dict[str, object]:
+        return self.work.result(folder)
+
+
+def _obey_permissions() -> None:
+    """Give up the capabilities CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, 1 and 2, for good."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITIES, 0)  # of this process
+    sets = (ctypes.c_uint32 * 6)()  # twice effective, permitted, inheritable: bits 0 to 31, and 32 to 63
+    if libc.capget(header, sets) == 0:
+        for place in range(3):
+            sets[place] &= ~0b110
+        if libc.capset(header, sets) == 0:
+            return
+    raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
+
+
+def _call(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise NoDiskError(f"{' '.join(command)}: {done.stderr.strip()}")
+
 
 RECORD = CheckpointRecord(1, 1, 0.0, None, {}, {})
 FULL, READ_ONLY, FORBIDDEN = "No space left on device", "Read-only file system", "Permission denied"
@@ -61,9 +166,9 @@ def make(tasks, tmp_path):
             ("traces record", 2): lambda: TraceRecording(others),
             ("download", 2): lambda: Download(server.url, digest_of(load_tasks(str(tasks)))),
             ("hierarchical cache", 2): lambda: HierarchicalCache(tasks),
-            ("play", 2): lambda: Play(tasks),
-            ("evaluate", 2): lambda: Evaluation(tasks, seed=1),
-            ("replay", 2): lambda: Replay(tasks, traces_of(tmp_path, tasks)),
+            ("play", 2): lambda: PlayCommand(tasks),
+            ("evaluate", 2): lambda: EvaluateCommand(tasks, seed=1),
+            ("replay", 2): lambda: ReplayCommand(tasks, traces_of(tmp_path, tasks)),
         }
 
 

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from campaign.faults.killing import Killing
-from campaign.faults.kills import SHARES, shared, workshop
+from campaign.faults.kills import SHARES, Killing, shared, workshop
 
 KILLS = {"play": 1, "evaluate": 1, "replay": 1}  # those that take seconds to begin; 2 of the others
 NAMES = [name for name in SHARES if name != "training"]

@@ -12,10 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 from forked import start_forked
 
-PRELOADED: Final = [
-    "campaign.faults.killed_files",
-    "campaign.faults.killed_commands",
-]  # imported once, by the process that all victims are forked from
+PRELOADED: Final = ["campaign.faults.killed_work"]  # imported once, by the process that all victims are forked from
 WAITS = 300.0  # seconds, before a process that does not end counts as hanging
 _CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "os.utime", "shutil.rmtree"}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -50,7 +47,7 @@ class Teller(Protocol):
     def __call__(self, line: str) -> None: ...
 
 
-class Moment(NamedTuple):
+class KillTime(NamedTuple):
     """When to kill: so many seconds after the work began, or before the file operation of this number."""
 
     seconds: float | None = None
@@ -70,7 +67,7 @@ class Ending(NamedTuple):
     output: str
 
 
-def live(work: Work, folder: Path, notes: Path, moment: Moment | None = None) -> Ending:
+def live(work: Work, folder: Path, notes: Path, moment: KillTime | None = None) -> Ending:
     """Let a process work until it ends, or is killed.
 
     Args:

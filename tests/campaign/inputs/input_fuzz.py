@@ -1,24 +1,30 @@
 """Coverage-guided fuzzing of every reader and of the builder of configs: ``make fuzz-input ARGS="--inputs 10000000"``.
 
-Every input must give a valid object, or an error that the reader documents, of one line, within 2 s and 1 GiB. Seeds
-are small files as we write them; they are changed in their structure where they are JSON, otherwise in their bytes.
-Needs Linux and atheris (requirements-fuzz.txt).
+Every input must give a valid object, or an error that the reader documents, of one line, within 2 s and 1 GiB. The
+guide is atheris (libFuzzer): it changes the bytes of small files as we write them, with the words of the reader as its
+dictionary, and the choices by which hypothesis changes their structure. Needs Linux and requirements-fuzz.txt.
 """
 
 import argparse
 import contextlib
 import io
 import json
+import multiprocessing
 import os
 import platform
+import shutil
 import sys
 import tempfile
 import time
+import warnings
 from importlib.metadata import version
+from multiprocessing.context import ForkProcess
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, Final
 
 import atheris
+from hypothesis import given, settings
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -29,63 +35,87 @@ with (
     contextlib.redirect_stderr(io.StringIO()),
     atheris.instrument_imports(include=["jaxarc"], exclude=_NO_READERS, enable_loader_override=False),
 ):
-    from campaign.inputs.guided_feeding import feed_until_done
-    from campaign.inputs.input_targets import MAKERS, SHARES
+    from campaign.inputs.input_feeding import MAKERS, SHARES, Finding, feed, wrong_inputs
+    from campaign.inputs.input_target import Target
 
-_INTERRUPTED: Final = 72  # exit code of libFuzzer that was told to end, or stopped for minutes: no reader's fault
-_MOST_DEATHS: Final = 3  # of the process of one target, after which it is not started again
+_FORK: Final = multiprocessing.get_context("fork")  # everything is imported by then, and JAX has not begun
+_CHOICES: Final = b"\x00"  # the first byte of what hypothesis makes an input of; no seed begins with it
+_ZEROS: Final = bytes(2**10)  # the simplest choices, where those that are given do not suffice
+_MOST_BYTES: Final = 2**11  # of an input, or twice its largest seed
+_HANGS_S: Final = 120  # of a machine that may be busy; what takes 2 s of processor time is a finding anyway
+_MOST_MEMORY_MB: Final = 2400
 
 
-class Course:
-    """The feeding of one target, by one process after the other where they die."""
+def feed_until_done(name: str, count: int, seed: int, folder: Path, fed: Synchronized) -> None:
+    """Feed so many inputs to one reader, and end this process, as libFuzzer does not return.
 
-    def __init__(self, name: str, count: int, seed: int, folder: Path):
-        self.name, self.count, self._seed, self._folder = name, count, seed, folder
-        self._done, self._deaths, self._findings, self._pid = 0, 0, [], 0
+    Args:
+        name: of the reader.
+        count: of inputs.
+        seed: for what is drawn.
+        folder: gets a log, and the first input of each finding.
+        fed: counts the inputs.
+    """
+    log = os.open(folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    warnings.simplefilter("ignore")
+    home = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    (home / "files").mkdir()
+    target, places = MAKERS[name](home / "files"), set[str]()
 
-    @property
-    def inputs(self) -> int:
-        """Fed so far."""
-        return self._done + self._told()["inputs"]
+    def judge(content: bytes) -> None:
+        finding = feed(target, content)
+        if finding is not None and finding.place not in places:
+            places.add(finding.place)
+            _note(folder, name, finding, folder / f"{name}-{len(places)}.input")
+        fed.value += 1
+        if fed.value >= count:
+            shutil.rmtree(home)
+            os._exit(0)
 
-    @property
-    def findings(self) -> list[dict[str, str]]:
-        return self._findings + self._told()["findings"]
+    feed_changed = settings(database=None)(given(wrong_inputs(target))(judge)).hypothesis.fuzz_one_input
 
-    @property
-    def is_over(self) -> bool:
-        return self.inputs >= self.count or self._deaths >= _MOST_DEATHS
+    def feed_one(data: bytes) -> None:
+        if data.startswith(_CHOICES):
+            feed_changed(data[1:] + _ZEROS)
+        else:
+            judge(data)
 
-    def start(self) -> None:
-        """Fork a process that feeds what is left; everything is imported by now, and JAX has not begun."""
-        self._pid = os.fork()
-        if self._pid == 0:
-            log = os.open(self._folder / f"{self.name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            os.dup2(log, 1)
-            os.dup2(log, 2)
-            feed_until_done(MAKERS[self.name], self.count - self._done, self._seed + self._deaths, self._report)
+    flags = {
+        "seed": seed + 1,  # 0 would draw one
+        "max_len": max(_MOST_BYTES, 2 * max(map(len, target.seeds))),
+        "timeout": _HANGS_S,
+        "rss_limit_mb": _MOST_MEMORY_MB,
+        "artifact_prefix": f"{folder / name}-",
+        "verbosity": 0,
+    }
+    if target.words:  # libFuzzer refuses an empty file
+        flags["dict"] = _write_words(home / "words", target)
+    arguments = [f"-{flag}={value}" for flag, value in flags.items()]
+    atheris.Setup([name, *arguments, _write_seeds(home / "corpus", target)], feed_one)
+    atheris.Fuzz()
 
-    def has_ended(self) -> bool:
-        """Whether the process has ended; its death is a finding."""
-        pid, status = os.waitpid(self._pid, os.WNOHANG)
-        if pid == 0:
-            return False
-        if status != 0:
-            told = self._told()
-            self._done += told["inputs"]
-            code = os.waitstatus_to_exitcode(status)
-            death = {"place": f"exit code {code}", "what": f"its process died, see {self.name}.log", "input": ""}
-            self._findings += told["findings"] if code == _INTERRUPTED else [*told["findings"], death]
-            self._report.unlink(missing_ok=True)
-            self._deaths += 1
-        return True
 
-    @property
-    def _report(self) -> Path:
-        return self._folder / f"{self.name}-{self._deaths}.json"
+def _note(folder: Path, name: str, finding: Finding, file: Path) -> None:
+    file.write_bytes(finding.content)
+    line = {"target": name, "place": finding.place, "what": finding.what, "input": str(file)}
+    with (folder / "findings.jsonl").open("a") as lines:
+        lines.write(json.dumps(line) + "\n")
 
-    def _told(self) -> dict[str, Any]:
-        return json.loads(self._report.read_text()) if self._report.exists() else {"inputs": 0, "findings": []}
+
+def _write_seeds(folder: Path, target: Target) -> str:
+    folder.mkdir()
+    choices = [_CHOICES + bytes([start]) * 64 for start in range(0, 256, 16)]
+    for number, content in enumerate([*target.seeds, *choices]):
+        (folder / str(number)).write_bytes(content)
+    return str(folder)
+
+
+def _write_words(file: Path, target: Target) -> Path:
+    escape = lambda word: "".join(f"\\x{byte:02x}" for byte in word.encode("utf-8", "surrogatepass")[:60])
+    file.write_text("".join(f'"{escape(word)}"\n' for word in target.words))
+    return file
 
 
 def main() -> None:
@@ -93,16 +123,17 @@ def main() -> None:
     options = _parser().parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="fuzz-input-"))
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "findings.jsonl").write_text("")
     names = options.targets or list(MAKERS)
     whole = sum(SHARES[MAKERS[name]] for name in names)
     counts = {name: max(1, round(options.inputs * SHARES[MAKERS[name]] / whole)) for name in names}
-    courses = [Course(name, count, options.seed, folder) for name, count in counts.items()]
     began = time.monotonic()
-    _run(courses, options.jobs)
+    fed, deaths = _run(counts, options.seed, options.jobs, folder)
+    findings = [json.loads(line) for line in (folder / "findings.jsonl").read_text().splitlines()]
     summary = {
-        "inputs": sum(course.inputs for course in courses),
-        "targets": {course.name: course.inputs for course in courses},
-        "findings": [{"target": course.name, **finding} for course in courses for finding in course.findings],
+        "inputs": sum(fed.values()),
+        "targets": fed,
+        "findings": findings + deaths,
         "seconds": round(time.monotonic() - began, 1),
         "seed": options.seed,
         "versions": {"python": platform.python_version(), "atheris": version("atheris"), "jax": version("jax")},
@@ -113,26 +144,34 @@ def main() -> None:
     sys.exit(1 if summary["findings"] else 0)
 
 
-def _run(courses: list[Course], jobs: int) -> None:
-    waiting, running = sorted(courses, key=lambda course: -course.count), []
+def _run(counts: dict[str, int], seed: int, jobs: int, folder: Path) -> tuple[dict[str, int], list[dict[str, str]]]:
+    """Feed every reader in a process of its own; return how much each was fed, and processes that died."""
+    fed = {name: _FORK.Value("Q", 0, lock=True) for name in counts}
+    waiting = sorted(counts, key=lambda name: -counts[name])
+    running: dict[str, ForkProcess] = {}
+    deaths: list[dict[str, str]] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
-        bar = progress.add_task("inputs", total=sum(course.count for course in courses))
-        told = time.monotonic()
+        bar = progress.add_task("inputs", total=sum(counts.values()))
+        reported = time.monotonic()
         while waiting or running:
             while waiting and len(running) < jobs:
-                running.append(waiting.pop(0))
-                running[-1].start()
+                name = waiting.pop(0)
+                running[name] = _FORK.Process(
+                    target=feed_until_done, args=(name, counts[name], seed, folder, fed[name])
+                )
+                running[name].start()
             time.sleep(0.5)
-            ended = [course for course in running if course.has_ended()]
-            running = [course for course in running if course not in ended]
-            waiting += [course for course in ended if not course.is_over]
-            num_inputs, num_findings = sum(c.inputs for c in courses), sum(len(c.findings) for c in courses)
-            names = ", ".join(course.name for course in running)
-            progress.update(bar, completed=num_inputs, description=f"{num_findings} findings; {names}")
-            if not progress.console.is_terminal and time.monotonic() - told > 60:  # for a log
-                told = time.monotonic()
-                progress.console.print(f"{num_inputs:,} inputs, {num_findings} findings; {names}", highlight=False)
+            for name in [name for name, process in running.items() if not process.is_alive()]:
+                if code := running.pop(name).exitcode:
+                    what = f"its process died after {fed[name].value:,} inputs, see {name}.log"
+                    deaths.append({"target": name, "place": f"exit code {code}", "what": what, "input": ""})
+            num_inputs = sum(count.value for count in fed.values())
+            progress.update(bar, completed=num_inputs, description=", ".join(running))
+            if not progress.console.is_terminal and time.monotonic() - reported > 60:  # for a log
+                reported = time.monotonic()
+                progress.console.print(f"{num_inputs:,} inputs; {', '.join(running)}", highlight=False)
+    return {name: count.value for name, count in fed.items()}, deaths
 
 
 def _print(summary: dict[str, Any], folder: Path) -> None:

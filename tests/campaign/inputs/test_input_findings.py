@@ -8,8 +8,7 @@ import zipfile
 
 import pytest
 
-from campaign.inputs.input_target import feed
-from campaign.inputs.input_targets import MAKERS
+from campaign.inputs.input_feeding import MAKERS, feed
 from campaign.inputs.run_inputs import sealed_record, sealed_state
 from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.evaluation.recording import RecordingError, read_recordings

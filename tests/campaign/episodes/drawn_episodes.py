@@ -1,4 +1,4 @@
-"""Random actions for a batch of episodes: good and bad, of one family or all, and some that lead to the answer."""
+"""Random tasks and actions: grids of every size and kind, actions good and bad, some that lead to the answer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from reference.canvas import NUM_OPERATIONS, RESIZE, SUBMIT, active_size
-from reference.cases import random_boxes, random_masks, random_operations, random_points
+from reference.augmentation import Pair
+from reference.canvas import NUM_OPERATIONS, RESIZE, SUBMIT, active_size, cropped
+from reference.cases import random_boxes, random_masks, random_operations, random_pairs, random_points
 from reference.episode import ReferenceEpisode
+
+PAIR_COUNTS = {  # demonstrations and tests of each task
+    "one pair": ((1, 1),) * 6,
+    "few pairs": ((3, 1), (2, 2), (4, 1), (2, 1), (3, 3), (2, 1), (5, 2), (3, 1)),
+    "uneven": ((1, 3), (12, 1), (2, 2), (1, 1), (31, 4), (5, 31), (3, 1)),
+    "31 pairs": ((31, 31), (31, 31)),
+}
+GENERATED_COUNTS = (3, 2)  # of every generated task
+SOME_WEIGHTS = (0.0, 3.0, 0.25, 0.0, 1e-3, 1.0, 0.0, 2.0)
+
+
+@dataclass(frozen=True)
+class DrawnTasks:
+    """Tasks without padding, and how often each is played."""
+
+    train: list[list[Pair]]
+    test: list[list[Pair]]
+    weights: list[float]
+
+    @property
+    def most_train(self) -> int:
+        """Demonstrations of the task that has most."""
+        return max(len(pairs) for pairs in self.train)
+
+
+def draw_tasks(rng: np.random.Generator, kind: str, weights: str, shape: tuple[int, int]) -> DrawnTasks:
+    """Returns tasks whose grids fit a canvas; only the grids are random, the numbers of pairs follow from the kind."""
+    counts = PAIR_COUNTS[kind]
+    train, test = ([_pairs(rng, number[side], shape) for number in counts] for side in (0, 1))
+    return DrawnTasks(train, test, [1.0 if weights == "alike" else SOME_WEIGHTS[i] for i in range(len(counts))])
+
+
+def _pairs(rng: np.random.Generator, count: int, shape: tuple[int, int]) -> list[Pair]:
+    return [(cropped(start), cropped(target)) for start, target in random_pairs(rng, count, *shape)]
+
 
 FAMILIES = (*(range(10), range(10, 20), range(20, 24), range(24, 28), (28, 29, 30), (29, 33), (31, 32)), range(34, 42))
 NUM_MASKS = 1024  # drawn once, and used in turn
