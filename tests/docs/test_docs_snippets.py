@@ -1,7 +1,9 @@
 """The Python blocks of the pages run as they stand: all blocks of a page in one namespace, from top to bottom."""
 
+import ast
 import os
 import re
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -14,24 +16,18 @@ from jaxarc.tasks.procedural import names
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    "README.md",
-    "docs/guide.md",
-    "docs/tasks.md",
-    "docs/extending_tasks.md",
-    "docs/evaluation.md",
-    "docs/experts.md",
-    "docs/replay.md",
-    "docs/adapters.md",
-    "docs/checking.md",
-    "docs/scaling.md",
-]
-BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|py)\b[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)  # py: not to be run everywhere
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+}
+PROFILING = "docs/profiling.md"  # sets a cache of compiled programs up, so it has a process of its own
 
 
-def python_blocks(text: str) -> list[tuple[int, str]]:
-    """Line in the page and code of every block that is fenced as python."""
-    return [(text.count("\n", 0, block.start(1)), block.group(1)) for block in BLOCK.finditer(text)]
+def python_blocks(text: str, fence: str = "python") -> list[tuple[int, str]]:
+    """Line in the page and code of every block with such a fence."""
+    blocks = [block for block in BLOCK.finditer(text) if block.group(1) == fence]
+    return [(text.count("\n", 0, block.start(2)), block.group(2)) for block in blocks]
 
 
 def run_blocks(text: str, page: str) -> dict:
@@ -59,17 +55,38 @@ def reader(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("reader")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if python_blocks(text) and page != PROFILING])
 def test_every_python_block_runs(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    assert python_blocks(text), f"{page} has no python block"
-    run_blocks(text, page)
+    run_blocks(PAGES[page], page)
+
+
+def test_every_python_block_of_profiling_runs_in_a_process_of_its_own(tmp_path):
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    code = "\n".join(code for _, code in python_blocks(PAGES[PROFILING]))
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    counted = done.stdout[done.stdout.index("Counter({'double': 1})") :]
+    assert "at x, now f32[4] and before f32[3]" in counted
+    assert re.search(r"20 calls .*dot_general", done.stdout)
+    assert (tmp_path / "runs" / "memory.prof").is_file()
+    assert list((tmp_path / "cache" / "jaxarc" / "compiled").iterdir())
+
+
+@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if python_blocks(text, "py")])
+def test_blocks_that_do_not_run_everywhere_import_what_exists(page):
+    for line, code in python_blocks(PAGES[page], "py"):
+        tree = ast.parse("\n" * line + code)
+        tree.body = [
+            node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module.startswith("jaxarc")
+        ]
+        exec(compile(tree, page, "exec"), {})
 
 
 @pytest.mark.usefixtures("reader")
 def test_blocks_for_stable_baselines_run_where_it_is_installed():
-    pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed; pip install 'jaxarc[sb3]'")
-    text = (ROOT / "docs/adapters.md").read_text(encoding="utf-8")
+    pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed; pip install stable-baselines3")
+    text = PAGES["docs/adapters.md"]
     assert "```py\nfrom stable_baselines3" in text
     run_blocks(text.replace("```py\n", "```python\n"), "docs/adapters.md")
 
@@ -87,7 +104,7 @@ def test_a_block_that_fails_names_its_page_and_line():
     assert (str(last.path).endswith("page.md"), last.lineno + 1) == (True, 5)
 
 
-@pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=lambda path: path.name)
-def test_links_lead_to_files(path):
-    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
-    assert [target for target in targets if not (path.parent / target).exists()] == []
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files(page):
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", PAGES[page])
+    assert [target for target in targets if not (ROOT / page).parent.joinpath(target).exists()] == []
