@@ -2,8 +2,8 @@
 
     python docs/make_readme_tables.py
 
-``docs/make_ladder.py`` and ``benchmarks/rules/compare_rules.py`` write the pages. Of what stands between a page's two
-marks, the README holds the part up to the end of the first table, between the same marks.
+``docs/make_ladder.py`` writes the page. The README holds the first table between the page's two marks, between the same
+marks.
 """
 
 import re
@@ -13,7 +13,6 @@ DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"
 TABLES = {  # page: the marks around its table
     "learning.md": ("<!-- results -->\n", "<!-- end of results -->\n"),
-    "comparison.md": ("<!-- rules: begin -->\n", "<!-- rules: end -->\n"),
 }
 FIRST_TABLE = re.compile(r"(?:[^|\n].*\n|\n)*(?:\|.*\n)+")  # what stands above it, and its lines
 

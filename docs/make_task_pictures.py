@@ -1,5 +1,7 @@
 """Draw the pictures of ``docs/tasks.md``: a task of every data set, augmented ones, and one of every procedural rule.
 
+The README's table of data sets shows a pair of some of them.
+
 Run ``python docs/make_task_pictures.py`` after a change to a rule or to augmentation; a test compares the files with
 what is made now. Data sets that have to be downloaded are drawn where they are installed, and left as they are
 elsewhere.
@@ -22,6 +24,7 @@ from jaxarc.tasks.augmentation import Augmentation, augment_grid
 from jaxarc.tasks.procedural import procedural_names, procedural_tasks
 
 FOLDER: Final = Path(__file__).parent / "images" / "tasks"
+THUMBNAIL_FOLDER: Final = FOLDER.with_name("thumbnails")
 DATASETS: Final = {  # name of the picture: data set and task
     "arc-agi-1-training": ("arc-agi-1/training", "bdad9b1f"),
     "arc-agi-1-evaluation": ("arc-agi-1/evaluation", "66e6c45b"),
@@ -29,6 +32,12 @@ DATASETS: Final = {  # name of the picture: data set and task
     "arc-agi-2-evaluation": ("arc-agi-2/evaluation", "38007db0"),
     "concept-arc-corpus": ("concept-arc/corpus", "AboveBelow1"),
     "concept-arc-minimal": ("concept-arc/minimal", "CopyMinimal"),
+    "mini-arc": ("mini-arc", "l6ab0lf3xztbyxsu3p"),
+}
+THUMBNAILS: Final = {  # name of the picture: data set and task, of which the first pair is drawn
+    "arc-agi-1": ("arc-agi-1/training", "bdad9b1f"),
+    "arc-agi-2": ("arc-agi-2/training", "a85d4709"),
+    "concept-arc": ("concept-arc/minimal", "CopyMinimal"),
     "mini-arc": ("mini-arc", "l6ab0lf3xztbyxsu3p"),
 }
 PICTURE_WIDTH: Final = 900  # pixels that a picture should not exceed
@@ -55,6 +64,21 @@ def make_pictures() -> dict[str, str]:
             continue
         pictures[f"{picture}.svg"] = draw_task(task).to_svg(f"Task {task.title or task_id} of {dataset}")
     return pictures
+
+
+def make_thumbnails() -> dict[str, str]:
+    """Draw one pair of a task of the data sets that are here, and of a procedural rule."""
+    generated = sample_task_set(procedural_tasks("procedural/fill-enclosed", (10, 10)), jax.random.key(4), 1)
+    chosen = {"procedural": next(iter(generated))}
+    for picture, (dataset, task_id) in THUMBNAILS.items():
+        try:
+            chosen[picture] = load_tasks(dataset).raw_task(task_id)
+        except NotInstalledError:
+            continue
+    return {
+        f"{picture}.svg": _pair(task.train[0], max(3, 100 // task.train[0][0].shape[0])).to_svg(f"A pair of {picture}")
+        for picture, task in chosen.items()
+    }
 
 
 def draw_task(task: RawTask) -> Drawing:
@@ -127,6 +151,8 @@ def main() -> None:
     pictures = make_pictures()
     for name, svg in pictures.items():
         write_whole(FOLDER / name, svg.encode())
+    for name, svg in make_thumbnails().items():
+        write_whole(THUMBNAIL_FOLDER / name, svg.encode())
     print(f"{len(pictures)} pictures, {sum(map(len, pictures.values())):,} bytes, in {FOLDER}")
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```bash[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 ASSIGNMENT = re.compile(r"[A-Z_]+=")
-FROM_ELSEWHERE = {"pip", "xprof", "tensorboard"}
+FROM_ELSEWHERE = {"git", "pip", "xprof", "tensorboard"}
 OF_READERS = {"my_program.py"}
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 

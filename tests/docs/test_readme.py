@@ -23,16 +23,16 @@ def test_the_tables_are_those_of_the_pages(with_tables, readme):
     assert with_tables(readme) == readme, "run: python docs/make_readme_tables.py"
 
 
-@pytest.mark.parametrize("figure", ["ladder_l2_small", "flood fill reaches the end"])
+@pytest.mark.parametrize("figure", ["ladder_l1_plain", "ladder_l2_small"])
 def test_a_table_that_differs_is_replaced(with_tables, readme, figure):
     (line,) = [line for line in readme.splitlines() if figure in line and line.startswith("|")]
     assert with_tables(readme.replace(line, "| made | up |")) == readme
 
 
 def test_it_can_be_read_in_one_sitting(readme):
-    assert len(readme.splitlines()) <= 150
+    assert len(readme.splitlines()) <= 200
 
 
-def test_its_example_is_the_program_quickstart(readme):
-    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+def test_its_compiled_example_is_the_program_quickstart(readme):
+    code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[-1]
     assert (ROOT / "examples" / "quickstart.py").read_text(encoding="utf-8").partition('"""\n\n')[2] == code
