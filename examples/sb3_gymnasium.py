@@ -1,6 +1,6 @@
 """PPO of stable-baselines3 on many environments at once, which are one compiled call.
 
-    pip install "jaxarc[sb3]"
+    pip install ".[sb3]"
     python examples/sb3_gymnasium.py --steps 120000
 
 stable-baselines3 has its own type of vector environment. ``OneCall`` below is that type around ours: 32 environments

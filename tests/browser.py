@@ -68,7 +68,7 @@ class OpenPages:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A headless Chromium; closed after each file, because Playwright keeps an event loop running meanwhile."""
-    playwright = pytest.importorskip("playwright.sync_api", reason='no Playwright here; pip install "jaxarc[dev]"')
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright here; pip install playwright")
     path = find_browser()
     if path is None:
         pytest.skip(f"no browser here; install one of {', '.join(_NAMES)}, or name one in CHROMIUM")

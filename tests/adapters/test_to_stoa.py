@@ -17,7 +17,7 @@ from adapter_world import (
 from jaxarc.envs import PointAction
 from jaxarc.wrappers import AutoReset
 
-stoa = pytest.importorskip("stoa", reason='stoa-env is not installed; pip install "jaxarc[stoa]"')
+stoa = pytest.importorskip("stoa", reason="stoa-env is not installed; pip install stoa-env")
 from stoa.core_wrappers.vmap import VmapWrapper  # noqa: E402
 from stoa.utility_wrappers.flatten_obs import FlattenObservationWrapper  # noqa: E402
 

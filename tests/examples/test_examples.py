@@ -45,7 +45,7 @@ SHOWS = {  # a few lines that only a right run prints
         "6. To take",
     ],
 }
-NEEDS = {"sb3_gymnasium.py": ("stable_baselines3", "stable-baselines3 is not installed; pip install 'jaxarc[sb3]'")}
+NEEDS = {"sb3_gymnasium.py": ("stable_baselines3", "stable-baselines3 is not installed; pip install stable-baselines3")}
 
 
 @functools.cache

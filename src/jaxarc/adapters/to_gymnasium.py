@@ -8,7 +8,7 @@ import jax
 try:
     import gymnasium
 except ImportError as error:
-    raise ImportError('GymnasiumEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
+    raise ImportError("GymnasiumEnv needs gymnasium; pip install gymnasium") from error
 
 from jaxarc.adapters.conversion import environment_ids, make_chosen
 from jaxarc.adapters.gymnasium_conversion import (

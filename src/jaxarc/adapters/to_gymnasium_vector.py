@@ -14,7 +14,7 @@ try:
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import batch_space
 except ImportError as error:
-    raise ImportError('GymnasiumVectorEnv needs gymnasium; pip install "jaxarc[gymnasium]"') from error
+    raise ImportError("GymnasiumVectorEnv needs gymnasium; pip install gymnasium") from error
 
 from jaxarc.adapters.conversion import make_chosen
 from jaxarc.adapters.gymnasium_conversion import (

@@ -15,7 +15,7 @@ try:
     from flax import struct
     from gymnax.environments import environment, spaces
 except ImportError as error:
-    raise ImportError('GymnaxEnvironment needs gymnax 1.0; pip install "jaxarc[gymnax]"') from error
+    raise ImportError("GymnaxEnvironment needs gymnax 1.0; pip install gymnax six") from error
 
 from jaxarc.adapters.conversion import action_of_fields, environment_ids, field_sizes, make_chosen
 from jaxarc.config import JaxArcConfig

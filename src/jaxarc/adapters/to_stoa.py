@@ -11,7 +11,7 @@ try:
     import stoa
     from stoa import spaces
 except ImportError as error:
-    raise ImportError('StoaEnvironment needs stoa-env; pip install "jaxarc[stoa]"') from error
+    raise ImportError("StoaEnvironment needs stoa-env; pip install stoa-env") from error
 
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, field_sizes
 from jaxarc.envs.environment import Environment

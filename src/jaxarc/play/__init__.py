@@ -1,4 +1,4 @@
 """Pages on this machine: play tasks by hand, watch a training run.
 
-They need the extra ``play``: ``pip install 'jaxarc[play]'``.
+They need the libraries of the extra ``play``: ``pip install starlette uvicorn``.
 """

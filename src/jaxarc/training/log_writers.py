@@ -141,7 +141,7 @@ def check_extras(logging: LoggingConfig) -> None:
                 importlib.import_module(library)
             except ImportError as error:
                 raise ConfigValidationError(
-                    f"logging.{name}=true needs the library {library}: pip install 'jaxarc[{name}]' ({error})"
+                    f"logging.{name}=true needs the library {library}: pip install {library} ({error})"
                 ) from error
 
 
