@@ -14,8 +14,14 @@ class JaxarcError(Exception):
     The command ``jaxarc`` prints the message as one line and ends with :attr:`exit_code`.
     """
 
-    exit_code: ClassVar[int] = 1  # 1: data, files or a run that failed; 2: a wrong command line or config
+    exit_code: ClassVar[int] = 1  # everything asked for is right, and data, files, the machine or a run fail
 
     def __str__(self) -> str:
         """Return the message as it was written; ``KeyError`` alone would put it in quotation marks."""
         return str(self.args[0]) if len(self.args) == 1 else super().__str__()
+
+
+class UsageError(JaxarcError):
+    """A name, a value or a path that was given is wrong, or there is nothing of this name."""
+
+    exit_code: ClassVar[int] = 2

@@ -1,9 +1,11 @@
+import os
 import subprocess
 import sys
 
 import pytest
 
-from jaxarc.cli.main import COMMANDS, load_command, main
+import jaxarc
+from jaxarc.cli.main import COMMANDS, load_command, main, subcommands
 
 
 def run(capsys, *arguments):
@@ -19,7 +21,7 @@ def run(capsys, *arguments):
         (["train", "schedule.learning_rte=1"], 2, "Did you mean 'learning_rate'?"),
         (["train", "agent=fast"], 2, "no agent 'fast'; known: ppo"),
         (["train", "agent.seed=[1"], 2, "no viable alternative"),
-        (["train", "task.train_dataset=arc-agi-1/trainig"], 1, "did you mean 'arc-agi-1/training'"),
+        (["train", "task.train_dataset=arc-agi-1/trainig"], 2, "did you mean 'arc-agi-1/training'"),
         (["train", "task.max_side=1"], 2, "the smallest of the 400 tasks needs max_side=3"),
         (
             ["train", "task.max_side=5", "task.evaluation_dataset=arc-agi-2/evaluation"],
@@ -31,11 +33,17 @@ def run(capsys, *arguments):
         (["train", "--multirun", "training.seed=1"], 2, "--multirun needs a field with several values"),
         (["train", "--multirun", "training.seed=0,-1"], 2, "seed must be in [0, 2147483647], got -1"),
         (["train", "--multirun", "logging.run_root=a,b"], 2, "a sweep has one logging.run_root, got a, b"),
-        (["train", "--config", "nowhere.yaml"], 1, "nowhere.yaml"),
-        (["compare", "nowhere"], 1, "nowhere is not a run folder: it has no config.json beside a metrics.jsonl"),
-        (["rollout", "--dataset", "arc-agi-3"], 1, "no dataset, file or folder 'arc-agi-3'"),
+        (["train", "--config", "nowhere.yaml"], 2, "nowhere.yaml"),
+        (["compare", "nowhere"], 2, "nowhere is not a run folder: it has no config.json beside a metrics.jsonl"),
+        (["rollout", "--dataset", "arc-agi-3"], 2, "no dataset, file or folder 'arc-agi-3'"),
         (["rollout", "--format", "boxes"], 2, "selection_format must be one of"),
-        (["tasks", "show", "nothing"], 1, "no task 'nothing'"),
+        (["tasks", "show", "nothing"], 2, "no task 'nothing'"),
+        (["trian"], 2, "Did you mean 'train'?"),
+        (["tasks", "shw"], 2, "Did you mean 'show'?"),
+        (["tasks", "show"], 2, "'name'. See: jaxarc tasks show --help"),
+        (["rollout", "--num-env", "3"], 2, "--num-envs"),
+        (["rollout", "--num-envs", "0"], 2, "--num-envs"),
+        (["rollout", "--tasks", "split"], 2, "'split' is neither replicated nor sharded"),
     ],
 )
 def test_a_mistake_is_one_line_on_stderr_and_an_exit_code(capsys, arguments, code, complaint):
@@ -66,6 +74,71 @@ def test_every_command_explains_itself(capsys, monkeypatch, arguments, words):
     assert code == 0
     printed = " ".join(out.split())
     assert not [word for word in words if word not in printed]
+
+
+def all_commands():
+    for name, entry in COMMANDS.items():
+        if not entry.is_hidden:
+            yield from subcommands(load_command(name))
+
+
+def test_a_command_is_asked_for_help_in_three_ways(capsys):
+    explained = {
+        run(capsys, *words)
+        for words in (["tasks", "show", "--help"], ["tasks", "show", "-h"], ["help", "tasks", "show"])
+    }
+    assert len(explained) == 1
+    (code, out, err), *_ = explained
+    assert (code, err) == (0, "")
+    assert "jaxarc tasks show" in out
+    assert run(capsys, "help") == run(capsys, "--help") == run(capsys, "-h")
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert run(capsys, "--version") == (0, f"jaxarc {jaxarc.__version__}\n", "")
+
+
+def test_the_package_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "jaxarc", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"jaxarc {jaxarc.__version__}\n"
+
+
+def complete(shell, *words):
+    """Return what is offered for the last word."""
+    line = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1), "_TYPER_COMPLETE_ARGS": " ".join(words)}
+    setting = {**line, "_JAXARC_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    done = subprocess.run(
+        [sys.executable, "-m", "jaxarc"], env={**os.environ, **setting}, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_completes_commands_and_their_options(shell):
+    commands = complete(shell, "jaxarc", "ro")
+    assert "rollout" in commands
+    assert "train" not in commands
+    assert "--num-envs" in complete(shell, "jaxarc", "rollout", "--num-e")
+    assert "verify" in complete(shell, "jaxarc", "tasks", "ver")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_each_shell_asks_the_command(shell):
+    setting = {"_JAXARC_COMPLETE": f"source_{shell}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "jaxarc"], env={**os.environ, **setting}, capture_output=True, text=True, check=True
+    )
+    assert f"_JAXARC_COMPLETE=complete_{shell}" in done.stdout
+
+
+def test_help_joins_the_lines_of_a_paragraph():
+    long_lines = [
+        f"{command.name}: {line}"
+        for command in all_commands()
+        for line in (command.help or "").splitlines()
+        if line and not line.startswith(" ") and line[0].islower()
+    ]
+    assert not long_lines, "a line that goes on in the middle of a sentence"
 
 
 def test_show_prints_every_value_with_the_overrides_in_place(capsys, tmp_path, monkeypatch):

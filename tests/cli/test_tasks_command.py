@@ -73,11 +73,11 @@ def test_show_finds_a_task_in_any_dataset():
 def test_show_draws_into_a_file(tmp_path):
     for name, start in (("task.svg", b"<svg "), ("task.PNG", b"\x89PNG")):
         out = tmp_path / name
-        result = run("show", "007bbfb7", "--dataset", "arc-agi-1/training", "--out", str(out))
+        result = run("show", "007bbfb7", "--dataset", "arc-agi-1/training", "--output", str(out))
         assert result.exit_code == 0, result.output
         assert result.stdout.splitlines()[0] == f"007bbfb7 in arc-agi-1/training: {out}"
         assert out.read_bytes().startswith(start)
-    wrong = run("show", "007bbfb7", "--out", str(tmp_path / "task.pdf"))
+    wrong = run("show", "007bbfb7", "--output", str(tmp_path / "task.pdf"))
     assert wrong.exit_code == 2
     assert "end it in .svg, .png" in wrong.stderr
 
@@ -182,9 +182,9 @@ def test_verify_all_takes_every_version_that_is_here(monkeypatch):
         (["verify", "concept-arc"], "jaxarc tasks download concept-arc"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_1(arguments, message):
+def test_a_wrong_name_is_one_line_and_exit_code_2(arguments, message):
     result = run(*arguments)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
     assert message in result.stderr

@@ -15,10 +15,10 @@ from typing import Any, Final
 import jax
 
 from jaxarc.benchmarks.suite import Budget, Measure, Suite
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 
 
-class UnknownRowError(JaxarcError, KeyError):
+class UnknownRowError(UsageError, KeyError):
     """No row has this id."""
 
 

@@ -1,17 +1,22 @@
-"""What all commands print alike: tables, bars, percents, numbers of several seeds, warnings and errors."""
+"""What all commands share: the argument for a dataset, tables, bars, percents, numbers of seeds, warnings, errors."""
 
 import errno
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+DatasetArgument: TypeAlias = Annotated[
+    str, typer.Argument(help="Name of a dataset, or path of a file or folder of ARC JSON.", metavar="DATASET")
+]
+FormerDatasetOption: TypeAlias = Annotated[str | None, typer.Option("--dataset", hidden=True)]  # an argument now
 _BAR_WIDTH: Final = 30
 _SECONDS_BETWEEN_LINES: Final = 2.0  # of a live line, if the output is no terminal
 _WIDTH_FOR_A_BAR: Final = 100  # columns of the terminal
@@ -146,9 +151,9 @@ def warn(message: str) -> None:
     Console(stderr=True, soft_wrap=True).print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False)
 
 
-def print_error(error: BaseException) -> None:
+def print_error(error: BaseException | str) -> None:
     """Print an error on stderr, in one line."""
-    message = " ".join(message_of(error).split())
+    message = " ".join((error if isinstance(error, str) else message_of(error)).split())
     Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
 
 

@@ -95,8 +95,9 @@ def evaluate(
         Path | None, typer.Option(help="An expert's actions or action counts, a line each, for the efficiency.")
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Episodes side by side.")] = EvaluationConfig.batch_size,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the files; runs/<date>_<time>-evaluation when playing.")
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
     ] = None,
     against: Annotated[
         list[Path] | None,
@@ -130,7 +131,7 @@ def evaluate(
     tasks = load_tasks(dataset)
     console = Console()
     if score is not None:
-        _score_file(score, attempts, tasks, out, console)
+        _score_file(score, attempts, tasks, output, console)
         return
     assert agent is not None
     config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
@@ -149,7 +150,7 @@ def evaluate(
             action_counts=counts,
             on_progress=show,
         )
-    folder = out or Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
+    folder = output or Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
     about = {"dataset": dataset, "agent": agent, "answers_visible": answers_visible}
     _write(folder, result, player, about, config)
     if answers_visible:
@@ -204,11 +205,11 @@ def _evaluate_surrogate(
     evaluate_run(folder, experiment, checkpoint, against)
 
 
-def _score_file(file: Path, attempts: int, tasks: TaskSet, out: Path | None, console: Console) -> None:
+def _score_file(file: Path, attempts: int, tasks: TaskSet, output: Path | None, console: Console) -> None:
     score = score_submission(read_submission(file, attempts), tasks)
-    if out is not None:
+    if output is not None:
         summary = {"dataset": tasks.name, "submission": str(file), "attempts": attempts, "score": score.as_dict()}
-        _write_json(out / "summary.json", {**summary, "solved": score.solved})
+        _write_json(output / "summary.json", {**summary, "solved": score.solved})
     console.print(_totals(score, None))
 
 

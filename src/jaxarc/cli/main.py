@@ -4,12 +4,14 @@
 """
 
 import importlib
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from jaxarc import __version__
 from jaxarc.cli.console import print_error
 from jaxarc.cli.processes import leave, left_at_once
 from jaxarc.errors import JaxarcError
@@ -40,8 +42,21 @@ COMMANDS: Final = {
 }
 
 
+_FORMER_OPTIONS: Final = {"action-format": "format", "out": "output", "folder": "output"}  # still understood
+
+
 class LazyGroup(TyperGroup):
     """Lists the commands from a table, and imports the module of a command when it is called."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(**settings)
+        self.commands = dict.fromkeys(COMMANDS)  # the names that a mistyped one is compared with
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read ``help tasks show`` as ``tasks show --help``."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -69,42 +84,91 @@ def load_command(name: str) -> Any:
         found = single
     command = typer.main.get_command(found)
     command.name = name
+    for one in subcommands(command):
+        one.help = _reflowed(inspect.cleandoc(one.help or ""))
     return command
+
+
+def subcommands(command: Any) -> Iterator[Any]:
+    """Yield a command, and those below it."""
+    yield command
+    if isinstance(command, TyperGroup):
+        for below in command.commands.values():
+            yield from subcommands(below)
+
+
+def _reflowed(text: str) -> str:
+    """Join the lines of each paragraph, as the terminal wraps them anew; indented lines are examples, and stay."""
+    paragraphs = []
+    for paragraph in text.split("\n\n"):
+        lines = paragraph.splitlines()
+        paragraphs.append("".join(f"\n{line}" if line.startswith(" ") else f" {line}" for line in lines).strip(" "))
+    return "\n\n".join(paragraphs)
 
 
 app = typer.Typer(
     cls=LazyGroup,
     help="Reinforcement learning on ARC puzzles.",
+    epilog="[bold]jaxarc help COMMAND[/] or [bold]jaxarc COMMAND -h[/] explains a command, with examples.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    add_completion=False,
+    context_settings={  # commands inherit both
+        "help_option_names": ["--help", "-h"],
+        "token_normalize_func": lambda name: _FORMER_OPTIONS.get(name, name),
+    },
 )
 
 
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"jaxarc {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def jaxarc() -> None:
+def jaxarc(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version of jaxarc."),
+    ] = False,
+) -> None:
     """Reinforcement learning on ARC puzzles."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; a mistake that the user can correct is one line on stderr, without a traceback.
 
-    Exit codes: 0 success, also after Ctrl-C if something was learned and kept; 1 for data and files that cannot be
-    read and for training that diverged, 2 for a wrong command line or config, 130 for Ctrl-C before there was anything
-    to keep. An error of jaxarc carries its code, see :mod:`jaxarc.errors`.
+    Exit codes: 0 success, also after Ctrl-C if something was learned and kept; 2 where a name, a value or a path on the
+    command line or in a config is wrong, or is not there; 1 where all of these are right, and data, files, the machine
+    or training fail; 130 for Ctrl-C before there was anything to keep. An error of jaxarc carries its code, see
+    :mod:`jaxarc.errors`.
     """
     with left_at_once():
         try:
-            app(args=arguments if arguments is None else list(arguments))
+            code = app(
+                args=arguments if arguments is None else list(arguments), prog_name="jaxarc", standalone_mode=False
+            )
+        except typer.TyperException as error:
+            message = _usage_message(error)
+            if message:  # a command that was called without arguments has printed its help
+                print_error(message)
+            leave(error.exit_code)
         except JaxarcError as error:
             print_error(error)
             leave(error.exit_code)
         except OSError as error:
             print_error(error)
-            leave(1)
+            leave(2 if isinstance(error, FileNotFoundError) else 1)
         except KeyboardInterrupt:
-            leave(130)
+            code = 130
+        leave(code if isinstance(code, int) else 0)
+
+
+def _usage_message(error: Any) -> str:
+    """Return what Typer says of a wrong command line, and where to read on."""
+    message = error.format_message()
+    return f"{message} See: {error.ctx.command_path} --help" if message and error.ctx is not None else message
 
 
 if __name__ == "__main__":

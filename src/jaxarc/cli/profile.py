@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from jaxarc.cli.console import DatasetArgument, FormerDatasetOption
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -40,30 +41,33 @@ Carry = tuple[ArcEnvState, Observation]
 
 @app.command()
 def rollout(
-    dataset: Annotated[str, typer.Option(help="Name of a dataset or path of a folder.")] = "arc-agi-1/training",
+    dataset: DatasetArgument = "arc-agi-1/training",
     selection_format: Annotated[str, typer.Option("--format", help=f"{', '.join(SELECTION_FORMATS)}.")] = "bbox",
     num_envs: Annotated[int, typer.Option(min=1, help="Environments side by side.")] = 1024,
     steps: Annotated[int, typer.Option(min=1, help="Steps of each environment in the call that is traced.")] = 50,
-    folder: Annotated[Path, typer.Option(help="Where the trace goes; made when missing.")] = Path("runs/profile"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the trace; made when missing.")] = Path(
+        "runs/profile"
+    ),
     top: Annotated[int, typer.Option(min=1, help="Operations to list.")] = 10,
+    former_dataset: FormerDatasetOption = None,
 ) -> None:
     """Trace random play in one compiled call, and list the operations that take the time."""
     console = Console()
-    _, params = make(dataset, selection_format=selection_format, invalid_action_policy="noop")
+    _, params = make(former_dataset or dataset, selection_format=selection_format, invalid_action_policy="noop")
     key_reset, key_actions = jax.random.split(jax.random.key(0))
     carry = _start(jax.random.split(key_reset, num_envs), params)
     console.print(f"Compiling a rollout of {num_envs:,} environments × {steps:,} steps ...", highlight=False)
     play = _play.lower(carry, key_actions, params, num_envs, steps).compile()
     untraced = profile_fn(play, carry, key_actions, params, n_warmup=2, n_runs=5)["median"]
-    with trace(folder):
+    with trace(output):
         jax.block_until_ready(play(carry, key_actions, params))
     text = _text_of(play)
-    write_whole(folder / _COMPILED_NAME, text.encode())
-    costs = costliest_operations(folder, text, top)
+    write_whole(output / _COMPILED_NAME, text.encode())
+    costs = costliest_operations(output, text, top)
     console.print(_kernel_table(costs, num_envs, steps))
     if costs.containers:
         console.print(_container_table(costs.containers, num_envs, steps))
-    console.print(_closing(costs, untraced, num_envs * steps, folder), highlight=False, soft_wrap=True)
+    console.print(_closing(costs, untraced, num_envs * steps, output), highlight=False, soft_wrap=True)
 
 
 @jax.jit

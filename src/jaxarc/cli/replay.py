@@ -44,7 +44,7 @@ def replay(
             f"recorded: {', '.join(EXPERTS)}, human, ..."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help=f"The file to write: {', '.join(_KINDS)}.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help=f"The file to write: {', '.join(_KINDS)}.")] = Path(
         "replay.html"
     ),
     dataset: Annotated[
@@ -75,7 +75,7 @@ def replay(
     """
     path = Path(source)
     wanted = task or []
-    kind = require_kind(out, *_KINDS)
+    kind = require_kind(output, *_KINDS)
     most = most or (_MOST if kind == ".html" else 1)
     if path.is_dir():
         _refuse_dataset(dataset)
@@ -86,9 +86,9 @@ def replay(
     title = path.resolve().name if path.exists() else f"{source}, {dataset or DEFAULT_DATASET}"
     draw = _page if kind == ".html" else _picture
     content, solved = draw(kind, batches, title, PALETTES[colors])
-    write_whole(out, content)
+    write_whole(output, content)
     size = len(content) / 2**20
-    line = f"{len(solved):,} episodes, {sum(solved):,} solved: {out} ({size:.1f} MiB)"
+    line = f"{len(solved):,} episodes, {sum(solved):,} solved: {output} ({size:.1f} MiB)"
     Console().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -138,7 +138,7 @@ def _show_recorded(
         if not traces:
             raise typer.BadParameter(
                 f"{source!r} is no folder and no file, and no trace by {spec.title} of {dataset} is recorded; "
-                f"correct it, or run: jaxarc traces record {dataset} --expert EXPERT --action-format {action_format}",
+                f"correct it, or run: jaxarc traces record {dataset} --expert EXPERT --format {action_format}",
                 param_hint="SOURCE",
             )
     chosen = [trace for trace in traces if not task_ids or trace.place.task_id in task_ids]

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import progress_bar
+from jaxarc.cli.console import DatasetArgument, FormerDatasetOption, progress_bar
 from jaxarc.config import ParallelConfig
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
@@ -40,7 +40,7 @@ _PLACES = {"replicated": replicate, "sharded": shard_tasks}
 
 
 def rollout(
-    dataset: Annotated[str, typer.Option(help="Name of a dataset or path of a folder.")] = "arc-agi-1/training",
+    dataset: DatasetArgument = "arc-agi-1/training",
     selection_format: Annotated[str, typer.Option("--format", help=f"{', '.join(SELECTION_FORMATS)}.")] = "bbox",
     num_envs: Annotated[int, typer.Option(min=1, help="Environments side by side.")] = 1024,
     steps: Annotated[int, typer.Option(min=1, help="Steps of each environment.")] = 1000,
@@ -61,15 +61,17 @@ def rollout(
     coordinator_address: Annotated[str | None, typer.Option(help="host:port of process 0, where all meet.")] = None,
     num_processes: Annotated[int | None, typer.Option(help="How many processes there are.")] = None,
     process_id: Annotated[int | None, typer.Option(help="Which of them this is, from 0 on; 0 alone prints.")] = None,
+    former_dataset: FormerDatasetOption = None,
 ) -> None:
     """Play random actions, and print steps per second, returns and solved episodes."""
     if tasks not in _PLACES:
         raise typer.BadParameter(f"{tasks!r} is neither {' nor '.join(_PLACES)}", param_hint="--tasks")
+    dataset = former_dataset or dataset
     _use_cores(cores)
     place = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
     config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}
     asked = {
-        "--dataset": dataset,
+        "DATASET": dataset,
         "--num-envs": num_envs,
         "--steps": steps,
         "--repeats": repeats,

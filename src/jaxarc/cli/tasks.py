@@ -66,23 +66,23 @@ def show(
     dataset: Annotated[
         str | None, typer.Option(help="Name of a dataset or path of a folder; by default every dataset is searched.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help=f"Draw into this file instead: {', '.join(RENDERERS)}.")
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=f"Draw into this file instead: {', '.join(RENDERERS)}.")
     ] = None,
     colors: ColorsOption = "arc",
 ) -> None:
     """Draw the pairs of a task in the terminal, or into a file; of a dataset its first task."""
-    kind = None if out is None else require_kind(out, *RENDERERS)
+    kind = None if output is None else require_kind(output, *RENDERERS)
     tasks, task_id = _find(name, dataset)
     task = tasks.get_task_by_id(task_id)
     raw = tasks.raw_task(task_id)
     console = Console()
     title = f"{task_id} in {tasks.name}"
-    if out is None or kind is None:
+    if output is None or kind is None:
         console.print(render_task(task, title=title))
     else:
-        write_whole(out, bytes_of(draw_task(RENDERERS[kind], task, title, palette=PALETTES[colors]), title))
-        console.print(f"{title}: {out}", highlight=False, markup=False, soft_wrap=True)
+        write_whole(output, bytes_of(draw_task(RENDERERS[kind], task, title, palette=PALETTES[colors]), title))
+        console.print(f"{title}: {output}", highlight=False, markup=False, soft_wrap=True)
     for label, words in (("title", raw.title), ("concept", raw.concept)):
         if words:
             console.print(Text(f"{label}: {words}"))

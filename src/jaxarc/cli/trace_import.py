@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.trace_options import CacheOption, DatasetArgument, find_pair
+from jaxarc.cli.console import DatasetArgument
+from jaxarc.cli.trace_options import CacheOption, find_pair
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.experts import Action, ExpertError, Pair
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id

@@ -18,11 +18,10 @@ DEFAULT_EXPERT: Final = "painter"
 DEFAULT_FORMAT: Final = "bbox"
 _PAIR: Final = re.compile(r"(train|test)/([0-9]+)")
 
-DatasetArgument = Annotated[str, typer.Argument(help="Name of a dataset, or path of a file or folder of ARC JSON.")]
 ExpertOption = Annotated[
     str, typer.Option(help=f"{', '.join(EXPERTS)}, or module:attribute of your own.", metavar="EXPERT")
 ]
-FormatOption = Annotated[str, typer.Option(help=f"How actions select cells: {', '.join(ACTION_FORMATS)}.")]
+FormatOption = Annotated[str, typer.Option("--format", help=f"How actions select cells: {', '.join(ACTION_FORMATS)}.")]
 PairsOption = Annotated[str, typer.Option(help=f"Which pairs of each task: {', '.join(PAIR_CHOICES)}.")]
 CacheOption = Annotated[
     Path | None, typer.Option(help="Folder of the recorded traces; in the user's cache folder by default.")
@@ -32,7 +31,7 @@ CacheOption = Annotated[
 def action_format_of(word: str) -> ActionFormat:
     """Return an action format, or refuse another word."""
     if word not in ACTION_FORMATS:
-        raise typer.BadParameter(f"one of {', '.join(ACTION_FORMATS)}, got {word!r}", param_hint="--action-format")
+        raise typer.BadParameter(f"one of {', '.join(ACTION_FORMATS)}, got {word!r}", param_hint="--format")
     return cast(ActionFormat, word)
 
 

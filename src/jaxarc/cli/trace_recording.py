@@ -9,13 +9,12 @@ from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import number_table, progress_bar
+from jaxarc.cli.console import DatasetArgument, number_table, progress_bar
 from jaxarc.cli.processes import GracefulStop
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
     DEFAULT_FORMAT,
     CacheOption,
-    DatasetArgument,
     ExpertOption,
     FormatOption,
     PairsOption,

@@ -12,13 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc import constants as c
-from jaxarc.cli.console import number_table
+from jaxarc.cli.console import DatasetArgument, number_table
 from jaxarc.cli.trace_import import import_traces
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
     DEFAULT_FORMAT,
     CacheOption,
-    DatasetArgument,
     ExpertOption,
     FormatOption,
     PairsOption,
@@ -180,7 +179,7 @@ def replay(
     if trace is None:
         console.print(
             f"No trace of {place.node} by {spec.title}; run: jaxarc traces record {dataset} --expert {expert} "
-            f"--action-format {action_format}",
+            f"--format {action_format}",
             highlight=False,
             soft_wrap=True,
         )

@@ -19,9 +19,9 @@ import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 
 Config = TypeVar("Config", bound="CheckedConfig")
 
@@ -35,10 +35,8 @@ _BRIEF.maxtuple = 50
 _MAX_LETTERS: Final = 400
 
 
-class ConfigValidationError(JaxarcError, ValueError):
+class ConfigValidationError(UsageError, ValueError):
     """A config field holds a value that its rule does not allow."""
-
-    exit_code: ClassVar[int] = 2
 
 
 class UnknownFieldError(ConfigValidationError, KeyError):

@@ -16,7 +16,7 @@ from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.published import concept_named, is_concept, known_issues, published_datasets
 from jaxarc.datasets.selectors import SubsetError, parse_clauses, split_clauses, split_version
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_names, procedural_tasks
 from jaxarc.tasks.raw_task import Pair, RawTask
@@ -29,7 +29,7 @@ _REGISTERED: dict[str, Dataset] = {}
 _LOADED: dict[tuple[str, str], TaskSet] = {}  # what cannot change while the process runs: (name, version)
 
 
-class UnknownDatasetError(JaxarcError, KeyError):
+class UnknownDatasetError(UsageError, KeyError):
     """No dataset has this name or version, and no file or folder is there."""
 
 

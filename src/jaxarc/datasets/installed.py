@@ -12,7 +12,7 @@ import platformdirs
 from jaxarc.datasets.archives import ARCHIVES
 from jaxarc.datasets.json_format import check_task, parse_json
 from jaxarc.datasets.task_set import TaskSet, digest_of
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 from jaxarc.files import write_whole
 from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError
 
@@ -20,7 +20,7 @@ FORMAT: Final = "jaxarc-tasks/1"
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 
 
-class NotInstalledError(JaxarcError, FileNotFoundError):
+class NotInstalledError(UsageError, FileNotFoundError):
     """The data folder has no task set of this name."""
 
 

@@ -16,14 +16,14 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from jaxarc.constants import MAX_GRID_SIZE
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 from jaxarc.tasks.raw_task import RawTask
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")  # of a path on Windows, whose colon is no separator
 _MAX_SUBSET_BYTES: Final = 2**20
 
 
-class SubsetError(JaxarcError, ValueError):
+class SubsetError(UsageError, ValueError):
     """A subset is spelled wrong, or leaves no task."""
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Int32, PyTree
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import ACTION_CLASSES, StructuredAction
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import Policy
 
@@ -20,7 +20,7 @@ Memory = PyTree[Array]
 _CANNOT_ACT: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # on an observation of another shape
 
 
-class AgentMismatchError(JaxarcError, ValueError):
+class AgentMismatchError(UsageError, ValueError):
     """An agent needs other observations than it gets, or takes other actions than it may."""
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_arg
 import numpy as np
 from jaxtyping import Int8
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, UsageError
 
 ActionFormat: TypeAlias = Literal["point", "bbox", "mask"]
 ACTION_FORMATS: Final = get_args(ActionFormat)
@@ -88,7 +88,7 @@ class NotSolvedError(ExpertError):
     """The actions do not end in the pair's output."""
 
 
-class UnknownExpertError(ExpertError):
+class UnknownExpertError(UsageError, ExpertError):
     """No expert has this name, or the object of this name is not an expert."""
 
 

@@ -7,12 +7,12 @@ written to a file is the id.
 import threading
 from typing import Final
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 
 NO_TASK: Final = -1  # the index of a task without an id
 
 
-class UnknownTaskError(JaxarcError, KeyError):
+class UnknownTaskError(UsageError, KeyError):
     """No task has this id or index."""
 
 

@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import jax
 import numpy as np
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 from jaxarc.files import names_file, write_whole
 from jaxarc.parallel import barrier, broadcast_flag, is_primary, to_host
 
@@ -25,12 +25,14 @@ _ARRAYS: Final = "arrays.npz"
 _RECORD: Final = "record.json"
 
 
-class CheckpointError(JaxarcError, ValueError):
+class CheckpointError(UsageError, ValueError):
     """A folder is not a checkpoint, is damaged, or belongs to another configuration."""
 
 
 class DamagedCheckpointError(CheckpointError):
     """Some bytes of a checkpoint are not those that were written."""
+
+    exit_code: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)
@@ -300,7 +302,7 @@ class Checkpoints:
                 return check_checkpoint(self.at(update))
             except DamagedCheckpointError as error:
                 warnings.warn(f"{error}", DamagedCheckpointWarning, stacklevel=3)
-        raise CheckpointError(f"every checkpoint in {self.path} is damaged; train again")
+        raise DamagedCheckpointError(f"every checkpoint in {self.path} is damaged; train again")
 
     def _remove(self, updates: Iterable[int]) -> None:
         """Take the name away first: a process that is killed amid leaves no half checkpoint that looks whole."""

@@ -231,7 +231,7 @@ def _check(line: TraceLine, params: EnvParams) -> None:
     if line.spec.action_format != _FORMAT:
         raise TraceExampleError(
             f"{line.where}: actions in format {line.spec.action_format!r}, but policies act in {_FORMAT!r}; record "
-            f"with --action-format {_FORMAT}"
+            f"with --format {_FORMAT}"
         )
     legal, (height, width) = params.config.legal_operations, params.config.grid_shape
     for action in line.actions:

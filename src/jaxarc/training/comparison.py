@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 from jaxarc.training.metrics import Report, RunReport, read_reports
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.experiment import SurrogateReport
@@ -32,7 +32,7 @@ _RESAMPLES: Final = 2000
 _MOST_POINTS: Final = 400  # of a band; a picture has no more
 
 
-class ComparisonError(JaxarcError, ValueError):
+class ComparisonError(UsageError, ValueError):
     """Runs cannot be compared: a folder is not that of a run, or it lacks what is asked for."""
 
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from filelock import FileLock, Timeout
 
 from jaxarc.config import CheckpointConfig, LoggingConfig
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 from jaxarc.files import write_whole
 from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoint import Checkpoints
@@ -26,8 +26,14 @@ _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost networ
 _LIBRARIES: Final = ("jaxarc", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
-class RunFolderError(JaxarcError, OSError):
+class RunFolderError(UsageError, OSError):
     """A folder is not that of a run, holds another one already, or is in use."""
+
+
+class DamagedRunError(RunFolderError):
+    """A file of a run does not hold what was written."""
+
+    exit_code: ClassVar[int] = 1
 
 
 class RunConfig(Protocol):

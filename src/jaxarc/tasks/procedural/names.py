@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key, UInt32
 
 from jaxarc.constants import MAX_TRACKED_PAIRS
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import UsageError
 from jaxarc.tasks.procedural.motion import Gravity, MoveObject
 from jaxarc.tasks.procedural.pictures import SYMMETRIES, CompleteSymmetry, MapColors, RandomGrids, TurnPicture
 from jaxarc.tasks.procedural.rule import ProceduralTasks, Rule, check_rule
@@ -40,7 +40,7 @@ _RULES: Final[dict[str, Rule]] = {
 _UNRELATED: Final = {"random"}  # has no rule to infer, so the mixture leaves it out
 
 
-class UnknownRuleError(JaxarcError, KeyError):
+class UnknownRuleError(UsageError, KeyError):
     """No rule has this name."""
 
 
