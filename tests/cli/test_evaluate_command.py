@@ -55,7 +55,7 @@ def rows(folder):
 
 
 def test_submitting_at_once_leaves_the_files_and_prints_what_is_solved(run, dataset, tmp_path):
-    code, out, err = run(dataset, "--agent", "submit", "--out", tmp_path, *SMALL)
+    code, out, err = run(dataset, "--agent", "submit", "--output", tmp_path, *SMALL)
     assert (code, err) == (0, "")
     assert {path.name for path in tmp_path.iterdir()} == {
         "submission.json",
@@ -88,7 +88,7 @@ def test_a_submission_file_is_scored(run, dataset, tmp_path):
     submission = {t: [{"attempt_1": [[0]], "attempt_2": grid} for grid in grids] for t, grids in ANSWERS.items()}
     submission["grow"][0]["attempt_2"] = [[7, 7]]
     (tmp_path / "submission.json").write_text(json.dumps(submission))
-    code, out, _ = run(dataset, "--score", tmp_path / "submission.json", "--out", tmp_path)
+    code, out, _ = run(dataset, "--score", tmp_path / "submission.json", "--output", tmp_path)
     assert code == 0
     assert "75.0 %" in out
     summary = read(tmp_path / "summary.json")
@@ -97,7 +97,7 @@ def test_a_submission_file_is_scored(run, dataset, tmp_path):
 
 
 def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(run, dataset, tmp_path):
-    run(dataset, "--agent", "submit", "--out", tmp_path, *SMALL)
+    run(dataset, "--agent", "submit", "--output", tmp_path, *SMALL)
     file = tmp_path / "submission.json"
     assert run(dataset, "--score", file)[0] == 0
     file.write_text(file.read_text().replace("2", "7", 1))
@@ -110,7 +110,7 @@ def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(ru
 
 def test_what_a_random_agent_hands_in_depends_on_the_seed_alone(run, dataset, tmp_path):
     def submission(name, *arguments):
-        code, _, err = run(dataset, "--agent", "random", "--out", tmp_path / name, *SMALL, *arguments)
+        code, _, err = run(dataset, "--agent", "random", "--output", tmp_path / name, *SMALL, *arguments)
         assert (code, err) == (0, "")
         return (tmp_path / name / "submission.json").read_bytes()
 
@@ -121,7 +121,7 @@ def test_what_a_random_agent_hands_in_depends_on_the_seed_alone(run, dataset, tm
 
 
 def test_votes_and_attempts_are_options(run, dataset, tmp_path):
-    code, _, err = run(dataset, "--agent", "submit", "--votes", "3", "--attempts", "1", "--out", tmp_path, *SMALL)
+    code, _, err = run(dataset, "--agent", "submit", "--votes", "3", "--attempts", "1", "--output", tmp_path, *SMALL)
     assert (code, err) == (0, "")
     assert rows(tmp_path)["flip"]["attempts"] == 6
     assert read(tmp_path / "submission.json")["flip"][0] == {"attempt_1": [[2, 1]]}
@@ -144,7 +144,7 @@ def actions(tmp_path_factory):
 
 
 def test_recorded_right_actions_score_100_percent_as_efficiently_as_themselves(run, dataset, actions, tmp_path):
-    code, out, err = run(dataset, "--agent", actions, "--expert", actions, "--canvas", 3, "--out", tmp_path)
+    code, out, err = run(dataset, "--agent", actions, "--expert", actions, "--canvas", 3, "--output", tmp_path)
     assert (code, err) == (0, "")
     summary = read(tmp_path / "summary.json")
     assert (summary["score"]["output_score"], summary["score"]["task_score"], summary["efficiency"]) == (1.0, 1.0, 1.0)
@@ -166,7 +166,7 @@ def test_tasks_are_told_best_first_and_only_the_extremes_of_many(run, tmp_path):
         answer = [[1]] if i < 2 else [[1] * (2 + i % 2)]
         task = {"train": [{"input": [[1]], "output": [[1]]}], "test": [{"input": [[1]], "output": answer}]}
         (folder / f"task{i:02}.json").write_text(json.dumps(task))
-    code, out, _ = run(folder, "--agent", "submit", "--out", tmp_path / "out", *SMALL)
+    code, out, _ = run(folder, "--agent", "submit", "--output", tmp_path / "out", *SMALL)
     assert code == 0
     shown = [word for word in out.split() if word.startswith("task") and word[4:].isdigit()]
     assert shown == ["task00", "task01", "task02", "task04", "task06", "task03", "task05", "task07", "task09", "task11"]
@@ -224,13 +224,13 @@ def test_a_seed_that_a_run_does_not_have_is_named(dataset, trained):
 
 def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission(run, dataset, trained, tmp_path):
     folder, _ = trained
-    code, out, err = run(dataset, "--agent", folder, "--answers-visible", "--out", tmp_path / "out")
+    code, out, err = run(dataset, "--agent", folder, "--answers-visible", "--output", tmp_path / "out")
     assert (code, err) == (0, "")
     assert "no score by the rules of ARC" in out
     assert read(tmp_path / "out" / "summary.json")["answers_visible"] is True
     assert not (tmp_path / "out" / "submission.json").exists()
     code, _, err = run(dataset, "--agent", folder)
-    assert code == 1
+    assert code == 2
     assert "it looks at the answer, target_grid (observation.reveal_target=True), which test mode hides" in err
 
 
@@ -252,10 +252,10 @@ def test_an_agent_that_sees_relations_plays_on_another_canvas(dataset, trained):
 
 def test_a_painter_needs_the_answers_and_solves_everything_with_them(run, dataset, tmp_path):
     code, _, err = run(dataset, "--agent", "painter", *SMALL)
-    assert code == 1
+    assert code == 2
     assert "the painter looks at the answers, which test mode hides: add --answers-visible" in err
     options = ["--agent", "painter", "--answers-visible", "--canvas", "3", "--max-steps", "12"]
-    code, _, _ = run(dataset, *options, "--out", tmp_path / "out")
+    code, _, _ = run(dataset, *options, "--output", tmp_path / "out")
     assert code == 0
     score = read(tmp_path / "out" / "summary.json")["score"]
     assert score["output_score"] == 1.0
@@ -263,7 +263,7 @@ def test_a_painter_needs_the_answers_and_solves_everything_with_them(run, datase
 
 def test_the_search_fills_boxes_only(run, dataset):
     code, _, err = run(dataset, "--agent", "search", "--format", "mask", *SMALL)
-    assert code == 1
+    assert code == 2
     assert "the agent 'search' fills boxes, but --format says mask: leave --format out" in err
 
 
@@ -271,11 +271,11 @@ def test_mistakes_are_one_line(run, dataset, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     cases = [
-        (["--agent", "rondom"], 1, "--agent 'rondom' is none of random, submit, search, painter"),
+        (["--agent", "rondom"], 2, "--agent 'rondom' is none of random, submit, search, painter"),
         (["--agent", bad], 1, "bad.json, line 1: an object with task_id"),
-        (["--agent", tmp_path], 1, "there is no checkpoint in"),
+        (["--agent", tmp_path], 2, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),
-        (["--score", tmp_path / "none.json"], 1, "there is no such file"),
+        (["--score", tmp_path / "none.json"], 2, "none.json"),
         (["--agent", "submit", "--canvas", "1"], 2, "does not fit the canvas 1x1; add --canvas 2"),
         (["--agent", "submit", "--votes", "1"], 2, "votes must be 0, or at least attempts=2"),
         (["--agent", "submit", "--format", "boxes"], 2, "selection_format must be"),

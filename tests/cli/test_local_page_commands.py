@@ -46,19 +46,19 @@ def test_a_task_is_found_by_dataset_by_path_and_by_id(data, monkeypatch):
 def test_a_task_that_is_not_there_is_one_line(capsys, word, words):
     with pytest.raises(SystemExit) as ended:
         main(["play", word, "--no-open"])
-    assert ended.value.code == 1
+    assert ended.value.code == 2
     assert words in capsys.readouterr().err
 
 
 def test_wrong_options_are_told():
     assert "train/0, train/1, train/2, test/0, got train/9" in refused("play", "--pair", "train/9")
-    assert "one of point, bbox, mask, got 'boxes'" in refused("play", "--action-format", "boxes")
+    assert "one of point, bbox, mask, got 'boxes'" in refused("play", "--format", "boxes")
 
 
 def test_a_folder_that_is_no_run_is_told(capsys, tmp_path):
     with pytest.raises(SystemExit) as ended:
         main(["watch", str(tmp_path), "--no-open"])
-    assert ended.value.code == 1
+    assert ended.value.code == 2
     assert "there is no config.json in" in capsys.readouterr().err
 
 

@@ -35,7 +35,7 @@ def run(capsys, *arguments):
         (["train", "--multirun", "logging.run_root=a,b"], 2, "a sweep has one logging.run_root, got a, b"),
         (["train", "--config", "nowhere.yaml"], 2, "nowhere.yaml"),
         (["compare", "nowhere"], 2, "nowhere is not a run folder: it has no config.json beside a metrics.jsonl"),
-        (["rollout", "--dataset", "arc-agi-3"], 2, "no dataset, file or folder 'arc-agi-3'"),
+        (["rollout", "arc-agi-3"], 2, "no dataset, file or folder 'arc-agi-3'"),
         (["rollout", "--format", "boxes"], 2, "selection_format must be one of"),
         (["tasks", "show", "nothing"], 2, "no task 'nothing'"),
         (["trian"], 2, "Did you mean 'train'?"),
@@ -64,7 +64,7 @@ def test_a_mistake_is_one_line_on_stderr_and_an_exit_code(capsys, arguments, cod
             ["schedule.learning_rate=1e-3", "answer is visible", "learning_curve.png", "Ctrl-C", "entropy_weight"],
         ),
         (["compare"], ["--output", "--metric", "evaluation_solve_rate", "steps|seconds", "percentile bootstrap"]),
-        (["rollout"], ["--dataset", "--format", "--num-envs", "--steps", "--seed", "--max-steps"]),
+        (["rollout"], ["DATASET", "--format", "--num-envs", "--steps", "--seed", "--max-steps"]),
         (["tasks"], ["list", "show", "stats"]),
     ],
 )
@@ -92,6 +92,24 @@ def test_a_command_is_asked_for_help_in_three_ways(capsys):
     assert (code, err) == (0, "")
     assert "jaxarc tasks show" in out
     assert run(capsys, "help") == run(capsys, "--help") == run(capsys, "-h")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["rollout", "--dataset", "nowhere"],
+        ["profile", "rollout", "--folder", "x", "--dataset", "nowhere"],
+        ["tasks", "show", "nowhere", "--out", "x.svg"],
+        ["replay", "nowhere", "--action-format", "bbox", "--out", "x.html", "--dataset", "nowhere"],
+        ["evaluate", "nowhere", "--agent", "random", "--out", "x"],
+        ["traces", "verify", "nowhere", "--action-format", "bbox"],
+    ],
+)
+def test_the_former_names_of_options_are_still_understood(capsys, arguments):
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert "'nowhere'" in err
+    assert "o such option" not in err
 
 
 def test_the_version_is_that_of_the_package(capsys):

@@ -18,7 +18,7 @@ def test_a_rollout_is_traced_and_its_costliest_operations_are_listed(capsys, tmp
     monkeypatch.setenv("COLUMNS", "200")
     command = ["profile", "rollout", "--num-envs", "8", "--steps", "6", "--format", "point", "--top", "4"]
     with pytest.raises(SystemExit) as exit_info:
-        main([*command, "--folder", str(tmp_path / "trace")])
+        main([*command, "--output", str(tmp_path / "trace")])
     out = capsys.readouterr().out
     assert exit_info.value.code == 0
 
@@ -46,6 +46,6 @@ def test_a_rollout_without_environments_is_refused(capsys):
 
 def test_an_unknown_dataset_is_one_line(capsys):
     with pytest.raises(SystemExit) as exit_info:
-        main(["profile", "rollout", "--dataset", "arc-agi-1/trainin"])
-    assert exit_info.value.code == 1
+        main(["profile", "rollout", "arc-agi-1/trainin"])
+    assert exit_info.value.code == 2
     assert "arc-agi-1/training" in capsys.readouterr().err

@@ -45,7 +45,7 @@ def data(tmp_path_factory):
 def replay(tmp_path):
     def call(*arguments, name="replay.html"):
         out = tmp_path / name
-        words = ["replay", *map(str, arguments), "--out", str(out)]
+        words = ["replay", *map(str, arguments), "--output", str(out)]
         result = run_command(*words, columns=400)
         is_text = name.endswith((".html", ".svg"))
         return result, (out.read_text() if is_text else out.read_bytes()) if result.exit_code == 0 else ""

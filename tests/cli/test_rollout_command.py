@@ -75,7 +75,7 @@ def test_tasks_lie_on_the_devices_in_one_of_two_ways(capsys, monkeypatch):
     code, _, err = run(capsys, "--tasks", "split")
     assert code == 2
     assert "--tasks: 'split' is neither replicated nor sharded" in err
-    code, _, err = run(capsys, "--tasks", "sharded", "--dataset", "procedural/gravity")
+    code, _, err = run(capsys, "--tasks", "sharded", "procedural/gravity")
     assert code == 2
     assert "--tasks: only the grids of a task buffer can be spread" in err
 

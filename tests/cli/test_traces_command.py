@@ -174,7 +174,7 @@ def test_sessions_of_people_are_imported(data, tmp_path):
     result = run("import", tmp_path / "trace.json", data, cache=tmp_path / "other")
     assert result.exit_code == 0, result.output
     assert "1 traces imported, 0 rejected of 1 sessions; 2 of 2 steps were written as fills" in result.output
-    verified = run("verify", data, "--expert", "human", "--action-format", "mask", cache=tmp_path / "other")
+    verified = run("verify", data, "--expert", "human", "--format", "mask", cache=tmp_path / "other")
     assert cells_of_first_row(verified)[1:4] == ["6", "2", "2"]
 
 
@@ -196,10 +196,10 @@ def test_gc_keeps_within_a_limit(data, cache):
         (["--expert", "paint"], 1, "no expert 'paint'; did you mean 'painter'?"),
         (["--expert", "nowhere:Painter"], 1, "cannot be loaded (ModuleNotFoundError"),
         (["--expert", "json:dumps"], 1, "'json:dumps' is no expert"),
-        (["--action-format", "boxes"], 2, "got 'boxes'"),
+        (["--format", "boxes"], 2, "got 'boxes'"),
         (["--pairs", "both"], 2, "got 'both'"),
         (["--expert", "greedy", "--time-limit", "2"], 2, "greedy solves whole batches on the device"),
-        (["--expert", "greedy", "--action-format", "mask"], 1, "action_format must be 'bbox'"),
+        (["--expert", "greedy", "--format", "mask"], 1, "action_format must be 'bbox'"),
     ],
 )
 def test_a_wrong_wish_is_one_line(data, cache, capsys, monkeypatch, arguments, code, complaint):

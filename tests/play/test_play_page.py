@@ -40,7 +40,7 @@ def plays(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(data, plays):
-    with served("play", data, "--folder", plays) as address:
+    with served("play", data, "--output", plays) as address:
         yield address
 
 
@@ -372,7 +372,7 @@ def test_an_episode_goes_on_from_its_file(page, open_page, plays, tmp_path):
     page.mouse.click(*middle(page, 0, 1))
     says(page, "Fill 1")
     path, _ = file_of(page, plays)
-    with served("play", path, "--folder", tmp_path) as address:
+    with served("play", path, "--output", tmp_path) as address:
         again = open_page(address)
         again.wait_for_selector("#moves li")
         assert again.inner_text("#moves li").startswith("1. fill 1")

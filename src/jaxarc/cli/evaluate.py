@@ -73,7 +73,9 @@ def evaluate(
         int | None,
         typer.Option(help="Of a run folder with several seeds: the agent of this one; the first by default."),
     ] = None,
-    score: Annotated[Path | None, typer.Option(help="Score this submission file instead of playing.")] = None,
+    score: Annotated[
+        Path | None, typer.Option(exists=True, help="Score this submission file instead of playing.")
+    ] = None,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts at each test input.")] = EvaluationConfig.attempts,
     votes: Annotated[
         int, typer.Option(min=0, help="Augmented episodes of each test input that vote for the attempts; 0: none.")

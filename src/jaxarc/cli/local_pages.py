@@ -63,7 +63,9 @@ def play(
     ] = _FIRST,
     pair: Annotated[str, typer.Option(help="Where to begin: train/0, test/0, ...")] = "train/0",
     action_format: FormatOption = "mask",
-    folder: Annotated[Path, typer.Option(help="Gets a file for each episode.")] = Path("plays"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder that gets a file for each episode.")] = Path(
+        "plays"
+    ),
     port: PortOption = 0,
     opens: OpenOption = True,
 ) -> None:
@@ -78,10 +80,10 @@ def play(
 
     path = Path(task)
     form = action_format_of(action_format)
-    game = _go_on(path, folder) if path.suffix == ".jsonl" else _begin(task, pair, form, folder)
+    game = _go_on(path, output) if path.suffix == ".jsonl" else _begin(task, pair, form, output)
     place = game.episode.pair_id
     console = Console()
-    console.print(f"{place.node} of {game.dataset}; episodes are saved in {folder}", markup=False, soft_wrap=True)
+    console.print(f"{place.node} of {game.dataset}; episodes are saved in {output}", markup=False, soft_wrap=True)
     serve(LocalSite(PlaySite(game).app(), port), opens, console)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from jaxarc.files import names_file, without_checksum, write_whole
-from jaxarc.training.run_folder import DamagedRunError
+from jaxarc.training.run_folder import RunFolderError
 
 
 class RunReport(Protocol):
@@ -104,7 +104,7 @@ class MetricsFile(Generic[Kind]):
         """Drop what follows the first lines, and return their reports.
 
         Raises:
-            DamagedRunError: there are fewer lines, or one of them is not a report; the file is left as it is.
+            RunFolderError: there are fewer lines, or one of them is not a report; the file is left as it is.
         """
         # The lines are read before the file is replaced: what cannot be read is not cut.
         reports = self.head(num_lines)
@@ -115,18 +115,18 @@ class MetricsFile(Generic[Kind]):
         """Return the reports of the first lines.
 
         Raises:
-            DamagedRunError: there are fewer lines, or one of them is not a report.
+            RunFolderError: there are fewer lines, or one of them is not a report.
         """
         lines = self._lines()
         if len(lines) < num_lines:
-            raise DamagedRunError(
+            raise RunFolderError(
                 f"{self.path} has {len(lines)} lines, but its run's checkpoint was saved after {num_lines}; "
                 "bring the file back, or train again"
             )
         try:
             return _read_lines(self.path, lines[:num_lines], self.kind)
         except ValueError as error:
-            raise DamagedRunError(f"{error}; bring the file back, or train again") from error
+            raise RunFolderError(f"{error}; bring the file back, or train again") from error
 
     def _lines(self) -> list[bytes]:
         return self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final, Protocol
 
 from filelock import FileLock, Timeout
 
 from jaxarc.config import CheckpointConfig, LoggingConfig
-from jaxarc.errors import UsageError
+from jaxarc.errors import JaxarcError, UsageError
 from jaxarc.files import write_whole
 from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoint import Checkpoints
@@ -26,14 +26,12 @@ _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost networ
 _LIBRARIES: Final = ("jaxarc", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
-class RunFolderError(UsageError, OSError):
+class RunFolderError(JaxarcError, OSError):
     """A folder is not that of a run, holds another one already, or is in use."""
 
 
-class DamagedRunError(RunFolderError):
-    """A file of a run does not hold what was written."""
-
-    exit_code: ClassVar[int] = 1
+class NotARunError(UsageError, RunFolderError):
+    """A folder is not that of a run, or is not there."""
 
 
 class RunConfig(Protocol):
@@ -145,12 +143,12 @@ def open_run_folder(path: Path) -> RunFolder:
     """Return the folder of an earlier run.
 
     Raises:
-        RunFolderError: it is not the folder of a run.
+        NotARunError: it is not the folder of a run.
     """
     folder = RunFolder(path)
     if not folder.config.is_file():
         kind = "there is no folder" if not path.is_dir() else f"there is no {folder.config.name} in"
-        raise RunFolderError(f"{kind} {path}; name the folder of a run of jaxarc train, such as runs/<date>_<time>-ppo")
+        raise NotARunError(f"{kind} {path}; name the folder of a run of jaxarc train, such as runs/<date>_<time>-ppo")
     return folder
 
 

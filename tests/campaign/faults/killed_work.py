@@ -235,7 +235,7 @@ class EvaluateCommand:
                 "random",
                 "--seed",
                 str(self.seed),
-                "--out",
+                "--output",
                 str(folder / "out"),
                 *small,
             ]
@@ -267,7 +267,7 @@ class ReplayCommand:
         if self.compiled is not None:
             enable_compilation_cache(self.compiled)
         replay_sources._SIDE = 3  # few cells compile faster
-        main(["replay", str(self.traces), "--dataset", str(self.tasks), "--out", str(folder / "replay.html")])
+        main(["replay", str(self.traces), "--dataset", str(self.tasks), "--output", str(folder / "replay.html")])
 
     def check(self, folder: Path, told: list[str]) -> None:
         with contextlib.suppress(FileNotFoundError):
