@@ -4,7 +4,7 @@ from typing import Final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int8
+from jaxtyping import Array, Bool, Float32, Int8
 
 from jaxarc.constants import NUM_COLORS, PADDING
 
@@ -51,8 +51,17 @@ def color_tables(
 
     The first table counts all cells, the second those that change. A color that becomes several colors, or that no
     demonstration has, is :data:`UNKNOWN`. From the input ``1 1 2`` and the output ``3 3 2`` the first table has 1 -> 3
-    and 2 -> 2, the second only 1 -> 3. The counts are a product of one-hot colors: entry [a, s] is the number of cells
-    that are a before and s after, and a color is sure where one entry of its row holds the whole row's sum.
+    and 2 -> 2, the second only 1 -> 3.
+    """
+    return sure_colors(color_counts(inputs, outputs, shown))
+
+
+def color_counts(
+    inputs: Int8[Array, "B P H W"], outputs: Int8[Array, "B P H W"], shown: Bool[Array, "B P"]
+) -> Float32[Array, "B 10 10"]:
+    """Return the number of cells that have one color before and another after: entry [a, s] counts those from a to s.
+
+    The counts are a product of one-hot colors, which take 80 bytes a cell.
     """
     # Only cells that are in both grids of a shown demonstration count: ``before`` is 0 for the others, and so is the
     # product. A change of color is an entry off the diagonal.
@@ -60,7 +69,11 @@ def color_tables(
     both = ((inputs > PADDING) & (outputs > PADDING) & shown[..., None, None]).reshape(batch, -1, 1)
     each_color = lambda grids: jax.nn.one_hot(grids.reshape(batch, -1), NUM_COLORS, dtype=jnp.float32)
     before = each_color(inputs) * both.astype(jnp.float32)
-    counts = jnp.einsum("bna,bns->bas", before, each_color(outputs))
+    return jnp.einsum("bna,bns->bas", before, each_color(outputs))
+
+
+def sure_colors(counts: Float32[Array, "B 10 10"]) -> Int8[Array, "B 2 10"]:
+    """Return the tables of :func:`color_tables`: a color is sure where one entry of its row is the whole row's sum."""
     both_tables = jnp.stack([counts, counts * (1 - jnp.eye(NUM_COLORS, dtype=jnp.float32))[None]], axis=1)
     total = both_tables.sum(axis=-1)
     is_sure = (both_tables.max(axis=-1) == total) & (total > 0)

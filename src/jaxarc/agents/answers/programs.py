@@ -11,7 +11,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int8, Int32
 
-from jaxarc.agents.answers.candidates import UNKNOWN, color_tables, line_readings, recolored, symmetric_copies
+from jaxarc.agents.answers.candidates import (
+    UNKNOWN,
+    color_counts,
+    line_readings,
+    recolored,
+    sure_colors,
+    symmetric_copies,
+)
 from jaxarc.agents.answers.predictor import Puzzle
 from jaxarc.constants import NUM_COLORS, PADDING
 
@@ -38,22 +45,28 @@ def _fit(puzzle: Puzzle) -> tuple[Float32[Array, "B N"], Int8[Array, "BN 2 10"]]
     A demonstration that is right in every cell counts 1, and the share of right cells 0.01: so programs are ordered by
     whole demonstrations first, then by cells.
     """
-    batch, slots, height, width = puzzle.inputs.shape
-    made = _grids_of(puzzle.inputs.reshape(-1, height, width)).reshape(batch, slots, -1, height, width)
-    count = made.shape[2]
-    # [B, P, M, H, W] -> [B * M, P, H, W]: each program has its own color table, from all demonstrations of its task.
-    by_program = jnp.moveaxis(made, 2, 1).reshape(batch * count, slots, height, width)
-    repeat = lambda x: jnp.repeat(x, count, axis=0)
-    outputs = repeat(puzzle.outputs)
-    shown = repeat(puzzle.shown)
-    tables = color_tables(by_program, outputs, shown)
-    flat = by_program.reshape(-1, height, width)
-    found = _recolor(flat, jnp.repeat(tables, slots, axis=0)).reshape(by_program.shape)
-    # Two of three demonstrations right, and 9 of 10 cells of the last: 2/3 + 0.01 * (1 + 1 + 0.9) / 3 = 0.676.
-    right = _share_right(found, outputs)
-    weight = shown.astype(jnp.float32)
+    _, slots, height, width = puzzle.inputs.shape
+    weight = puzzle.shown.astype(jnp.float32)
     mean = lambda x: (x * weight).sum(axis=1) / jnp.maximum(weight.sum(axis=1), 1)
-    return (mean((right == 1).astype(jnp.float32)) + 1e-2 * mean(right)).reshape(batch, count), tables
+
+    # One program and one demonstration after the other: all colors at once as one-hot vectors, 80 bytes for each cell
+    # of 25 programs and 10 demonstrations of 900 cells, would take 18 MB for each task.
+    by_slot = lambda x: jnp.moveaxis(x, 1, 0)
+    outputs = by_slot(puzzle.outputs)
+    shown = by_slot(puzzle.shown)
+
+    def fit_of(made: Int8[Array, "B P H W"]) -> tuple[Float32[Array, " B"], Int8[Array, "B 2 10"]]:
+        count = lambda demonstration: color_counts(*(x[:, None] for x in demonstration))
+        tables = sure_colors(jax.lax.map(count, (by_slot(made), outputs, shown)).sum(axis=0))
+        flat = made.reshape(-1, height, width)
+        found = _recolor(flat, jnp.repeat(tables, slots, axis=0)).reshape(made.shape)
+        # Two of three demonstrations right, and 9 of 10 cells of the last: 2/3 + 0.01 * (1 + 1 + 0.9) / 3 = 0.676.
+        right = _share_right(found, puzzle.outputs)
+        return mean((right == 1).astype(jnp.float32)) + 1e-2 * mean(right), tables
+
+    made = jax.lax.map(_grids_of, by_slot(puzzle.inputs))  # [P, B, N, H, W]
+    fit, tables = jax.lax.map(fit_of, jnp.moveaxis(made, (0, 1, 2), (2, 1, 0)))  # [N, B], [N, B, 2, 10]
+    return fit.T, jnp.moveaxis(tables, 1, 0).reshape(-1, *tables.shape[2:])
 
 
 def _share_right(found: Int8[Array, "N P H W"], wanted: Int8[Array, "N P H W"]) -> Float32[Array, "N P"]:
