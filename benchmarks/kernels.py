@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxarc.benchmarks import pinned_to_cores
-from jaxarc.envs.operations.compaction import compact
+from jaxarc.envs.compilation import compact
 from jaxarc.envs.operations.kernels import shift_flat
 from jaxarc.fusion import materialize_call
 from jaxarc.prng import threefry

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs import ArcEnvState, BboxAction, MaskAction, PointAction, arc_reset, arc_step
-from jaxarc.envs.operations.table import get_operation_name
+from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.files import write_whole
 from jaxarc.render.svg import Drawing, captioned, draw_arrow, draw_grid, draw_text, hstack, vstack
 from jaxarc.tasks import create_task

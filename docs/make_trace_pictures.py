@@ -15,8 +15,7 @@ import numpy as np
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import load_tasks
-from jaxarc.envs.operations.table import get_operation_name
-from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.envs.structured_actions import BboxAction, get_operation_name
 from jaxarc.experts import Pair
 from jaxarc.experts.expert import Action, ActionFormat
 from jaxarc.experts.host_canvas import HostCanvas

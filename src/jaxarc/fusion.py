@@ -66,7 +66,7 @@ def _opaque_true(values: Array) -> Bool[Array, ""]:
     """True, computed from the first of some values in a way that XLA does not see through: ``x | 1`` is never 0."""
     # The first element as an integer, of whatever type it is: 0.5 as the bits 0x3F000000. With the lowest bit set it is
     # not 0, and XLA does not find that out, so it keeps the branch.
-    first = values.reshape(-1)[0]
+    first = values[(0,) * values.ndim]
     if first.dtype == jnp.bool_:
         number = first.astype(jnp.int32)
     elif jnp.issubdtype(first.dtype, jnp.integer):

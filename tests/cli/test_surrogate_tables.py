@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from jaxarc.cli.surrogate_run import show_evaluation
-from jaxarc.envs.operations.table import get_operation_name
+from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.training import RunFolder
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy
 from jaxarc.training.surrogates.evaluate import EvalResult, SurrogateEvaluation

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxarc.envs.operations.table import OPERATION_NAMES
+from jaxarc.envs.structured_actions import OPERATION_NAMES
 
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "images" / "operations"

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs.operations.compaction import (
+from jaxarc.envs.compilation import (
     HUGE_ROW,
     SMALLEST_BLOCK,
     WIDE_ROW,

@@ -1,12 +1,15 @@
 """What ends an episode and what a step pays: every combination, against the rules in plain Python."""
 
+import dataclasses
 import itertools
 
+import jax
 import jax.numpy as jnp
 import pytest
 
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
-from jaxarc.envs.scoring import RewardInputs, compute_reward, decide_ending, discount
+from jaxarc.envs.functional import arc_reset
+from jaxarc.envs.transition import RewardInputs, compute_reward, decide_ending
 
 BOTH = (False, True)
 WEIGHTS = {
@@ -30,8 +33,11 @@ def test_a_last_or_solving_submit_terminates_and_the_step_limit_truncates(submit
 
 
 def test_only_termination_ends_what_is_still_to_come():
-    found = discount(jnp.array([True, False]))
-    assert (found.dtype, found.tolist()) == (jnp.float32, [0.0, 1.0])
+    state, _ = arc_reset(jax.random.key(0), JaxArcConfig())
+    endings = {"terminated": [True, False], "truncated": [False, True], "running": [False, False]}
+    found = {name: dataclasses.replace(state, endings=jnp.array(flags)).discount for name, flags in endings.items()}
+    assert found == {"terminated": 0.0, "truncated": 1.0, "running": 1.0}
+    assert {discount.dtype for discount in found.values()} == {jnp.dtype("float32")}
 
 
 def expected_reward(inputs, score_on_submit):

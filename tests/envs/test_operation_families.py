@@ -12,7 +12,7 @@ from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results,
 from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch
 from jaxarc.envs.operations.execute import _of_one_environment as kernel_of
 from jaxarc.envs.operations.kernels import flood_fill
-from jaxarc.envs.operations.table import OperationSet
+from jaxarc.envs.structured_actions import OperationSet
 
 BATCH = 192  # enough for several blocks of each family
 NO_OPERATION = -1

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs.scoring import count_matches, count_union, similarity
+from jaxarc.envs.canvas import count_matches, count_union, similarity
 
 CELLS = [1, 2, 35, 36, 37, 62, 63, 64, 65, 66, 67, 68, 71, 72, 100, 143, 144, 145, 180, 323, 576, 899, 900]
 

@@ -32,8 +32,8 @@ from jaxarc.adapters.gymnasium_conversion import (
     without_action_checks,
     working_grids,
 )
+from jaxarc.envs.compilation import choose_executor, update_rows
 from jaxarc.envs.environment import Environment
-from jaxarc.envs.operations.compaction import choose_executor, update_rows
 from jaxarc.envs.params import EnvParams
 from jaxarc.types import Info
 from jaxarc.wrappers.conditional_reset import RESET_FRACTION

@@ -15,7 +15,7 @@ from rich.table import Table
 from jaxarc.cli.console import LiveLine, number_table, percent, range_share, warn
 from jaxarc.cli.processes import GracefulStop
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
-from jaxarc.envs.operations.table import get_operation_name
+from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.parallel import use_host_cores
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.surrogate.mesh import MeshPlacement

@@ -15,9 +15,8 @@ from jaxtyping import Array, Bool, Int32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
-from jaxarc.envs.operations.table import NEEDS_ACTIVE_CELLS, NEEDS_ONE_CELL
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import BboxAction, PointAction, StructuredAction
+from jaxarc.envs.structured_actions import NEEDS_ACTIVE_CELLS, NEEDS_ONE_CELL, BboxAction, PointAction, StructuredAction
 from jaxarc.utils.error_handling import IntegerRule
 
 MAX_FLAT_ACTIONS = 100_000  # a policy has one logit for each; 30x30 points with all operations are 32,400

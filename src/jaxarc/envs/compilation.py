@@ -1,22 +1,34 @@
-"""How the functions of one environment are compiled, batched and spread over devices."""
+"""How the functions of one environment are compiled, batched, and run on the rows of a batch that need them.
+
+On a CPU most families of operations are rare in a batch, so the rows that need one are gathered into small blocks. On
+an accelerator every row is computed and the result is selected. Both give bitwise identical results.
+"""
 
 import functools
+import itertools
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.custom_batching import custom_vmap
-from jaxtyping import Array, PyTree, UInt32
+from jaxtyping import Array, Bool, Int32, PyTree, UInt32
 
+from jaxarc.fusion import materialize_call
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 Result = TypeVar("Result")
 Rows = TypeVar("Rows", bound=PyTree[Array])
+Out = TypeVar("Out", bound=PyTree[Array])
 Shared = PyTree[Array]
 Kernel = Callable[[Any, Any], Any]  # (rows: arrays with a leading batch axis, shared: arrays of the batch) -> rows
+
+SMALLEST_BLOCK = 16
+WIDE_ROW = 64  # elements from which on a row is put back by a gather, which skips the rows not meant, not by a scatter
+HUGE_ROW = 1024  # elements from which on rows are put back one by one: to look at all of them would take longer
 
 _RUNTIME_STATUS = re.compile(r"[A-Z]+(_[A-Z]+)*: ")  # begins the text of every error of a program that ran
 _FAILED_CHECK = re.compile(r"_EquinoxRuntimeError: (.*?)\n\n\n-{10}", re.DOTALL)
@@ -126,6 +138,120 @@ def no_shared_arrays(kernel: Kernel, has_axis: Any, rows: Any, shared: Any) -> A
     raise AssertionError("a kernel that shares no arrays cannot have shared arrays of its own")
 
 
+def choose_executor(wanted: str) -> str:
+    """Resolve ``"auto"``: compact on a CPU, dense on accelerators."""
+    if wanted != "auto":
+        return wanted
+    return "compact" if jax.default_backend() == "cpu" else "dense"
+
+
+class CompactedRows(NamedTuple):
+    """The rows of a batch that need a kernel, in the order in which blocks take them."""
+
+    need: Bool[Array, " B"]
+    rank: Int32[Array, " B"]  # how many rows up to this one need it
+    order: Int32[Array, " 2B"]  # the rows that need any kernel, kernel by kernel; B behind the last
+    first: Int32[Array, ""]  # where this kernel's rows begin in the order
+    total: Int32[Array, ""]  # how many rows need it
+
+
+def compact(needs: Sequence[Bool[Array, " B"]]) -> list[CompactedRows]:
+    """Order the rows that need a kernel; of several kernels, a row needs at most one.
+
+    The running sum of a mask counts the rows up to each, which is one more than the row's index among those that need
+    the kernel. One scatter then writes the row numbers of all kernels. Five rows and two kernels::
+
+        need of the first   0 1 0 0 1    rank 0 1 1 1 2    first 0   total 2
+        need of the second  1 0 0 1 0    rank 1 1 1 2 2    first 2   total 2
+        index in the order  2 0 - 3 1    (first + rank - 1 where needed)
+        order               1 4 0 3 5 5 5 5 5 5
+    """
+    batch = needs[0].shape[0]
+    # int32[F, B] for F kernels; the last entry of each row is the kernel's total.
+    ranks = _running_sums(jnp.stack(needs).astype(jnp.int32))
+    totals = [rank[-1] for rank in ranks]
+    # The kernels' rows follow one another: totals 2, 3 and 1 begin at 0, 2 and 5.
+    firsts = list(itertools.accumulate(totals[:-1], initial=jnp.int32(0)))
+    # A row that no kernel needs keeps the index 2 B, behind the end, and the scatter drops it. The order has 2 B
+    # entries and not B, so that a block of up to B entries may begin at any kernel's row without being moved back.
+    index = jnp.full((batch,), 2 * batch, jnp.int32)
+    for need, rank, first in zip(needs, ranks, firsts, strict=True):
+        index = jnp.where(need, first + rank - 1, index)
+    order = jnp.full((2 * batch,), batch, jnp.int32)
+    order = order.at[index].set(jnp.arange(batch, dtype=jnp.int32), mode="drop")
+    of_kernel = zip(needs, ranks, firsts, totals, strict=True)
+    return [CompactedRows(need, rank, order, first, total) for need, rank, first, total in of_kernel]
+
+
+def update_rows(
+    executor: str,
+    rows: CompactedRows | Bool[Array, " B"],
+    kernel: Callable[[Out, PyTree[Array]], Out],
+    out: Out,
+    ins: PyTree[Array],
+    block_fraction: float,
+) -> Out:
+    """Return ``out`` with ``kernel(out, ins)`` in the rows that need it, and the other rows as they were.
+
+    The compact executor loops over blocks of fixed size: gather the rows of a block, run the kernel on them, put its
+    results back, and go on while rows are left. With blocks of two, the order 1 4 0 of three rows that need the kernel
+    and B = 5::
+
+        block 1: rows 1 4 -> kernel -> put back into 1 and 4
+        block 2: rows 0 5 -> kernel -> put back into 0; 5 is past the last row and is dropped
+
+    Args:
+        executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed) or ``"dense"`` (every row).
+        rows: which rows to update; ordered by :func:`compact`, or still to be.
+        kernel: batch-native function of the rows of ``out`` and ``ins``.
+        out: arrays with a leading axis B, of the same structure as the kernel's result.
+        ins: arrays with a leading axis B that the kernel only reads.
+        block_fraction: rows of a block over rows of the batch; best about half of the share that usually needs it.
+    """
+    need = rows.need if isinstance(rows, CompactedRows) else rows
+    batch = need.shape[0]
+    # Dense: run the kernel on all B rows and keep its result where it is needed.
+    update = lambda out, ins: jax.tree.map(lambda new, old: _select(need, new, old), kernel(out, ins), out)
+    if executor == "dense":
+        return update(out, ins)
+    if batch == 1:  # the select is always true here; it makes the branches of one type under shard_map
+        return lax.cond(need[0], update, lambda out, _: out, out, ins)
+    if not isinstance(rows, CompactedRows):
+        (rows,) = compact([need])
+    rank = rows.rank
+    order = rows.order
+    first = rows.first
+    total = rows.total
+    # With B = 4,096 and the fraction 1/64 a block has 64 rows; with B = 256 it would have 4, and has 16.
+    size = min(batch, max(int(batch * block_fraction), SMALLEST_BLOCK))
+
+    def update_block(carry: tuple[Out, Int32[Array, ""]]) -> tuple[Out, Int32[Array, ""]]:
+        current, start = carry
+        # int32[size], row numbers. Behind the kernel's last row come those of the next kernel, or B, which "clip" makes
+        # row B - 1. The kernel runs on them as well, and their results are not put back.
+        block = lax.dynamic_slice(order, (first + start,), (size,))
+        picked = jax.tree.map(lambda x: jnp.take(x, block, axis=0, mode="clip"), (current, ins))
+        new = materialize_call(kernel, *picked)
+        index = rank - 1 - start  # of a row within this block
+        # The same assignment twice: `index` says for each row of the batch where in the block it is, for a gather, and
+        # `taken` says for each row of the block where in the batch it belongs, for a scatter.
+        is_here = need & (index >= 0) & (index < size)
+        taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < total, block, batch)
+
+        def put(old: Array, new: Array) -> Array:
+            # Sizes, a few numbers a row, are scattered; grids are gathered and selected; larger rows are copied one by
+            # one.
+            if old[0].size < WIDE_ROW:
+                return old.at[taken].set(new, mode="drop")
+            if old[0].size >= HUGE_ROW:
+                return _put_each(old, new, taken, jnp.minimum(total - start, size))
+            return _select(is_here, jnp.take(new, index, axis=0, mode="clip"), old)
+
+        return jax.tree.map(put, current, new), start + size
+
+    return lax.while_loop(lambda carry: carry[1] < total, update_block, (out, jnp.int32(0)))[0]
+
+
 def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
     """Return the same values, marked as varying over the same devices as ``words``.
 
@@ -140,3 +266,34 @@ def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
         return leaf | zero.astype(jnp.bool_) if leaf.dtype == jnp.bool_ else leaf + zero.astype(leaf.dtype)
 
     return jax.tree.map(mark, tree)
+
+
+def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
+    """Sums up to and including each entry, by doubling: ``jnp.cumsum`` takes five times as long on a CPU.
+
+    Each pass adds the array to itself, moved right by 1, 2, 4, ... entries::
+
+        1 0 1 1 1  ->  1 1 1 2 2  ->  1 1 2 3 3  ->  1 1 2 3 4
+    """
+    add = lambda sums, step: sums + jnp.pad(sums[:, :-step], ((0, 0), (step, 0)))
+    sums = numbers
+    step = 1
+    while step < numbers.shape[1]:
+        sums = materialize_call(functools.partial(add, step=step), sums, predicate_of=numbers)
+        step *= 2
+    return sums
+
+
+def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:
+    """Put the first ``count`` of the new rows into rows ``taken`` of the old ones, in place."""
+
+    def put(i: Int32[Array, ""], rows: Array) -> Array:
+        return lax.dynamic_update_index_in_dim(rows, lax.dynamic_index_in_dim(new, i), taken[i], 0)
+
+    return lax.fori_loop(jnp.int32(0), count, put, old)
+
+
+def _select(need: Bool[Array, " B"], new: Array, old: Array) -> Array:
+    """Choose row by row; rows are flat, because XLA's CPU backend is slow on more axes."""
+    flat = lambda x: x.reshape(x.shape[0], -1)
+    return jnp.where(need[:, None], flat(new), flat(old)).reshape(old.shape)

@@ -7,7 +7,6 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, NUM_OPERATIONS, PADDING
 from jaxarc.envs.action_masks import legal_operation_mask
 from jaxarc.envs.pairs import PairSource, PairTable
-from jaxarc.envs.scoring import discount
 from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.types import Info, Observation
@@ -147,7 +146,7 @@ def make_info(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array
     return {
         "terminated": state.terminated,
         "truncated": state.truncated,
-        "discount": discount(state.terminated),
+        "discount": state.discount,
         "success": success,
         "similarity": similarity,
         "invalid_action": invalid_action,

@@ -1,7 +1,5 @@
 """The pairs an episode may play: where they are stored, and how an operation goes from one to another."""
 
-from collections.abc import Callable
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,7 +7,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
-from jaxarc.envs.operations.table import TO_FIRST_UNSOLVED_PAIR, TO_NEXT_PAIR, TO_PREVIOUS_PAIR
+from jaxarc.envs.structured_actions import TO_FIRST_UNSOLVED_PAIR, TO_NEXT_PAIR, TO_PREVIOUS_PAIR
 from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
 from jaxarc.tasks.buffer import LocalRows, RowLoader, TaskSource, buffer_of_task
 from jaxarc.types import JaxArcTask, PRNGKey
@@ -22,19 +20,28 @@ class PairTable(eqx.Module):
     outputs: Int8[Array, "*B N HW"]
     row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # where all environments share one table
 
-    def input_rows(self, row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
-        """Load inputs from the table that all share, or one from each table; a row past the last one is the last."""
-        return self._rows(self.inputs, row)
+    def input_rows(self, row: Int32[Array, "*B"], colors: Int8[Array, "*B 10"] | None = None) -> Int8[Array, "*B HW"]:
+        """Load inputs from the table that all share, or one from each table; a row past the last one is the last.
 
-    def output_rows(self, row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+        Args:
+            row: of each grid to load.
+            colors: the new color of each color; None: they stay.
+        """
+        return self._rows(self.inputs, row, colors)
+
+    def output_rows(self, row: Int32[Array, "*B"], colors: Int8[Array, "*B 10"] | None = None) -> Int8[Array, "*B HW"]:
         """Load outputs as :meth:`input_rows` does inputs."""
-        return self._rows(self.outputs, row)
+        return self._rows(self.outputs, row, colors)
 
-    def _rows(self, grids: Int8[Array, "*B N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
+    def _rows(
+        self, grids: Int8[Array, "*T N HW"], row: Int32[Array, "*B"], colors: Int8[Array, "*B 10"] | None
+    ) -> Int8[Array, "*B HW"]:
         # [B, N, HW], a table for each environment, as with generated tasks: take one row of each.
         if grids.ndim > 2:
-            return jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
-        return self.row_loader.load(grids, row)
+            grid = jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
+        else:
+            grid = self.row_loader.load(grids, row)
+        return grid if colors is None else recolor(grid, colors)
 
 
 class PairSource(eqx.Module):
@@ -66,17 +73,11 @@ class PairSource(eqx.Module):
 
     def input_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load the input of a pair."""
-        return self._load(self.table.input_rows, pair_index)
+        return self.table.input_rows(self.row_of(pair_index), self.colors)
 
     def output_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load the output of a pair."""
-        return self._load(self.table.output_rows, pair_index)
-
-    def _load(
-        self, rows_of: Callable[[Int32[Array, "*B"]], Int8[Array, "*B HW"]], pair_index: Int32[Array, "*B"]
-    ) -> Int8[Array, "*B HW"]:
-        grid = rows_of(self.row_of(pair_index))
-        return grid if self.colors is None else recolor(grid, self.colors)
+        return self.table.output_rows(self.row_of(pair_index), self.colors)
 
 
 def pairs_in_play(

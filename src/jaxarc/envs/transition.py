@@ -4,17 +4,15 @@ import dataclasses
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32
+from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc import constants as c
-from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import CheckedAction
-from jaxarc.envs.history import append_record
-from jaxarc.envs.operations.compaction import choose_executor
+from jaxarc.config import EnvironmentConfig, JaxArcConfig
+from jaxarc.envs.canvas import CheckedAction, count_union, similarity
+from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.operations.execute import KernelStatics, execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
-from jaxarc.envs.scoring import RewardInputs, compute_reward, count_union, decide_ending, similarity
-from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.state import ArcEnvState, append_record
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action
 from jaxarc.utils.error_handling import refuse_unstructured
 
@@ -90,6 +88,65 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         action_records=records,
     )
     return StepOutcome(after, reward, invalid & running)
+
+
+class RewardInputs(NamedTuple):
+    """Facts of a step that its reward depends on."""
+
+    similarity_before: Float32[Array, ""]
+    similarity_after: Float32[Array, ""]
+    newly_solved: Bool[Array, ""]  # a submit solved a pair that was not solved before
+    wrong_submission: Bool[Array, ""]
+    invalid: Bool[Array, ""]  # an invalid or illegal action
+    is_hidden: Bool[Array, ""]  # the pair hides its output from the agent
+
+
+def compute_reward(inputs: RewardInputs, config: JaxArcConfig) -> Float32[Array, ""]:
+    """Compute the reward of a step.
+
+    It is ``similarity_weight * (gamma * similarity_after - similarity_before) + step_penalty``, plus the terms of a
+    right first submit, of a wrong submit and of an invalid action. On a hidden target the shaping term is 0, and those
+    of a submit are too unless ``reward.score_on_submit``.
+    """
+    rule = config.reward
+    zero = jnp.float32(0)
+    weigh = lambda value, happened: jnp.where(happened, jnp.float32(value), zero)
+    # A difference of potentials: with gamma 1 the similarities 0.2, 0.5, 0.4 pay 0.3 and -0.1, in sum the 0.2 that the
+    # episode has gained. Going back and forth earns nothing.
+    shaping = jnp.float32(rule.gamma) * inputs.similarity_after - inputs.similarity_before
+    reward = jnp.where(inputs.is_hidden, zero, jnp.float32(rule.similarity_weight) * shaping)
+    reward = reward + jnp.float32(rule.step_penalty)
+    # On a hidden pair the terms of a submit would tell whether the answer is right, so they are paid on request only.
+    is_scored = ~inputs.is_hidden | rule.score_on_submit
+    reward = reward + weigh(rule.success_bonus, inputs.newly_solved & is_scored)
+    reward = reward + weigh(rule.unsolved_submission_penalty, inputs.wrong_submission & is_scored)
+    return reward + weigh(rule.invalid_action_penalty, inputs.invalid)
+
+
+class Ending(NamedTuple):
+    terminated: Bool[Array, "*B"]
+    truncated: Bool[Array, "*B"]
+
+
+def decide_ending(
+    submitted: Bool[Array, ""],
+    all_solved: Bool[Array, ""],
+    submission_count: Int32[Array, ""],
+    step_count: Int32[Array, ""],
+    config: EnvironmentConfig,
+) -> Ending:
+    """Decide after a step: the last submit or a submit that solves the last pair terminates, the step limit truncates.
+
+    Args:
+        submitted: this step handed in the grid.
+        all_solved: this step's submit left no pair unsolved, and the agent may know it.
+        submission_count: submits so far, this one included.
+        step_count: steps so far, this one included.
+        config: the limits.
+    """
+    # An episode has one ending: the last submit at the step limit terminates, and does not truncate.
+    terminated = submitted & (all_solved | (submission_count >= config.max_submissions))
+    return Ending(terminated, ~terminated & (step_count >= config.max_episode_steps))
 
 
 def require_matching_config(state: ArcEnvState, config: JaxArcConfig) -> None:

@@ -23,8 +23,8 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.canvas import count_matches, count_union, similarity
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.scoring import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count

@@ -24,18 +24,14 @@ from jaxtyping import Array, Bool, Float32, Int32, Shaped, UInt32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, pack_columns
-from jaxarc.envs.compilation import Kernel, no_shared_arrays, with_batch_rule
-from jaxarc.envs.operations.compaction import compact, update_rows
+from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, count_matches, count_union, pack_columns, similarity
+from jaxarc.envs.compilation import Kernel, compact, no_shared_arrays, update_rows, with_batch_rule
 from jaxarc.envs.operations.execute import KernelStatics, execute_batch
-from jaxarc.envs.operations.kernels import flood_fill
-from jaxarc.envs.operations.selection import ResolvedSelection, resolve_selection
-from jaxarc.envs.operations.table import FLOODS, OperationSet
+from jaxarc.envs.operations.kernels import ResolvedSelection, flood_fill, resolve_selection
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.scoring import count_matches, count_union, similarity
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import BaseAction, StructuredAction
+from jaxarc.envs.structured_actions import FLOODS, BaseAction, OperationSet, StructuredAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
 from jaxarc.experts.canvas_state import (
     CanvasState,

@@ -22,8 +22,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree, UInt32
 
+from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.environment import Environment
-from jaxarc.envs.operations.compaction import choose_executor
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, envs_per_device, is_array, local_rows, padded_size

@@ -7,8 +7,7 @@ from typing import Any, Final, TypeVar
 import jax
 from jaxtyping import Array, Bool, PyTree
 
-from jaxarc.envs.compilation import Kernel, with_batch_rule
-from jaxarc.envs.operations.compaction import choose_executor, update_rows
+from jaxarc.envs.compilation import Kernel, choose_executor, update_rows, with_batch_rule
 from jaxarc.envs.params import EnvParams
 
 State = TypeVar("State", bound=PyTree[Array])

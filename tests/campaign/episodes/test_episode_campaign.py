@@ -16,7 +16,7 @@ from campaign.episodes.referee import DisagreementError
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction
-from jaxarc.envs.scoring import decide_ending
+from jaxarc.envs.transition import decide_ending
 from jaxarc.tasks import RawTask
 
 SMALL_OPTIONS = {  # compiled quickly, on small canvases: what is compiled quickly runs slowly

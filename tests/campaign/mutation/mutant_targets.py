@@ -19,6 +19,7 @@ _SCORES: Final = (
     "tests/evaluation/test_majority_vote.py",
 )
 _TRANSITION: Final = (
+    "tests/envs/test_endings_and_rewards.py",
     f"{_BAD_INPUT}::test_state_of_another_config_is_refused",
     f"{_BAD_INPUT}::test_a_batch_given_to_the_step_of_one_environment_is_refused",
     *(
@@ -33,19 +34,16 @@ _TRANSITION: Final = (
 )
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
-    "envs/operations/table.py": (f"{_BAD_INPUT}::test_unknown_operation_has_no_name", _CELLS),
-    "envs/canvas.py": (_CELLS,),
-    "envs/operations/compaction.py": (_COMPACTION, *_ALL, _SINGLE),
+    "envs/canvas.py": (_CELLS, "tests/envs/test_similarity.py"),
+    "envs/compilation.py": (_COMPACTION, *_ALL, _SINGLE),
     "envs/operations/execute.py": (
         *_ALL,
         _FAMILIES,
         "-k",
         "all or fill or shift or one_operation or single or own or recolored or statics_know or not_compiled",
     ),
-    "envs/operations/selection.py": (*_ALL, _SINGLE, _FAMILIES, "-k", "all or single or flood"),
-    "envs/operations/kernels.py": (_FAMILIES, "-k", "flood or shift or turn or paste or single"),
-    "envs/scoring.py": ("tests/envs/test_endings_and_rewards.py", "tests/envs/test_similarity.py"),
-    "envs/structured_actions.py": (_CHECKED,),
+    "envs/operations/kernels.py": (*_ALL, _FAMILIES, "-k", "all or flood or shift or turn or paste or single"),
+    "envs/structured_actions.py": (f"{_BAD_INPUT}::test_unknown_operation_has_no_name", _CHECKED, _CELLS),
     "envs/action_masks.py": (_MASKS,),
     "envs/transition.py": _TRANSITION,
     "evaluation/submission.py": _SCORES,

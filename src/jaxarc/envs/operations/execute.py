@@ -7,14 +7,15 @@ One step, from the environment's method to the new state::
         check_action              values in range, legal or not         structured_actions.py
         choose_pair               the pair that operations 35..41 load  pairs.py
         execute                   one environment of a batch kernel     this file, compilation.py
-          resolve_selection       chosen cells within the active area   selection.py
-          compact                 which rows need which family          compaction.py
-          _flood _shift _turn     run on those rows only                kernels.py
-          _copy_input _change_pair                                      pairs.py
-          _write                  fill, cut, clear, edge of a resize
-          count_matches           cells equal to the target             scoring.py
-          next_selection          what the state keeps of it            selection.py
-        decide_ending, compute_reward                                   scoring.py
+          resolve_selection       chosen cells within the active area   kernels.py
+          compact, update_rows    the rows that need a family           compilation.py
+          flood, shift, turn      run on those rows only                kernels.py
+          copy_input, change_pair                                       pairs.py
+          write                   fill, cut, clear, edge of a resize
+          count_matches           cells equal to the target             canvas.py
+          next_selection          what the state keeps of it            kernels.py
+        decide_ending, compute_reward                                   transition.py
+        append_record             the action, in the history            state.py
       observe, make_info          what the agent gets                   observations.py
 
 Each family of operations is one kernel, and an operation is of one family at most, so the families' updates commute.
@@ -40,13 +41,21 @@ from jaxarc.envs.canvas import (
     CheckedAction,
     GridShape,
     active_area,
+    count_matches,
     grid_size,
 )
-from jaxarc.envs.compilation import Kernel, fold_rows, unfold_rows, with_batch_rule
-from jaxarc.envs.operations.compaction import CompactedRows, compact, update_rows
-from jaxarc.envs.operations.kernels import flood_fill, shift_cells, turn_box
-from jaxarc.envs.operations.selection import ResolvedSelection, effective_cells, next_selection, resolve_selection
-from jaxarc.envs.operations.table import (
+from jaxarc.envs.compilation import CompactedRows, Kernel, compact, fold_rows, unfold_rows, update_rows, with_batch_rule
+from jaxarc.envs.operations.kernels import (
+    ResolvedSelection,
+    effective_cells,
+    flood_fill,
+    next_selection,
+    resolve_selection,
+    shift_cells,
+    turn_box,
+)
+from jaxarc.envs.pairs import PairTable
+from jaxarc.envs.structured_actions import (
     CHANGES_PAIR,
     COPIES,
     ERASES,
@@ -60,10 +69,7 @@ from jaxarc.envs.operations.table import (
     TURNS,
     OperationSet,
 )
-from jaxarc.envs.pairs import PairTable
-from jaxarc.envs.scoring import count_matches
 from jaxarc.fusion import materialize_call
-from jaxarc.tasks.augmentation import recolor
 
 Grids = Int8[Array, "B HW"]
 Sizes = Int8[Array, "B 6"]
@@ -261,7 +267,7 @@ def _copy_input(
     """Make grid and active area those of the pair's input; ``out`` is grid and sizes."""
 
     def kernel(out: tuple[Grids, Sizes], load: LoadedRows) -> tuple[Grids, Sizes]:
-        grid = _load(pairs.input_rows, load)
+        grid = pairs.input_rows(*load)
         # Of the six sizes only the first two, of the grid, are new; those of target and clipboard stay.
         active = jnp.stack(grid_size(grid, statics.shape), axis=1)
         return grid, jnp.concatenate([active, out[1][:, TARGET_HEIGHT:]], axis=1)
@@ -279,19 +285,14 @@ def _change_pair(
     """Start on the pair to load: its input as grid, its output as target, an empty clipboard."""
 
     def kernel(out: tuple[Grids, Grids, Grids, Sizes], load: LoadedRows) -> tuple[Grids, Grids, Grids, Sizes]:
-        grid, target = (_load(rows_of, load) for rows_of in (pairs.input_rows, pairs.output_rows))
+        grid = pairs.input_rows(*load)
+        target = pairs.output_rows(*load)
         # Nothing of the old row is kept: `out` only says which shapes to fill. The clipboard is empty, of size 0 x 0.
         zeros = jnp.zeros_like(out[3][:, 0])
         sizes = [*grid_size(grid, statics.shape), *grid_size(target, statics.shape), zeros, zeros]
         return grid, target, jnp.full_like(out[2], PADDING), jnp.stack(sizes, axis=1)
 
     return update_rows(statics.executor, rows, kernel, out, load, LOAD_FRACTION)
-
-
-def _load(rows_of: Callable[[Int32[Array, " B"]], Grids], load: LoadedRows) -> Grids:
-    row, colors = load
-    grid = rows_of(row)
-    return grid if colors is None else recolor(grid, colors)
 
 
 def _new_sizes(sizes: Sizes, operation: Operations, use: ResolvedSelection) -> Sizes:

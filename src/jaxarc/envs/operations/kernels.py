@@ -1,31 +1,97 @@
-"""Kernels that edit a batch of flat grids: shift cells, rotate and flip a box, flood fill.
+"""Kernels on a batch of flat grids: the selection before an operation, the edits, and the selection after them.
 
 Moves, paste and copy keep the order of the cells: on a flat grid that is one shift of everything, which XLA's CPU
 backend does four times as fast as it gathers cells one by one. Rotations and flips are that gather. A flood fill works
 on columns of bits.
 """
 
+import functools
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Int8, Int16, Int32, UInt32
+from jaxtyping import Array, Bool, Int, Int8, Int16, Int32, UInt32
 
 from jaxarc import constants as c
 from jaxarc.constants import FLOOD_FILL, PADDING
 from jaxarc.envs.canvas import (
+    HEIGHT,
+    WIDTH,
     BoundingBox,
+    Canvas,
+    CheckedAction,
     GridShape,
     cell_columns,
     cell_rows,
+    clip_box,
     inside,
+    pack_box,
     pack_columns,
     per_cell,
     unpack_columns,
+    whole_if_empty,
 )
-from jaxarc.envs.operations.table import COPIES, move_offset
+from jaxarc.envs.structured_actions import CHANGES_PAIR, COPIES, move_offset
 from jaxarc.fusion import materialize_call
 
 Words = UInt32[Array, " B"]  # one column of each grid
+
+
+class ResolvedSelection(NamedTuple):
+    """The selection as an operation uses it."""
+
+    chosen: BoundingBox  # around the chosen cells, within the active area; within the canvas for a resize
+    effective: BoundingBox  # the same, or the whole active area when nothing is chosen
+    is_empty: Bool[Array, " B"]  # nothing is chosen
+    is_single: Bool[Array, " B"]  # exactly one cell is chosen
+    columns: UInt32[Array, "B W"] | None  # the chosen cells as bits; None: every cell of the box
+    raw: Bool[Array, "B HW"] | None  # the cells before they are limited to the active area; None: a box
+
+
+def resolve_selection(canvas: Canvas, action: CheckedAction, shape: GridShape) -> ResolvedSelection:
+    """Intersect the raw selection with the active area, for a resize with the canvas, and find its bounding box."""
+    height, width = (canvas.sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
+    # A resize may select cells beyond the active area, as it makes that larger; any other operation may not.
+    resizes = action.operation == c.RESIZE
+    height_limit = jnp.where(resizes, shape[0], height)
+    width_limit = jnp.where(resizes, shape[1], width)
+    columns = None
+    raw = None
+    if action.selection.dtype == jnp.bool_:
+        # Bits of a column make the intersection with the active area one `&` for each of W words instead of one for
+        # each of HW cells, and the bounding box a few operations on the words.
+        raw = action.selection
+        operation = action.operation
+        columns = materialize_call(functools.partial(pack_columns, shape=shape), raw, predicate_of=operation)
+        columns = columns & active_columns(height_limit, width_limit, shape)
+        # [W, B]: faster on one column of all grids at a time.
+        side_by_side = materialize_call(jnp.transpose, columns, predicate_of=operation)
+        box = materialize_call(_bounding_box, side_by_side, predicate_of=operation)
+    else:
+        corners = BoundingBox(*(action.selection[:, i] for i in range(4)))
+        box = clip_box(corners, height_limit, width_limit)
+    # A box of one row and one column holds one cell. An empty box ends before it begins in some direction, so it fails.
+    is_single = (box.top == box.bottom) & (box.left == box.right)
+    return ResolvedSelection(box, whole_if_empty(box, height, width), box.is_empty, is_single, columns, raw)
+
+
+def effective_cells(
+    effective: BoundingBox,
+    is_empty: Bool[Array, " B"],
+    raw: Bool[Array, "B HW"] | None,
+    active: Bool[Array, "B HW"],
+    shape: GridShape,
+) -> Bool[Array, "B HW"]:
+    """The cells that any operation but a resize uses: the chosen ones, or the whole active area."""
+    # A box was limited to the active area when it was clipped; a mask is limited here, cell by cell.
+    return inside(effective, shape) if raw is None else active & (raw | is_empty[:, None])
+
+
+def active_columns(height: Int[Array, " B"], width: Int[Array, " B"], shape: GridShape) -> UInt32[Array, "B W"]:
+    """The top-left ``height x width`` cells as columns of bits; 2x2 of 3x3 is 011 011 000."""
+    rows = (jnp.uint32(1) << height.astype(jnp.uint32)) - jnp.uint32(1)
+    return jnp.where(jnp.arange(shape[1], dtype=jnp.int32)[None] < width[:, None], rows[:, None], jnp.uint32(0))
 
 
 def shift_cells(
@@ -241,3 +307,84 @@ def _fill_runs(seed: Words, open_cells: Words) -> Words:
         spread = spread | (run & (spread >> jnp.uint32(step)))
         run = run & (run >> jnp.uint32(step))
     return spread | (open_cells & ~(open_cells + spread))
+
+
+def next_selection(
+    before: Canvas,
+    operation: Int32[Array, " B"],
+    applied: Bool[Array, " B"],
+    use: ResolvedSelection,
+    height: Int32[Array, " B"],
+    width: Int32[Array, " B"],
+    shape: GridShape,
+) -> Int8[Array, "B 4"] | UInt32[Array, "B W"]:
+    """The selection that the state keeps: as it was where nothing applied, empty on another pair, moved by a move.
+
+    Otherwise the chosen cells within the active area after the operation, which has ``height`` and ``width``.
+    """
+    # A move carries the selection along; what leaves the active area is cut off. In 3x3 the columns 110 010 000 moved
+    # down become 100 100 000, because the bits of row 3, 1000, are beyond the area.
+    if use.columns is None:
+        after = pack_box(clip_box(_moved_box(use.chosen, operation), height, width))
+        cleared = jnp.array([[0, 0, -1, -1]], jnp.int8)
+    else:
+        after = _moved_columns(use.columns, operation) & active_columns(height, width, shape)
+        cleared = jnp.uint32(0)
+    after = jnp.where(CHANGES_PAIR.has(operation)[:, None], cleared, after)
+    return jnp.where(applied[:, None], after, before.selection)
+
+
+def _bounding_box(columns: UInt32[Array, "W B"]) -> BoundingBox:
+    """Find the smallest box around the cells; empty, with top and left beyond bottom and right, when there is none.
+
+    The union of all columns has a bit for every row in use, and a second word gets a bit for every column in use; the
+    lowest and the highest bit of the two are the bounds. For 3x3, with words in binary, row 0 lowest::
+
+        0 1 1      columns 000 011 001    rows in use     011 -> top 0, bottom 1
+        0 1 0                             columns in use  110 -> left 1, right 2
+        0 0 0
+    """
+    # One word for each grid: the union over its columns has the rows in use, and `used_columns` one bit for each
+    # column.
+    bit_of_column = jnp.uint32(1) << jnp.arange(columns.shape[0], dtype=jnp.uint32)[:, None]
+    used_columns = jnp.where(columns != 0, bit_of_column, jnp.uint32(0))
+    top, bottom = _extent(_union(columns))
+    left, right = _extent(_union(used_columns))
+    return BoundingBox(top, left, bottom, right)
+
+
+def _union(words: UInt32[Array, "W B"]) -> UInt32[Array, " B"]:
+    return functools.reduce(jnp.bitwise_or, words)
+
+
+def _extent(bits: UInt32[Array, " B"]) -> tuple[Int32[Array, " B"], Int32[Array, " B"]]:
+    """Indices of the lowest and the highest bit; 32 and -1 when there is none.
+
+    ``bits & -bits`` keeps the lowest bit, and one less has as many ones as there are zeros below it: for 01100 that is
+    00100, and 00011 has two.
+    """
+    lowest = lax.population_count((bits & -bits) - jnp.uint32(1))
+    return lowest.astype(jnp.int32), 31 - lax.clz(bits).astype(jnp.int32)
+
+
+def _moved_box(box: BoundingBox, operation: Int32[Array, " B"]) -> BoundingBox:
+    holds_cells = (~box.is_empty).astype(jnp.int32)
+    # An empty box stays where it is: moved by one it could seem to hold cells.
+    down, across = (holds_cells * offset for offset in move_offset(operation))
+    return BoundingBox(box.top + down, box.left + across, box.bottom + down, box.right + across)
+
+
+def _moved_columns(columns: UInt32[Array, "B W"], operation: Int32[Array, " B"]) -> UInt32[Array, "B W"]:
+    """Shift the bits of each word for a move up or down, the words themselves for one to the left or right."""
+    # Padded in a step of its own: moves to the side are then slices, without a comparison for each word.
+    pad = lambda columns: jnp.pad(columns, ((0, 0), (1, 1)))
+    padded = materialize_call(pad, columns, predicate_of=operation)
+    moved = {
+        c.MOVE_UP: columns >> jnp.uint32(1),
+        c.MOVE_DOWN: columns << jnp.uint32(1),
+        c.MOVE_LEFT: padded[:, 2:],
+        c.MOVE_RIGHT: padded[:, :-2],
+    }
+    for code, after in moved.items():
+        columns = jnp.where((operation == code)[:, None], after, columns)
+    return columns
