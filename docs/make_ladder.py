@@ -64,7 +64,7 @@ class Run:
         mean_actions = f"{statistics.fmean(actions):.1f}" if actions else "-"
         pairs = len(self.unseen) // len(self.curves)
         command = f"`jaxarc train experiment={self.name} training.num_seeds={len(rates)}`"
-        cells = [command, len(rates), f"{self.steps:,}", f"{spread(seconds)} s", f"{pairs:,}"]
+        cells = [command, len(rates), f"{self.steps:,}", f"{statistics.fmean(seconds):.1f} s", f"{pairs:,}"]
         return [*cells, f"{spread(rates)} %", f"{min(rates):.1f} %", mean_actions]
 
     def rules(self):
@@ -85,7 +85,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", type=Path)
     runs = [Run(folder) for folder in parser.parse_args().runs]
-    heads = ["command", "seeds", "environment steps", "training time of a seed", "unseen pairs"]
+    heads = ["command", "seeds", "environment steps", "training time per seed", "unseen pairs"]
     text = table([*heads, "solved, greedy", "worst seed", "actions"], [run.row() for run in runs])
     for run in runs:
         if len(rules := run.rules()) > 1:
@@ -105,7 +105,7 @@ def draw(runs):
     for axis, run in zip(axes if len(runs) > 1 else [axes], runs, strict=True):
         for curve in run.curves:
             axis.plot(*zip(*[(x, 100 * y) for x, y in curve], strict=True), color="#1E93FF", alpha=0.5, linewidth=1)
-        axis.set(title=run.name, xlabel="training time of a seed, s", ylim=(-3, 103))
+        axis.set(title=run.name, xlabel="training time per seed, s", ylim=(-3, 103))
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
     (axes[0] if len(runs) > 1 else axes).set_ylabel("unseen pairs solved, %")

@@ -18,6 +18,8 @@ USER_PAGES = [
             "bring_your_own_agent",
             "migrating_from_jaxarc",
             "migrating_from_arcle",
+            "adapters",
+            "learning",
         )
     ),
 ]
