@@ -3,14 +3,13 @@
 import datetime
 import json
 
-import numpy as np
 import pytest
 
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import InvalidActionError
 from jaxarc.experts.traces import PairId
 from jaxarc.experts.traces.trace_file import TraceFileError
-from jaxarc.play.episode import HELPED, Episode, WrongMoveError, new_episode_file, read_human_episode, say_action
+from jaxarc.play.episode import HELPED, Episode, WrongMoveError, new_episode_file, read_human_episode
 from jaxarc.play.play_site import Game, StaleEpisodeError
 from jaxarc.play.session import Session
 from jaxarc.tasks import RawTask
@@ -131,18 +130,6 @@ def test_a_game_goes_round_and_leaves_episodes_behind(tmp_path):
     with pytest.raises(StaleEpisodeError):
         game.current(left)
     assert [one["output"] for one in game.puzzle()["demonstrations"]] == [None, [[3]]]  # not that of the pair in play
-
-
-def test_actions_are_named_with_cells_counted_from_one():
-    assert say_action((3, 4, 5, 2, 1), "bbox") == "fill 3, rows 3–5, columns 2–6"
-    assert say_action((13, 2, 0), "point") == "flood fill 3 at (3, 1)"
-    assert say_action((24,), "mask") == "rotate clockwise, whole grid"
-    assert (
-        say_action((31, *np.argwhere(np.ones((2, 3))).ravel().tolist()), "mask")
-        == "clear, 6 cells in rows 1–2, columns 1–3"
-    )
-    assert say_action((33, 4, 6), "point") == "resize to 5×7"
-    assert say_action((34, 0, 0), "point") == "submit"
 
 
 def test_an_episode_goes_on_where_it_was_left(start, tmp_path):

@@ -110,7 +110,7 @@ def test_a_task_is_solved_by_mouse_and_keys_and_its_trace_verifies(page, plays, 
     drag(page, (1, 0), (2, 0))
     says(page, "similarity 100 %")
     assert grid(page) == ONE["train"][0]["output"]
-    assert page.locator("#moves li").all_inner_texts() == ["1. fill 3 at (2, 1), (3, 1)\n+0.212"]
+    assert page.locator("#moves li").all_inner_texts() == ["1. fill green, rows 1–2, column 0\n+0.212"]
     page.keyboard.press("Shift+Enter")
     page.wait_for_selector("#ending.solved")
     assert "Solved in 2 actions. Rewards +10.20" in page.inner_text("#ending")
@@ -125,7 +125,7 @@ def test_every_tool_is_an_action(page):
     page.keyboard.press("7")
     page.keyboard.press("f")
     page.mouse.click(*middle(page, 1, 1))
-    says(page, "Flood fill 7")
+    says(page, "Flood fill orange")
     assert grid(page) == [[3, 7, 7], [7, 7, 7], [7, 5, 7]]
     page.keyboard.press("m")
     drag(page, (0, 0), (0, 1))
@@ -152,7 +152,7 @@ def test_every_tool_is_an_action(page):
     page.keyboard.press("Tab")
     page.keyboard.type("4")
     page.keyboard.press("Enter")
-    says(page, "Resize to 2×4")
+    says(page, "Resize to 2 × 4")
     assert grid(page) == [[0] * 4] * 2
     page.keyboard.press("o")
     says(page, "Copy input")
@@ -179,14 +179,14 @@ def test_shift_adds_to_a_selection_and_ctrl_takes_away(page):
     assert page.inner_text("#selected") == "3 cells"
     page.keyboard.press("8")
     page.keyboard.press("Space")
-    says(page, "Fill 8 at (1, 1), (3, 1), (3, 3)")
+    says(page, "Fill light blue, 3 cells in rows 0–2, columns 0–2")
 
 
 def test_undo_goes_back_and_redo_forth_and_the_file_keeps_both(page, plays):
     page.keyboard.press("b")
     for column in (1, 2):
         page.mouse.click(*middle(page, 0, column))
-        says(page, f"Fill 1 at (1, {column + 1})")
+        says(page, f"Fill blue, row 0, column {column}")
     page.keyboard.press("Control+z")
     says(page, "Undo: 1 of 2")
     assert grid(page)[0] == [3, 1, 0]
@@ -236,7 +236,7 @@ def test_a_test_pair_tells_nothing_before_the_submit_and_a_wrong_one_can_be_undo
     says(page, "Undo: 0 of 1")
     page.keyboard.press("2")
     page.mouse.click(*middle(page, 1, 0))
-    says(page, "Fill 2 at (2, 1): reward \N{MINUS SIGN}0.01.")
+    says(page, "Fill red, row 1, column 0: reward \N{MINUS SIGN}0.01.")
     page.keyboard.press("Shift+Enter")
     page.wait_for_selector("#ending.solved")
     _, line = file_of(page, plays)
@@ -249,10 +249,10 @@ def test_everything_works_by_keys_alone(page):
     page.keyboard.press("ArrowDown")  # comes to the grid
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Shift+ArrowDown")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "row 3, column 1: black"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "row 2, column 0: black"
     page.keyboard.press("3")
     page.keyboard.press("Enter")
-    says(page, "Fill 3 at (2, 1), (3, 1)")
+    says(page, "Fill green, rows 1–2, column 0")
     page.keyboard.press("?")
     assert page.get_by_role("dialog").is_visible()
     page.keyboard.press("Escape")
@@ -304,7 +304,7 @@ def test_nothing_is_lost_when_the_page_is_closed(open_page, url):
     page = opened(open_page, url)
     page.keyboard.press("b")
     page.mouse.click(*middle(page, 0, 1))
-    says(page, "Fill 1")
+    says(page, "Fill blue")
     page.close()
     again = open_page(url, phone=True)
     again.wait_for_selector("#moves li")
@@ -318,7 +318,7 @@ def test_a_finger_paints_on_a_phone(open_page, url):
     page.get_by_role("button", name="Paint").tap()
     page.get_by_role("radio", name="6, magenta").tap()
     page.touchscreen.tap(*middle(page, 2, 2))
-    says(page, "Fill 6 at (3, 3)")
+    says(page, "Fill magenta, row 2, column 2")
     assert page.get_by_role("button", name="Submit").is_visible()
 
 
@@ -370,12 +370,12 @@ def test_a_request_that_is_no_request_is_refused_with_the_reason(page, url, name
 def test_an_episode_goes_on_from_its_file(page, open_page, plays, tmp_path):
     page.keyboard.press("b")
     page.mouse.click(*middle(page, 0, 1))
-    says(page, "Fill 1")
+    says(page, "Fill blue")
     path, _ = file_of(page, plays)
     with served("play", path, "--output", tmp_path) as address:
         again = open_page(address)
         again.wait_for_selector("#moves li")
-        assert again.inner_text("#moves li").startswith("1. fill 1")
+        assert again.inner_text("#moves li").startswith("1. fill blue")
         assert grid(again)[0] == [3, 1, 0]
         assert again.input_value("#task") == "one"
         again.close()

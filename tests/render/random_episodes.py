@@ -5,7 +5,8 @@ from reference.canvas import apply_operation, start_canvas
 from reference.cases import random_canvas, random_selection
 
 from jaxarc import constants as c
-from jaxarc.render.replay_page import ReplayEpisode, selection_of
+from jaxarc.render.actions import selection_of
+from jaxarc.render.replay_page import ReplayEpisode
 
 SIDE = 9  # of the canvas
 

@@ -12,7 +12,8 @@ from random_episodes import SIDE, random_episode
 from replay_episodes import FLIP, painted, small_page
 
 from jaxarc import constants as c
-from jaxarc.render.replay_page import ReplayPage, acts_on_cells, selection_of
+from jaxarc.render.actions import acts_on_cells, describe_action, selection_of
+from jaxarc.render.replay_page import ReplayPage
 
 pytest_plugins = ["browser"]
 
@@ -248,6 +249,8 @@ def test_the_page_shows_what_was_played_cell_by_cell(open_page, tmp_path, select
                 wanted = selection_of(action, selection_format, (height, width))
                 np.testing.assert_array_equal(np.reshape(selection, (height, width)), wanted)
         assert shown["invalid"] == np.flatnonzero(episode.invalid).tolist()
+        words = [describe_action(action, selection_format) for action in episode.actions]
+        assert shown["words"] == [text.replace(", whole grid", "") for text in words]
 
 
 UNPACK = """async (place) => {
@@ -260,6 +263,7 @@ UNPACK = """async (place) => {
     clipboards: held.map((grid) => grid && [grid.height, grid.width, plain(grid.cells)]),
     selections: episode.selections.map(plain),
     invalid: [...episode.invalid],
+    words: episode.actions.map((action) => phraseOf(episode, action)),
   };
 }"""
 

@@ -29,12 +29,12 @@ from jaxarc.cli.trace_options import (
 from jaxarc.cli.trace_recording import record
 from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
 from jaxarc.datasets.task_search import lasting_name
-from jaxarc.envs.operations import get_operation_name
 from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
 from jaxarc.experts.host_canvas import HostCanvas, check_solution
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_lines, write_trace_file
+from jaxarc.render.actions import describe_action
 from jaxarc.render.terminal import render_grid
 from jaxarc.tasks import UnknownTaskError
 
@@ -189,20 +189,9 @@ def replay(
     console.print(Text("input"), render_grid(canvas.grid), sep="\n")
     for number, action in enumerate(trace.actions, start=1):
         canvas.apply(action, spec.action_format)
-        console.print(Text(f"{number}. {_words(action, spec.action_format)}"))
+        console.print(Text(f"{number}. {describe_action(action, spec.action_format)}"))
         if action[0] != c.SUBMIT:
             console.print(render_grid(canvas.grid))
-
-
-def _words(action: Action, action_format: str) -> str:
-    name = get_operation_name(action[0])
-    numbers = action[1:]
-    if action[0] == c.SUBMIT or not numbers:
-        return name
-    if action_format == "bbox":
-        return "{} rows {}..{}, columns {}..{}".format(name, *(numbers[i] for i in (0, 2, 1, 3)))
-    cells = list(zip(numbers[::2], numbers[1::2], strict=True))
-    return f"{name} {', '.join(f'({row}, {column})' for row, column in cells)}"
 
 
 class _Sound(NamedTuple):

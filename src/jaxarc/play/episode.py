@@ -13,8 +13,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from jaxarc import constants as c
-from jaxarc.envs.operations import get_operation_name
 from jaxarc.errors import JaxarcError
 from jaxarc.experts import Action, ActionFormat, Painter, Pair
 from jaxarc.experts.host_canvas import FULL_CANVAS, check_action
@@ -22,8 +20,7 @@ from jaxarc.experts.traces import ExpertSpec, PairId, Trace, WorkUnit
 from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_file, write_trace_file
 from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
-
-_MOST_NAMED = 4  # cells that are listed one by one
+from jaxarc.render.actions import describe_action
 
 
 class WrongMoveError(JaxarcError, ValueError):
@@ -173,7 +170,11 @@ class Episode:
             "ending": self._ending(view),
             "in_force": self._in_force,
             "moves": [
-                {"name": say_action(action, action_format), "reward": result.reward, "similarity": result.similarity}
+                {
+                    "name": describe_action(action, action_format),
+                    "reward": result.reward,
+                    "similarity": result.similarity,
+                }
                 for action, result in self._moves
             ],
             "hints": sum(event.kind == "hint" for event in self._events),
@@ -218,24 +219,6 @@ class Episode:
     def _note(self, kind: Literal["act", "rewind", "hint"], numbers: Action) -> None:
         self._events.append(Event(round(time.monotonic() - self._clock, 2), kind, numbers))
         self.save()
-
-
-def say_action(action: Action, action_format: str) -> str:
-    """Name an action and its cells, which count from 1 as on the page: ``fill 2 at (1, 3)``."""
-    name = get_operation_name(action[0])
-    numbers = action[1:]
-    if action[0] in (c.SUBMIT, c.COPY_INPUT):
-        return name
-    if action[0] == c.RESIZE and numbers:
-        return f"resize to {max(numbers[::2]) + 1}×{max(numbers[1::2]) + 1}"
-    cells = [(row + 1, column + 1) for row, column in zip(numbers[::2], numbers[1::2], strict=True)]
-    if not cells:
-        return f"{name}, whole grid"
-    if action_format != "bbox" and len(cells) <= _MOST_NAMED:
-        return f"{name} at {', '.join(f'({row}, {column})' for row, column in cells)}"
-    (top, bottom), (left, right) = ((min(side), max(side)) for side in zip(*cells, strict=True))
-    where = f"rows {top}–{bottom}, columns {left}–{right}"
-    return f"{name}, {where}" if action_format == "bbox" else f"{name}, {len(cells)} cells in {where}"
 
 
 def _pair_at(pair_id: PairId, session: Session) -> Pair:

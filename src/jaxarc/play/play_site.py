@@ -19,9 +19,10 @@ from jaxarc.experts import ActionFormat, ExpertError
 from jaxarc.experts.expert import ACTION_FORMATS
 from jaxarc.experts.host_canvas import FULL_CANVAS
 from jaxarc.experts.traces import PairId
-from jaxarc.play.episode import Episode, WrongMoveError, say_action
+from jaxarc.play.episode import Episode, WrongMoveError
 from jaxarc.play.local_site import page_file, palette_sheet
 from jaxarc.play.session import Session
+from jaxarc.render.actions import describe_action
 from jaxarc.tasks import UnknownTaskError
 
 Direction = Literal["next", "previous", "random"]
@@ -194,7 +195,7 @@ class PlaySite:
     def _hint(self, request: dict[str, Any]) -> dict[str, Any]:
         episode = self._game.current(request.get("episode"))
         action = episode.hint()
-        return {"action": action, "words": say_action(action, self._game.action_format), "board": episode.board()}
+        return {"action": action, "words": describe_action(action, self._game.action_format), "board": episode.board()}
 
     def _go(self, request: dict[str, Any]) -> dict[str, Any]:
         task = _field(request, "task", str)

@@ -10,12 +10,12 @@ from jax.core import Tracer
 from jaxtyping import Bool, Int8
 from PIL import Image
 
-from jaxarc.constants import FLOOD_FILL, MOVE_UP, PADDING
-from jaxarc.envs.operations import get_operation_name
+from jaxarc.constants import PADDING
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.render import pixels, svg
-from jaxarc.render.palette import ARC_COLORS, COLOR_NAMES, Palette
-from jaxarc.render.replay_page import ReplayEpisode, ReplayTask, acts_on_cells, selection_of
+from jaxarc.render.actions import acts_on_cells, describe_operation, selection_of
+from jaxarc.render.palette import ARC_COLORS, Palette
+from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.types import JaxArcTask
 
 _CELL: Final = 12  # pixels
@@ -280,7 +280,7 @@ def _frame(task: ReplayTask, episode: ReplayEpisode, step: int) -> Frame:
     selection = None
     if step:
         action = episode.actions[step - 1]
-        words = _name(action[0]) + (" (refused)" if episode.invalid[step - 1] else "")
+        words = describe_operation(action[0]) + (" (refused)" if episode.invalid[step - 1] else "")
         if acts_on_cells(action[0]):
             height, width = episode.target.shape
             selection = selection_of(action, episode.selection_format, (height, width))
@@ -293,13 +293,6 @@ def _frame(task: ReplayTask, episode: ReplayEpisode, step: int) -> Frame:
         input=episode.grids[0],
         clipboard=episode.clipboards[step],
     )
-
-
-def _name(operation: int) -> str:
-    if operation < MOVE_UP:
-        verb = "fill" if operation < FLOOD_FILL else "flood fill"
-        return f"{verb} {COLOR_NAMES[operation % FLOOD_FILL]}"
-    return get_operation_name(operation)
 
 
 def _input_of(state: ArcEnvState) -> Int8[np.ndarray, "H W"] | None:

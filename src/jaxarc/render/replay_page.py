@@ -30,8 +30,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int8, UInt8
 
-from jaxarc.constants import COPY_INPUT, MAX_GRID_SIZE, NUM_COLORS, PADDING, RESIZE, SUBMIT
+from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.operations import OPERATION_NAMES
+from jaxarc.render.actions import acts_on_cells, selection_of
 from jaxarc.render.palette import COLOR_NAMES, PALETTES
 
 SCRIPTS: Final = (  # in the order in which the page runs them
@@ -43,7 +44,6 @@ SCRIPTS: Final = (  # in the order in which the page runs them
 )
 _DIGITS: Final = 6  # of a reward or a similarity
 _CELL_VALUES: Final = NUM_COLORS + 1  # the padding and the colors
-_WITHOUT_SELECTION: Final = {COPY_INPUT, RESIZE, SUBMIT}  # operations that do not act on the selected cells
 
 
 class ReplayTask(NamedTuple):
@@ -193,24 +193,6 @@ def pack_episode(episode: ReplayEpisode) -> bytes:
     return _compressed([line, _mask_bits(episode, selections), differences.astype(np.uint8).tobytes()])
 
 
-def acts_on_cells(operation: int) -> bool:
-    """Whether an operation changes or takes the selected cells."""
-    return operation not in _WITHOUT_SELECTION
-
-
-def selection_of(action: Sequence[int], selection_format: str, shape: tuple[int, int]) -> Bool[np.ndarray, "H W"]:
-    """Return the cells of a canvas that an action selects; cells outside the canvas are left out."""
-    # Drawn on the largest canvas and then cut: cells outside the shape drop out without a test for each.
-    selection = np.zeros((MAX_GRID_SIZE, MAX_GRID_SIZE), np.bool_)
-    if selection_format == "bbox" and len(action) > 1:
-        top, bottom = sorted(action[1::2])
-        left, right = sorted(action[2::2])
-        selection[top : bottom + 1, left : right + 1] = True
-    else:
-        selection[list(action[1::2]), list(action[2::2])] = True
-    return selection[: shape[0], : shape[1]]
-
-
 def _paint(
     before: Int8[np.ndarray, "H W"], after: Int8[np.ndarray, "H W"], selection: Bool[np.ndarray, "H W"]
 ) -> int | None:
@@ -246,8 +228,11 @@ def _compressed(parts: Sequence[bytes]) -> bytes:
 
 
 def _short_action(action: Sequence[int], selection_format: str) -> list[int]:
-    """Return an action as it is; of a mask its operation and the number of its cells."""
-    return [action[0], len(action) // 2] if selection_format == "mask" else list(action)
+    """Return an action as it is; of a mask its operation, the number of its cells, and the box around them."""
+    rows, columns = action[1::2], action[2::2]
+    if selection_format != "mask" or not rows:
+        return list(action)
+    return [action[0], len(rows), min(rows), min(columns), max(rows), max(columns)]
 
 
 def _clipboard_changes(clipboards: Int8[np.ndarray, "S+1 H W"]) -> list[tuple[int, list[str]]]:

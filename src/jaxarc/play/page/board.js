@@ -118,7 +118,7 @@ export class Board {
     cell.dataset.color = color;
     cell.style.backgroundColor = `var(--color-${color})`;
     cell.style.color = `var(--ink-${color})`;
-    cell.setAttribute("aria-label", `row ${row + 1}, column ${column + 1}: ${COLOR_NAMES[color]}`);
+    cell.setAttribute("aria-label", `row ${row}, column ${column}: ${COLOR_NAMES[color]}`);
   }
 
   #outline(names, cells) {

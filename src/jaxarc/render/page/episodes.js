@@ -108,20 +108,21 @@ function nameOf(action) {
   return name.replace(/^(flood fill|fill) (\d)$/, (_, verb, color) => `${verb} ${index.colors[Number(color)]}`);
 }
 
-/** Where an action acts, in words; short ones for the list. */
-function whereOf(episode, action) {
-  const [operation, ...numbers] = action;
+/** Where an action acts, in words; rows and columns count from 0, as in the API. */
+function whereOf(episode, [operation, ...numbers]) {
   if (operation === SUBMIT || operation === COPY_INPUT || !numbers.length) return "";
-  if (episode.format === "bbox") {
-    const [r1, c1, r2, c2] = numbers;
-    const [top, bottom, left, right] = [Math.min(r1, r2), Math.max(r1, r2), Math.min(c1, c2), Math.max(c1, c2)];
-    if (operation === RESIZE) return `to ${bottom + 1} × ${right + 1}`;
-    return `${span("row", top, bottom)}, ${span("column", left, right)}`;
-  }
-  if (episode.format === "point") {
-    return operation === RESIZE ? `to ${numbers[0] + 1} × ${numbers[1] + 1}` : `row ${numbers[0]}, column ${numbers[1]}`;
-  }
-  return operation === RESIZE ? "" : `${numbers[0]} cell${numbers[0] === 1 ? "" : "s"}`;
+  const count = episode.format === "mask" ? numbers.shift() : 0;
+  const [r1, c1, r2 = r1, c2 = c1] = numbers;
+  const [top, bottom, left, right] = [Math.min(r1, r2), Math.max(r1, r2), Math.min(c1, c2), Math.max(c1, c2)];
+  if (operation === RESIZE) return `to ${bottom + 1} × ${right + 1}`;
+  const fills = !count || count === (1 + bottom - top) * (1 + right - left);
+  return `${fills ? "" : `${count} cells in `}${span("row", top, bottom)}, ${span("column", left, right)}`;
+}
+
+/** An action in one line, as the commands print it. */
+function phraseOf(episode, action) {
+  const where = whereOf(episode, action);
+  return [nameOf(action), where].filter(Boolean).join(action[0] === RESIZE ? " " : ", ");
 }
 
 function span(word, from, to) {

@@ -139,9 +139,8 @@ function sentence() {
   const near = `similarity ${percent(episode.similarities[step])}`;
   if (!step) return `Start of ${total} steps, ${near}`;
   const action = episode.actions[step - 1];
-  const where = whereOf(episode, action);
   const refused = episode.invalid.has(step - 1) ? ", refused" : "";
-  return `Step ${step} of ${total}: ${nameOf(action)}${where ? `, ${where}` : ""}${refused}; reward ${signed(episode.rewards[step - 1])}, ${near}`;
+  return `Step ${step} of ${total}: ${phraseOf(episode, action)}${refused}; reward ${signed(episode.rewards[step - 1])}, ${near}`;
 }
 
 function showStep() {
