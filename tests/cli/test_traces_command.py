@@ -100,7 +100,7 @@ def test_replay_draws_every_step(data, cache):
     assert result.exit_code == 0
     for line in (
         "one/test/0 by cells 1, bbox, 30x30: 4 actions",
-        "1. resize rows 0..0, columns 1..1",
+        "1. resize to 1 × 2",
         "3 3",
         "4. submit",
     ):

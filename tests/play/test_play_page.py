@@ -113,7 +113,7 @@ def test_a_task_is_solved_by_mouse_and_keys_and_its_trace_verifies(page, plays, 
     assert page.locator("#moves li").all_inner_texts() == ["1. fill green, rows 1–2, column 0\n+0.212"]
     page.keyboard.press("Shift+Enter")
     page.wait_for_selector("#ending.solved")
-    assert "Solved in 2 actions. Rewards +10.20" in page.inner_text("#ending")
+    assert "Solved in 2 actions. Return +10.20" in page.inner_text("#ending")
     path, line = file_of(page, plays)
     assert line["actions"] == [[3, 1, 0, 2, 0], [34]]
     assert (line["expert"], line["session"]["solved"], line["session"]["hints"]) == ("human", True, 0)
@@ -226,7 +226,7 @@ def test_a_hint_is_shown_can_be_done_and_counts_as_help(page, plays, small_repla
 
 def test_a_test_pair_tells_nothing_before_the_submit_and_a_wrong_one_can_be_undone(page, plays):
     go_to(page, "one", "Test 1")
-    assert page.inner_text("#similarity") == "not told in a test"
+    assert page.inner_text("#similarity") == "hidden in a test"
     page.keyboard.press("Shift+Enter")
     page.wait_for_selector("#ending.failed")
     page.keyboard.press("b")
@@ -264,6 +264,58 @@ def test_everything_works_by_keys_alone(page):
     page.keyboard.type("one")
     page.keyboard.press("Enter")
     says(page, "Task one")
+
+
+def is_on_the_grid(page):
+    return page.evaluate("document.activeElement.matches('.cell')")
+
+
+def test_the_task_box_gives_the_keyboard_back_to_the_grid(page):
+    for task in ("two", "one", "one"):  # the last one is there already
+        page.keyboard.press("/")
+        page.keyboard.type(task)
+        page.keyboard.press("Enter")
+        says(page, f"Task {task}")
+        page.wait_for_function("() => document.activeElement.matches('.cell')")
+    page.keyboard.press("/")
+    page.keyboard.type("nonsense")
+    page.keyboard.press("Escape")
+    assert (page.input_value("#task"), is_on_the_grid(page)) == ("one", True)
+    page.get_by_role("button", name="Next task").press("Enter")
+    says(page, "Task two")
+    assert not is_on_the_grid(page), "the button can be pressed once more"
+
+
+def test_the_task_box_searches_all_datasets_and_finds_the_way_back(page):
+    page.fill("#task", "0934a4d8")
+    page.press("#task", "Enter")
+    page.wait_for_function("() => document.title.startsWith('0934a4d8')")
+    assert page.inner_text("#task-place").endswith("of 400, arc-agi-1/evaluation")
+    page.wait_for_selector("#task-ids option[value='00576224']", state="attached")
+    go_to(page, "one", "Demonstration 1")
+
+
+def test_a_newcomer_is_told_what_to_do_until_there_is_an_episode(open_page, data, tmp_path):
+    with served("play", data, "--folder", tmp_path) as address:
+        page = open_page(address, phone=True)
+        page.wait_for_selector("#welcome:visible")
+        says(page, "Drag over cells.")
+        assert "Shift" not in page.inner_text("#message")
+        page.get_by_role("button", name="Paint").tap()
+        page.locator("#cell-0-1").tap()
+        says(page, "Fill blue")
+        page.reload()
+        page.wait_for_selector("#moves li")
+        assert page.locator("#welcome").is_hidden()
+        page.close()
+
+
+def test_a_small_grid_is_large_and_a_state_looks_unlike_the_submit(page):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert page.locator(".cells").bounding_box()["width"] > 420
+    assert page.locator("#examples svg").last.bounding_box()["width"] > 80
+    looks = "name => getComputedStyle(document.querySelector(name)).backgroundColor"
+    assert page.evaluate(looks, "[data-tool=select]") != page.evaluate(looks, "[data-do=submit]")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from jaxarc.datasets import TaskSet
+from jaxarc.datasets import NotInstalledError, TaskSet, dataset_names
+from jaxarc.datasets.task_search import FoundTask, find_task, find_task_id
 from jaxarc.errors import JaxarcError
 from jaxarc.experts import ActionFormat, ExpertError
 from jaxarc.experts.expert import ACTION_FORMATS
@@ -52,26 +53,48 @@ class Game:
         self.tasks = tasks
         self.dataset = dataset
         self.folder = folder
-        self._sessions: dict[ActionFormat, Session] = {}
+        self._opened: dict[str, TaskSet] = {}  # by dataset
+        self._sessions: dict[tuple[str, ActionFormat], Session] = {}  # by dataset and format
         self._count = 0
-        self.start(pair_id, action_format)
+        self._open(FoundTask(tasks, dataset, pair_id.task_id), pair_id, action_format)
 
     def start(self, pair_id: PairId, action_format: ActionFormat | None = None) -> None:
-        """Start an episode on a pair.
+        """Start an episode on a pair, also of a task in another dataset; its first use compiles, as that of a format.
 
         Args:
             pair_id: the pair.
-            action_format: how actions select cells; None keeps the current format. The first use of a format compiles.
+            action_format: how actions select cells; None keeps the current format.
 
         Raises:
             UnknownTaskError, WrongMoveError: there is no such task, or it has no such pair.
         """
-        form = self.action_format if action_format is None else action_format
-        if form not in self._sessions:
-            self._sessions[form] = Session(self.tasks, form)
-        self.episode = Episode(str(self._count + 1), self._sessions[form], pair_id, self.dataset, self.folder)
+        found = self._search(pair_id.task_id)
+        self._open(found, pair_id._replace(task_id=found.task_id), action_format or self.action_format)
+
+    def _open(self, found: FoundTask, pair_id: PairId, form: ActionFormat) -> None:
+        key = (found.dataset, form)
+        if key not in self._sessions:
+            self._sessions[key] = Session(found.tasks, form)
+        self.episode = Episode(str(self._count + 1), self._sessions[key], pair_id, found.dataset, self.folder)
+        self._opened[found.dataset] = found.tasks
+        self.tasks = found.tasks
+        self.dataset = found.dataset
         self.action_format: ActionFormat = form
         self._count += 1
+
+    def _search(self, word: str) -> FoundTask:
+        """Find a task by its id, first in the datasets that were played, or as DATASET/TASK.
+
+        A path is never read, because the word comes from a page.
+        """
+        for dataset, tasks in ((self.dataset, self.tasks), *self._opened.items()):
+            if word in tasks:
+                return FoundTask(tasks, dataset, word)
+        try:
+            return find_task(word) if word.rpartition("/")[0] in dataset_names() else find_task_id(word)
+        except UnknownTaskError:
+            self.tasks.index_of(word)  # its error names ids like this one
+            raise
 
     def go(self, direction: Direction) -> None:
         """Start an episode on the first pair of another task, in the current split."""
@@ -97,6 +120,7 @@ class Game:
         is_current = lambda index: pair_id.split == "train" and index == pair_id.pair_index
         return {
             "dataset": self.dataset,
+            "is_first_visit": not any(self.folder.glob("*.jsonl")),
             "task": pair_id.task_id,
             "title": " – ".join(filter(None, (task.title, task.concept))),
             "number": self.tasks.index_of(pair_id.task_id) + 1,
@@ -127,6 +151,7 @@ _FILES: Final = (
 )
 _MISTAKES: Final = (
     ExpertError,
+    NotInstalledError,
     StaleEpisodeError,
     UnknownTaskError,
     WrongMoveError,

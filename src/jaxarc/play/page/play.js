@@ -9,8 +9,9 @@ import { capital, count, pairName, percent, signed, sizeOf } from "./words.js";
 
 const WHOLE_BY_DEFAULT = new Set(["up", "down", "left", "right", "clockwise", "counterclockwise", "flip-across", "flip-down", "clear"]);
 const AREA_ONLY = ["clockwise", "counterclockwise", "flip-across", "flip-down"];
+const HAS_KEYS = matchMedia("(pointer: fine)").matches;
 const TOOL_HELP = {
-  select: { mask: "Drag over cells; Shift adds, Ctrl takes away.", bbox: "Drag over cells.", point: "Choose a cell." },
+  select: { mask: HAS_KEYS ? "Drag over cells; Shift adds, Ctrl takes away." : "Drag over cells.", bbox: "Drag over cells.", point: "Choose a cell." },
   paint: {
     mask: "Drag over cells to paint them, in one action.", bbox: "Drag a box to paint it.", point: "Every cell that you paint is an action.",
   },
@@ -20,6 +21,7 @@ const TOOL_HELP = {
 const find = (id) => document.getElementById(id);
 const board = new Board(find("board"), { press, drag, release, cancel, walk, use });
 let puzzle, episode; // as the server tells them
+let listed = ""; // dataset whose ids the task box offers
 let tool = "select", color = 1, selection = [], anchor = [0, 0], stroke = null, hint = null;
 let waiting = Promise.resolve();
 
@@ -62,7 +64,25 @@ function go(where) {
   return inTurn(async () => {
     showPuzzle(await ask("go", where));
     say(`Task ${puzzle.task}, ${pairName(puzzle.split, puzzle.pair).toLowerCase()}.`);
+    // Keys act on the grid again, unless a button that stays was pressed, to be pressed once more.
+    if (!document.activeElement.matches("button, select")) board.focus();
+    await listTasks();
   });
+}
+
+/** Offer the ids of the dataset in the task box. */
+async function listTasks() {
+  if (listed === puzzle.dataset) return;
+  const { tasks } = await ask("tasks");
+  listed = puzzle.dataset;
+  find("task-ids").replaceChildren(...tasks.map((task) => make("option", { value: task })));
+}
+
+function nameTask() {
+  const task = find("task").value.trim();
+  if (task === puzzle.task) return board.focus();
+  say(`Looking for ${task} …`);
+  go({ task, split: puzzle.split, pair: 0 });
 }
 
 function askHint() {
@@ -195,12 +215,13 @@ function showPuzzle(found) {
   puzzle = found.puzzle;
   document.title = `${puzzle.task} – jaxarc play`;
   find("task").value = puzzle.task;
-  find("task-place").textContent = `${puzzle.number} of ${puzzle.count}`;
+  find("task-place").textContent = `${puzzle.number} of ${puzzle.count}, ${puzzle.dataset.split("/").slice(-2).join("/")}`;
+  find("welcome").hidden = !puzzle.is_first_visit;
   find("task-place").title = [puzzle.dataset, puzzle.title].filter(Boolean).join(" – ");
   find("format").value = puzzle.format;
   showPairs();
   find("examples").replaceChildren(...puzzle.demonstrations.map(example));
-  find("input").replaceChildren(drawGrid(puzzle.input, "Input", fittingCell(puzzle.input, 144, 24)));
+  find("input").replaceChildren(drawGrid(puzzle.input, "Input", fittingCell(puzzle.input, 264, 66)));
   find("input-size").textContent = sizeOf(puzzle.input);
   for (const name of AREA_ONLY) document.querySelector(`[data-do="${name}"]`).disabled = puzzle.format === "point";
   if (isOther) {
@@ -223,7 +244,7 @@ function showPairs() {
 }
 
 function example({ input, output }, index) {
-  const size = Math.min(fittingCell(input, 108, 22), output ? fittingCell(output, 108, 22) : 22);
+  const size = Math.min(...[input, output].filter(Boolean).map((grid) => fittingCell(grid, 200, 48)));
   const secret = () => make("div", { class: "secret", role: "img", "aria-label": "output to be found" }, "you make this one");
   return make("li", {}, drawGrid(input, `Demonstration ${index + 1}, input`, size), make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
     output ? drawGrid(output, `Demonstration ${index + 1}, output`, size) : secret());
@@ -252,7 +273,7 @@ function showBoard(found) {
 
 function showScore() {
   const isHidden = episode.similarity === null, output = find("similarity");
-  output.textContent = isHidden ? "not told in a test" : percent(episode.similarity);
+  output.textContent = isHidden ? "hidden in a test" : percent(episode.similarity);
   output.classList.toggle("words", isHidden);
   find("similarity-bar").hidden = isHidden;
   find("similarity-bar").value = episode.similarity ?? 0;
@@ -279,7 +300,7 @@ function showMoves() {
 
 function showEnding() {
   const words = {
-    solved: `Solved in ${count(episode.in_force, "action")}${episode.hints ? `, with ${count(episode.hints, "hint")}` : ""}. Rewards ${signed(episode.return)}.`,
+    solved: `Solved in ${count(episode.in_force, "action")}${episode.hints ? `, with ${count(episode.hints, "hint")}` : ""}. Return ${signed(episode.return)}.`,
     wrong: "Not the answer. Undo the submit and go on.",
     "out of time": "Out of steps. Undo some, or reset.",
   }[episode.ending];
@@ -373,10 +394,18 @@ function wire() {
   chooseColor(color);
   for (const button of document.querySelectorAll("[data-tool]")) button.addEventListener("click", () => choose(button.dataset.tool));
   for (const button of document.querySelectorAll("[data-do]")) button.addEventListener("click", () => perform(button.dataset.do));
-  for (const button of document.querySelectorAll("[data-key]")) button.setAttribute("aria-keyshortcuts", button.dataset.key.replace("⇧", "Shift+"));
+  for (const button of document.querySelectorAll("[data-key]")) {
+    const key = button.dataset.key.replace("⇧", "Shift+");
+    button.setAttribute("aria-keyshortcuts", key);
+    button.title = `${button.title || button.getAttribute("aria-label") || button.textContent} (${key})`;
+  }
   find("size").addEventListener("submit", resize);
   for (const whither of ["previous", "next", "random"]) find(`${whither}-task`).addEventListener("click", () => go({ task: whither }));
-  find("task").addEventListener("change", () => go({ task: find("task").value.trim(), split: puzzle.split, pair: 0 }));
+  find("task").addEventListener("change", nameTask);
+  find("task").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") find("task").value = puzzle.task;
+    if (event.key === "Escape" || event.key === "Enter" && find("task").value.trim() === puzzle.task) board.focus();
+  });
   find("format").addEventListener("change", () => {
     say("Compiling the environment for it, the first time …");
     go({ task: puzzle.task, split: puzzle.split, pair: puzzle.pair, format: find("format").value });
@@ -395,6 +424,5 @@ choose("select");
 inTurn(async () => {
   showPuzzle(await ask("game"));
   say(TOOL_HELP.select[puzzle.format]);
-  const { tasks } = await ask("tasks");
-  find("task-ids").replaceChildren(...tasks.map((task) => make("option", { value: task })));
+  await listTasks();
 });
