@@ -20,6 +20,11 @@ USER_PAGES = [
             "migrating_from_arcle",
             "adapters",
             "learning",
+            "tasks",
+            "evaluation",
+            "play",
+            "replay",
+            "experiments",
         )
     ),
 ]
