@@ -36,7 +36,7 @@ def counts_table(tasks: TaskSet, num_issues: int) -> Table:
     table = Table("", "count", title=escape(tasks.name))
     table.add_row("tasks", str(len(tasks)))
     table.add_row("train pairs", f"{sum(train)} ({_spread(train)} a task)")
-    table.add_row("test pairs", f"{sum(test)} ({_spread(test)} a task)")
+    table.add_row("test pairs", f"{sum(test)} ({_spread(test)} a task){'' if tasks.has_answers else ', answers unknown'}")
     table.add_row("output as large as input", f"{same_shape} tasks ({100 * same_shape / len(tasks):.0f} %)")
     table.add_row("colors", f"{len(used)} of {NUM_COLORS} ({_spread([len(some) for some in colors])} a task)")
     table.add_row("concepts", str(len({task.concept for task in tasks} - {""})))

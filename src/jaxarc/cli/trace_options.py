@@ -13,6 +13,7 @@ from jaxarc.experts.expert import ACTION_FORMATS, EXPERTS, find_expert
 from jaxarc.experts.traces import BatchExpert, ExpertSpec, PairId
 from jaxarc.experts.traces.graph import PAIR_CHOICES, PairChoice
 from jaxarc.tasks import RawTask
+from jaxarc.tasks.raw_task import require_answer
 
 DEFAULT_EXPERT: Final = "painter"
 DEFAULT_FORMAT: Final = "bbox"
@@ -78,6 +79,7 @@ def find_pair(task: RawTask, pair_id: PairId) -> Pair:
 
     Raises:
         ExpertError: the task has no such pair; the message lists those it has.
+        UnknownAnswerError: its answer is not known.
     """
     pairs = task.train if pair_id.split == "train" else task.test
     if not 0 <= pair_id.pair_index < len(pairs):
@@ -87,4 +89,5 @@ def find_pair(task: RawTask, pair_id: PairId) -> Pair:
             f"task {pair_id.task_id!r} has the pairs {', '.join(known)}, got {pair_id.split}/{pair_id.pair_index}; "
             "correct the pair, or name the dataset that it is of with --dataset"
         )
-    return Pair(*pairs[pair_id.pair_index])
+    where = f"task {pair_id.task_id!r}, {pair_id.split} pair {pair_id.pair_index}"
+    return Pair(*require_answer(pairs[pair_id.pair_index], where))

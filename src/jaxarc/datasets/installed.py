@@ -142,7 +142,7 @@ def _parse(content: bytes, name: str, path: Path) -> TaskSet:
 
 def _task(task_id: str, entry: Any, path: Path) -> RawTask:
     source = f"{path}: task {task_id!r}"
-    train, test = check_task(entry, source)
+    train, test = check_task(entry, source, answers_hidden=True)
     title = entry.get("title")
     concept = entry.get("concept")
     if not task_id or not isinstance(title, str) or not isinstance(concept, str):
@@ -151,7 +151,9 @@ def _task(task_id: str, entry: Any, path: Path) -> RawTask:
 
 
 def _json(pairs: tuple[Pair, ...]) -> list[dict[str, Any]]:
-    return [{"input": source.tolist(), "output": target.tolist()} for source, target in pairs]
+    # An unknown answer is left out, as in the files of Kaggle's hidden sets.
+    sides = ({"input": source, "output": target} if target.size else {"input": source} for source, target in pairs)
+    return [{side: grid.tolist() for side, grid in pair.items()} for pair in sides]
 
 
 def _labels_digest(tasks: TaskSet) -> str:

@@ -1,6 +1,7 @@
 """ARC tasks from JSON files of one's own: one task per file, many per file, or Kaggle's layout.
 
 Kaggle keeps the tasks in ``*_challenges.json`` and the outputs of their tests in ``*_solutions.json`` beside it.
+Of a hidden test set there is no such file, and the answers of its tests are unknown.
 """
 
 import os
@@ -34,7 +35,8 @@ def read_json(path: str | Path, null_color: int | None = None) -> TaskSet:
     """Read a file of tasks, or every ``*.json`` below a folder in the order of their paths.
 
     A file holds one task, whose id is the file name without ``.json``, or a mapping from id to task. The test outputs
-    of ``*_challenges.json`` come from ``*_solutions.json`` beside it. The concept of a task is the subfolder of its
+    of ``*_challenges.json`` come from ``*_solutions.json`` beside it; without that file those that are missing are
+    unknown (:attr:`jaxarc.tasks.RawTask.has_answers`). The concept of a task is the subfolder of its
     file. Other files, hidden ones and links to folders are skipped.
 
     Args:
@@ -138,6 +140,7 @@ def _read_tasks(path: Path, null_color: int | None, report: Report) -> Iterator[
             continue
         try:
             tasks, solutions = _split_file(file)
+            answers_hidden = _is_challenges(file) and solutions is None
         except (TaskFormatError, OSError) as error:
             report(file, "", error)
             continue
@@ -155,9 +158,9 @@ def _read_tasks(path: Path, null_color: int | None, report: Report) -> Iterator[
                 report(file, task_id, error)
                 continue
             try:
-                train, test = check_task(solved, source, null_color)
+                train, test = check_task(solved, source, null_color, answers_hidden=answers_hidden)
             except TaskFormatError:
-                for message in find_problems_of_task(solved, source, null_color):
+                for message in find_problems_of_task(solved, source, null_color, answers_hidden=answers_hidden):
                     report(file, task_id, TaskFormatError(message))
             else:
                 yield RawTask.of_checked_pairs(task_id, train, test, concept=concept)
@@ -213,19 +216,14 @@ def _challenges_of(solutions: Path) -> Path:
 
 
 def _read_solutions(challenges: Path, tasks: dict[str, Any]) -> dict[str, Any] | None:
-    """Read the solutions beside a challenges file; ``None`` where there are none and every test has its output.
+    """Read the solutions beside a challenges file; ``None`` where there are none.
 
     Raises:
-        TaskFormatError: the file is missing, is no mapping from task id to outputs, or solves other tasks.
+        TaskFormatError: the file is no mapping from task id to outputs, or solves other tasks.
     """
     file = _solutions_of(challenges)
     if not file.exists():
-        if all(_tests_have_outputs(task) for task in tasks.values()):
-            return None
-        raise TaskFormatError(
-            f"{challenges}: the outputs of its tests are in another file; put {file.name} beside it, or leave this "
-            "file out: a task without answers cannot be played"
-        )
+        return None
     solutions = read_json_text(file)
     if not isinstance(solutions, dict):
         raise TaskFormatError(f"{file}: solutions are an object from task id to a list of grids; is it the right file?")

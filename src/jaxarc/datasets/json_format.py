@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import orjson
 
-from jaxarc.tasks.raw_task import Pair, TaskFormatError, check_grid, check_pair_count, describe_value
+from jaxarc.tasks.raw_task import UNKNOWN, Pair, TaskFormatError, check_grid, check_pair_count, describe_value
 
 MAX_FILE_BYTES: Final = 64 * 2**20  # ARC-AGI-2 whole takes 4 MB; a larger file is refused before it is read
 _KEY_DEPTH: Final = 6  # objects within objects and lists down to {"input": ...} of a file of many tasks
@@ -68,7 +68,9 @@ def parse_json(content: bytes, source: str) -> Any:
     return parsed if _count_keys(parsed, _KEY_DEPTH) == content.count(b":") else _parse_strictly(content, source)
 
 
-def check_task(data: Any, source: str, null_color: int | None = None) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+def check_task(
+    data: Any, source: str, null_color: int | None = None, *, answers_hidden: bool = False
+) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     """Turn one parsed JSON object ``{"train": [...], "test": [...]}`` into its pairs.
 
     Other keys beside ``train`` and ``test`` are allowed. Rows, columns and pairs are counted from 0 in messages.
@@ -77,6 +79,7 @@ def check_task(data: Any, source: str, null_color: int | None = None) -> tuple[t
         data: the object.
         source: where it comes from, the start of every message.
         null_color: the color, 0..9, that a ``null`` cell stands for; by default such a cell is an error.
+        answers_hidden: test pairs may lack their outputs, which are then unknown.
 
     Returns:
         The demonstration pairs and the test pairs.
@@ -84,10 +87,12 @@ def check_task(data: Any, source: str, null_color: int | None = None) -> tuple[t
     Raises:
         TaskFormatError: any rule of the format is broken; the message starts with ``source``.
     """
-    return _check_parts(data, source, null_color, lambda check, *arguments: check(*arguments))
+    return _check_parts(data, source, null_color, answers_hidden, lambda check, *arguments: check(*arguments))
 
 
-def find_problems_of_task(data: Any, source: str, null_color: int | None = None) -> list[str]:
+def find_problems_of_task(
+    data: Any, source: str, null_color: int | None = None, *, answers_hidden: bool = False
+) -> list[str]:
     """List what :func:`check_task` would refuse, part by part; of one grid the first problem only."""
     found: list[str] = []
 
@@ -98,7 +103,7 @@ def find_problems_of_task(data: Any, source: str, null_color: int | None = None)
         except TaskFormatError as error:
             found.append(str(error))
 
-    _check_parts(data, source, null_color, attempt)
+    _check_parts(data, source, null_color, answers_hidden, attempt)
     return found
 
 
@@ -150,11 +155,14 @@ def _refuse_constant(name: str) -> NoReturn:
     raise _NotPlainJsonError(f"{name} is not JSON; cells are whole numbers 0..9")
 
 
-def _check_parts(data: Any, source: str, null_color: int | None, attempt: Callable[..., Any]) -> Any:
+def _check_parts(
+    data: Any, source: str, null_color: int | None, answers_hidden: bool, attempt: Callable[..., Any]
+) -> Any:
     """Check each part of a task through ``attempt``, which either raises or notes the error and returns ``None``."""
     if attempt(_check_object, data, source) is None:
         return None
-    return tuple(_check_split(data, source, split, null_color, attempt) for split in ("train", "test"))
+    hidden = {"train": False, "test": answers_hidden}
+    return tuple(_check_split(data, source, split, null_color, hidden[split], attempt) for split in hidden)
 
 
 def _check_object(data: Any, source: str) -> dict[str, Any]:
@@ -167,16 +175,20 @@ def _check_object(data: Any, source: str) -> dict[str, Any]:
 
 
 def _check_split(
-    data: dict[str, Any], source: str, split: str, null_color: int | None, attempt: Callable[..., Any]
+    data: dict[str, Any],
+    source: str,
+    split: str,
+    null_color: int | None,
+    answers_hidden: bool,
+    attempt: Callable[..., Any],
 ) -> tuple[Any, ...]:
     # A part that fails is None or empty here, so its own parts are not looked at, and the next one still is.
     pairs = []
     for index, pair in enumerate(attempt(_pairs_of, data, source, split) or ()):
         where = f"{source}: {split} pair {index}"
-        sides = attempt(_sides_of, pair, where) or {}
-        pairs.append(
-            tuple(attempt(_check_json_grid, grid, f"{where} {side}", null_color) for side, grid in sides.items())
-        )
+        sides = attempt(_sides_of, pair, where, answers_hidden) or {}
+        grids = [attempt(_check_json_grid, grid, f"{where} {side}", null_color) for side, grid in sides.items()]
+        pairs.append((*grids, UNKNOWN) if len(grids) == 1 else tuple(grids))
     return tuple(pairs)
 
 
@@ -196,19 +208,21 @@ def _pairs_of(data: dict[str, Any], source: str, split: str) -> list[Any]:
     return pairs
 
 
-def _sides_of(pair: Any, where: str) -> dict[str, Any]:
+def _sides_of(pair: Any, where: str, answer_hidden: bool) -> dict[str, Any]:
     if not isinstance(pair, dict):
         raise TaskFormatError(
             f"{where}: a pair is an object with the keys 'input' and 'output', got {describe_value(pair)}; "
             "name both grids"
         )
-    for side in ("input", "output"):
+    sides = ("input",) if answer_hidden and "output" not in pair else ("input", "output")
+    for side in sides:
         if side not in pair:
             raise TaskFormatError(
                 f"{where}: the key {side!r} is missing; every pair, test pairs too, needs 'input' and 'output', "
-                f"found keys: {', '.join(map(_spell_key, list(pair)[:5])) or 'none'}; add the grid"
+                f"found keys: {', '.join(map(_spell_key, list(pair)[:5])) or 'none'}; add the grid, or end the file's "
+                "name in challenges.json if the answers of its tests are hidden"
             )
-    return {side: pair[side] for side in ("input", "output")}
+    return {side: pair[side] for side in sides}
 
 
 def _check_json_grid(grid: Any, where: str, null_color: int | None) -> np.ndarray:

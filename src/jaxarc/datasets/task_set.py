@@ -74,6 +74,11 @@ class TaskSet:
         """Rows and columns ``(H, W)`` that tasks and buffer are padded to by default."""
         return self.max_grid_shape if self.canvas is None else self.canvas
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the output of every test pair is known; of a hidden test set it is not."""
+        return all(task.has_answers for task in self.tasks)
+
     def index_of(self, task_id: str) -> int:
         """Return the index of a task in this set, which is its index in the buffer too.
 

@@ -21,6 +21,7 @@ from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_file, write_trace_file
 from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
 from jaxarc.render.actions import describe_action
+from jaxarc.tasks.raw_task import require_answer
 
 
 class WrongMoveError(JaxarcError, ValueError):
@@ -229,7 +230,8 @@ def _pair_at(pair_id: PairId, session: Session) -> Pair:
             f"task {pair_id.task_id} has the {pair_id.split} pairs 0..{len(pairs) - 1}, got {pair_id.pair_index}; name "
             "one of them"
         )
-    return Pair(*pairs[pair_id.pair_index])
+    where = f"task {pair_id.task_id}, {pair_id.split} pair {pair_id.pair_index}"
+    return Pair(*require_answer(pairs[pair_id.pair_index], where))
 
 
 ALONE: Final = "human"

@@ -24,7 +24,7 @@ from jaxarc.play.episode import Episode, WrongMoveError
 from jaxarc.play.local_site import page_file, palette_sheet
 from jaxarc.play.session import Session
 from jaxarc.render.actions import describe_action
-from jaxarc.tasks import UnknownTaskError
+from jaxarc.tasks import UnknownAnswerError, UnknownTaskError
 
 Direction = Literal["next", "previous", "random"]
 DIRECTIONS: Final = get_args(Direction)
@@ -153,6 +153,7 @@ _MISTAKES: Final = (
     ExpertError,
     NotInstalledError,
     StaleEpisodeError,
+    UnknownAnswerError,
     UnknownTaskError,
     WrongMoveError,
 )  # mistakes of a player: the page shows them

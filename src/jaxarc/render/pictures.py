@@ -124,7 +124,9 @@ def draw_task(
                 [
                     renderer.draw_grid(_active(source), None, cell_size, palette=palette),
                     renderer.draw_arrow(),
-                    renderer.draw_grid(_active(target), None, cell_size, palette=palette),
+                    renderer.draw_grid(_active(target), None, cell_size, palette=palette)
+                    if (target != PADDING).any()
+                    else renderer.draw_text("?", 20),  # an unknown answer
                 ]
             ),
             name,

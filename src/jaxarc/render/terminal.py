@@ -101,9 +101,10 @@ def _draw_pair(title: str, source: np.ndarray, target: np.ndarray, max_width: in
     cell_width = _CELL_WIDTH if _CELL_WIDTH * max(columns) <= room else 1
     beside = cell_width * sum(columns) + len(_ARROW) <= room
     left = render_grid(source, cell_width)
-    right = render_grid(target, cell_width)
+    right = render_grid(target, cell_width) if target.size else Text("?")  # an unknown answer
     body = _beside(left, right) if beside else Group(left, Text("↓"), right)
-    return Panel.fit(body, title=title, subtitle="{}x{} → {}x{}".format(*source.shape, *target.shape))
+    sizes = ["{}x{}".format(*grid.shape) if grid.size else "?" for grid in (source, target)]
+    return Panel.fit(body, title=title, subtitle=" → ".join(sizes))
 
 
 def _beside(source: Text, target: Text) -> Table:

@@ -4,7 +4,7 @@ Datasets of tasks are found and read by :mod:`jaxarc.datasets`.
 """
 
 from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task, pack_tasks
-from jaxarc.tasks.raw_task import RawTask, TaskFormatError
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError, UnknownAnswerError
 from jaxarc.tasks.registry import UnknownTaskError, register_task, task_id_of, task_index_of
 from jaxarc.tasks.sampling import sample_task, uniform_weights
 from jaxarc.tasks.task import Task, create_mock_task, create_task
@@ -15,6 +15,7 @@ __all__ = [
     "TaskBuffer",
     "TaskFormatError",
     "TaskGenerator",
+    "UnknownAnswerError",
     "UnknownTaskError",
     "buffer_of_task",
     "create_mock_task",

@@ -11,8 +11,10 @@ from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_COLORS, PADDI
 from jaxarc.errors import JaxarcError
 
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Input and output, each ``int8[h, w]`` with colors 0..9 and sides 1..30."""
+"""Input and output, each ``int8[h, w]`` with colors 0..9 and sides 1..30; an unknown answer is ``int8[0, 0]``."""
 
+UNKNOWN: Final = np.zeros((0, 0), np.int8)  # the output of a test pair whose answer is hidden; equals no grid
+UNKNOWN.setflags(write=False)
 _COLORS: Final = bytes(range(NUM_COLORS))
 
 
@@ -20,14 +22,20 @@ class TaskFormatError(JaxarcError, ValueError):
     """A task, pair or grid breaks a rule of the ARC format."""
 
 
+class UnknownAnswerError(TaskFormatError):
+    """The answer of a test pair is needed, and is not known."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class RawTask:
     """Demonstration and test pairs of one task, on the host.
 
-    Grids may be given as integer arrays or nested lists; they are kept as read-only ``int8[h, w]``.
+    Grids may be given as integer arrays or nested lists; they are kept as read-only ``int8[h, w]``. The output of a
+    test pair may be None, its answer is unknown then and is kept as an empty grid, ``int8[0, 0]``.
 
     Raises:
         TaskFormatError: the id is empty, or a pair breaks a rule of the format.
+        UnknownAnswerError: the output of a demonstration is such an empty grid.
     """
 
     task_id: str
@@ -59,6 +67,11 @@ class RawTask:
         return self.train + self.test
 
     @property
+    def has_answers(self) -> bool:
+        """Whether the output of every test pair is known."""
+        return all(output.size for _, output in self.test)
+
+    @property
     def grid_shape(self) -> tuple[int, int]:
         """Rows of the highest and columns of the widest grid, the smallest canvas that holds the task."""
         shapes = [grid.shape for pair in self.pairs for grid in pair]
@@ -83,7 +96,22 @@ def check_pairs(pairs: Sequence[tuple[Any, Any]], source: str, split: str) -> tu
             f"{source}: {split!r} must be a list of pairs, got {describe_value(pairs)}; write [(input, output), ...]"
         )
     check_pair_count(len(pairs), source, split)
-    return tuple(_check_pair(pair, f"{source}: {split} pair {index}") for index, pair in enumerate(pairs))
+    check = _check_test_pair if split == "test" else _check_pair
+    return tuple(check(pair, f"{source}: {split} pair {index}") for index, pair in enumerate(pairs))
+
+
+def require_answer(pair: Pair, where: str) -> Pair:
+    """Return a pair whose output is known.
+
+    Raises:
+        UnknownAnswerError: names ``where`` and the purposes that need no answer.
+    """
+    if pair[1].size == 0:
+        raise UnknownAnswerError(
+            f"{where}: its answer is not known, so it cannot be shown, played, learned from or scored; put the solutions "
+            "file beside the challenges, or run jaxarc evaluate, which needs no answers"
+        )
+    return pair
 
 
 def check_pair_count(count: int, source: str, split: str) -> None:
@@ -175,9 +203,21 @@ def describe_value(value: Any) -> str:
     return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
 
 
+def _check_test_pair(pair: Any, where: str) -> Pair:
+    if isinstance(pair, list | tuple) and len(pair) == 2 and (pair[1] is None or _is_unknown(pair[1])):
+        return check_grid(pair[0], f"{where} input"), UNKNOWN
+    return _check_pair(pair, where)
+
+
+def _is_unknown(output: Any) -> bool:
+    return isinstance(output, np.ndarray) and output.shape == UNKNOWN.shape
+
+
 def _check_pair(pair: Any, where: str) -> Pair:
     if not isinstance(pair, list | tuple) or len(pair) != 2 or pair[0] is None or pair[1] is None:
         raise TaskFormatError(f"{where}: a pair is (input, output), both grids, got {describe_value(pair)}; give both")
+    if _is_unknown(pair[1]):
+        require_answer((pair[0], UNKNOWN), where)
     return check_grid(pair[0], f"{where} input"), check_grid(pair[1], f"{where} output")
 
 

@@ -135,12 +135,15 @@ def pairs_by_id(tasks: "TaskSet", pairs: PairChoice = "all") -> dict[PairId, Pai
 
     Raises:
         GraphError: ``pairs`` is another word.
+        UnknownAnswerError: the answer of a pair is not known.
     """
     if pairs not in PAIR_CHOICES:
         raise GraphError(f"pairs is one of {', '.join(map(repr, PAIR_CHOICES))}, got {pairs!r}; choose one")
+    from jaxarc.tasks.raw_task import require_answer  # imports JAX, which a worker of an expert does without
+
     splits = ("train", "test") if pairs == "all" else (pairs,)
     return {
-        PairId(task.task_id, split, index): Pair(*pair)
+        PairId(task.task_id, split, index): Pair(*require_answer(pair, f"task {task.task_id!r}, {split} pair {index}"))
         for task in tasks
         for split in splits
         for index, pair in enumerate(task.train if split == "train" else task.test)
