@@ -3,7 +3,7 @@ import json
 import pytest
 
 from jaxarc.evaluation import best_first, write_task_rows
-from jaxarc.evaluation.evaluate import EpisodeResult, make_row
+from jaxarc.evaluation.task_rows import EpisodeResult, make_row
 
 AT_TWO_INPUTS = [
     [EpisodeResult(True, True, 8, 1.0), EpisodeResult(True, False, 6, 1.0)],
@@ -33,7 +33,7 @@ def test_efficiency_compares_the_fewest_steps_with_the_expert_where_the_output_i
 
 
 def row(task_id, solved, *episodes):
-    return make_row(task_id, solved, [episodes], {})
+    return make_row(task_id, solved, [episodes] * len(solved), {})
 
 
 def test_tasks_are_sorted_by_outputs_then_episodes_then_similarity_then_id():
@@ -70,5 +70,6 @@ def test_the_table_is_a_line_of_json_a_task(table):
         "best_similarity": 1.0,
         "mean_steps": 5.5,
         "efficiency": None,
+        "error": None,
     }
     assert second == {**first, "task_id": "b", "efficiency": 1.0}

@@ -2,10 +2,18 @@
 
 import json
 
+import jax
 import pytest
 
+import jaxarc
+from jaxarc.constants import SUBMIT
+from jaxarc.datasets.installed import install, read_installed
 from jaxarc.datasets.json_files import find_problems, read_json
-from jaxarc.tasks import TaskFormatError
+from jaxarc.datasets.task_set import digest_of
+from jaxarc.envs import BboxAction
+from jaxarc.evaluation import one_task_per_pair
+from jaxarc.experts.traces import pairs_by_id
+from jaxarc.tasks import TaskFormatError, UnknownAnswerError
 
 CHALLENGES = {
     "one": {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[3]]}]},
@@ -51,7 +59,6 @@ def test_outputs_that_are_there_already_need_no_solutions(write):
 @pytest.mark.parametrize(
     ("solutions", "message"),
     [
-        (None, "put arc_training_solutions.json beside it"),
         ({"one": [[[6]]]}, "two: no solution, 2 needed"),
         ({**SOLUTIONS, "two": [[[7]]]}, "two: 1 solutions for 2 test inputs"),
         ({**SOLUTIONS, "two": 7}, "two: no list of solutions for 2 test inputs"),
@@ -84,3 +91,40 @@ def test_solutions_alone_say_what_is_missing(write, tmp_path):
 def test_every_task_without_a_matching_solution_is_listed(write):
     file = write(solutions={"one": [], "two": [[[7]]]})
     assert [problem.task_id for problem in find_problems(file)] == ["one", "two"]
+
+
+def test_a_hidden_set_has_no_answers_and_never_looks_solved(write):
+    tasks = read_json(write(solutions=None))
+    assert not tasks.has_answers
+    assert [output.shape for _, output in tasks.raw_task("two").test] == [(0, 0), (0, 0)]
+    env, params = jaxarc.make(tasks, mode="test", selection_format="bbox", score_on_submit=True)
+    state, _ = env.reset(jax.random.key(0), params)
+    assert float(state.similarity_score) == 0.0
+    state, _, _, _, _ = env.step(state, BboxAction(SUBMIT, 0, 0, 0, 0), params)
+    assert bool(state.terminated)
+    assert not bool(state.is_solved)
+
+
+def test_answers_may_be_missing_in_challenges_only(write, tmp_path):
+    file = write(solutions=None)
+    with pytest.raises(TaskFormatError, match="the key 'output' is missing"):
+        read_json(file.rename(tmp_path / "tasks.json"))
+    no_output = {"one": {**CHALLENGES["one"], "train": [{"input": [[1]]}]}}
+    with pytest.raises(TaskFormatError, match="train pair 0: the key 'output' is missing"):
+        read_json(write(no_output, None))
+
+
+def test_an_unknown_answer_is_no_demonstration(write):
+    tasks = read_json(write(solutions=None))
+    with pytest.raises(UnknownAnswerError, match="'two/1': train pair 0"):
+        one_task_per_pair(tasks.select(["two"]))
+    with pytest.raises(UnknownAnswerError, match="'two', test pair 0"):
+        pairs_by_id(tasks.select(["two"]))
+
+
+def test_a_hidden_set_can_be_imported_and_read_again(write, tmp_path):
+    tasks = read_json(write(solutions=None))
+    install(tasks, "hidden", tmp_path)
+    again = read_installed("hidden", tmp_path)
+    assert digest_of(again) == digest_of(tasks)
+    assert not again.has_answers

@@ -1,6 +1,7 @@
 """What all commands share: the argument for a dataset, tables, bars, percents, numbers of seeds, warnings, errors."""
 
 import errno
+import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ DatasetArgument: TypeAlias = Annotated[
     str, typer.Argument(help="Name of a dataset, or path of a file or folder of ARC JSON.", metavar="DATASET")
 ]
 FormerDatasetOption: TypeAlias = Annotated[str | None, typer.Option("--dataset", hidden=True)]  # an argument now
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 _BAR_WIDTH: Final = 30
 _SECONDS_BETWEEN_LINES: Final = 2.0  # of a live line, if the output is no terminal
 _WIDTH_FOR_A_BAR: Final = 100  # columns of the terminal
@@ -40,6 +42,11 @@ def number_table(*headers: str, num_words: int = 1, **options: Any) -> Table:
     for column in table.columns[num_words:]:
         column.justify = "right"
     return table
+
+
+def print_json(content: Any) -> None:
+    """Print a result as JSON on stdout, so that a pipe can read it."""
+    typer.echo(json.dumps(content, indent=2))
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -1,18 +1,18 @@
 """``jaxarc evaluate``: an agent, or a submission file, scored by the rules of ARC."""
 
+import contextlib
 import dataclasses
 import datetime
-import hashlib
-import json
+import sys
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from jaxarc.cli.console import number_table, percent, progress_bar
+from jaxarc.cli.console import JsonOption, print_json, progress_bar, warn
+from jaxarc.cli.evaluation_files import print_evaluation, write_evaluation
 from jaxarc.cli.players import (
     DEFAULT_FORMAT,
     DEFAULT_SIDE,
@@ -20,7 +20,9 @@ from jaxarc.cli.players import (
     AgentRequest,
     Player,
     RulesOverride,
+    is_solver,
     load_player,
+    load_solver,
 )
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.environment import SELECTION_FORMATS
@@ -29,24 +31,17 @@ from jaxarc.evaluation import (
     Evaluation,
     EvaluationConfig,
     RecordedAgent,
-    Score,
-    TaskRow,
-    best_first,
     read_action_counts,
     read_submission,
+    rows_of_submission,
     score_submission,
-    write_submission,
-    write_task_rows,
 )
 from jaxarc.evaluation import evaluate as run_evaluation
-from jaxarc.evaluation.submission import SUBMISSION_DIGEST
-from jaxarc.files import write_whole
+from jaxarc.evaluation.solver import evaluation_of, solve_tasks
+from jaxarc.evaluation.task_rows import ActionCounts
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
 from jaxarc.training.surrogates import SurrogateExperiment
-
-_SHOWN_TASKS: Final = 5  # of the best and of the worst each
-_STEPS: Final = "mean steps"
 
 
 def evaluate(
@@ -60,7 +55,9 @@ def evaluate(
     agent: Annotated[
         str | None,
         typer.Option(
-            help=f"{', '.join(PLAIN_AGENTS)}, a folder of jaxarc train, or a file of recorded actions.", metavar="AGENT"
+            help=f"{', '.join(PLAIN_AGENTS)}, a folder of jaxarc train, a file of recorded actions, or "
+            "module:function of a solver solve(train, test_input) that returns grids.",
+            metavar="AGENT",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -101,6 +98,7 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
     ] = None,
+    as_json: JsonOption = False,
     against: Annotated[
         list[Path] | None,
         typer.Option(
@@ -110,11 +108,14 @@ def evaluate(
 ) -> None:
     """Score an agent by the rules of ARC: exact match on test outputs that it never sees, two attempts at each.
 
-    An attempt is the grid that the agent submits, or its working grid when time runs out.
+    An attempt is the grid that the agent submits, or its working grid when time runs out; or one that a solver returns.
 
-    The folder gets submission.json in the format of the ARC Prize, tasks.jsonl, solve_map.png, summary.json.
+    The folder gets submission.json in the format of the ARC Prize, tasks.jsonl, attempts.html, solve_map.png and
+    summary.json.
 
-    With --score nothing is played, and only summary.json is written, if a folder is named.
+    Of a hidden test set, a challenges file without its solutions, there is a submission and no score.
+
+    With --score nothing is played, and the files but the submission are written if a folder is named.
 
     Given the run folder of a surrogate, evaluate that surrogate on held-out examples and pairs.
 
@@ -131,35 +132,57 @@ def evaluate(
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
     tasks = load_tasks(dataset)
-    console = Console()
-    if score is not None:
-        _score_file(score, attempts, tasks, output, console)
-        return
-    assert agent is not None
-    config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
-    override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
-    player = load_player(agent, tasks, override, AgentRequest(checkpoint or "best", agent_seed))
-    _require_voter(player, votes)
-    counts = {} if expert is None else read_action_counts(expert)
-    tasks = _on_canvas(tasks, player.rules.grid_shape)
-    with progress_bar("episodes", waiting="compiling") as show:
-        result = run_evaluation(
-            player.agent,
-            tasks,
-            player.rules,
-            config,
-            answers_visible=answers_visible,
-            action_counts=counts,
-            on_progress=show,
-        )
     folder = output or Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
-    about = {"dataset": dataset, "agent": agent, "answers_visible": answers_visible}
-    _write(folder, result, player, about, config)
-    if answers_visible:
-        console.print("[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC.")
-    console.print(_totals(result.score, result.efficiency))
-    console.print(_extremes(result.rows))
-    console.print(f"Files: {escape(str(folder))}", highlight=False, soft_wrap=True)
+    if agent is None:
+        assert score is not None
+        folder = output  # what is scored may stay without files
+        result, summary = _score_file(score, attempts, tasks, output)
+    elif is_solver(agent):
+        given = {
+            "--votes": votes,
+            "--max-steps": max_steps,
+            "--format": selection_format,
+            "--canvas": canvas,
+            "--answers-visible": answers_visible,
+            "--checkpoint": checkpoint,
+            "--agent-seed": agent_seed,
+            "--expert": expert,
+        }
+        _require_unused(given, "does not go with a solver, which returns grids and takes no actions; leave it out")
+        result, summary = _run_solver(agent, tasks, attempts, folder, dataset)
+    else:
+        config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
+        override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
+        player = load_player(agent, tasks, override, AgentRequest(checkpoint or "best", agent_seed))
+        _require_voter(player, votes)
+        tasks = _on_canvas(tasks, player.rules.grid_shape)
+        counts = {} if expert is None else read_action_counts(expert)
+        result = _play(player, tasks, config, answers_visible, counts)
+        about = {
+            "dataset": dataset,
+            "agent": agent,
+            "answers_visible": answers_visible,
+            "efficiency": result.efficiency,
+            "evaluation": dataclasses.asdict(config),
+            "rules": dataclasses.asdict(player.rules),
+        }
+        # Grids of an agent that saw the answers must not be taken for a submission.
+        title = f"{Path(agent).name} on {dataset}"
+        summary = write_evaluation(folder, result, tasks, about, title, has_submission=not answers_visible)
+    console = Console()
+    if as_json:
+        print_json(summary)
+    else:
+        if answers_visible:
+            console.print("[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC.")
+        print_evaluation(console, result)
+        if folder is not None:
+            console.print(f"Files: {escape(str(folder))}", highlight=False, soft_wrap=True)
+    if len(result.rows) < len(tasks):
+        warn(
+            f"stopped: {len(result.rows):,} of {len(tasks):,} tasks are done; only these are in the files and the score"
+        )
+        raise typer.Exit(130)
 
 
 judge_app = typer.Typer(add_completion=False)
@@ -198,21 +221,64 @@ def _evaluate_surrogate(
     checkpoint: WhichCheckpoint,
     against: list[Path],
 ) -> None:
-    for option, is_given in {"--agent": agent is not None, "--score": score is not None}.items():
-        if is_given:
-            raise typer.BadParameter("does not go with the run folder of a surrogate; leave it out", param_hint=option)
+    _require_unused(
+        {"--agent": agent, "--score": score}, "does not go with the run folder of a surrogate; leave it out"
+    )
     from jaxarc.cli.surrogate_run import evaluate_run
 
     folder, experiment = run
     evaluate_run(folder, experiment, checkpoint, against)
 
 
-def _score_file(file: Path, attempts: int, tasks: TaskSet, output: Path | None, console: Console) -> None:
-    score = score_submission(read_submission(file, attempts), tasks)
-    if output is not None:
-        summary = {"dataset": tasks.name, "submission": str(file), "attempts": attempts, "score": score.as_dict()}
-        _write_json(output / "summary.json", {**summary, "solved": score.solved})
-    console.print(_totals(score, None))
+def _score_file(file: Path, attempts: int, tasks: TaskSet, output: Path | None) -> tuple[Evaluation, dict[str, Any]]:
+    submission = read_submission(file, attempts)
+    score = score_submission(submission, tasks)
+    result = Evaluation(submission, score, rows_of_submission(submission, tasks))
+    about = {"dataset": tasks.name, "submission": str(file), "attempts": attempts, "solved": score.solved}
+    if output is None:
+        return result, {**about, "score": score.as_dict()}
+    return result, write_evaluation(output, result, tasks, about, f"{file} on {tasks.name}", has_submission=False)
+
+
+def _run_solver(
+    name: str, tasks: TaskSet, attempts: int, folder: Path, dataset: str
+) -> tuple[Evaluation, dict[str, Any]]:
+    """Call a solver for every task; Ctrl-C keeps the tasks that are done."""
+    solve = load_solver(name)
+    done = []
+    # What the solver prints goes to stderr: stdout is for the result.
+    with progress_bar("tasks", total=len(tasks)) as show, contextlib.redirect_stdout(sys.stderr):
+        try:
+            for solved in solve_tasks(solve, tasks, attempts):
+                done.append(solved)
+                show(len(done), len(tasks))
+        except KeyboardInterrupt:
+            if not done:
+                raise
+    result = evaluation_of(done, tasks.name, attempts)
+    about = {"dataset": dataset, "agent": name, "attempts": attempts, "tasks_done": len(done), "tasks": len(tasks)}
+    return result, write_evaluation(folder, result, tasks, about, f"{name} on {dataset}", has_submission=True)
+
+
+def _play(
+    player: Player, tasks: TaskSet, config: EvaluationConfig, answers_visible: bool, counts: ActionCounts
+) -> Evaluation:
+    with progress_bar("episodes", waiting="compiling") as show:
+        return run_evaluation(
+            player.agent,
+            tasks,
+            player.rules,
+            config,
+            answers_visible=answers_visible,
+            action_counts=counts,
+            on_progress=show,
+        )
+
+
+def _require_unused(options: dict[str, Any], why: str) -> None:
+    for option, value in options.items():
+        if value not in (None, False, 0):
+            raise typer.BadParameter(why, param_hint=option)
 
 
 def _require_voter(player: Player, votes: int) -> None:
@@ -231,89 +297,3 @@ def _on_canvas(tasks: TaskSet, grid_shape: tuple[int, int]) -> TaskSet:
             f":max_side={min(grid_shape)} behind the name of the dataset"
         )
     return tasks.fit(grid_shape)
-
-
-def _write(folder: Path, result: Evaluation, player: Player, about: dict[str, Any], config: EvaluationConfig) -> None:
-    rows = best_first(result.rows)
-    if not about["answers_visible"]:  # grids of an agent that saw the answers must not be taken for a submission
-        file = write_submission(folder / "submission.json", result.submission)
-        about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
-    write_task_rows(folder / "tasks.jsonl", result.rows)
-    score = result.score
-    name = Path(about["agent"]).name
-    title = (
-        f"{name} on {about['dataset']}: {score.solved_outputs} of {score.num_outputs} test outputs, "
-        f"{score.solved_tasks} of {score.num_tasks} tasks"
-    )
-    _draw_map(rows, player.rules.environment.max_episode_steps, folder / "solve_map.png", title)
-    summary = {
-        **about,
-        "score": score.as_dict(),
-        "efficiency": result.efficiency,
-        "evaluation": dataclasses.asdict(config),
-        "rules": dataclasses.asdict(player.rules),
-    }
-    _write_json(folder / "summary.json", summary)
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    write_whole(path, (json.dumps(content, indent=2) + "\n").encode())
-
-
-def _draw_map(rows: list[TaskRow], max_steps: int, path: Path, title: str) -> None:
-    """Draw shades and texts, column by column."""
-    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
-    from jaxarc.render.figures import SolveMap, draw_solve_map
-
-    columns: dict[str, list[tuple[float | None, str]]] = {
-        "outputs solved": [(r.solved_outputs / r.num_outputs, f"{r.solved_outputs}/{r.num_outputs}") for r in rows],
-        "episodes solving": [(r.solves / r.attempts, f"{r.solves}/{r.attempts}") for r in rows],
-        "best similarity": [(r.best_similarity, f"{int(100 * r.best_similarity)} %") for r in rows],
-        _STEPS: [(r.mean_steps / max_steps, f"{r.mean_steps:.0f}") for r in rows],
-    }
-    if any(r.efficiency is not None for r in rows):
-        columns["efficiency"] = [
-            (None, "") if r.efficiency is None else (min(r.efficiency, 1.0), f"{r.efficiency:.2f}") for r in rows
-        ]
-    cells = list(zip(*columns.values(), strict=True))
-    table = SolveMap(
-        task_ids=[r.task_id for r in rows],
-        columns=list(columns),
-        shades=[[shade for shade, _ in row] for row in cells],
-        texts=[[text for _, text in row] for row in cells],
-        plain=[_STEPS],
-    )
-    draw_solve_map(table, path, title)
-
-
-def _totals(score: Score, efficiency: float | None) -> Table:
-    table = number_table("score", "", "of", "share")
-    outputs = f"{score.num_outputs:,}"
-    tasks = f"{score.num_tasks:,}"
-    table.add_row("test outputs solved", f"{score.solved_outputs:,}", outputs, percent(score.output_score))
-    table.add_row("tasks solved entirely", f"{score.solved_tasks:,}", tasks, percent(score.task_score))
-    table.add_row("mean share of a task's outputs", "", tasks, percent(score.mean_task_share))
-    if efficiency is not None:
-        table.add_row("expert's actions over the agent's", "", "", f"{efficiency:.2f}")
-    return table
-
-
-def _extremes(rows: tuple[TaskRow, ...]) -> Table:
-    """The best tasks and the worst, or all where there are few."""
-    names = ("outputs\nsolved", "episodes\nsolving", "fewest\nsteps", "best\nsimilarity", "mean\nsteps", "efficiency")
-    table = number_table("task", *names)
-    ranked = best_first(rows)
-    shown = ranked if len(ranked) <= 2 * _SHOWN_TASKS else ranked[:_SHOWN_TASKS] + ranked[-_SHOWN_TASKS:]
-    for place, row in enumerate(shown):
-        if len(shown) < len(ranked) and place == _SHOWN_TASKS:
-            table.add_section()
-        table.add_row(
-            escape(row.task_id),
-            f"{row.solved_outputs}/{row.num_outputs}",
-            f"{row.solves}/{row.attempts}",
-            "-" if row.first_solving_step is None else str(row.first_solving_step),
-            percent(row.best_similarity),
-            f"{row.mean_steps:.1f}",
-            "-" if row.efficiency is None else f"{row.efficiency:.2f}",
-        )
-    return table

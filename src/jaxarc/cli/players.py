@@ -1,5 +1,8 @@
 """From the name of an agent to the agent and the rules that it plays by."""
 
+import importlib
+import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +19,12 @@ from jaxarc.evaluation import (
     EditAgent,
     RecordedAgent,
     SearchAgent,
+    Solver,
     SubmitPolicy,
     read_recordings,
 )
 from jaxarc.experts import GreedyPainter
+from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint, load_agent, saved_experiment
@@ -71,8 +76,34 @@ def load_player(name: str, tasks: TaskSet, override: RulesOverride, of_run: Agen
         return _recorded_player(path, tasks, override)
     raise AgentMismatchError(
         f"--agent {name!r} is none of {', '.join(PLAIN_AGENTS)}, nor a folder of jaxarc train, nor a file of recorded "
-        "actions; correct the name or the path"
+        "actions, nor module:function; correct the name or the path"
     )
+
+
+def is_solver(name: str) -> bool:
+    """Whether a name is ``module:function``, and not the path of a file or folder."""
+    return re.fullmatch(r"[\w.]+:\w+", name) is not None and not Path(name).exists()
+
+
+def load_solver(name: str) -> Solver:
+    """Return a function by ``module:function``; modules are looked for in the working directory too.
+
+    Raises:
+        AgentMismatchError: it cannot be loaded, or called.
+    """
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
+    module, _, attribute = name.partition(":")
+    # Importing a module runs code of others, which may raise anything.
+    with Caught() as caught:
+        found = getattr(importlib.import_module(module), attribute)
+        if callable(found):
+            return found
+        raise TypeError(f"it is a {type(found).__name__}, and no function")
+    raise AgentMismatchError(
+        f"the solver {name!r} cannot be loaded ({type(caught.error).__name__}: {caught.error}); give module:function of "
+        "a module that Python finds from here"
+    ) from caught.error
 
 
 def _random_player(override: RulesOverride) -> Player:

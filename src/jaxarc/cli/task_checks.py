@@ -36,7 +36,8 @@ def counts_table(tasks: TaskSet, num_issues: int) -> Table:
     table = Table("", "count", title=escape(tasks.name))
     table.add_row("tasks", str(len(tasks)))
     table.add_row("train pairs", f"{sum(train)} ({_spread(train)} a task)")
-    table.add_row("test pairs", f"{sum(test)} ({_spread(test)} a task){'' if tasks.has_answers else ', answers unknown'}")
+    table.add_row("test pairs", f"{sum(test)} ({_spread(test)} a task)")
+    table.add_row("answers", "known" if tasks.has_answers else "unknown")
     table.add_row("output as large as input", f"{same_shape} tasks ({100 * same_shape / len(tasks):.0f} %)")
     table.add_row("colors", f"{len(used)} of {NUM_COLORS} ({_spread([len(some) for some in colors])} a task)")
     table.add_row("concepts", str(len({task.concept for task in tasks} - {""})))
@@ -94,6 +95,7 @@ class Verdict(NamedTuple):
     num_tasks: int | None  # None where its files do not hold tasks
     checked: str  # what of it is pinned, "" where nothing is known beforehand
     problems: list[TaskProblem]
+    has_answers: bool = True
 
 
 def verify(
@@ -157,7 +159,10 @@ def _verify(name: str) -> Verdict:
 
 def _verify_path(path: str) -> Verdict:
     problems = find_problems(path)
-    return Verdict(path, None if problems else len(read_json(path)), "", problems)
+    if problems:
+        return Verdict(path, None, "", problems)
+    tasks = read_json(path)
+    return Verdict(path, len(tasks), "", problems, tasks.has_answers)
 
 
 def _summary(verdicts: list[Verdict]) -> Table:
@@ -168,6 +173,7 @@ def _summary(verdicts: list[Verdict]) -> Table:
     for verdict in verdicts:
         count = f"[red]{len(verdict.problems)}[/]" if verdict.problems else "[green]none[/]"
         tasks = "-" if verdict.num_tasks is None else str(verdict.num_tasks)
+        tasks += "" if verdict.has_answers else ", answers unknown"
         table.add_row(escape(verdict.name), tasks, verdict.checked or "nothing", count)
     return table
 

@@ -3,9 +3,10 @@
 from jaxarc.config import EvaluationConfig
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec
 from jaxarc.evaluation.builtin_agents import AnswerPredictingAgent, EditAgent, SearchAgent, SubmitPolicy
-from jaxarc.evaluation.evaluate import Evaluation, TaskRow, best_first, evaluate, write_task_rows
+from jaxarc.evaluation.evaluate import Evaluation, evaluate
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
 from jaxarc.evaluation.solve_rate import TaskResults, one_task_per_pair, one_task_per_test, play_every_task
+from jaxarc.evaluation.solver import Solver, evaluate_solver
 from jaxarc.evaluation.submission import (
     Score,
     Submission,
@@ -15,6 +16,7 @@ from jaxarc.evaluation.submission import (
     score_submission,
     write_submission,
 )
+from jaxarc.evaluation.task_rows import TaskRow, best_first, rows_of_submission, write_task_rows
 
 __all__ = [
     "Agent",
@@ -28,6 +30,7 @@ __all__ = [
     "RecordingError",
     "Score",
     "SearchAgent",
+    "Solver",
     "Submission",
     "SubmissionError",
     "SubmitPolicy",
@@ -35,6 +38,7 @@ __all__ = [
     "TaskRow",
     "best_first",
     "evaluate",
+    "evaluate_solver",
     "majority_vote",
     "one_task_per_pair",
     "one_task_per_test",
@@ -42,6 +46,7 @@ __all__ = [
     "read_action_counts",
     "read_recordings",
     "read_submission",
+    "rows_of_submission",
     "score_submission",
     "write_submission",
     "write_task_rows",

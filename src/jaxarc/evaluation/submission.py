@@ -17,7 +17,7 @@ import numpy as np
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.json_format import MAX_FILE_BYTES, read_json_text
 from jaxarc.files import write_whole
-from jaxarc.tasks.raw_task import TaskFormatError, check_grid
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_grid, require_answer
 
 Submission: TypeAlias = Mapping[str, Sequence[Sequence[np.ndarray]]]
 """By task id: for each test input, in their order, the attempts ``int8[h, w]``."""
@@ -197,6 +197,7 @@ def score_submission(submission: Submission, tasks: TaskSet) -> Score:
 
     Raises:
         SubmissionError: an id is missing or unknown, or a task has another number of test inputs.
+        UnknownAnswerError: the answer of a test input is unknown.
     """
     _require_same_ids(submission, tasks)
     solved = {}
@@ -207,12 +208,18 @@ def score_submission(submission: Submission, tasks: TaskSet) -> Score:
                 f"task {task.task_id!r}: {len(inputs)} test input(s) in the submission, but the task has "
                 f"{len(task.test)}; give one entry per test input, in their order"
             )
-        # One truth value for each test output: whether any of its attempts is right.
-        solved[task.task_id] = tuple(
-            any(is_right(attempt, answer) for attempt in attempts)
-            for attempts, (_, answer) in zip(inputs, task.test, strict=True)
-        )
+        for index, pair in enumerate(task.test):
+            require_answer(pair, f"task {task.task_id!r}, test input {index}")
+        solved[task.task_id] = solved_outputs(inputs, task)
     return Score(solved)
+
+
+def solved_outputs(inputs: Sequence[Sequence[np.ndarray]], task: RawTask) -> tuple[bool, ...]:
+    """Whether any attempt at each test output of a task is right; an unknown answer is equal to no attempt."""
+    return tuple(
+        any(is_right(attempt, answer) for attempt in attempts)
+        for attempts, (_, answer) in zip(inputs, task.test, strict=True)
+    )
 
 
 def is_right(attempt: np.ndarray, answer: np.ndarray) -> bool:

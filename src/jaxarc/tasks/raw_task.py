@@ -104,12 +104,12 @@ def require_answer(pair: Pair, where: str) -> Pair:
     """Return a pair whose output is known.
 
     Raises:
-        UnknownAnswerError: names ``where`` and the purposes that need no answer.
+        UnknownAnswerError: the output is unknown.
     """
     if pair[1].size == 0:
         raise UnknownAnswerError(
-            f"{where}: its answer is not known, so it cannot be shown, played, learned from or scored; put the solutions "
-            "file beside the challenges, or run jaxarc evaluate, which needs no answers"
+            f"{where}: its answer is unknown, and this needs it; put the solutions file beside the challenges, or use "
+            "jaxarc evaluate DATASET --agent AGENT, which needs no answers"
         )
     return pair
 

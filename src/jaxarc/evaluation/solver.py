@@ -1,0 +1,134 @@
+"""Evaluate a solver: a plain Python function from the demonstrations and a test input of a task to guessed grids."""
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Int8
+
+from jaxarc.config import EvaluationConfig
+from jaxarc.datasets import TaskSet
+from jaxarc.evaluation.evaluate import Evaluation
+from jaxarc.evaluation.submission import score_submission
+from jaxarc.evaluation.task_rows import rows_of_submission
+from jaxarc.experts.expert import Caught
+from jaxarc.tasks import RawTask
+from jaxarc.tasks.raw_task import TaskFormatError, check_grid
+
+Solver: TypeAlias = Callable[[list[tuple[np.ndarray, np.ndarray]], np.ndarray], Any]
+"""``solve(train, test_input)``: the demonstrations as (input, output) and a test input, NumPy arrays of whole numbers
+``[h, w]`` that it may change. It returns a grid or several, the likeliest first, as arrays or lists of rows."""
+
+# What stands in a submission for a test input without an attempt, as in Kaggle's sample file. No test output of
+# ARC-AGI-1 and 2 is equal to it.
+PLACEHOLDER: Final = np.zeros((2, 2), np.int8)
+
+
+class SolvedTask(NamedTuple):
+    """A task after its solver was called for each test input."""
+
+    task: RawTask
+    attempts: list[list[Int8[np.ndarray, "h w"]]]  # at each test input, as many as are asked for; none after an error
+    error: str | None  # the first one: test input, type, message and line
+
+
+def evaluate_solver(
+    solve: Solver,
+    tasks: TaskSet,
+    attempts: int = EvaluationConfig.attempts,
+    *,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Evaluation:
+    """Let a solver guess the answer of every test input of a task set, and score its guesses by the rules of ARC.
+
+    The first ``attempts`` grids that it returns count; where there are fewer, the first one fills the rest. A test
+    input at which it raises an error, or returns something else than grids, has no attempt: the row of the task names
+    the error, and the run goes on.
+
+    Args:
+        solve: called once for each test input, see :data:`Solver`.
+        tasks: with or without the answers of the tests; the solver does not see them.
+        attempts: at each test input; the ARC Prize counts 2.
+        on_progress: called with tasks done and tasks in all.
+
+    Raises:
+        TypeError: the solver cannot be called.
+        ValueError: there is no attempt.
+    """
+    done = []
+    for solved in solve_tasks(solve, tasks, attempts):
+        done.append(solved)
+        on_progress(len(done), len(tasks))
+    return evaluation_of(done, tasks.name, attempts)
+
+
+def solve_tasks(solve: Solver, tasks: TaskSet, attempts: int) -> Iterator[SolvedTask]:
+    """Yield each task as soon as its solver was called for all its test inputs; arguments as for the evaluation."""
+    if not callable(solve):
+        raise TypeError(f"a solver is a function solve(train, test_input), got {type(solve).__name__}; pass one")
+    if attempts < 1:
+        raise ValueError(f"attempts must be at least 1, got {attempts}; the ARC Prize counts 2")
+    for task in tasks:
+        guesses = [_solve(solve, task, index, attempts) for index in range(len(task.test))]
+        errors = [error for _, error in guesses if error is not None]
+        yield SolvedTask(task, [grids for grids, _ in guesses], errors[0] if errors else None)
+
+
+def evaluation_of(done: Iterable[SolvedTask], name: str, attempts: int) -> Evaluation:
+    """Score what a solver has done of the task set of this name, with as many attempts as were asked for."""
+    solved = list(done)
+    tasks = TaskSet(name, tuple(one.task for one in solved))
+    guesses = {one.task.task_id: one.attempts for one in solved}
+    errors = {one.task.task_id: one.error for one in solved if one.error is not None}
+    score = score_submission(guesses, tasks) if tasks.has_answers else None
+    submission = {
+        task_id: [grids or [PLACEHOLDER] * attempts for grids in inputs] for task_id, inputs in guesses.items()
+    }
+    return Evaluation(submission, score, rows_of_submission(guesses, tasks, errors))
+
+
+def _solve(solve: Solver, task: RawTask, index: int, attempts: int) -> tuple[list[np.ndarray], str | None]:
+    # Copies, so that a solver that edits its grids changes no task; int64, in which 10 * color does not overflow.
+    train = [(source.astype(np.int64), target.astype(np.int64)) for source, target in task.train]
+    with Caught() as caught:
+        grids = _grids_of(solve(train, task.test[index][0].astype(np.int64)))[:attempts]
+        return grids + grids[:1] * (attempts - len(grids)), None
+    assert caught.error is not None
+    return [], f"test input {index}: {_describe(caught.error)}"
+
+
+def _grids_of(answer: Any) -> list[np.ndarray]:
+    """Turn one grid or several, arrays or lists of rows, into checked grids."""
+    depth = _depth(answer)
+    if depth not in (2, 3):
+        raise TaskFormatError(
+            f"a solver returns a grid or a list of grids, got {type(answer).__name__} of depth {depth}; return "
+            "[[0, 1], [2, 3]], an array, or a list of these"
+        )
+    grids = [answer] if depth == 2 else list(answer)
+    return [check_grid(_plain(grid), f"attempt {number}") for number, grid in enumerate(grids, start=1)]
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and arrays are nested along their first entries: a grid has depth 2, a list of grids 3."""
+    if isinstance(value, np.ndarray):
+        return value.ndim
+    return 1 + _depth(value[0]) if isinstance(value, list | tuple) and value else 0
+
+
+def _plain(grid: Any) -> Any:
+    """A grid whose rows or cells are NumPy's, as lists of ints."""
+    if isinstance(grid, np.ndarray):
+        return grid
+    rows = (row.tolist() if isinstance(row, np.ndarray) else row for row in grid)
+    return [
+        [cell.item() if isinstance(cell, np.generic) else cell for cell in row] if isinstance(row, Sequence) else row
+        for row in rows
+    ]
+
+
+def _describe(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    message = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {message} ({place.filename}, line {place.lineno})"

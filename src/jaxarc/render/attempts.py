@@ -1,0 +1,186 @@
+"""Attempts beside answers: a page with a card for each task, and an overview of all tasks as one picture.
+
+Both show small pictures of grids, framed in green where they are right and in red where they are wrong. The page is one
+HTML file without scripts that loads nothing, so it can be mailed or kept.
+"""
+
+import base64
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Int8
+from PIL import Image, ImageDraw
+
+from jaxarc.files import write_whole
+from jaxarc.render import pixels
+from jaxarc.render.palette import ARC_COLORS, rgb
+
+_FRAMES: Final = {"solved": "#2b8a3e", "partly": "#e8a20c", "unsolved": "#d9480f", "unknown": "#868e96"}
+_LINE: Final = len(ARC_COLORS)  # palette entry of the lines between cells
+_LEAST_CELL_WITH_LINES: Final = 4  # pixels
+_CARD_SIDE: Final = 90  # pixels of the longest side of a grid on the page
+_TILE_SIDE: Final = 60  # pixels of the longest side of a grid in the overview
+_TILE_FRAME: Final = 4  # pixels
+_TILE_TEXT: Final = 12  # pixels high
+_ASPECT: Final = 1.3  # width over height of the overview, about
+_WORDS: Final = {"solved": "solved", "partly": "solved in part", "unsolved": "not solved", "unknown": "answer unknown"}
+
+Grid = Int8[np.ndarray, "h w"]
+
+
+class AttemptedTask(NamedTuple):
+    """A task, and what was submitted for its test inputs."""
+
+    task_id: str
+    demonstrations: Sequence[tuple[Grid, Grid]]  # input, output
+    tests: Sequence[tuple[Grid, Grid]]  # input, answer; an unknown answer has no cell
+    attempts: Sequence[Sequence[Grid]]  # at each test input
+    note: str = ""  # in words, such as an error
+
+    @property
+    def rights(self) -> list[bool]:
+        """Whether any attempt at each test output is right."""
+        return [
+            any(np.array_equal(grid, answer) for grid in grids)
+            for grids, (_, answer) in zip(self.attempts, self.tests, strict=True)
+        ]
+
+    @property
+    def outcome(self) -> str:
+        """``solved``, ``partly``, ``unsolved`` or ``unknown``."""
+        if not all(answer.size for _, answer in self.tests):
+            return "unknown"
+        if all(self.rights):
+            return "solved"
+        return "partly" if any(self.rights) else "unsolved"
+
+    @property
+    def solved_share(self) -> str:
+        """``1/2`` where one of two test outputs is solved."""
+        return "" if self.outcome == "unknown" else f"{sum(self.rights)}/{len(self.rights)}"
+
+
+def write_attempts_page(tasks: Sequence[AttemptedTask], path: Path, title: str) -> None:
+    """Write a card for each task into an HTML file, whole: test inputs, attempts, answers, demonstrations."""
+    counts = {outcome: sum(task.outcome == outcome for task in tasks) for outcome in _WORDS}
+    filters = "".join(
+        f'<label><input type="checkbox" id="{outcome}" checked> {_WORDS[outcome]} ({count:,})</label>'
+        for outcome, count in counts.items()
+        if count
+    )
+    page = files("jaxarc.render") / "page"
+    html = (page / "attempts.html").read_text(encoding="utf-8")
+    parts = {"title": escape(title), "filters": filters, "cards": "\n".join(map(_card, tasks))}
+    for name, text in parts.items():
+        html = html.replace(f"<!--{name}-->", text)
+    write_whole(path, html.encode())
+
+
+def draw_overview(tasks: Sequence[AttemptedTask], path: Path, title: str = "") -> None:
+    """Draw the first demonstration of each task into a PNG file, framed by how the task was solved.
+
+    The file is written whole or not at all.
+    """
+    tiles = [_tile(task) for task in tasks]
+    width, height = tiles[0].size
+    columns = max(1, min(len(tiles), round(math.sqrt(len(tiles) * _ASPECT * height / width))))
+    rows = [pixels.hstack(tiles[at : at + columns], 10) for at in range(0, len(tiles), columns)]
+    heading = [pixels.draw_text(title, 16)] if title else []
+    sheet = pixels.vstack([*heading, *rows], 8, centered=False)
+    framed = Image.new("RGB", (sheet.width + 24, sheet.height + 24), pixels.GROUND)
+    framed.paste(sheet, (12, 12))
+    write_whole(path, _png(framed.quantize(64, dither=Image.Dither.NONE)))
+
+
+def _card(task: AttemptedTask) -> str:
+    tests = "".join(
+        _row(
+            [
+                _figure(source, "test input" if len(task.tests) == 1 else f"test input {index}", side=_side(grids)),
+                *(_figure(grid, f"attempt {i}", _frame_of(grid, answer), _side(grids)) for i, grid in enumerate(of, 1)),
+                _figure(answer, "answer", side=_side(grids)),
+            ]
+        )
+        for index, ((source, answer), of) in enumerate(zip(task.tests, task.attempts, strict=True))
+        for grids in [[source, answer, *of]]
+    )
+    side = _side(list(chain.from_iterable(task.demonstrations)))
+    shown = "".join(
+        _row([_figure(source, "input", side=side), _figure(target, "output", side=side)])
+        for source, target in task.demonstrations
+    )
+    name = escape(task.task_id)
+    note = f'<p class="note">{escape(task.note)}</p>' if task.note else ""
+    return (
+        f'<article class="{task.outcome}" id="task-{name}">'
+        f"<h2>{name} <small>{task.solved_share}</small></h2>{tests}{note}"
+        f"<details><summary>{len(task.demonstrations)} demonstrations</summary>{shown}</details></article>"
+    )
+
+
+def _row(figures: Iterable[str]) -> str:
+    return f'<div class="row">{"".join(figures)}</div>'
+
+
+def _figure(grid: Grid, caption: str, frame: str = "", side: int = 1) -> str:
+    """Draw a grid, ``side`` pixels a cell; a grid without cells is a question mark."""
+    if not grid.size:
+        return f'<figure><span class="unknown">?</span><figcaption>{caption}</figcaption></figure>'
+    image = _image(grid, side)
+    size = "{}x{}".format(*grid.shape)
+    source = f"data:image/png;base64,{base64.b64encode(_png(image)).decode()}"
+    picture = (
+        f'<img class="{frame}" src="{source}" width="{image.width}" height="{image.height}" alt="{caption}, {size}">'
+    )
+    return f"<figure>{picture}<figcaption>{caption}<br>{size}</figcaption></figure>"
+
+
+def _frame_of(grid: Grid, answer: Grid) -> str:
+    if not answer.size:
+        return ""
+    return "right" if np.array_equal(grid, answer) else "wrong"
+
+
+def _tile(task: AttemptedTask) -> Image.Image:
+    """Draw the first demonstration in a frame, above the task's id."""
+    source, target = task.demonstrations[0]
+    side = _side([source, target], _TILE_SIDE)
+    frame = Image.new("RGB", (2 * _TILE_SIDE + 6 * _TILE_FRAME, _TILE_SIDE + 4 * _TILE_FRAME), pixels.GROUND)
+    for number, grid in enumerate((source, target)):
+        image = _image(grid, side)
+        left = 2 * _TILE_FRAME + number * (_TILE_SIDE + 2 * _TILE_FRAME)
+        corner = (left + (_TILE_SIDE - image.width) // 2, 2 * _TILE_FRAME + (_TILE_SIDE - image.height) // 2)
+        frame.paste(image.convert("RGB"), corner)
+    box = (0, 0, frame.width - 1, frame.height - 1)
+    ImageDraw.Draw(frame).rectangle(box, outline=_FRAMES[task.outcome], width=_TILE_FRAME)
+    label = pixels.draw_text(f"{task.task_id} {task.solved_share}", _TILE_TEXT)
+    return pixels.vstack([frame, label.crop((0, 0, min(label.width, frame.width), label.height))], 2, centered=False)
+
+
+def _side(grids: Sequence[Grid], room: int = _CARD_SIDE) -> int:
+    """Pixels of a cell, so that the longest side of all grids takes at most ``room`` pixels."""
+    return max(1, min(room // max(max(grid.shape) for grid in grids), 12))
+
+
+def _image(grid: Grid, side: int) -> Image.Image:
+    """Draw a grid with a palette, ``side`` pixels a cell, the last of them a line where there is room for it."""
+    cells = np.kron(grid, np.ones((side, side), np.int8)).astype(np.uint8)
+    if side >= _LEAST_CELL_WITH_LINES:
+        cells[side - 1 : -1 : side] = _LINE
+        cells[:, side - 1 : -1 : side] = _LINE
+    image = Image.fromarray(cells, "P")
+    image.putpalette(bytes(chain.from_iterable(map(rgb, (*ARC_COLORS, "#555555")))))
+    return image
+
+
+def _png(image: Image.Image) -> bytes:
+    file = BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return file.getvalue()
