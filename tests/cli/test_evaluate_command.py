@@ -1,6 +1,7 @@
 """``jaxarc evaluate`` as a user runs it: agents, recorded actions, trained agents, submission files."""
 
 import json
+import sys
 
 import equinox as eqx
 import jax
@@ -60,6 +61,7 @@ def test_submitting_at_once_leaves_the_files_and_prints_what_is_solved(run, data
     assert {path.name for path in tmp_path.iterdir()} == {
         "submission.json",
         "tasks.jsonl",
+        "attempts.html",
         "solve_map.png",
         "summary.json",
     }
@@ -94,6 +96,112 @@ def test_a_submission_file_is_scored(run, dataset, tmp_path):
     summary = read(tmp_path / "summary.json")
     assert summary["score"]["solved_tasks"] == 2
     assert summary["solved"] == {"flip": [True, True], "grow": [False], "same": [True]}
+
+
+def test_a_scored_submission_gets_a_row_and_a_card_for_each_task(run, dataset, tmp_path):
+    submission = {t: [{"attempt_1": grid, "attempt_2": [[0]]} for grid in grids] for t, grids in INPUTS.items()}
+    (tmp_path / "submission.json").write_text(json.dumps(submission))
+    code, out, _ = run(dataset, "--score", tmp_path / "submission.json", "--output", tmp_path / "out")
+    assert code == 0
+    assert "same" in out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "tasks.jsonl",
+        "attempts.html",
+        "solve_map.png",
+        "summary.json",
+    }
+    assert (rows(tmp_path / "out")["flip"]["solves"], rows(tmp_path / "out")["flip"]["attempts"]) == (1, 4)
+
+
+SOLVER = """
+import sys
+
+def same(train, test_input):
+    print("chatter")
+    if test_input.shape == (2, 1):
+        raise ValueError("upright")
+    return test_input
+
+def stopped(train, test_input):
+    if test_input.shape == (2, 1):
+        raise KeyboardInterrupt
+    return [test_input.tolist()]
+
+number = 3
+"""
+
+
+@pytest.fixture
+def solver(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "a_solver", raising=False)
+    (tmp_path / "a_solver.py").write_text(SOLVER)
+    return "a_solver"
+
+
+def test_a_solver_is_a_function_of_a_module(run, dataset, solver, tmp_path):
+    code, out, err = run(dataset, "--agent", f"{solver}:same", "--output", tmp_path / "out", "--json")
+    summary = json.loads(out)
+    assert (code, summary["score"]["solved_outputs"], summary["tasks_done"]) == (0, 1, 3)
+    assert "chatter" in err
+    assert "ValueError: upright" in rows(tmp_path / "out")["same"]["error"]
+    assert rows(tmp_path / "out")["flip"]["error"] is None
+    assert read(tmp_path / "out" / "summary.json") == summary
+    assert run(dataset, "--score", tmp_path / "out" / "submission.json")[0] == 0
+
+
+def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(run, dataset, solver, tmp_path):
+    code, _, err = run(dataset, "--agent", f"{solver}:stopped", "--output", tmp_path / "out")
+    assert code == 130
+    assert "2 of 3 tasks are done" in err
+    assert list(rows(tmp_path / "out")) == list(read(tmp_path / "out" / "submission.json")) == ["flip", "grow"]
+    assert read(tmp_path / "out" / "summary.json")["tasks_done"] == 2
+
+
+def test_what_is_no_solver_is_refused(run, dataset, solver):
+    cases = [
+        (["--agent", f"{solver}:number"], 1, "TypeError: it is a int"),
+        (["--agent", f"{solver}:missing"], 1, "AttributeError"),
+        (["--agent", "no_such_module:solve"], 1, "ModuleNotFoundError"),
+        (["--agent", f"{solver}:same", "--votes", "3"], 2, "does not go with a solver"),
+        (["--agent", f"{solver}:same", "--answers-visible"], 2, "does not go with a solver"),
+    ]
+    for arguments, expected, complaint in cases:
+        code, out, err = run(dataset, *arguments)
+        assert (code, out) == (expected, ""), arguments
+        assert complaint in err
+
+
+@pytest.fixture
+def hidden(tmp_path):
+    """A challenges file without solutions."""
+    tests = {task_id: [{"input": grid} for grid in grids] for task_id, grids in INPUTS.items()}
+    tasks = {name: {"train": [{"input": [[1]], "output": [[2]]}], "test": of} for name, of in tests.items()}
+    file = tmp_path / "arc-agi_test_challenges.json"
+    file.write_text(json.dumps(tasks))
+    return file
+
+
+def test_a_hidden_test_set_gets_a_submission_and_no_score(run, dataset, hidden, tmp_path):
+    code, out, err = run(hidden, "--agent", "submit", "--output", tmp_path / "out", *SMALL)
+    assert (code, err) == (0, "")
+    assert "answers are unknown: no score" in out
+    assert read(tmp_path / "out" / "summary.json")["score"] is None
+    row = rows(tmp_path / "out")["flip"]
+    assert (row["attempts"], row["submitted"], row["solved_outputs"], row["best_similarity"]) == (4, 4, None, None)
+    # The file that is handed in is scored where the answers are.
+    code, out, _ = run(dataset, "--score", tmp_path / "out" / "submission.json")
+    assert (code, "50.0 %" in out) == (0, True)
+
+
+def test_a_hidden_test_set_is_not_scored_and_not_shown(run, hidden, tmp_path):
+    for arguments in (["--agent", "painter", "--answers-visible"], ["--score", tmp_path / "submission.json"]):
+        submission = {t: [{"attempt_1": g, "attempt_2": g} for g in grids] for t, grids in INPUTS.items()}
+        (tmp_path / "submission.json").write_text(json.dumps(submission))
+        code, _, err = run(hidden, *arguments)
+        assert code == 1
+        assert "its answer is unknown" in err
 
 
 def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(run, dataset, tmp_path):

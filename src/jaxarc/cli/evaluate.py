@@ -96,7 +96,9 @@ def evaluate(
     batch_size: Annotated[int, typer.Option(min=1, help="Episodes side by side.")] = EvaluationConfig.batch_size,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
+        typer.Option(
+            "--output", "-o", "--out", help="Folder for the files; runs/<date>_<time>-evaluation when playing."
+        ),
     ] = None,
     as_json: JsonOption = False,
     against: Annotated[
@@ -179,9 +181,7 @@ def evaluate(
         if folder is not None:
             console.print(f"Files: {escape(str(folder))}", highlight=False, soft_wrap=True)
     if len(result.rows) < len(tasks):
-        warn(
-            f"stopped: {len(result.rows):,} of {len(tasks):,} tasks are done; only these are in the files and the score"
-        )
+        warn(f"stopped: {len(result.rows):,} of {len(tasks):,} tasks are done, and only these are counted")
         raise typer.Exit(130)
 
 

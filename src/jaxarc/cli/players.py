@@ -101,8 +101,8 @@ def load_solver(name: str) -> Solver:
             return found
         raise TypeError(f"it is a {type(found).__name__}, and no function")
     raise AgentMismatchError(
-        f"the solver {name!r} cannot be loaded ({type(caught.error).__name__}: {caught.error}); give module:function of "
-        "a module that Python finds from here"
+        f"the solver {name!r} cannot be loaded ({type(caught.error).__name__}: {caught.error}); give "
+        "module:function of a module that Python finds from here"
     ) from caught.error
 
 

@@ -129,6 +129,10 @@ def _plain(grid: Any) -> Any:
 
 
 def _describe(error: Exception) -> str:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    message = " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {message} ({place.filename}, line {place.lineno})"
+    """Write an error in one line, with the last place in the file of the solver that led to it."""
+    message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first frame is the call here
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    if not own or isinstance(error, TaskFormatError):  # what was returned is wrong, not a line
+        return message
+    return f"{message} ({own[-1].filename}, line {own[-1].lineno})"

@@ -1,17 +1,14 @@
-"""Figures of runs as PNG files: learning curves, comparisons of experiments, curves of a surrogate, solve maps."""
+"""Figures of runs as PNG files: learning curves, comparisons of experiments, curves of a surrogate."""
 
 import io
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
 
@@ -27,17 +24,6 @@ _CURVE_COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "
 _CURVE_STYLES: Final = ("-", "--", ":", "-.")  # with more curves than colors, the colors repeat in the next style
 _LETTERS_OF_A_LABEL: Final = 90
 _LINE_COLORS: Final = ("#0074d9", "#d9480f", "#2b8a3e", "#8a3ea6")
-_PALE: Final = "#f4f6f8"
-_WHITE: Final = "#ffffff"
-_GOOD: Final = LinearSegmentedColormap.from_list("good", [_PALE, "#9ecae1", "#0074d9", "#00305c"])
-_PLAIN: Final = LinearSegmentedColormap.from_list("plain", [_PALE, "#bbbbbb", "#666666"])
-_ROWS_OF_A_BLOCK: Final = 50  # of a solve map, about a page; more tasks go into the next block to the right
-_MOST_BLOCKS: Final = 8  # of a solve map; with more tasks the blocks get longer
-_ROW_INCHES: Final = 0.17
-_COLUMN_INCHES: Final = 0.46
-_NAME_INCHES: Final = 0.9
-_LEAST_WIDTH_INCHES: Final = 4.5
-_TITLE_LETTERS_PER_INCH: Final = 13
 
 SeedValues = Sequence[float | None]
 """One number for each report; None where the report measured nothing."""
@@ -232,59 +218,3 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     else:
         axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=9, labelcolor=_INK)
-
-
-@dataclass(frozen=True)
-class SolveMap:
-    """A heat map with a row for each task, the first on top. Long tables go on in a second block to the right."""
-
-    task_ids: Sequence[str]
-    columns: Sequence[str]  # headings
-    shades: Sequence[Sequence[float | None]]  # 0 .. 1, a row of columns for each task; None where there is nothing
-    texts: Sequence[Sequence[str]]  # text of each cell
-    plain: Sequence[str] = ()  # columns drawn in gray: there a higher number is not better
-
-
-def draw_solve_map(table: SolveMap, path: Path, title: str = "") -> None:
-    """Draw tasks against columns into a PNG file, written whole or not at all."""
-    blocks = max(1, min(_MOST_BLOCKS, math.ceil(len(table.task_ids) / _ROWS_OF_A_BLOCK)))
-    rows = math.ceil(len(table.task_ids) / blocks)
-    width = max(blocks * (_NAME_INCHES + _COLUMN_INCHES * len(table.columns)) + 0.3, _LEAST_WIDTH_INCHES)
-    lines = textwrap.wrap(title, int(width * _TITLE_LETTERS_PER_INCH), break_on_hyphens=False)
-    figure = Figure(figsize=(width, 1.2 + 0.2 * len(lines) + _ROW_INCHES * rows), layout="constrained")
-    figure.suptitle("\n".join(lines), fontsize=9, color=_INK)
-    for block, axes in enumerate(figure.subplots(1, blocks, squeeze=False)[0]):
-        _draw_block(axes, table, slice(block * rows, (block + 1) * rows), rows)
-    write_png(figure, path)
-
-
-def _draw_block(axes: Axes, table: SolveMap, part: slice, rows: int) -> None:
-    ids = table.task_ids[part]
-    texts = table.texts[part]
-    shades = np.array([[math.nan if x is None else x for x in row] for row in table.shades[part]], float)
-    shades = shades.reshape(-1, len(table.columns))
-    plain = np.isin(table.columns, table.plain)[None, :, None]
-    colors = np.where(plain, _PLAIN(shades), _GOOD(shades))
-    axes.imshow(colors, aspect="auto", interpolation="none")
-    axes.set_ylim(rows - 0.5, -0.5)  # a block that is not full keeps the height of the others
-    _label(axes, ids, table.columns)
-    # Perceived brightness of red, green and blue: dark cells get white text.
-    is_dark = colors[..., :3] @ (0.3, 0.59, 0.11) < 0.55
-    is_dark &= ~np.isnan(shades)
-    for row, line in enumerate(texts):
-        for column, text in enumerate(line):
-            ink = _WHITE if is_dark[row, column] else _INK
-            axes.text(column, row, text, ha="center", va="center", fontsize=6, color=ink)
-
-
-def _label(axes: Axes, ids: Sequence[str], columns: Sequence[str]) -> None:
-    """Label rows and columns, and draw white lines between the cells."""
-    axes.set_yticks(range(len(ids)), ids, fontsize=7, family="monospace")
-    axes.set_xticks(range(len(columns)), columns, fontsize=7, rotation=50, ha="left", rotation_mode="anchor")
-    axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, colors=_INK)
-    axes.set_xticks(np.arange(0.5, len(columns) - 1), minor=True)
-    axes.set_yticks(np.arange(0.5, len(ids)), minor=True)
-    axes.grid(which="minor", color=_WHITE, linewidth=1.5)
-    axes.tick_params(which="minor", length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
