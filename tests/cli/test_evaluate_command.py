@@ -161,9 +161,9 @@ def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(run, dataset, solver, tmp
 
 def test_what_is_no_solver_is_refused(run, dataset, solver):
     cases = [
-        (["--agent", f"{solver}:number"], 1, "TypeError: it is a int"),
-        (["--agent", f"{solver}:missing"], 1, "AttributeError"),
-        (["--agent", "no_such_module:solve"], 1, "ModuleNotFoundError"),
+        (["--agent", f"{solver}:number"], 2, "TypeError: it is a int"),
+        (["--agent", f"{solver}:missing"], 2, "AttributeError"),
+        (["--agent", "no_such_module:solve"], 2, "ModuleNotFoundError"),
         (["--agent", f"{solver}:same", "--votes", "3"], 2, "does not go with a solver"),
         (["--agent", f"{solver}:same", "--answers-visible"], 2, "does not go with a solver"),
     ]

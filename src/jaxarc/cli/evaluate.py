@@ -96,9 +96,7 @@ def evaluate(
     batch_size: Annotated[int, typer.Option(min=1, help="Episodes side by side.")] = EvaluationConfig.batch_size,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", "--out", help="Folder for the files; runs/<date>_<time>-evaluation when playing."
-        ),
+        typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
     ] = None,
     as_json: JsonOption = False,
     against: Annotated[

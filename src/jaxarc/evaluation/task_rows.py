@@ -136,7 +136,7 @@ def _row_of_grids(task: RawTask, inputs: Sequence[Sequence[np.ndarray]], error: 
 
 
 def _similarity(grid: Int8[np.ndarray, "h w"], answer: Int8[np.ndarray, "h2 w2"]) -> float:
-    """Equal cells over cells of the union, as :func:`jaxarc.envs.scoring.similarity` does in an episode."""
+    """Equal cells over cells of the union, as :func:`jaxarc.envs.canvas.similarity` does in an episode."""
     height, width = (min(sides) for sides in zip(grid.shape, answer.shape, strict=True))
     rows, columns = (max(sides) for sides in zip(grid.shape, answer.shape, strict=True))
     return int((grid[:height, :width] == answer[:height, :width]).sum()) / (rows * columns)
