@@ -18,7 +18,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from jaxarc.play.local_site import LocalSite
 answer = lambda request: PlainTextResponse("welcome")
-site = LocalSite(Starlette(routes=[Route("/", answer), Route("/act", answer, methods=["POST"])]))
+app = Starlette(routes=[Route("/", answer), Route("/act", answer, methods=["POST"])])
+site = LocalSite(app, 0, ["hub.example:8443"])
 print(site.url, site.entrance, flush=True)
 site.run()
 """
@@ -119,10 +120,23 @@ def test_a_change_needs_the_own_origin_json_and_a_small_body(ask, home, port):
     assert ask(home + "act", **{**change(Origin=own), "body": iter([b"{}"])}).status == 413  # says no length
 
 
+def test_an_allowed_proxy_is_answered_and_its_name_is_no_more_than_a_name(ask, home):
+    assert ask(home, Host="hub.example:8443").status == 200
+    assert ask(home, Host="Hub.Example:8443", Origin="https://hub.example:8443").status == 200
+    asked = {"Host": "hub.example:8443", "Origin": "https://hub.example:8443"}
+    assert ask(home + "act", **change(**asked)).status == 200
+    assert ask("/act", **change(**asked)).status == 403, "the token is needed there, too"
+    assert ask(home + "act", **change(**{**asked, "Origin": "https://hub.example"})).status == 403
+    assert ask(home, Host="hub.example").status == 403
+    assert ask(home, Host="hub.example:8443", Sec_Fetch_Site="cross-site").status == 403
+
+
 def test_the_entrance_leads_in_once(ask, addresses, home):
     path = urlsplit(addresses[1]).path
     first = ask(path)
-    assert (first.status, first.headers["Location"]) == (303, home)
+    assert (first.status, f"/{first.headers['Location']}") == (303, home), (
+        "relative, as a proxy may add a path in front"
+    )
     assert ask(path).status == 403
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import re
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes one that is free.")]
 OpenOption = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
+AllowHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        help="Also answer requests that a proxy passes on under this host name, such as hub.example or "
+        "hub.example:8443; may be given several times.",
+    ),
+]
 
 _LIBRARIES: Final = ("starlette", "uvicorn")
 
@@ -38,10 +47,24 @@ def require_play_extra() -> None:
         )
 
 
+def hosts_of(names: list[str] | None) -> tuple[str, ...]:
+    """Return the names of ``--allow-host``, or refuse what is no host name."""
+    for name in names or []:
+        if not re.fullmatch(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?", name):
+            raise typer.BadParameter(
+                f"{name!r} is no host name; leave out scheme and path: hub.example", param_hint="--allow-host"
+            )
+    return tuple(name.lower() for name in names or [])
+
+
 def serve(site: "LocalSite", opens: bool, console: Console) -> None:
     """Serve until Ctrl-C, which is how such a command ends well."""
     console.print(site.url, highlight=False, markup=False, soft_wrap=True)
     console.print("Open it in a browser on this machine; Ctrl-C ends it.", highlight=False)
+    for host in site.allowed_hosts:
+        path = site.url.partition(f":{site.port}")[2]
+        line = f"Behind the proxy {host}: open its address for port {site.port}, with {path} at the end."
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     if opens:
         # The command line of a browser can be read by other users: the address on it leads in once only.
         webbrowser.open(site.entrance)
@@ -49,7 +72,6 @@ def serve(site: "LocalSite", opens: bool, console: Console) -> None:
         site.run()
 
 
-_FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 _FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 
 
@@ -68,6 +90,7 @@ def play(
     ),
     port: PortOption = 0,
     opens: OpenOption = True,
+    allow_host: AllowHostOption = None,
 ) -> None:
     """Solve tasks by hand, in the browser: every click is an action of the environment, with its reward.
 
@@ -75,6 +98,7 @@ def play(
     episode, on its pair and with its actions, in a file of its own.
     """
     require_play_extra()
+    hosts = hosts_of(allow_host)
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.play_site import PlaySite
 
@@ -84,7 +108,7 @@ def play(
     place = game.episode.pair_id
     console = Console()
     console.print(f"{place.node} of {game.dataset}; episodes are saved in {output}", markup=False, soft_wrap=True)
-    serve(LocalSite(PlaySite(game).app(), port), opens, console)
+    serve(LocalSite(PlaySite(game).app(), port, hosts), opens, console)
 
 
 def _begin(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
@@ -131,12 +155,14 @@ def watch(
     pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks for a newer checkpoint.")] = 5.0,
     port: PortOption = 0,
     opens: OpenOption = True,
+    allow_host: AllowHostOption = None,
 ) -> None:
     """Watch a training run in the browser: curves as they grow, what the newest agent does, and how each task goes.
 
     The folder is only read, the run is not slowed down: episodes are played at low priority and on the CPU.
     """
     require_play_extra()
+    hosts = hosts_of(allow_host)
     from jaxarc.play.episode_viewer import EpisodeViewer
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.watch_site import RunView, WatchSite
@@ -148,4 +174,4 @@ def watch(
     viewer = EpisodeViewer(folder, episodes, pause, agent_seed) if episodes and view.has_agent else None
     if viewer is not None:
         viewer.start()
-    serve(LocalSite(WatchSite(view, viewer).app(), port), opens, Console())
+    serve(LocalSite(WatchSite(view, viewer).app(), port, hosts), opens, Console())

@@ -3,6 +3,7 @@
 import errno
 import secrets
 import socket
+from collections.abc import Sequence
 from importlib import resources
 from typing import Final
 
@@ -40,23 +41,25 @@ class LocalSite:
     """Serves an app under ``http://127.0.0.1:PORT/TOKEN/`` until Ctrl-C.
 
     A request is answered only if its Host is this very address (which a page that rebinds its name to the loopback
-    interface cannot send), its path begins with the token, its Origin, if any, is this site, and a change is asked for
-    by a page of this site.
+    interface cannot send) or the name of an allowed proxy, its path begins with the token, its Origin, if any, is this
+    site, and a change is asked for by a page of this site.
 
     Raises:
         PortError: the port is taken, or may not be used.
     """
 
-    def __init__(self, app: ASGIApp, port: int = 0):
+    def __init__(self, app: ASGIApp, port: int = 0, allowed_hosts: Sequence[str] = ()):
         """Take the port.
 
         Args:
             app: sees paths without the token.
             port: 0 takes any that is free.
+            allowed_hosts: further values of the header Host, in lower case: names of proxies that lead here.
         """
+        self.allowed_hosts = tuple(allowed_hosts)
         self._socket = _listen(port)
         self.port: int = self._socket.getsockname()[1]
-        guard = Guard(app, self.port)
+        guard = Guard(app, self.port, self.allowed_hosts)
         self.url = f"http://{LOOPBACK}:{self.port}/{guard.token}/"
         self.entrance = f"http://{LOOPBACK}:{self.port}/{guard.entrance}"
         # Without lifespan and web sockets there is one kind of request, which the guard sees.
@@ -82,17 +85,21 @@ class LocalSite:
 class Guard:
     """Passes on the requests of one person's browser, and refuses all others."""
 
-    def __init__(self, app: ASGIApp, port: int):
+    def __init__(self, app: ASGIApp, port: int, allowed_hosts: Sequence[str] = ()):
         """Draw a token.
 
         Args:
             app: gets the requests that pass.
             port: of the site.
+            allowed_hosts: names of proxies, in lower case.
         """
         self.token = secrets.token_urlsafe(24)
         self.entrance: str | None = f"open-{secrets.token_urlsafe(24)}"  # works once
         self._app = app
-        self._hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
+        own = (f"{LOOPBACK}:{port}", f"localhost:{port}")
+        self._hosts = (*own, *allowed_hosts)
+        proxied = (f"{scheme}://{host}" for scheme in ("http", "https") for host in allowed_hosts)
+        self._origins = (None, *(f"http://{host}" for host in own), *proxied)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on without the token in its path; every answer gets the strictest headers."""
@@ -114,15 +121,15 @@ class Guard:
         headers = request.headers
         name, slash, _ = request.scope["path"].removeprefix("/").partition("/")
         first_part = name.encode("utf-8", "surrogatepass")
-        if headers.get("host") not in self._hosts:
-            return _no("this site answers to its own address only")
+        if headers.get("host", "").lower() not in self._hosts:
+            return _no("this site answers to its own address only; a proxy is allowed by --allow-host NAME")
         if self.entrance is not None and secrets.compare_digest(first_part, self.entrance.encode()):
             self.entrance = None
-            return RedirectResponse(f"/{self.token}/", 303)
+            return RedirectResponse(f"{self.token}/", 303)  # relative: a proxy may add a path in front
         if not secrets.compare_digest(first_part, self.token.encode()):
             return _no("wrong token; open the address that the command printed")
         if not slash:
-            return RedirectResponse(f"/{self.token}/", 307)
+            return RedirectResponse(f"{self.token}/", 307)
         return None if request.method in ("GET", "HEAD") and self._is_home(headers) else self._refused_change(request)
 
     def _refused_change(self, request: Request) -> Response | None:
@@ -138,8 +145,10 @@ class Guard:
 
     def _is_home(self, headers: Headers) -> bool:
         """Whether a page of this site sent the request, or no page at all."""
-        own = headers.get("origin") in (None, *(f"http://{host}" for host in self._hosts))
-        return own and headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+        return headers.get("origin") in self._origins and headers.get("sec-fetch-site", "none") in (
+            "none",
+            "same-origin",
+        )
 
 
 def page_file(name: str) -> Response:
