@@ -129,12 +129,12 @@ def starts_from_its_own_input(player: Player) -> tuple[bool, str]:
 def test_pair_can_be_solved(player: Player) -> tuple[bool, str]:
     right = player.play("zeros", [PAINT_ALL, SUBMIT], test=True)[-1].reward
     wrong = player.play("zeros", [SUBMIT], test=True)[-1].reward
-    return right > wrong, f"right answer pays {right:g}, a wrong one {wrong:g}"
+    return right > wrong, f"reward {right:g} for the right answer, {wrong:g} for a wrong one"
 
 
 def wrong_size_is_wrong(player: Player) -> tuple[bool, str]:
     reward = player.play("smaller", [SUBMIT])[-1].reward
-    return reward <= 0, f"a 3x3 answer for a 2x2 target pays {reward:g}"
+    return reward <= 0, f"reward {reward:g} for a 3x3 answer to a 2x2 target"
 
 
 def grids_can_grow(player: Player) -> tuple[bool, str]:
@@ -254,7 +254,7 @@ CASES = [
     Case("a selection outside of the grid selects nothing", outside_selects_nothing),
     Case("an unknown operation does nothing or is refused", unknown_operations_do_nothing),
     Case("a limited set of operations is enforced", allowed_operations_are_enforced),
-    Case("nothing is paid after the end", nothing_is_paid_after_the_end),
+    Case("no reward after the end", nothing_is_paid_after_the_end),
     Case("a step limit truncates, and leaves the discount at 1", truncation_is_no_end),
     Case("observations lie in the declared space", observations_lie_in_their_space),
     Case("an observation stays as it was returned", observations_are_not_overwritten),

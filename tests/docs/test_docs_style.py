@@ -25,6 +25,8 @@ USER_PAGES = [
             "play",
             "replay",
             "experiments",
+            "comparison",
+            "surrogate",
         )
     ),
 ]
@@ -47,7 +49,7 @@ def sentences_of(text: str) -> list[str]:
             paragraphs.append("")
         if line.strip() and not line.startswith(NOT_PROSE):
             paragraphs[-1] += f" {ITEM.sub('', line.strip(), count=1)}"
-    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "code", paragraph)) for paragraph in paragraphs]
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "Code", paragraph)) for paragraph in paragraphs]
     return [sentence for paragraph in plain for sentence in SENTENCE_END.split(paragraph.strip()) if sentence]
 
 
