@@ -27,6 +27,10 @@ USER_PAGES = [
             "experiments",
             "comparison",
             "surrogate",
+            "extending_tasks",
+            "experts",
+            "checking",
+            "profiling",
         )
     ),
 ]
