@@ -24,6 +24,7 @@ if "JAXARC_TEST_FOLDER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["JAXARC_TEST_FOLDER"], ignore_errors=True)
 os.environ["JAXARC_DATA"] = os.path.join(os.environ["JAXARC_TEST_FOLDER"], "data")
 os.environ["JAXARC_CACHE"] = os.path.join(os.environ["JAXARC_TEST_FOLDER"], "cache")
+os.environ.setdefault("JAXARC_NO_CACHE", "1")  # commands compile anew, unless a test names a folder for programs
 
 import jax
 import pytest

@@ -16,7 +16,13 @@ class ProcessGroup:
 
     def __init__(self, folder: Path, script: str, arguments: list[list[str]]):
         # Each has two threads for sums whatever cores there are, as one process with two devices has.
-        environment = {**os.environ, "NPROC": "2", "XDG_CACHE_HOME": str(folder.parent / "cache"), "COLUMNS": "200"}
+        environment = {
+            **os.environ,
+            "NPROC": "2",
+            "XDG_CACHE_HOME": str(folder.parent / "cache"),
+            "JAXARC_NO_CACHE": "0",
+            "COLUMNS": "200",
+        }
         folder.mkdir(parents=True)
         self.logs = [folder / f"{number}.log" for number in range(len(arguments))]
         self.processes = []

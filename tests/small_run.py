@@ -16,7 +16,6 @@ SMALL: Final = (
     "dataset.max_grid_width=2",
     "environment.max_episode_steps=3",
     "task.max_side=2",
-    "training.compilation_cache=true",
     "training.updates_per_report=1",
 )
 _CLOCKS: Final = ("seconds", "steps_per_second")

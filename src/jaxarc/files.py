@@ -1,13 +1,15 @@
-"""Write files whole, and put checksums on objects of JSON.
+"""Write files whole, put checksums on objects of JSON, and make the folder of compiled programs.
 
 ``write_whole`` writes to a temporary name in the same folder, flushes it to the disk and renames it.
-``add_checksum`` and ``verify_checksum`` find a change that leaves the text valid JSON.
+``add_checksum`` and ``verify_checksum`` find a change that leaves the text valid JSON. ``compiled_folder`` returns the
+folder in which JAX keeps compiled programs, private and sound.
 """
 
 import hashlib
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any, Final
 from jaxarc.errors import JaxarcError
 
 CHECKSUM: Final = "sha256"  # the field that add_checksum adds
+COMPILED_BYTES: Final = 2**30  # of compiled programs that are kept; the least recently used go first
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
 
 
@@ -113,3 +116,55 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+class CacheFolderError(JaxarcError, PermissionError):
+    """Other users can write programs into the cache folder."""
+
+
+def compiled_folder(directory: str | Path | None = None) -> Path:
+    """Make the folder of compiled programs private, and remove what a killed process wrote in part.
+
+    Args:
+        directory: made when missing with mode 0700; ``jaxarc/compiled`` in the user's cache folder (``XDG_CACHE_HOME``,
+            else ``~/.cache``) when left out.
+
+    Raises:
+        CacheFolderError: the folder belongs to another user, or others may write into it.
+        OSError: it cannot be made or written, or is no folder.
+    """
+    from filelock import FileLock, Timeout  # not needed by the core, which imports this module
+
+    folder = Path(os.path.abspath(_user_cache() if directory is None else Path(directory).expanduser()))
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _require_private(folder)
+    # JAX writes a program and then, into a second file, when it was used. A program without the second file may be half
+    # a program, and keeps JAX from writing any other. The lock is JAX's own: who holds it may be between the two.
+    with suppress(Timeout), FileLock(folder / ".lockfile", timeout=1):
+        for program in folder.glob("*-cache"):
+            if not program.with_name(f"{program.name.removesuffix('-cache')}-atime").exists():
+                program.unlink()
+    return folder
+
+
+def _user_cache() -> Path:
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "jaxarc" / "compiled"
+
+
+def _require_private(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    status = folder.stat()
+    rule = "JAX runs the programs in it, so it must belong to you and only you may write into it"
+    if status.st_uid != os.geteuid():
+        raise CacheFolderError(
+            f"compilation cache {folder} belongs to user {status.st_uid}, and you are user {os.geteuid()}; {rule}; "
+            "name a folder of your own"
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = stat.S_IMODE(status.st_mode)
+        raise CacheFolderError(
+            f"compilation cache {folder} has mode {mode:04o}; {rule}; run chmod 700 on it after making sure that all "
+            "files in it are yours, or name another folder"
+        )

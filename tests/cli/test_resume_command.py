@@ -25,7 +25,7 @@ def dataset(tmp_path_factory):
 @pytest.fixture
 def train(dataset, tmp_path):
     """Start `jaxarc train`, by default with a checkpoint at each update, and with few devices."""
-    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "JAXARC_NO_CACHE": "0"}
     started = []
 
     def start(*arguments, devices=1):

@@ -25,11 +25,11 @@ TINY = [
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """Environment variables with which both runs share what is compiled."""
-    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("compiled"))}
+    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("compiled")), "JAXARC_NO_CACHE": "0"}
 
 
 def start(environment, root, *overrides):
-    command = [sys.executable, "-m", "jaxarc.cli.main", "train", *TINY, "training.compilation_cache=true"]
+    command = [sys.executable, "-m", "jaxarc.cli.main", "train", *TINY]
     command += [f"logging.run_root={root}", *overrides]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 

@@ -30,7 +30,6 @@ TINY = [
     "surrogate_training.warmup_steps=2",
     f"surrogate_training.num_steps={STEPS}",
     "surrogate.steps_per_report=8",
-    "surrogate.compilation_cache=true",
     "parent_sets.models_per_batch=4",
     "parent_sets.measured_models=16",
 ]
@@ -40,7 +39,7 @@ WAITS = 240.0  # seconds, before a process that does nothing fails the test
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """Environment variables with which the runs share what is compiled."""
-    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("compiled"))}
+    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("compiled")), "JAXARC_NO_CACHE": "0"}
 
 
 @pytest.fixture(scope="module")

@@ -84,3 +84,13 @@ def test_a_file_is_no_folder(tmp_path):
     file.touch()
     with pytest.raises(FileExistsError):
         enable_compilation_cache(file)
+
+
+def test_half_a_program_of_a_killed_process_is_removed_and_others_are_written(tmp_path):
+    folder = tmp_path / "cache"
+    _, _, misses = run(folder)
+    whole = sorted(entries(folder))
+    (folder / whole[0]).write_bytes(b"half")
+    (folder / f"{whole[0].removesuffix('-cache')}-atime").unlink()
+    assert run(folder)[1:] == [misses - 1, 1]
+    assert sorted(entries(folder)) == whole

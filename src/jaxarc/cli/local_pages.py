@@ -1,6 +1,5 @@
 """``jaxarc play`` and ``jaxarc watch``: pages on this machine, opened in a browser."""
 
-import contextlib
 import importlib.util
 import os
 import re
@@ -13,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
+from jaxarc.cli.processes import GracefulStop
 from jaxarc.cli.trace_options import FormatOption, action_format_of, pair_id_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
@@ -68,7 +68,7 @@ def serve(site: "LocalSite", opens: bool, console: Console) -> None:
     if opens:
         # The command line of a browser can be read by other users: the address on it leads in once only.
         webbrowser.open(site.entrance)
-    with contextlib.suppress(KeyboardInterrupt):
+    with GracefulStop(None):  # the server has handlers of its own, and hands the signal on when it has ended
         site.run()
 
 

@@ -5,6 +5,9 @@
 
 import importlib
 import inspect
+import os
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -12,9 +15,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from jaxarc import __version__
-from jaxarc.cli.console import print_error
-from jaxarc.cli.processes import leave, left_at_once
+from jaxarc.cli.console import message_of, print_error, warn
+from jaxarc.cli.processes import leave, left_at_once, signals_end_the_command
 from jaxarc.errors import JaxarcError
+from jaxarc.files import COMPILED_BYTES, compiled_folder
 
 
 class CommandEntry(NamedTuple):
@@ -42,6 +46,7 @@ COMMANDS: Final = {
 }
 
 
+_NO_CACHE: Final = "--no-cache"
 _FORMER_OPTIONS: Final = {"action-format": "format", "out": "output", "folder": "output"}  # still understood
 
 
@@ -53,9 +58,11 @@ class LazyGroup(TyperGroup):
         self.commands = dict.fromkeys(COMMANDS)  # the names that a mistyped one is compared with
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read ``help tasks show`` as ``tasks show --help``."""
+        """Read ``help tasks show`` as ``tasks show --help``, and ``--no-cache`` wherever it stands."""
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
+        if _NO_CACHE in args:
+            args = [_NO_CACHE, *(word for word in args if word != _NO_CACHE)]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -126,11 +133,41 @@ def _print_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
+def _keep_compiled_programs(is_refused: bool) -> None:
+    """Let JAX, once a command loads it, keep compiled programs and read those that earlier commands left.
+
+    It reads this from variables of the environment. A folder that the user chose by them stays, and so does a JAX that
+    is loaded already, as in a notebook.
+    """
+    if is_refused or "jax" in sys.modules or "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    try:
+        folder = compiled_folder()
+    except (JaxarcError, OSError) as error:
+        warn(f"programs are compiled anew in every command: {message_of(error)}; {_NO_CACHE} leaves this warning out")
+        return
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+    os.environ["JAX_COMPILATION_CACHE_MAX_SIZE"] = str(COMPILED_BYTES)
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    # A disk that fills up costs time, and no warning for each program.
+    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
+
+
 @app.callback()
 def jaxarc(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version of jaxarc."),
+    ] = False,
+    no_cache: Annotated[
+        bool,
+        typer.Option(
+            _NO_CACHE,
+            envvar="JAXARC_NO_CACHE",
+            callback=_keep_compiled_programs,
+            help="Compile anew, and keep no compiled programs for later commands.",
+        ),
     ] = False,
 ) -> None:
     """Reinforcement learning on ARC puzzles."""
@@ -144,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     or training fail; 130 for Ctrl-C before there was anything to keep. An error of jaxarc carries its code, see
     :mod:`jaxarc.errors`.
     """
-    with left_at_once():
+    with signals_end_the_command(), left_at_once():
         try:
             code = app(
                 args=arguments if arguments is None else list(arguments), prog_name="jaxarc", standalone_mode=False

@@ -7,23 +7,23 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
+import jax
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.cli.console import LiveLine, number_table, percent, range_share, warn
-from jaxarc.cli.processes import GracefulStop
+from jaxarc.cli.processes import GracefulStop, ensured
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.parallel import use_host_cores
-from jaxarc.profiling import enable_compilation_cache
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import RunFolder, create_run_folder, open_run_folder
 from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
 from jaxarc.training.metrics import read_reports
-from jaxarc.training.run_folder import kept_if_used
+from jaxarc.training.run_folder import remove_unused
 from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates import (
     SurrogateExperiment,
@@ -67,20 +67,23 @@ def learn_surrogate(
     start = time.perf_counter()
     check_extras(experiment.logging)
     _make_devices(experiment.surrogate_mesh)
-    if experiment.surrogate.compilation_cache:
-        enable_compilation_cache()
+    if not experiment.surrogate.compilation_cache:
+        jax.config.update("jax_enable_compilation_cache", False)
     tasks = load_surrogate_tasks(experiment)
     folder = resume or create_run_folder(experiment)
-    with kept_if_used(folder) if resume is None else nullcontext():
+    with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
         console.print(_announcement(experiment, folder), highlight=False, soft_wrap=True)
         writers: list[LogWriter] = [
             *open_log_writers(experiment, folder),
             SurrogateProgress(console, experiment.num_updates),
         ]
-        with GracefulStop() as wish, LogWriters[SurrogateReport](writers, warn) as all_writers:
-            outcome = train_surrogate(
-                experiment, tasks, folder, all_writers.write, lambda: wish.is_set, resume=resume is not None
-            )
+        with GracefulStop(keeps=False) as stop, LogWriters[SurrogateReport](writers, warn) as all_writers:
+
+            def note(report: SurrogateReport) -> None:
+                all_writers.write(report)
+                stop.keeps |= report.update > 0
+
+            outcome = train_surrogate(experiment, tasks, folder, note, lambda: stop.is_set, resume=resume is not None)
     evaluation = evaluate_models(tasks, outcome.state.models, outcome.reports[-1].update)
     write_evaluation(folder, evaluation)
     _draw(outcome.reports, folder, _title(experiment))

@@ -13,10 +13,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.cli.console import LiveLine, mean_share, number_table, range_share, warn
-from jaxarc.cli.processes import GracefulStop
+from jaxarc.cli.processes import GracefulStop, ensured
 from jaxarc.config import ConfigValidationError, ParallelConfig
-from jaxarc.parallel import ProcessError, allgather_text, distributed_session, is_primary, use_host_cores
-from jaxarc.profiling import enable_compilation_cache
+from jaxarc.parallel import (
+    ProcessError,
+    allgather_text,
+    distributed_session,
+    is_distributed,
+    is_primary,
+    use_host_cores,
+)
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training import AgentResult, Experiment, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
 from jaxarc.training import train as run_training
@@ -24,7 +30,7 @@ from jaxarc.training.agent_training import training_mesh
 from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
 from jaxarc.training.loop import TrainingDivergedError
 from jaxarc.training.pairs import pairs_by_rule
-from jaxarc.training.run_folder import kept_if_used
+from jaxarc.training.run_folder import remove_unused
 
 
 def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> AgentResult:
@@ -44,18 +50,22 @@ def learn(experiment: Experiment, console: Console, resume: RunFolder | None = N
 def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -> AgentResult:
     start = time.perf_counter()
     _check_devices(experiment)
-    if experiment.training.compilation_cache:
-        enable_compilation_cache()
+    if not experiment.training.compilation_cache:
+        jax.config.update("jax_enable_compilation_cache", False)
     pairs = _load(experiment)
     folder = shared_folder(lambda: resume or create_run_folder(experiment))
-    with kept_if_used(folder) if resume is None else nullcontext():
+    with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
         console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
         writers: list[LogWriter] = open_log_writers(experiment, folder) if is_primary() else []
         writers.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
-        with GracefulStop() as wish, LogWriters(writers, warn) as all_writers:
-            outcome = run_training(
-                experiment, pairs, folder, all_writers.write, lambda: wish.is_set, resume=bool(resume)
-            )
+        # Several processes stop together from the start; one by itself quits at once where nothing was learned.
+        with GracefulStop(keeps=is_distributed()) as stop, LogWriters(writers, warn) as all_writers:
+
+            def note(report: Report) -> None:
+                all_writers.write(report)
+                stop.keeps |= report.update > 0
+
+            outcome = run_training(experiment, pairs, folder, note, lambda: stop.is_set, resume=bool(resume))
     if is_primary():
         _draw(outcome.reports, folder, _title(experiment, pairs))
     console.print(_results(experiment, outcome, pairs))

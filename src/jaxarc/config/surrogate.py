@@ -18,7 +18,7 @@ class SurrogateConfig(CheckedConfig):
     reports_per_measurement: int = limited(2, low=1)  # reports between two measurements on the held-out examples
     max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation and measuring
     buffer_size: int = limited(4, low=1)  # batches that are made ahead of time
-    compilation_cache: bool = False  # keep compiled programs in the user's cache folder for the next run
+    compilation_cache: bool = True  # use the programs that earlier commands compiled; false compiles anew
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class TrainingConfig(CheckedConfig):
     max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation
     updates_per_report: int = limited(4, low=1)  # updates in one compiled call, which ends with a report
     reports_per_evaluation: int = limited(1, low=1)  # reports between two evaluations, on every pair of both sets
-    compilation_cache: bool = False  # keep compiled programs in the user's cache folder for the next run
+    compilation_cache: bool = True  # use the programs that earlier commands compiled; false compiles anew
 
     @property
     def seeds(self) -> range:

@@ -1,7 +1,8 @@
 """Measure what a JAX program does: compilations, time, memory, communication."""
 
+from jaxarc.files import CacheFolderError
 from jaxarc.profiling.collectives import COLLECTIVES, Collective, count_collectives
-from jaxarc.profiling.compilation_cache import CacheFolderError, enable_compilation_cache
+from jaxarc.profiling.compilation_cache import enable_compilation_cache
 from jaxarc.profiling.compile_counter import CompileCounter
 from jaxarc.profiling.costs import OperationCost, OperationCosts, costliest_operations
 from jaxarc.profiling.memory import (

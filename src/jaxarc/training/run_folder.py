@@ -116,15 +116,10 @@ class RunFolder:
             ) from error
 
 
-@contextmanager
-def kept_if_used(folder: RunFolder) -> Iterator[None]:
-    """Remove a new folder at the end if it has no metrics and no checkpoints."""
-    try:
-        yield
-    finally:
-        # A run that failed before its first report leaves nothing worth keeping.
-        if is_primary() and not folder.metrics.exists() and not folder.checkpoints.updates():
-            shutil.rmtree(folder.path)
+def remove_unused(folder: RunFolder) -> None:
+    """Remove a new folder that has no metrics and no checkpoints: there is nothing worth keeping."""
+    if is_primary() and not folder.metrics.exists() and not folder.checkpoints.updates():
+        shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def create_run_folder(experiment: RunConfig) -> RunFolder:

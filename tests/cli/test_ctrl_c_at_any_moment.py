@@ -1,0 +1,72 @@
+"""Ctrl-C in a terminal, at many moments of many commands: imports, tracing, compiling, running and writing."""
+
+import json
+import os
+import pty
+import select
+import signal
+import sys
+import time
+
+import pytest
+
+TRACE = {
+    "task_id": "d037b0a7",
+    "pair_index": 0,
+    "split": "train",
+    "actions": [[32, 0, 0, 0, 0], [34, 0, 0, 0, 0]],
+    "dataset": "arc-agi-1/training",
+}
+COMMANDS = {
+    "evaluate": ["evaluate", "arc-agi-1/training", "--agent", "random"],
+    "replay": ["replay", "traces.jsonl"],
+    "verify": ["traces", "verify", "traces.jsonl"],
+    "train": ["train", "experiment=small_grids", "training.total_steps=1"],
+    "surrogate": ["train", "surrogate=lookahead"],
+    "record": ["traces", "record", "arc-agi-1/training:max_side=3"],
+}
+MOMENTS = (0.5, 1.0, 2.5, 5.0, 9.0, 14.0)  # seconds after the start
+ENDS_WITHIN = 5.0
+FAULTS = ("Traceback", "Segmentation", "Fatal Python error", "Exception ignored")
+
+
+def end_by_ctrl_c(arguments, folder, moment):
+    """Run a command in a terminal, and press Ctrl-C: its exit code, what it wrote, and the seconds it went on."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execv(sys.executable, [sys.executable, "-m", "jaxarc", *arguments])
+    start = time.monotonic()
+    pressed = None
+    written = b""
+    while True:
+        if select.select([terminal], [], [], 0.02)[0]:
+            try:
+                written += os.read(terminal, 65536)
+            except OSError:  # the command has ended
+                break
+        if pressed is None and time.monotonic() - start > moment:
+            os.write(terminal, b"\x03")
+            pressed = time.monotonic()
+    seconds = 0.0 if pressed is None else time.monotonic() - pressed
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(terminal)
+    return code, written.decode(errors="replace"), seconds
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_ends_a_command_at_any_moment(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXARC_NO_CACHE", "1")  # compile each time
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    for name in ("JAX_DISABLE_MOST_OPTIMIZATIONS", "XLA_FLAGS"):  # compile for long, as for users
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "traces.jsonl").write_text(json.dumps(TRACE) + "\n")
+    for moment in MOMENTS:
+        code, written, seconds = end_by_ctrl_c(COMMANDS[command], tmp_path, moment)
+        if seconds == 0.0:
+            break  # it was done before
+        # Amid its own start and end the interpreter dies of the signal, which a shell calls 130 as well.
+        assert code in (130, -signal.SIGINT), f"{moment}: {code}, {written}"
+        assert seconds < ENDS_WITHIN, f"{moment}: {written}"
+        assert not any(fault in written for fault in FAULTS), f"{moment}: {written}"
+    assert not list(tmp_path.glob("runs/*")), "nothing was learned, nothing is kept"
