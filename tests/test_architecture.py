@@ -69,7 +69,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "pooch": {"datasets"},
     "orjson": {"datasets"},
     "requests": {"datasets"},
-    "filelock": {"datasets", "training"},
+    "filelock": {"files", "datasets", "training"},
     "urllib3": {"datasets"},
     "platformdirs": {"datasets", "experts"},
     "networkx": {"experts"},
