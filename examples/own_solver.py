@@ -2,8 +2,9 @@
 
     python examples/own_solver.py
 
-The command does the same, with files to look at: ``jaxarc evaluate arc-agi-1/training --agent own_solver:solve``, in the
-folder of this file.
+The command writes files to look at as well; run it in the folder of this file:
+
+    jaxarc evaluate arc-agi-1/training --agent own_solver:solve
 """
 
 import itertools
