@@ -1,6 +1,9 @@
-"""Write the results table and the picture of docs/learning.md from run folders, one for each rung.
+"""Write the results table and the figure of docs/learning.md from run folders, one for each setting.
 
-python docs/make_ladder.py RUN...     # run folders of `jaxarc train experiment=ladder_...`, in the order of the table
+    python docs/make_ladder.py RUN...     # of `jaxarc train experiment=ladder_...`, in the order of the table
+    python docs/make_ladder.py            # the figure again, from the curves of the last table in docs/ladder.json
+
+The first ``ladder.json`` was read off the figure of the runs in the table, within 1 %.
 """
 
 import argparse
@@ -10,13 +13,16 @@ from collections import defaultdict
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from jaxarc.training import read_metrics
 from jaxarc.training.pairs import rule_of
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "learning.md"
+CURVES = DOCS / "ladder.json"  # the worst and the best seed of each setting, in percent, at each report
 PICTURE = DOCS / "images" / "ladder.png"
+COLORS = ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#cc79a7")  # Okabe and Ito
 BEGIN, END = "<!-- results -->\n", "<!-- end of results -->\n"
 
 
@@ -67,6 +73,15 @@ class Run:
         cells = [command, len(rates), f"{self.steps:,}", f"{statistics.fmean(seconds):.1f} s", f"{pairs:,}"]
         return [*cells, f"{spread(rates)} %", f"{min(rates):.1f} %", mean_actions]
 
+    def envelope(self):
+        """Rates in percent of the worst and the best seed, at the mean time of each report."""
+        reports = list(zip(*self.curves, strict=True))
+        return {
+            "seconds": [round(statistics.fmean(time for time, _ in seeds), 3) for seeds in reports],
+            "worst": [round(100 * min(rate for _, rate in seeds), 1) for seeds in reports],
+            "best": [round(100 * max(rate for _, rate in seeds), 1) for seeds in reports],
+        }
+
     def rules(self):
         """Solve rates in percent of each rule, over all seeds."""
         solved = defaultdict(list)
@@ -83,8 +98,16 @@ def table(heads, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("runs", nargs="*", type=Path)
     runs = [Run(folder) for folder in parser.parse_args().runs]
+    if runs:
+        write_table(runs)
+        lines = (f"  {json.dumps(run.name)}: {json.dumps(run.envelope())}" for run in runs)
+        CURVES.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    draw(json.loads(CURVES.read_text()))
+
+
+def write_table(runs):
     heads = ["command", "seeds", "environment steps", "training time per seed", "unseen pairs"]
     text = table([*heads, "solved, greedy", "worst seed", "actions"], [run.row() for run in runs])
     for run in runs:
@@ -97,18 +120,25 @@ def main():
     before, rest = page.split(BEGIN)
     after = rest.split(END)[-1]
     PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
-    draw(runs)
 
 
-def draw(runs):
-    figure, axes = plt.subplots(1, len(runs), figsize=(3.2 * len(runs), 3), sharey=True, layout="constrained")
-    for axis, run in zip(axes if len(runs) > 1 else [axes], runs, strict=True):
-        for curve in run.curves:
-            axis.plot(*zip(*[(x, 100 * y) for x, y in curve], strict=True), color="#1E93FF", alpha=0.5, linewidth=1)
-        axis.set(title=run.name, xlabel="training time per seed, s", ylim=(-3, 103))
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-    (axes[0] if len(runs) > 1 else axes).set_ylabel("unseen pairs solved, %")
+def draw(curves):
+    """Draw all settings in one panel over log time: the best seed as a line, and a band down to the worst."""
+    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    for color, (name, curve) in zip(COLORS, curves.items(), strict=True):
+        seconds = curve["seconds"]
+        # Between two reports a rate is interpolated in time, which is no straight line over its logarithm.
+        fine = np.geomspace(max(seconds[0], 0.1), seconds[-1], 400)
+        worst, best = (np.interp(fine, seconds, curve[of]) for of in ("worst", "best"))
+        axes.fill_between(fine, worst, best, color=color, alpha=0.25, linewidth=0)
+        axes.plot(fine, best, color=color, linewidth=2, label=name)
+        axes.plot(fine, worst, color=color, linewidth=0.8)
+    axes.set(xscale="log", xlabel="training time of a seed, seconds", ylabel="unseen pairs solved, %", ylim=(-3, 103))
+    axes.set_xticks([0.1, 0.3, 1, 3, 10, 30, 100], ["0.1", "0.3", "1", "3", "10", "30", "100"])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right center", frameon=False)
     figure.savefig(PICTURE, dpi=110)
 
 
