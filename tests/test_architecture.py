@@ -50,7 +50,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     | TASKS
     | {"wrappers", "registration", "parallel", "adapters", "agents", "training", "experts", "surrogate", "profiling"},
 }
-MAY_IMPORT_ANYTHING = {"__init__", "__main__", "registration", "cli"}
+MAY_IMPORT_ANYTHING = {"__init__", "__main__", "registration", "display", "cli"}
 ONLY_IN = {  # a library from outside -> the only folders that may import it
     "hydra": {"cli"},
     "omegaconf": {"cli"},

@@ -5,14 +5,17 @@
 >>> state, observation = env.reset(jax.random.key(0), params)
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from jaxarc.notebooks import draw_with
+from jaxarc.notebooks import draw_with as _draw_with
 
-if TYPE_CHECKING:
-    from jaxarc import datasets, tasks, wrappers
+if _TYPE_CHECKING:
+    from jaxarc import adapters, datasets, evaluation, render, tasks, wrappers
     from jaxarc.config import JaxArcConfig
+    from jaxarc.datasets import dataset_names, load_tasks
+    from jaxarc.display import record_episode, show
     from jaxarc.envs import (
         ArcEnvironment,
         BboxAction,
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
         batch_reset,
         batch_step,
     )
+    from jaxarc.envs.environment import Environment
+    from jaxarc.evaluation import evaluate
     from jaxarc.registration import make
 
 __version__ = "0.2.0"
@@ -31,6 +36,10 @@ __version__ = "0.2.0"
 _HOMES = {
     "make": "jaxarc.registration",
     "JaxArcConfig": "jaxarc.config",
+    "Environment": "jaxarc.envs.environment",
+    "evaluate": "jaxarc.evaluation",
+    **dict.fromkeys(["dataset_names", "load_tasks"], "jaxarc.datasets"),
+    **dict.fromkeys(["record_episode", "show"], "jaxarc.display"),
     **dict.fromkeys(
         [
             "ArcEnvironment",
@@ -46,37 +55,49 @@ _HOMES = {
         "jaxarc.envs",
     ),
 }
-_ROOMS = ("adapters", "datasets", "tasks", "wrappers")
+_NAMESPACES = ("adapters", "datasets", "evaluation", "render", "tasks", "wrappers")
 
 __all__ = [
     "ArcEnvironment",
     "BboxAction",
     "EnvParams",
+    "Environment",
     "JaxArcConfig",
     "MaskAction",
     "PointAction",
+    "adapters",
     "arc_reset",
     "arc_step",
     "batch_reset",
     "batch_step",
+    "dataset_names",
     "datasets",
+    "evaluate",
+    "evaluation",
+    "load_tasks",
     "make",
+    "record_episode",
+    "render",
+    "show",
     "tasks",
     "wrappers",
 ]
 
 
 # Only a notebook that shows a task or a state loads what draws.
-draw_with(lambda thing: importlib.import_module("jaxarc.render.pictures").picture_of(thing))
+_draw_with(
+    lambda thing: _importlib.import_module("jaxarc.display").picture_of(thing),
+    lambda thing: _importlib.import_module("jaxarc.display").sheet_of(thing),
+)
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(f"jaxarc.{name}")
+def __getattr__(name: str) -> _Any:
+    if name in _NAMESPACES:
+        return _importlib.import_module(f"jaxarc.{name}")
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return getattr(_importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'jaxarc' has no attribute {name!r}; it has {', '.join(__all__)}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, "__doc__", "__version__"])

@@ -107,5 +107,11 @@ class JaxArcTask(eqx.Module):
         height, width = self.input_grids_examples.shape[-2:]
         return height, width
 
+    def __repr__(self) -> str:
+        if isinstance(self.num_train_pairs, Tracer) or self.num_train_pairs.ndim:  # inside jit, or a batch of tasks
+            return f"JaxArcTask(grids int8{list(self.input_grids_examples.shape)})"
+        height, width = self.grid_shape
+        return f"JaxArcTask({self.num_train_pairs} train + {self.num_test_pairs} test, canvas {height}x{width})"
+
     def _repr_svg_(self) -> str | None:
         return notebook_picture(self)

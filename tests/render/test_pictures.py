@@ -12,6 +12,7 @@ from rich.console import Console
 
 import jaxarc
 from jaxarc import constants as c
+from jaxarc.datasets import load_tasks
 from jaxarc.render import ARC_COLORS, PALETTES, SAFE_COLORS, Frame, animate, pixels, render_state, svg
 from jaxarc.render.palette import rgb
 from jaxarc.render.pictures import join_frames, state_image, state_svg, task_image, task_svg
@@ -107,16 +108,32 @@ def test_a_batch_of_states_is_not_drawn_as_one(state):
     batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), state)
     with pytest.raises(ValueError, match="2 states are drawn one by one"):
         state_svg(batch)
-    assert batch._repr_svg_() is None
 
 
 def test_notebooks_show_tasks_and_states(state):
     task = create_mock_task(5, 5)
-    assert task._repr_svg_() == task_svg(task)
-    assert state._repr_svg_() == state_svg(state)
+    assert texts_of(task._repr_svg_()) == ["jaxarc/mock", "train 0", "train 1", "train 2", "test 0"]
+    assert texts_of(state._repr_svg_()) == texts_of(state_svg(state))
+    small = ElementTree.fromstring(load_tasks("arc-agi-1/training")["d037b0a7"]._repr_svg_())
+    assert float(small.get("width")) > 800, "a 3x3 task is drawn in large cells"
     inside = []
     jax.jit(lambda task: inside.append(task._repr_svg_()))(task)
     assert inside == [None], "a tracer has no picture"
+
+
+def test_notebooks_show_the_first_states_of_a_batch(state):
+    batch = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (3, 10, *leaf.shape)), state)
+    texts = texts_of(batch._repr_svg_())
+    assert texts[0] == "the first 16 of 30 states"
+    assert [text.partition(":")[0] for text in texts[1:]] == [str(index) for index in range(16)]
+
+
+def test_notebooks_show_a_contact_sheet_of_a_task_set():
+    tasks = load_tasks("arc-agi-1/training")
+    html = tasks._repr_html_()
+    assert repr(tasks) in html.replace("&#x27;", "'")
+    assert html.count("<svg") == 24
+    assert all(task_id in html for task_id in tasks.task_ids[:24])
 
 
 def test_a_terminal_shows_a_state_in_color_and_in_plain_text(state):

@@ -38,6 +38,42 @@ def test_set_keeps_the_order_of_its_tasks(tasks):
     assert "six" not in tasks
 
 
+def test_tasks_are_found_by_index_id_and_slice(tasks):
+    assert tasks[0] is tasks["two"] is next(iter(tasks))
+    assert tasks[-1].task_id == "three"
+    assert tasks[np.int64(1)].task_id == "five"
+    assert tasks[1:].task_ids == ("five", "three")
+    assert tasks.on_canvas((6, 8))[:2].grid_shape == (6, 8)
+    with pytest.raises(IndexError, match=r"0\.\.2, got the index 3"):
+        _ = tasks[3]
+    with pytest.raises(UnknownTaskError, match="did you mean 'three'"):
+        _ = tasks["thre"]
+    with pytest.raises(ValueError, match="empty"):
+        _ = tasks[3:]
+    with pytest.raises(TypeError):
+        _ = tasks[1.0]
+
+
+def test_a_sample_has_different_tasks_and_depends_on_the_key_alone(tasks):
+    assert sorted(tasks.sample(7, 3).task_ids) == ["five", "three", "two"]
+    assert tasks.sample(7, 2).task_ids == tasks.sample(jax.random.key(7), 2).task_ids
+    assert {tasks.sample(seed)[0].task_id for seed in range(20)} == set(tasks.task_ids)
+    for count in (0, 4):
+        with pytest.raises(ValueError, match=f"count={count}"):
+            tasks.sample(0, count)
+
+
+def test_reprs_are_short(tasks):
+    assert repr(tasks) == "TaskSet('squares', 3 tasks, largest 5x5)"
+    assert repr(tasks[:1]) == "TaskSet('squares (1 of 3 tasks)', 1 task, largest 2x2)"
+    assert repr(tasks["five"]) == "RawTask('five', 3 train + 2 test, largest 5x5)"
+    assert repr(tasks.get_task_by_id("five")) == "JaxArcTask(3 train + 2 test, canvas 5x5)"
+    assert repr(tasks.buffer()) == "TaskBuffer(3 tasks, 10 pairs, canvas 5x5)"
+    inside = []
+    jax.jit(lambda task: inside.append(repr(task)))(tasks.get_task_by_id("five"))
+    assert inside == ["JaxArcTask(grids int8[3, 5, 5])"]
+
+
 def test_task_by_id_is_padded_to_the_canvas_of_the_set(tasks):
     task = tasks.get_task_by_id("two")
     assert task.grid_shape == tasks.max_grid_shape == (5, 5)

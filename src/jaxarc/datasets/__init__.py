@@ -35,3 +35,7 @@ __all__ = [
     "sample_task_set",
     "task_weights",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,9 +4,11 @@ import dataclasses
 import difflib
 import hashlib
 import math
+import operator
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import overload
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,8 @@ from jaxtyping import Array, Float32
 
 from jaxarc.config.environment import TOO_LARGE
 from jaxarc.datasets.selectors import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
+from jaxarc.notebooks import notebook_html
+from jaxarc.prng import as_typed_key
 from jaxarc.tasks.buffer import TaskBuffer, pack_tasks
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
@@ -25,6 +29,9 @@ from jaxarc.types import JaxArcTask, PRNGKey
 @dataclasses.dataclass(frozen=True, eq=False)
 class TaskSet:
     """Tasks in a fixed order, which is also their order in the buffer.
+
+    Iteration, ``tasks[0]`` and ``tasks["007bbfb7"]`` give a :class:`~jaxarc.tasks.RawTask`, whose grids have their own
+    size; a slice gives a task set. :meth:`get_task_by_id` gives a padded :class:`~jaxarc.tasks.Task` for the guide API.
 
     Tasks and buffer are padded to ``grid_shape``: the chosen canvas, or else the smallest that holds every task.
 
@@ -57,6 +64,37 @@ class TaskSet:
 
     def __contains__(self, task_id: object) -> bool:
         return task_id in self._indices
+
+    @overload
+    def __getitem__(self, which: int | str) -> RawTask: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> "TaskSet": ...
+
+    def __getitem__(self, which: int | str | slice) -> "RawTask | TaskSet":
+        """Return a task by index or id, or a task set of a slice.
+
+        Raises:
+            IndexError: there is no such index.
+            UnknownTaskError: a ``KeyError``; there is no such id. Names the nearest ones.
+            ValueError: the slice is empty.
+        """
+        if isinstance(which, str):
+            return self.raw_task(which)
+        if isinstance(which, slice):
+            return self._subset(self.tasks[which])
+        index = operator.index(which)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{self.name!r} has the tasks 0..{len(self) - 1}, got the index {index}; choose one")
+        return self.tasks[index]
+
+    def __repr__(self) -> str:
+        height, width = self.max_grid_shape
+        count = f"{len(self)} task{'s' * (len(self) != 1)}"
+        return f"TaskSet({self.name!r}, {count}, largest {height}x{width})"
+
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self)
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -107,6 +145,18 @@ class TaskSet:
     def get_random_task(self, key: PRNGKey) -> JaxArcTask:
         """Return one task of this set, each as likely as any other."""
         return self.get_task_by_id(self.task_ids[int(jax.random.randint(key, (), 0, len(self)))])
+
+    def sample(self, key: PRNGKey | int, count: int = 1) -> "TaskSet":
+        """Return ``count`` different tasks in a random order, the same ones for the same key or seed.
+
+        Raises:
+            ValueError: ``count`` is not in 1..``len(self)``.
+        """
+        if not 1 <= count <= len(self):
+            raise ValueError(f"a sample of {self.name!r} has 1..{len(self)} tasks, got count={count}; change it")
+        key = jax.random.key(key) if isinstance(key, int) else as_typed_key(key)
+        indices = jax.random.permutation(key, len(self))[:count].tolist()
+        return self._subset([self.tasks[index] for index in indices])
 
     def get_available_task_ids(self) -> list[str]:
         """List the ids in the order of the buffer."""
@@ -200,7 +250,7 @@ class TaskSet:
             "first": first,
         }
         chosen = choose_tasks(kept, self.name, conditions)
-        return TaskSet(f"{self.name} ({len(chosen)} of {len(self)} tasks)", chosen, self.canvas)
+        return self._subset(chosen)
 
     def buffer(self, grid_shape: tuple[int, int] | None = None) -> TaskBuffer:
         """Put all tasks on the device, padded to ``grid_shape``, by default the canvas of this set.
@@ -209,6 +259,9 @@ class TaskSet:
             ValueError: a task does not fit; the message names it, its size, the canvas and what to do.
         """
         return pack_tasks(self.tasks, grid_shape or self.grid_shape)
+
+    def _subset(self, tasks: Sequence[RawTask]) -> "TaskSet":
+        return TaskSet(f"{self.name} ({len(tasks)} of {len(self)} tasks)", tuple(tasks), self.canvas)
 
     @cached_property
     def _indices(self) -> dict[str, int]:

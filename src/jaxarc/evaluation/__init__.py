@@ -51,3 +51,7 @@ __all__ = [
     "write_submission",
     "write_task_rows",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

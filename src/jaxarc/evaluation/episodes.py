@@ -238,7 +238,7 @@ def _record_batch(
         yield EpisodeTrajectory(
             task_index=int(specs.task_index[row]),
             pair_index=int(specs.pair_index[row]),
-            actions=_action_numbers(own.action),
+            actions=action_numbers(own.action),
             grids=_prepend(start.grid[row], own.after.grid),
             clipboards=_prepend(start.clipboard[row], own.after.clipboard),
             target=target,
@@ -268,7 +268,7 @@ def _prepend(first: Array | np.ndarray, others: Array | np.ndarray) -> np.ndarra
     return np.concatenate([np.asarray(first)[None], np.asarray(others)])
 
 
-def _action_numbers(actions: StructuredAction) -> list[tuple[int, ...]]:
+def action_numbers(actions: StructuredAction) -> list[tuple[int, ...]]:
     """Write actions [S] as numbers, the operation first: a box as (2, 0, 0, 1, 1), a mask with its cells' indices."""
     if isinstance(actions, MaskAction):
         cells = (np.argwhere(mask).ravel().tolist() for mask in np.asarray(actions.selection))

@@ -143,6 +143,11 @@ class Score:
 
     solved: Mapping[str, tuple[bool, ...]]  # by task id: whether an attempt at each test output is right
 
+    def __repr__(self) -> str:
+        return (
+            f"Score({self.solved_outputs} of {self.num_outputs} outputs, {self.solved_tasks} of {self.num_tasks} tasks)"
+        )
+
     @property
     def num_tasks(self) -> int:
         return len(self.solved)

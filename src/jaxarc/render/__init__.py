@@ -19,3 +19,7 @@ __all__ = [
     "task_image",
     "task_svg",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,12 +1,10 @@
 """Tasks, states and episodes as pictures: in SVG, in pixels, and as GIFs, all by one layout."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import Any, Final, NamedTuple, Protocol
 
-import jax
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Bool, Int8
 from PIL import Image
 
@@ -118,6 +116,17 @@ def draw_task(
     renderer: Renderer, task: JaxArcTask, title: str = "", cell_size: int = _CELL, palette: Palette = ARC_COLORS
 ) -> Any:
     """Draw all pairs of a task, demonstrations first, below its title."""
+    return draw_pairs(renderer, task_pairs(task), title, cell_size, palette)
+
+
+def draw_pairs(
+    renderer: Renderer,
+    named_pairs: Iterable[tuple[str, np.ndarray, np.ndarray]],
+    title: str = "",
+    cell_size: int = _CELL,
+    palette: Palette = ARC_COLORS,
+) -> Any:
+    """Draw pairs, each a name, an input and an output, below a title."""
     pairs = [
         renderer.captioned(
             renderer.hstack(
@@ -131,7 +140,7 @@ def draw_task(
             ),
             name,
         )
-        for name, source, target in task_pairs(task)
+        for name, source, target in named_pairs
     ]
     # A few pairs beside each other, then the next row: a task with 10 pairs does not become a ribbon.
     rows = [renderer.hstack(pairs[at : at + _IN_A_ROW], 24) for at in range(0, len(pairs), _IN_A_ROW)]
@@ -153,17 +162,6 @@ def draw_frame(renderer: Renderer, frame: Frame, cell_size: int = _CELL, palette
     if frame.clipboard is not None and (frame.clipboard != PADDING).any():
         parts.append(renderer.captioned(draw(_active(frame.clipboard)), "clipboard"))
     return renderer.vstack([renderer.hstack(parts, 14), renderer.draw_text(frame.caption)], 6, centered=False)
-
-
-def picture_of(thing: object) -> str | None:
-    """Return the SVG that a notebook shows of a task or a state; None for a batch, a traced value or another type."""
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(thing)):
-        return None
-    if isinstance(thing, JaxArcTask):
-        return task_svg(thing)
-    if isinstance(thing, ArcEnvState) and not thing.similarity_score.ndim:
-        return state_svg(thing)
-    return None
 
 
 def task_pairs(task: JaxArcTask) -> Iterator[tuple[str, Int8[np.ndarray, "H W"], Int8[np.ndarray, "H W"]]]:

@@ -1,6 +1,6 @@
 """Grids, tasks and states for the terminal, by rich: a cell is a colored block, two columns wide, with its number."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -15,7 +15,7 @@ from rich.text import Text
 from jaxarc.constants import PADDING
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
-from jaxarc.render.pictures import frame_of_state, task_pairs
+from jaxarc.render.pictures import Frame, frame_of_state, task_pairs
 from jaxarc.render.svg import checked_grid
 from jaxarc.types import JaxArcTask
 
@@ -77,13 +77,32 @@ def render_state(state: ArcEnvState) -> Group:
     Raises:
         ValueError: the state is a batch of states.
     """
-    frame = frame_of_state(state)
+    return render_frame(frame_of_state(state))
+
+
+def render_frame(frame: Frame) -> Group:
+    """Draw a frame as :func:`render_state` draws a state."""
     parts = {"input": frame.input, "target": frame.target, "clipboard": frame.clipboard}
     panels = [Panel.fit(render_grid(frame.grid, selection=frame.selection), title="working grid")]
     for title, grid in parts.items():
         if grid is not None and (grid != PADDING).any():
             panels.append(Panel.fit(render_grid(grid), title=title))
     return Group(Columns(panels, padding=(0, 1)), Text(frame.caption, style="bold"))
+
+
+def print_task(task: JaxArcTask, title: str = "") -> None:
+    """Print a task on standard output."""
+    console = Console()
+    console.print(render_task(task, title))
+
+
+def print_frames(title: str, frames: Sequence[Frame]) -> None:
+    """Print frames on standard output, below a title unless it is empty."""
+    console = Console()
+    if title:
+        console.print(title, markup=False, highlight=False)
+    for frame in frames:
+        console.print(render_frame(frame))
 
 
 def _pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

@@ -27,3 +27,7 @@ __all__ = [
     "task_index_of",
     "uniform_weights",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -114,6 +114,10 @@ class TaskBuffer(TaskSource):
     num_symmetries: int = eqx.field(static=True, default=1)  # 1, 4 or 8; see jaxarc.tasks.augmentation
     row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # another after jaxarc.parallel.shard_tasks
 
+    def __repr__(self) -> str:
+        height, width = self.grid_shape
+        return f"TaskBuffer({self.num_tasks} tasks, {self.num_pairs} pairs, canvas {height}x{width})"
+
     @property
     def num_slots(self) -> int:
         return self.most_train

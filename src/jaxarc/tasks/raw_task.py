@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_COLORS, PADDING
 from jaxarc.errors import JaxarcError
+from jaxarc.notebooks import notebook_picture
 
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Input and output, each ``int8[h, w]`` with colors 0..9 and sides 1..30; an unknown answer is ``int8[0, 0]``."""
@@ -76,6 +77,13 @@ class RawTask:
         """Rows of the highest and columns of the widest grid, the smallest canvas that holds the task."""
         shapes = [grid.shape for pair in self.pairs for grid in pair]
         return max(height for height, _ in shapes), max(width for _, width in shapes)
+
+    def __repr__(self) -> str:
+        height, width = self.grid_shape
+        return f"RawTask({self.task_id!r}, {len(self.train)} train + {len(self.test)} test, largest {height}x{width})"
+
+    def _repr_svg_(self) -> str | None:
+        return notebook_picture(self)
 
     def named_grids(self) -> Iterator[tuple[str, np.ndarray]]:
         """Yield every grid with a name such as ``train pair 0 input``."""

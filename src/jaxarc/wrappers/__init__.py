@@ -6,3 +6,7 @@ from jaxarc.wrappers.flat_actions import FlatActions
 from jaxarc.wrappers.trials import Trials
 
 __all__ = ["AutoReset", "EpisodeStatistics", "FlatActions", "Trials"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

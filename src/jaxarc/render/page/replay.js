@@ -194,6 +194,7 @@ function showTexts() {
 
 /** Keep the address in step, not more often than browsers allow. */
 function saveAddress() {
+  if (location.protocol === "about:") return; // inside a notebook's frame the page has no address
   clearTimeout(savingAddress);
   savingAddress = setTimeout(() => {
     history.replaceState(null, "", `#episode=${view.episodeIndex + 1}&step=${view.step}`);

@@ -81,6 +81,11 @@ class ProceduralTasks(TaskGenerator):
     num_train: int = eqx.field(static=True)
     num_test: int = eqx.field(static=True)
 
+    def __repr__(self) -> str:
+        height, width = self.grid_shape
+        rules = ", ".join(dict.fromkeys(type(rule).__name__ for rule in self.rules))
+        return f"ProceduralTasks({rules}, {self.num_train} train + {self.num_test} test, canvas {height}x{width})"
+
     def generate(self, key: PRNGKey, task_index: Int32[Array, ""]) -> Pairs:
         """Make the pairs of one task: inputs and outputs, demonstrations first; colors 0..9, -1 padding.
 
