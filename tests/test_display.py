@@ -78,7 +78,7 @@ def test_generated_and_hidden_pairs_are_recorded_too(dataset, fields):
 @pytest.mark.parametrize(("wrap", "fields"), [(AutoReset, {}), (lambda env: env, {"mode": "trials"})])
 def test_an_environment_that_goes_on_behind_an_episode_is_refused(wrap, fields):
     env, params = jaxarc.make(TASKS, **RULES, **fields)
-    with pytest.raises(ValueError, match="AutoReset|trials"):
+    with pytest.raises(ValueError, match=r"AutoReset|trials"):
         jaxarc.record_episode(paint_and_submit, wrap(env), params, jax.random.key(0))
 
 

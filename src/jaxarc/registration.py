@@ -1,18 +1,43 @@
-"""``make``: from the name of a dataset to an environment and its params."""
+"""``make``: from the name of a dataset, a task or a preset to an environment and its params."""
 
+import dataclasses
+import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from jaxarc.config import JaxArcConfig
-from jaxarc.datasets.catalogue import load_tasks
+from jaxarc.config import AugmentationConfig, JaxArcConfig
+from jaxarc.constants import SUBMIT
+from jaxarc.datasets.catalogue import UnknownDatasetError, load_tasks
+from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.datasets.task_set import TaskSet, task_weights
-from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import ArcEnvState
 from jaxarc.tasks.buffer import TaskGenerator
-from jaxarc.tasks.procedural import procedural_tasks
+from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX
+from jaxarc.tasks.procedural.pictures import RandomGrids
+from jaxarc.tasks.registry import UnknownTaskError
 from jaxarc.tasks.sampling import uniform_weights
+from jaxarc.wrappers.flat_actions import FlatActions
+from jaxarc.wrappers.stacked_observations import StackedObservations
+
+STARTER: Final = "starter"
+_STARTER_COLORS: Final = 4
+_STARTER_SIDE: Final = 3
+_STARTER_RULES: Final = JaxArcConfig().with_fields(
+    selection_format="point",
+    allowed_operations=(*range(_STARTER_COLORS), SUBMIT),
+    invalid_action_policy="noop",
+    max_grid_height=_STARTER_SIDE,
+    max_grid_width=_STARTER_SIDE,
+    max_episode_steps=20,  # ten at most are needed: nine cells, and the submit
+    reveal_target=True,
+    history_enabled=False,
+    success_bonus=1.0,
+    unsolved_submission_penalty=0.0,
+)
 
 
 def make(
@@ -20,26 +45,40 @@ def make(
     config: JaxArcConfig | None = None,
     *,
     tasks: Iterable[str] | Mapping[str, float] | None = None,
+    flat_actions: bool | None = None,
+    stack_observations: bool | None = None,
     **fields: Any,
-) -> tuple[ArcEnvironment, EnvParams]:
+) -> tuple[Environment[ArcEnvState], EnvParams]:
     """Make an environment that plays the tasks of a dataset, and the params that hold them.
 
     ``make("arc-agi-1/training", selection_format="bbox", max_episode_steps=100)`` plays 400 real tasks;
-    ``make("procedural/gravity", max_grid_height=10, max_grid_width=10)`` a new task in every episode.
+    ``make("007bbfb7")`` plays one of them, and ``make("procedural/gravity", max_grid_height=10, max_grid_width=10)`` a
+    new task in every episode. ``make("starter")`` is the environment to try a new agent on: random 3x3 grids, the
+    answer in the observation, 45 flat actions, one array of observations.
+
+    ``make("ladder_l1")`` gives the environment of ``jaxarc train experiment=ladder_l1``, with its rewards and its
+    training pairs; ``make("ladder_l1/evaluation")`` gives its unseen pairs, measured as the command measures them.
+
+    The default rewards score submissions; an agent that learns from them alone learns never to submit. For learning
+    take ``reward="editing"``, which rewards each step towards the answer.
 
     Args:
-        dataset: a name (see :func:`jaxarc.datasets.load_tasks`), a file or folder of ARC JSON, a task set, or a
-            generator (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
-        config: the config that ``fields`` change; by default the defaults.
+        dataset: a name (see :func:`jaxarc.datasets.load_tasks`), a file or folder of ARC JSON, the id of a task, a
+            preset, a task set, or a generator (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
+        config: the config that ``fields`` change; by default the defaults, or those of the preset.
         tasks: ids to play, or a weight for each; only these are loaded. By default every task, with equal weights.
-        **fields: config fields by their own name, of any topic.
+        flat_actions: one integer for each action, see :class:`~jaxarc.wrappers.FlatActions`; None: ``starter`` only.
+        stack_observations: one array ``float32[H, W, C]``, see :class:`~jaxarc.wrappers.StackedObservations`; None:
+            ``starter`` only.
+        **fields: config fields by their own name, of any topic; or a topic with the name of a choice in ``configs/``,
+            such as ``reward="editing"``.
 
     Returns:
         The environment and its params; a curriculum changes ``params.weights`` without a recompilation.
 
     Raises:
         UnknownDatasetError, UnknownTaskError, UnknownRuleError: with near matches.
-        ConfigValidationError: a field is unknown or breaks a rule.
+        ConfigValidationError: a field or a choice is unknown, or breaks a rule.
         TypeError: the config is of another type.
         ValueError: a task is larger than the canvas, or ``tasks`` are given with a generator, which has none.
 
@@ -48,14 +87,100 @@ def make(
     """
     if config is not None and not isinstance(config, JaxArcConfig):
         raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
-    settings = (config or JaxArcConfig()).with_fields(**fields)
-    if isinstance(dataset, str) and dataset.startswith(PREFIX):
-        dataset = procedural_tasks(dataset, settings.grid_shape)
-    if isinstance(dataset, TaskGenerator):
+    is_starter = isinstance(dataset, str) and dataset == STARTER
+    fields = {name: _chosen(name, value) for name, value in fields.items()}
+    found, settings = _find(dataset, config, fields)
+    env: Environment[ArcEnvState] = ArcEnvironment()
+    if is_starter if stack_observations is None else stack_observations:
+        env = StackedObservations(env)
+    if is_starter if flat_actions is None else flat_actions:
+        env = FlatActions(env)
+    if isinstance(found, TaskGenerator):
         if tasks is not None:
             raise ValueError("a generator has no tasks to choose from, got tasks=...; name the rules when making it")
-        return ArcEnvironment(), EnvParams(dataset, uniform_weights(dataset.num_tasks), settings)
-    task_set = dataset if isinstance(dataset, TaskSet) else load_tasks(dataset)
+        return env, EnvParams(found, uniform_weights(found.num_tasks), settings)
+    return env, _params_of(found, settings, tasks)
+
+
+def _find(
+    dataset: str | Path | TaskSet | TaskGenerator, config: JaxArcConfig | None, fields: Mapping[str, Any]
+) -> tuple[TaskSet | TaskGenerator, JaxArcConfig]:
+    """Return the tasks that a name stands for, and the rules: those of a preset or the defaults, with the changes."""
+    settings = (config or JaxArcConfig()).with_fields(**fields)
+    if isinstance(dataset, TaskSet | TaskGenerator):
+        return dataset, settings
+    if dataset == STARTER:
+        settings = (config or _STARTER_RULES).with_fields(**fields)
+        return starter_tasks(settings.grid_shape), settings
+    if isinstance(dataset, str) and dataset.startswith(PREFIX):
+        return procedural_tasks(dataset, settings.grid_shape), settings
+    try:
+        return load_tasks(dataset), settings
+    except UnknownDatasetError as error:
+        # The name of no dataset: a preset, or else the id of a task. What is none of them is an unknown dataset.
+        preset = _find_preset(dataset, config, fields) if isinstance(dataset, str) else None
+        if preset is not None:
+            return preset
+        task = _find_task(str(dataset), error)
+        return task.tasks.select([task.task_id]), settings
+
+
+def _find_task(word: str, error: UnknownDatasetError) -> FoundTask:
+    """Find a task by its id, or raise that there is no such dataset, preset or task."""
+    try:
+        return find_task(word)
+    except UnknownDatasetError:
+        raise error from None
+    except UnknownTaskError:
+        if "/" in word:  # a task that its dataset does not have, with the nearest ids
+            raise
+    from jaxarc.cli.settings import EXPERIMENT, choices_of
+
+    presets = [STARTER, *choices_of(EXPERIMENT)]
+    near = difflib.get_close_matches(word, presets, n=1)
+    hint = f"; did you mean the preset {near[0]!r}?" if near else ""
+    raise UnknownDatasetError(f"{error}; or the id of a task, or a preset: {', '.join(presets)}{hint}") from None
+
+
+def starter_tasks(grid_shape: tuple[int, int] = (_STARTER_SIDE, _STARTER_SIDE)) -> ProceduralTasks:
+    """Return the tasks of ``make("starter")``: pairs of grids of four random colors, as large as the canvas."""
+    tasks = procedural_tasks("random", grid_shape, num_train=1, num_test=1)
+    rule = RandomGrids(min_side=min(grid_shape), num_colors=_STARTER_COLORS)
+    return dataclasses.replace(tasks, rules=(rule,))
+
+
+def _find_preset(
+    name: str, config: JaxArcConfig | None, fields: Mapping[str, Any]
+) -> tuple[TaskSet | TaskGenerator, JaxArcConfig] | None:
+    # Presets are YAML that Hydra composes; only who names one waits for Hydra.
+    from jaxarc.cli.settings import EXPERIMENT, choices_of, read_experiment
+    from jaxarc.training.pairs import load_evaluation_tasks, load_train_tasks
+
+    preset, _, split = name.partition("/")
+    if preset not in choices_of(EXPERIMENT) or split not in ("", "training", "evaluation"):
+        return None
+    experiment = read_experiment([f"{EXPERIMENT}={preset}"])
+    settings = (config or experiment.environment).with_fields(**fields)
+    hides_answers = experiment.answer.source == "imagined"
+    if split != "evaluation":
+        return load_train_tasks(experiment.task, settings.grid_shape, hides_answers=hides_answers), settings
+    unseen = load_evaluation_tasks(experiment.task, settings.grid_shape, hides_answers=hides_answers)
+    measured = {"start_grid": "input", "augmentation": AugmentationConfig(), "demo_selection": "first"}
+    return unseen, settings.with_fields(**{**measured, **fields})
+
+
+def _chosen(name: str, value: Any) -> Any:
+    """Return the config of a topic that is given by the name of a choice: ``reward="editing"``."""
+    if not isinstance(value, str) or name not in {field.name for field in dataclasses.fields(JaxArcConfig)}:
+        return value
+    from jaxarc.cli.settings import read_choice
+
+    return read_choice(name, value)
+
+
+def _params_of(
+    task_set: TaskSet, settings: JaxArcConfig, tasks: Iterable[str] | Mapping[str, float] | None
+) -> EnvParams:
     chosen = None if tasks is None else (tasks if isinstance(tasks, str | Mapping) else list(tasks))
     if chosen is not None:
         task_set = task_set.select(ids=chosen)
@@ -65,4 +190,4 @@ def make(
     else:
         weights = uniform_weights(len(task_set))
     buffer = task_set.buffer(settings.grid_shape).with_symmetries(settings.augmentation.num_symmetries)
-    return ArcEnvironment(), EnvParams(buffer, weights, settings)
+    return EnvParams(buffer, weights, settings)

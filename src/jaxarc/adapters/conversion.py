@@ -1,7 +1,6 @@
 """What all adapters share: ids of environments, and actions as integers by name."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import jax.numpy as jnp
@@ -9,14 +8,9 @@ from jaxtyping import Array, Int
 
 from jaxarc.constants import ENVIRONMENT_VERSION, NO_OPERATION
 from jaxarc.datasets import dataset_names
-from jaxarc.datasets.task_set import TaskSet
-from jaxarc.envs.environment import Environment
-from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.registration import make
-from jaxarc.tasks.buffer import TaskGenerator
-from jaxarc.wrappers.flat_actions import FlatActions
+from jaxarc.registration import STARTER
 
 
 def environment_id(dataset: str) -> str:
@@ -25,22 +19,8 @@ def environment_id(dataset: str) -> str:
 
 
 def environment_ids() -> dict[str, str]:
-    """Return id -> dataset for all known datasets, installed or not."""
-    return {environment_id(name): name for name in dataset_names()}
-
-
-def make_chosen(
-    dataset: str | Path | TaskSet | TaskGenerator, *, flat_actions: bool = False, **choice: Any
-) -> tuple[Environment[Any], EnvParams]:
-    """Make an environment as :func:`jaxarc.make` does.
-
-    Args:
-        dataset: what ``jaxarc.make`` takes.
-        flat_actions: one integer per action, see :class:`~jaxarc.wrappers.FlatActions`.
-        **choice: the other arguments of ``jaxarc.make``.
-    """
-    env, params = make(dataset, **choice)
-    return (FlatActions(env) if flat_actions else env), params
+    """Return id -> dataset for the starter environment and all known datasets, installed or not."""
+    return {environment_id(name): name for name in (STARTER, *dataset_names())}
 
 
 _COORDINATES: Final = {  # selection format -> coordinates, each with its axis of the canvas

@@ -10,7 +10,7 @@ try:
 except ImportError as error:
     raise ImportError("GymnasiumEnv needs gymnasium; pip install gymnasium") from error
 
-from jaxarc.adapters.conversion import environment_ids, make_chosen
+from jaxarc.adapters.conversion import environment_ids
 from jaxarc.adapters.gymnasium_conversion import (
     RENDER_MODES,
     draw_frame,
@@ -28,6 +28,7 @@ from jaxarc.adapters.gymnasium_conversion import (
 )
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.registration import make
 from jaxarc.types import Info
 
 
@@ -122,7 +123,7 @@ def register_gymnasium() -> tuple[str, ...]:
     """Register every dataset with Gymnasium, single and vectorized; ids that are registered stay as they are.
 
     ``gymnasium.make("jaxarc/arc-agi-1-training-v1", selection_format="bbox")`` takes the arguments of
-    :func:`jaxarc.make`, with ``flat_actions=True`` for one integer per action, and ``render_mode``;
+    :func:`jaxarc.make`, such as ``flat_actions=True`` for one integer per action, and ``render_mode``;
     ``gymnasium.make_vec`` those of :class:`~jaxarc.adapters.GymnasiumVectorEnv` too. Nothing is loaded before that.
 
     Returns:
@@ -142,7 +143,7 @@ def register_gymnasium() -> tuple[str, ...]:
 
 def make_single(render_mode: str | None = None, **choice: Any) -> GymnasiumEnv:
     """Make what ``gymnasium.make`` returns."""
-    return GymnasiumEnv(*make_chosen(**choice), render_mode=render_mode)
+    return GymnasiumEnv(*make(**choice), render_mode=render_mode)
 
 
 @partial(jax.jit, donate_argnums=1)

@@ -16,7 +16,6 @@ try:
 except ImportError as error:
     raise ImportError("GymnasiumVectorEnv needs gymnasium; pip install gymnasium") from error
 
-from jaxarc.adapters.conversion import make_chosen
 from jaxarc.adapters.gymnasium_conversion import (
     RENDER_MODES,
     draw_frame,
@@ -35,6 +34,7 @@ from jaxarc.adapters.gymnasium_conversion import (
 from jaxarc.envs.compilation import choose_executor, update_rows
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.registration import make
 from jaxarc.types import Info
 from jaxarc.wrappers.conditional_reset import RESET_FRACTION
 
@@ -219,7 +219,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
 def make_vector(**choice: Any) -> GymnasiumVectorEnv:
     """Make what ``gymnasium.make_vec`` returns."""
     own = {name: choice.pop(name) for name in _VECTOR_ONLY if name in choice}
-    return GymnasiumVectorEnv(*make_chosen(**choice), **own)
+    return GymnasiumVectorEnv(*make(**choice), **own)
 
 
 @jax.jit

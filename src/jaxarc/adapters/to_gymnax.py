@@ -1,7 +1,6 @@
 """Our environment as an ``Environment`` of gymnax 1.0."""
 
 import math
-from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,14 @@ try:
 except ImportError as error:
     raise ImportError("GymnaxEnvironment needs gymnax 1.0; pip install gymnax six") from error
 
-from jaxarc.adapters.conversion import action_of_fields, environment_ids, field_sizes, make_chosen
+from jaxarc.adapters.conversion import action_of_fields, environment_ids, field_sizes
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.action_masks import FlatActionCodec
-from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space, action_space
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.registration import make
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.flat_actions import FlatActions
@@ -60,11 +59,8 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         observation: int8[H, W], -1 as padding, or a dictionary where the config shows more.
 
     Args:
-        dataset: what :func:`jaxarc.make` takes; loaded when ``default_params`` is first read.
-        config: as of :func:`jaxarc.make`.
-        tasks: as of :func:`jaxarc.make`.
-        **fields: as of :func:`jaxarc.make`.
-        flat_actions: whether an action is one integer.
+        dataset: what :func:`jaxarc.make` takes.
+        **choice: the other arguments of :func:`jaxarc.make`, such as ``flat_actions=True``.
 
     Raises:
         ConfigValidationError: a field is unknown or breaks a rule.
@@ -74,27 +70,17 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
     def __init__(
         self,
         dataset: str | Path | TaskSet | TaskGenerator,
-        config: JaxArcConfig | None = None,
-        *,
-        tasks: Iterable[str] | Mapping[str, float] | None = None,
-        flat_actions: bool = False,
-        **fields: Any,
+        **choice: Any,
     ):
-        self._config = (config or JaxArcConfig()).with_fields(**fields)
         self._dataset = dataset
-        self._tasks = tasks
-        self._env: Environment[ArcEnvState] = FlatActions(ArcEnvironment()) if flat_actions else ArcEnvironment()
-        self._num_actions = _count_actions(self._config, flat_actions)
-        self._default_params: GymnaxParams | None = None
+        with jax.ensure_compile_time_eval():  # an environment may be made inside jit
+            self._env, arc = make(dataset, **choice)
+        self._num_actions = _count_actions(arc.config, isinstance(self._env, FlatActions))
+        self._default_params = GymnaxParams(max_steps_in_episode=arc.config.environment.max_episode_steps, arc=arc)
 
     @property
     def default_params(self) -> GymnaxParams:
-        """All tasks with equal weights, and the config's time limit. The first use loads the dataset."""
-        if self._default_params is None:
-            with jax.ensure_compile_time_eval():  # gymnax asks inside jit when no params are given
-                _, arc = make_chosen(self._dataset, config=self._config, tasks=self._tasks)
-                limit = arc.config.environment.max_episode_steps
-                self._default_params = GymnaxParams(max_steps_in_episode=limit, arc=arc)
+        """All tasks with equal weights, and the config's time limit."""
         return self._default_params
 
     def reset_env(self, key: PRNGKey, params: GymnaxParams) -> tuple[Observation, GymnaxState]:

@@ -133,6 +133,17 @@ def choices_of(group: str) -> list[str]:
     return [_DEFAULTS.get(group, "default"), *files] if is_topic else files
 
 
+def read_choice(topic: str, name: str) -> CheckedConfig:
+    """Read one topic as a choice of ``configs/`` makes it, such as ``reward=editing``.
+
+    Raises:
+        ConfigValidationError: the topic has no such choice; names those it has.
+    """
+    _check_group(AGENT_RUN, topic, name, f"{topic}={name}")
+    file = config_folder() / topic / f"{name}.yaml"
+    return build(TOPICS[topic], _plain(OmegaConf.load(file)) if file.exists() else {})
+
+
 def _read(run_kind: RunKind, overrides: Sequence[str], mapping: dict[str, Any] | None) -> Any:
     """Compose the file of a kind of run with the overrides, or change a complete mapping by them."""
     if mapping is not None:

@@ -225,7 +225,11 @@ def _checked(name: str, tasks: Any) -> TaskSet:
 
 def _unknown(name: str) -> str:
     names = dataset_names()
-    near = difflib.get_close_matches(split_clauses(name)[0], names, n=2)
+    base = split_clauses(name)[0]
+    parts = [known for known in _PUBLISHED if known.startswith(f"{base}/")]
+    if base and parts:
+        return f"the dataset {base!r} has {len(parts)} parts: {' and '.join(map(repr, parts))}; choose one of them"
+    near = difflib.get_close_matches(base, names, n=2)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     shown = [known for known in names if not is_concept(known) and known not in procedural_names()]
     return (

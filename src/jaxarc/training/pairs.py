@@ -1,6 +1,5 @@
 """The pairs of a run: training pairs, and the pairs that evaluations play."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,8 +13,6 @@ from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.registry import task_id_of
-
-TakeApart = Callable[[TaskSet], TaskSet]
 
 _UNSEEN: Final = 2**31 + 1  # number of the key of the tasks that are measured, beyond those of all seeds
 
@@ -53,29 +50,36 @@ def load_pairs(config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers
         UnknownRuleError: a procedural dataset names a rule that does not exist.
         ValueError: no task is small enough.
     """
-    take_apart = one_task_per_test if hides_answers else one_task_per_pair
-    train = _train_tasks(config, grid_shape, take_apart)
+    train = load_train_tasks(config, grid_shape, hides_answers=hides_answers)
     train_pairs = train if isinstance(train, TaskSet) else ()
-    evaluation = _evaluation_tasks(config, grid_shape, take_apart)
+    evaluation = load_evaluation_tasks(config, grid_shape, hides_answers=hides_answers)
     # Training pairs first, so that ``num_train`` tells where the evaluation pairs begin.
     named = [replace(task, task_id=f"train/{task.task_id}") for task in train_pairs]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in evaluation]
     return TrainingPairs(train, TaskSet("measured pairs", tuple(named)), len(train_pairs))
 
 
-def _train_tasks(config: TaskConfig, grid_shape: tuple[int, int], take_apart: TakeApart) -> TaskSet | ProceduralTasks:
+def load_train_tasks(
+    config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers: bool = False
+) -> TaskSet | ProceduralTasks:
+    """Load what training episodes are drawn from; arguments and errors are those of :func:`load_pairs`."""
     if config.train_dataset.startswith(PREFIX):
         return _generator(config.train_dataset, config, grid_shape)
-    return take_apart(load_tasks(config.train_dataset).select(max_side=config.max_side))
+    return _take_apart(load_tasks(config.train_dataset).select(max_side=config.max_side), hides_answers)
 
 
-def _evaluation_tasks(config: TaskConfig, grid_shape: tuple[int, int], take_apart: TakeApart) -> TaskSet:
+def load_evaluation_tasks(config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers: bool = False) -> TaskSet:
+    """Load the unseen pairs that evaluations play; arguments and errors are those of :func:`load_pairs`."""
     if config.evaluation_dataset.startswith(PREFIX):
         generator = _generator(config.evaluation_dataset, config, grid_shape)
         return sample_task_set(
             generator, jax.random.fold_in(jax.random.key(0), _UNSEEN), config.num_unseen * generator.num_tasks
         )
-    return take_apart(load_tasks(config.evaluation_dataset).select(max_side=config.max_side))
+    return _take_apart(load_tasks(config.evaluation_dataset).select(max_side=config.max_side), hides_answers)
+
+
+def _take_apart(tasks: TaskSet, hides_answers: bool) -> TaskSet:
+    return one_task_per_test(tasks) if hides_answers else one_task_per_pair(tasks)
 
 
 def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> ProceduralTasks:

@@ -3,9 +3,10 @@
 from jaxarc.wrappers.auto_reset import AutoReset
 from jaxarc.wrappers.episode_statistics import EpisodeStatistics
 from jaxarc.wrappers.flat_actions import FlatActions
+from jaxarc.wrappers.stacked_observations import StackedObservations
 from jaxarc.wrappers.trials import Trials
 
-__all__ = ["AutoReset", "EpisodeStatistics", "FlatActions", "Trials"]
+__all__ = ["AutoReset", "EpisodeStatistics", "FlatActions", "StackedObservations", "Trials"]
 
 
 def __dir__() -> list[str]:

@@ -37,6 +37,7 @@ class RandomGrids(Rule):
 
     smallest_side: ClassVar[int] = 1
     min_side: int = eqx.field(static=True, default=1, kw_only=True)
+    num_colors: int = eqx.field(static=True, default=NUM_COLORS, kw_only=True)  # 2 .. 10, the colors 0 and on
 
     def draw(self, key: PairKey) -> None:
         """Draw nothing: the pairs of a task have nothing in common."""
@@ -44,12 +45,13 @@ class RandomGrids(Rule):
     def make_pair(self, key: PairKey, drawn: None, grid_shape: GridShape) -> tuple[FlatGrid, FlatGrid]:
         """Draw both grids."""
         # Both canvases are filled whole and then cropped to drawn sizes, since shapes are static. The first cell of the
-        # output is moved on by 1 .. 9 colors from that of the input, modulo ten, so the two always differ.
+        # output is moved on by 1 .. 9 colors from that of the input, modulo ten, so the two always differ; with fewer
+        # colors accordingly.
         key_words, key_input, key_output = split_key(key, 3)
         words = draw_words(key_words, 5)
-        pair_input = random_colors(key_input, grid_shape)
-        output = random_colors(key_output, grid_shape)
-        other = (pair_input[0] + between(words[4], 1, NUM_COLORS - 1).astype(jnp.int8)) % jnp.int8(NUM_COLORS)
+        pair_input = random_colors(key_input, grid_shape, self.num_colors)
+        output = random_colors(key_output, grid_shape, self.num_colors)
+        other = (pair_input[0] + between(words[4], 1, self.num_colors - 1).astype(jnp.int8)) % jnp.int8(self.num_colors)
         output = jnp.where(cell_mask(jnp.int32(0), jnp.int32(0), grid_shape), other, output)
         return (
             crop_canvas(pair_input, *draw_sides(words[0:2], self, grid_shape), grid_shape),

@@ -1,0 +1,99 @@
+"""What `jaxarc.make` makes of the names of datasets, tasks, presets and choices."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxarc
+from jaxarc.cli.settings import EXPERIMENT, choices_of, read_experiment
+from jaxarc.config import ConfigValidationError
+from jaxarc.datasets import UnknownDatasetError
+from jaxarc.tasks import UnknownTaskError, task_id_of
+from jaxarc.training.pairs import load_pairs
+from jaxarc.wrappers import FlatActions, StackedObservations
+
+
+@pytest.mark.parametrize("name", ["007bbfb7", "arc-agi-1/training/007bbfb7"])
+def test_a_task_is_made_by_its_id(name):
+    _, params = jaxarc.make(name, max_grid_height=9, max_grid_width=9)
+    assert [task_id_of(index) for index in params.tasks.registry_index.tolist()] == ["007bbfb7"]
+
+
+def test_a_dataset_of_two_parts_names_them():
+    for load in (jaxarc.make, jaxarc.load_tasks):
+        with pytest.raises(UnknownDatasetError, match=r"2 parts: 'arc-agi-1/training' and 'arc-agi-1/evaluation'"):
+            load("arc-agi-1")
+
+
+def test_what_has_no_such_name_is_refused_with_near_ones():
+    with pytest.raises(UnknownDatasetError, match=r"'ladder_l9'.*did you mean the preset 'ladder_l\d'"):
+        jaxarc.make("ladder_l9")
+    with pytest.raises(UnknownTaskError, match="did you mean '007bbfb7'"):
+        jaxarc.make("arc-agi-1/training/007bbfb8")
+    with pytest.raises(UnknownDatasetError, match="ladder_l1/validation"):
+        jaxarc.make("ladder_l1/validation")
+
+
+@pytest.mark.parametrize("name", ["small_grids", "ladder_l1"])
+def test_a_preset_has_the_rules_and_the_training_tasks_of_its_run(name):
+    experiment = read_experiment([f"{EXPERIMENT}={name}"])
+    env, params = jaxarc.make(name)
+    assert params.config == experiment.environment
+    assert env == jaxarc.ArcEnvironment()
+    trained = load_pairs(experiment.task, params.config.grid_shape).train_ids
+    assert tuple(task_id_of(index) for index in params.tasks.registry_index.tolist()) == trained
+    _, shorter = jaxarc.make(name, max_episode_steps=7)
+    assert shorter.config == experiment.environment.with_fields(max_episode_steps=7)
+
+
+def test_the_evaluation_of_a_preset_has_its_unseen_pairs_as_they_are_measured():
+    experiment = read_experiment([f"{EXPERIMENT}=small_grids"])
+    pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
+    _, params = jaxarc.make("small_grids/evaluation")
+    assert params.tasks.num_tasks == pairs.num_evaluation
+    assert params.config.episode.start_grid == "input"
+    assert not params.config.augmentation.is_active
+    assert params.config.reward == experiment.environment.reward
+
+
+def test_every_preset_is_known():
+    for name in choices_of(EXPERIMENT):
+        assert jaxarc.make(name)[1].config == read_experiment([f"{EXPERIMENT}={name}"]).environment
+
+
+def test_a_topic_is_chosen_by_the_name_of_a_file():
+    _, params = jaxarc.make("007bbfb7", reward="editing", action="boxes", step_penalty=-0.5)
+    assert (params.config.reward.similarity_weight, params.config.reward.step_penalty) == (3, -0.5)
+    assert params.config.action.selection_format == "bbox"
+    with pytest.raises(ConfigValidationError, match="editing"):
+        jaxarc.make("007bbfb7", reward="editin")
+
+
+def test_the_starter_shows_the_answer_and_takes_flat_actions():
+    env, params = jaxarc.make("starter")
+    assert env == FlatActions(StackedObservations(jaxarc.ArcEnvironment()))
+    assert env.action_space(params).n == 45
+    assert env.observation_space(params).shape == (3, 3, 22)
+    state, observation = env.reset(jax.random.key(0), params)
+    total = 0.0
+    for row, column in np.ndindex(3, 3):  # fill color by color, cell by cell; then submit
+        action = int(state.target_grid[row, column]) * 9 + row * 3 + column
+        state, observation, reward, done, info = env.step(state, action, params)
+        total += float(reward)
+    np.testing.assert_array_equal(observation[..., :11], observation[..., 11:])
+    assert not done
+    state, _, reward, done, info = env.step(state, 4 * 9, params)
+    assert bool(done)
+    assert bool(info["success"])
+    assert total + float(reward) > 1
+    plain, rules = jaxarc.make("starter", flat_actions=False, stack_observations=False, max_episode_steps=5)
+    assert plain == jaxarc.ArcEnvironment()
+    assert rules.config.environment.max_episode_steps == 5
+
+
+def test_flat_actions_and_stacked_observations_are_chosen_for_any_dataset():
+    fields = {"selection_format": "point", "max_grid_height": 9, "max_grid_width": 9}
+    env, params = jaxarc.make("007bbfb7", flat_actions=True, stack_observations=True, **fields)
+    _, observation = env.reset(jax.random.key(0), params)
+    assert observation.shape == (9, 9, 11)
+    assert env.action_space(params).n == 36 * 81
