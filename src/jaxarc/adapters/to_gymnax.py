@@ -48,8 +48,8 @@ class GymnaxState(environment.EnvState):
 class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
     """One environment behind gymnax's interface: six values from ``step``, which also resets.
 
-    ``reset(key, params)`` starts what ``env.reset(key, params.arc)`` starts. The params hold the tasks, so the object
-    holds names and numbers alone, and ``params.replace(arc=params.arc.only(task_index=3))`` plays another task without
+    ``reset(key, params)`` starts what ``env.reset(key, params.arc)`` starts. The params hold the tasks, so
+    ``params.replace(arc=params.arc.only(task_index=3))`` plays another task without
     a recompilation. ``info["final_observation"]`` is gymnax's.
 
     Class data sheet:
