@@ -31,6 +31,8 @@ USER_PAGES = [
             "experts",
             "checking",
             "profiling",
+            "performance",
+            "scaling",
         )
     ),
 ]
