@@ -198,7 +198,7 @@ def test_the_agent_of_a_run_plays_the_pairs_that_it_was_measured_on(replay, run_
     assert {one["player"] for one in episodes} == {"ppo, seed 4"}
     task = json.loads(zlib.decompress(base64.b64decode(re.search(r'id="packed">([^\n<]*)', html)[1])))
     assert task["demonstrations"] == [[["1"], ["2"]]], "the demonstrations of the task, not of the measured pair"
-    assert index["title"] == run_folder.name
+    assert index["title"] == f"Agent {run_folder.name}"
 
 
 def test_a_run_of_something_else_is_refused(replay, run_folder, monkeypatch):

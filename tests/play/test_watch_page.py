@@ -1,6 +1,7 @@
 """``jaxarc watch`` on runs that go on, in a real browser."""
 
 import json
+import re
 
 import jax
 import pytest
@@ -104,9 +105,9 @@ def test_the_newest_checkpoint_plays_and_the_tables_come_at_the_end(open_page, r
         assert page.inner_text("#episodes-note").startswith("update 4, ")
         assert page.get_attribute("#step", "max") in "1234"
         page.locator("#step").fill("0")
-        assert page.locator("#episodes .last").first.inner_text() == "start, 0 % alike"
+        assert page.locator("#episodes .last").first.inner_text() == "start, similarity 0 %"
         page.get_by_role("button", name="Play").click()
-        page.locator("#episodes .last", has_text="1. ").first.wait_for()
+        page.locator("#episodes .last", has_text=re.compile(r"^\d+\. ")).first.wait_for()
         save_agent(run, experiment, 8)
         waits(page, "#episodes-note", "update 8")
         assert page.locator(".story tbody td").count() == 4  # two pairs, two checkpoints
@@ -117,7 +118,8 @@ def test_the_newest_checkpoint_plays_and_the_tables_come_at_the_end(open_page, r
         table = [{"seed": 0, "task_id": f"t{i}", "success_rate": i / 2, "solved": i > 1} for i in range(3)]
         run.tasks.write_text("".join(json.dumps(row) + "\n" for row in table))
         page.get_by_role("img", name="Learned tasks").wait_for()
-        assert "3 tasks, 2 of them solved" in told(page, "Learned tasks")
+        assert "1 of 3 always solved, 2 with a success rate below 100 %" in told(page, "Learned tasks")
+        assert page.locator(".squares span").count() == 2
         run.tasks.write_text(run.tasks.read_text() + "half a li\n")
         page.get_by_role("heading", name="Learned tasks, over the whole run, 1 line cannot be read").wait_for()
         run.tasks.write_text("half a li\n" * 2)

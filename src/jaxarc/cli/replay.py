@@ -1,5 +1,6 @@
 """``jaxarc replay``: episodes in one HTML file, to look at step by step, or as a picture."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -31,6 +32,7 @@ from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
 
 _MOST: Final = 1000
+_TIME_OF_RUN: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}-[0-9]{2}-[0-9]{2}-"  # as jaxarc train names folders
 _KINDS: Final = (".html", ".gif", *RENDERERS)
 
 ReplayedEpisode: TypeAlias = tuple[ReplayTask, ReplayEpisode]
@@ -83,13 +85,19 @@ def replay(
         batches = [show_run(run, checkpoint, agent_seed, with_learned=learned, task_ids=wanted, most=most)]
     else:
         batches = _show_recorded(source, dataset, wanted, most, action_format, cache)
-    title = path.resolve().name if path.exists() else f"{source}, {dataset or DEFAULT_DATASET}"
+    title = _title_of(path) if path.exists() else f"{source}, {dataset or DEFAULT_DATASET}"
     draw = _page if kind == ".html" else _picture
     content, solved = draw(kind, batches, title, PALETTES[colors])
     write_whole(output, content)
     size = len(content) / 2**20
     line = f"{len(solved):,} episodes, {sum(solved):,} solved: {output} ({size:.1f} MiB)"
     Console().print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _title_of(path: Path) -> str:
+    """Name a file, or the agent of a run without the time in the name of its folder."""
+    name = path.resolve().name
+    return f"Agent {re.sub(_TIME_OF_RUN, '', name)}" if path.is_dir() else name
 
 
 def _page(kind: str, batches: Sequence[EpisodeBatch], title: str, palette: Palette) -> tuple[bytes, list[bool]]:

@@ -2,8 +2,8 @@
 
 import { make } from "./drawing.js";
 
-const SMALL = { width: 360, height: 170 }, LARGE = { width: 740, height: 412 };
-const LEFT = 40, RIGHT = 8, TOP = 8, BOTTOM = 20;
+const SMALL = { width: 360, height: 178 }, LARGE = { width: 740, height: 428 };
+const LEFT = 40, RIGHT = 8, TOP = 8, BOTTOM = 32;
 export const AXES = ["environment_steps", "examples", "step", "update", "seconds"];
 const NOT_DRAWN = new Set([...AXES, "seed"]);
 
@@ -31,7 +31,7 @@ export function drawChart(figure, chart, rows, axis) {
   const x = scale(from, to, LEFT, size.width - RIGHT);
   const y = scale(values[0], values.at(-1), size.height - BOTTOM, TOP);
   const picture = make("svg", { viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": describe(chart, series, axis) });
-  picture.append(frame(size, values, [from, to], y, chart.isShare, axis));
+  picture.append(frame(size, values, ticks(from, to).filter((at) => from <= at && at <= to), x, y, chart.isShare, axis));
   series.forEach((one, index) => {
     const group = svg("g", {});
     group.style.setProperty("--series", `var(--series-${index % 4})`);
@@ -74,14 +74,19 @@ function caption(chart, series) {
   return make("figcaption", {}, ...parts);
 }
 
-function frame({ width, height }, values, [from, to], y, isShare, axis) {
+function frame({ width, height }, values, xValues, x, y, isShare, axis) {
   const group = svg("g", {});
   for (const value of values) {
     group.append(make("path", { class: "frame", d: `M${LEFT} ${y(value)}H${width - RIGHT}` }));
     group.append(svg("text", { x: LEFT - 5, y: y(value) + 3, "text-anchor": "end" }, say(value, isShare)));
   }
-  group.append(svg("text", { class: "from", x: LEFT, y: height - 5 }, short(from)));
-  group.append(svg("text", { x: width - RIGHT, y: height - 5, "text-anchor": "end" }, `${short(to)} ${axis.replaceAll("_", " ")}`));
+  const bottom = height - BOTTOM;
+  for (const at of xValues) {
+    group.append(make("path", { class: "frame", d: `M${x(at)} ${bottom}v4` }));
+    const anchor = x(at) > width - 3 * RIGHT ? "end" : "middle";
+    group.append(svg("text", { x: x(at), y: bottom + 14, "text-anchor": anchor }, short(at)));
+  }
+  group.append(svg("text", { class: "axis-name", x: width - RIGHT, y: height - 3, "text-anchor": "end" }, axis.replaceAll("_", " ")));
   return group;
 }
 

@@ -63,7 +63,7 @@ function showStep() {
     const element = find("episodes").children[index], at = Math.min(step, episode.actions.length);
     const grid = episode.grids[at];
     element.querySelector(".now").replaceChildren(drawGrid(grid, `Grid after ${at} steps`, fittingCell(grid, 96, 20)));
-    const similarity = `${Math.round(100 * episode.similarities[at])} % alike`;
+    const similarity = `similarity ${Math.round(100 * episode.similarities[at])} %`;
     element.querySelector(".last").textContent = at ? `${at}. ${episode.actions[at - 1]}, ${similarity}` : `start, ${similarity}`;
   });
 }

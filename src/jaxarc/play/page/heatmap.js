@@ -2,21 +2,28 @@
 
 import { make } from "./drawing.js";
 
-/** Draw a square for each task, the harder ones first; the one under pointer or focus is told in words. */
+/**
+ * Draw a square for each task that is not always solved, the hardest first; the one under pointer or focus is named.
+ * Solved tasks are counted only, as hundreds of equal squares would say no more.
+ */
 export function drawSquares(title, tasks) {
-  const told = make("p", { class: "told" }, "");
-  const sorted = [...tasks].sort((a, b) => (a[1] ?? -1) - (b[1] ?? -1));
-  const squares = sorted.map(([task, share]) => {
+  const open = tasks.filter(([, share]) => share !== 1).sort((a, b) => (a[1] ?? -1) - (b[1] ?? -1));
+  const untried = open.filter(([, share]) => share === null).length;
+  const solved = tasks.length - open.length;
+  const summary = [
+    solved === tasks.length ? `all ${plain(solved)} always solved` : `${plain(solved)} of ${plain(tasks.length)} always solved`,
+    open.length > untried && `${plain(open.length - untried)} with a success rate below 100 %`, untried && `${plain(untried)} never tried`,
+  ].filter(Boolean).join(", ");
+  const shown = make("p", { class: "told" }, `${summary[0].toUpperCase()}${summary.slice(1)}.`);
+  const heading = make("h3", {}, title);
+  if (!open.length) return make("div", {}, heading, shown);
+  const squares = open.map(([task, share]) => {
     const square = make("span", { title: `${task}: ${say(share)}` });
     if (share !== null) square.style.backgroundColor = `color-mix(in oklab, var(--high) ${Math.round(100 * share)}%, var(--low))`;
-    square.addEventListener("pointerenter", () => { told.textContent = `${task}: ${say(share)}`; });
+    square.addEventListener("pointerenter", () => { shown.textContent = `${task}: ${say(share)}`; });
     return square;
   });
-  const known = tasks.filter((task) => task[1] !== null);
-  const solved = known.filter((task) => task[1] >= 0.5).length;
-  const summary = `${title}: ${tasks.length} tasks, ${solved} of them solved at least every second time, ${tasks.length - known.length} never tried`;
-  told.textContent = `${tasks.length} tasks from hardest to easiest; ${solved} solved at least every second time.`;
-  return make("div", {}, make("h3", {}, title), make("div", { class: "squares", role: "img", "aria-label": summary }, ...squares), told);
+  return make("div", {}, heading, make("div", { class: "squares", role: "img", "aria-label": `${title}: ${summary}` }, ...squares), shown);
 }
 
 /** Draw which of the shown pairs each checkpoint solved. */
@@ -30,4 +37,5 @@ export function drawStory(title, names, history) {
   return make("div", {}, make("h3", {}, title), make("div", { class: "scroll" }, make("table", { class: "story" }, head, make("tbody", {}, ...rows))));
 }
 
-const say = (share) => (share === null ? "never tried" : `${Math.round(100 * share)} % solved`);
+const plain = (number) => number.toLocaleString("en");
+const say = (share) => (share === null ? "never tried" : `success rate ${Math.round(100 * share)} %`);

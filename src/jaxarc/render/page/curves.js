@@ -1,15 +1,17 @@
 // A curve over the steps of an episode, with a line at the step that is shown.
 
 const SVG = "http://www.w3.org/2000/svg";
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 8, 18];
+const [RIGHT, TOP, BOTTOM] = [8, 8, 18];
+const LETTER = 6.8; // pixels, of a digit of the marks
 
 class Curve {
   constructor(svg, onPick) {
     this.svg = svg;
     this.values = [0];
+    this.left = 0;
     const pick = (event) => {
       const box = svg.getBoundingClientRect();
-      const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
+      const share = (event.clientX - box.left - this.left) / (box.width - this.left - RIGHT);
       onPick(Math.round(share * (this.values.length - 1)));
     };
     svg.addEventListener("pointerdown", (event) => { svg.setPointerCapture(event.pointerId); pick(event); });
@@ -26,9 +28,10 @@ class Curve {
     this.svg.replaceChildren();
     const nearest = Math.min(...bounds.map(Math.abs)) / (bounds[1] - bounds[0]);
     const marks = bounds[0] * bounds[1] < 0 && nearest > 0.2 ? [bounds[0], 0, bounds[1]] : bounds;
+    this.left = 10 + LETTER * Math.max(...marks.map((mark) => spell(mark).length));
     for (const mark of marks) {
-      this.add("line", { x1: LEFT, x2: this.width - RIGHT, y1: this.y(mark), y2: this.y(mark), class: "rule" });
-      this.add("text", { x: LEFT - 6, y: this.y(mark) + 3.5, class: "mark", "text-anchor": "end" }).textContent = spell(mark);
+      this.add("line", { x1: this.left, x2: this.width - RIGHT, y1: this.y(mark), y2: this.y(mark), class: "rule" });
+      this.add("text", { x: this.left - 6, y: this.y(mark) + 3.5, class: "mark", "text-anchor": "end" }).textContent = spell(mark);
     }
     for (const step of [0, values.length - 1]) {
       const anchor = step ? "end" : "start";
@@ -56,7 +59,7 @@ class Curve {
   }
 
   x(step) {
-    return LEFT + ((this.width - LEFT - RIGHT) * step) / Math.max(1, this.values.length - 1);
+    return this.left + ((this.width - this.left - RIGHT) * step) / Math.max(1, this.values.length - 1);
   }
 
   y(value) {

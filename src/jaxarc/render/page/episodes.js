@@ -130,6 +130,7 @@ function span(word, from, to) {
 }
 
 function signed(number) {
+  if (number === 0) return "0";
   const text = Math.abs(number).toFixed(Math.abs(number) >= 10 ? 1 : 3).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
   return number < 0 ? `−${text}` : `+${text}`;
 }

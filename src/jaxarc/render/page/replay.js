@@ -218,7 +218,7 @@ function redraw() {
   similarityCurve.draw(episode.similarities, [0, 1], (share) => `${100 * share} %`);
   const low = Math.min(0, ...episode.totals);
   const high = Math.max(0, ...episode.totals);
-  rewardCurve.draw(episode.totals, low === high ? [0, 1] : [low, high], (reward) => (reward ? signed(reward) : "0"));
+  rewardCurve.draw(episode.totals, low === high ? [0, 1] : [low, high], signed);
   showDemonstrations();
   showStep();
 }
