@@ -8,10 +8,10 @@ from small_exam import rules, task, task_set
 
 from jaxarc import constants as c
 from jaxarc.envs import ArcEnvironment, BboxAction, EnvParams
-from jaxarc.evaluation import EpisodeSpec, RecordedAgent
+from jaxarc.evaluation import EpisodeSpec, RecordedAgent, episodes
 from jaxarc.evaluation.agent import as_agent
 from jaxarc.evaluation.episodes import play_episodes, record_episodes
-from jaxarc.parallel import RandomPolicy
+from jaxarc.parallel import NotEnoughMemoryError, RandomPolicy
 from jaxarc.tasks import uniform_weights
 
 TASKS = task_set(task("one", ([[5, 5], [6, 6]], [[1, 5], [1, 6]])), task("two", ([[7]], [[7]])))
@@ -90,3 +90,24 @@ def test_a_film_is_cut_where_its_recording_ends():
     assert (len(none.actions), len(none.grids), none.is_solved) == (0, 1, False)
     with pytest.raises(ValueError, match="2 episodes have a length each, got 1 lengths"):
         list(record_episodes(agent, params, places(0, 1), jax.random.key(0), lengths=[2]))
+
+
+def test_batches_shrink_until_they_fit_in_memory(monkeypatch):
+    params = params_of("bbox", max_episode_steps=3)
+    agent = as_agent(RandomPolicy(ArcEnvironment().action_space(params)))
+    chosen = places(*[0, 1] * 32)
+    seen = []
+    whole = play_episodes(agent, params, chosen, jax.random.key(5), 64, lambda *counts: seen.append(counts))
+    assert seen == [(64, 64)]
+    needed = []
+    measure = episodes.program_memory
+    monkeypatch.setattr(episodes, "program_memory", lambda program: needed.append(measure(program)) or needed[-1])
+    play_episodes(agent, params, chosen, jax.random.key(5), 64)
+    monkeypatch.setattr(episodes, "available_memory", lambda: needed[0] // 2)
+    seen.clear()
+    parts = play_episodes(agent, params, chosen, jax.random.key(5), 64, lambda *counts: seen.append(counts))
+    assert len(seen) > 2
+    assert all(jax.tree.leaves(jax.tree.map(np.array_equal, whole, parts)))
+    monkeypatch.setattr(episodes, "available_memory", lambda: 100)
+    with pytest.raises(NotEnoughMemoryError, match="not even one"):
+        play_episodes(agent, params, chosen, jax.random.key(5), 64)

@@ -14,12 +14,21 @@ from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS, SUBMIT
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.spaces import action_space
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.parallel import RandomPolicy, compile_rollout, data_mesh, replicate
+from jaxarc.parallel import (
+    RandomPolicy,
+    available_memory,
+    compile_rollout,
+    data_mesh,
+    replicate,
+    require_memory,
+    size_of,
+)
 from jaxarc.registration import make
 from jaxarc.types import Observation
 from jaxarc.wrappers import AutoReset
 
 _ENV: Final = AutoReset(ArcEnvironment())
+_GROWTH: Final = 4.0  # memory of a scan over that of its first states
 _STEPS_A_CALL: Final = 2**18  # of all environments together, about a tenth of a second
 _LONGEST_SCAN: Final = 512
 _SHORTEST_SCAN: Final = 16  # even of a million environments: what a call costs is spread over its steps
@@ -50,8 +59,15 @@ def scan_length(num_envs: int) -> int:
 
 
 def start_playing(key: Key[Array, ""], params: EnvParams, num_envs: int) -> Playing:
-    """Reset all environments."""
-    states, observations = jax.jit(jax.vmap(_ENV.reset, (0, None)))(jax.random.split(key, num_envs), params)
+    """Reset all environments.
+
+    Raises:
+        NotEnoughMemoryError: they do not fit in memory.
+    """
+    reset = jax.jit(jax.vmap(_ENV.reset, (0, None)))
+    keys = jax.random.split(key, num_envs)
+    require_memory(num_envs, size_of(jax.eval_shape(reset, keys, params)), available_memory(), growth=_GROWTH)
+    states, observations = reset(keys, params)
     return Playing(states, observations, jnp.zeros(num_envs, jnp.float32), jnp.zeros(num_envs, jnp.int32))
 
 

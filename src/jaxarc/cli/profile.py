@@ -19,6 +19,7 @@ from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.files import write_whole
+from jaxarc.parallel import available_memory, program_memory, require_memory, size_of
 from jaxarc.profiling import OperationCost, OperationCosts, costliest_operations, profile_fn, trace
 from jaxarc.registration import make
 from jaxarc.types import Observation
@@ -33,6 +34,7 @@ def profile() -> None:
 
 
 _ENV = AutoReset(ArcEnvironment())
+_GROWTH = 4.0  # memory of a rollout over that of its first states
 _COMPILED_NAME = "rollout.hlo.txt"
 _LAYOUT = re.compile(r"\{[^}]*\}|/\*.*?\*/")  # of a shape in HLO: s8[32,900]{1,0}
 
@@ -55,9 +57,13 @@ def rollout(
     console = Console()
     _, params = make(former_dataset or dataset, selection_format=selection_format, invalid_action_policy="noop")
     key_reset, key_actions = jax.random.split(jax.random.key(0))
-    carry = _start(jax.random.split(key_reset, num_envs), params)
+    free = available_memory()
+    keys = jax.random.split(key_reset, num_envs)
+    require_memory(num_envs, size_of(jax.eval_shape(_start, keys, params)), free, growth=_GROWTH)
+    carry = _start(keys, params)
     console.print(f"Compiling a rollout of {num_envs:,} environments × {steps:,} steps ...", highlight=False)
     play = _play.lower(carry, key_actions, params, num_envs, steps).compile()
+    require_memory(num_envs, program_memory(play), free)
     untraced = profile_fn(play, carry, key_actions, params, n_warmup=2, n_runs=5)["median"]
     with trace(output):
         jax.block_until_ready(play(carry, key_actions, params))

@@ -18,6 +18,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, require_agent_fits
+from jaxarc.parallel import NotEnoughMemoryError, available_memory, program_memory, require_memory
 from jaxarc.tasks.augmentation import restore_grid
 from jaxarc.types import Observation
 from jaxarc.unroll import Transition, actor_step
@@ -88,20 +89,25 @@ def play_episodes(
 ) -> Episodes:
     """Play the episode of each spec, a batch of them at a time, all with one compiled program.
 
-    An episode depends on its own spec and the key alone, not on the batch it is in; see :func:`episode_keys`.
+    An episode depends on its own spec and the key alone, not on the batch it is in; see :func:`episode_keys`. So the
+    batches are smaller where those of ``batch_size`` do not fit in memory.
 
     Args:
         agent: acts in every episode.
         params: tasks and rules; the mode says whether ``pair_index`` counts tests or demonstrations.
         specs: arrays of one length.
         key: of the whole evaluation.
-        batch_size: episodes side by side; the memory that is needed grows with it.
+        batch_size: episodes side by side at most; the memory that is needed grows with it.
         on_progress: called with episodes done and episodes in all, after each batch.
+
+    Raises:
+        NotEnoughMemoryError: not even one episode fits in memory; nothing has been played.
     """
     total = len(specs.task_index)
+    key_data = jax.random.key_data(key)
+    batch_size = _size_that_fits(agent, params, key_data, specs, min(batch_size, total))
     # Every batch has the same size, so one program plays all. The last one repeats its last episode, and the repeats
     # are cut off after the batches are joined.
-    key_data = jax.random.key_data(key)
     batches = []
     for first, chosen in _batches(total, batch_size):
         batches.append(jax.device_get(_play_batch(agent, params, key_data, _select(specs, chosen))))
@@ -167,6 +173,31 @@ def _batches(total: int, batch_size: int) -> Iterator[tuple[int, Int32[np.ndarra
     size = min(batch_size, total)
     for first in range(0, total, size):
         yield first, np.minimum(np.arange(first, first + size, dtype=np.int32), total - 1)
+
+
+def _size_that_fits(
+    agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec, size: int
+) -> int:
+    """Return the size of a batch, or a smaller one whose program fits in memory; the program is then compiled.
+
+    Raises:
+        NotEnoughMemoryError: none fits.
+    """
+    free = available_memory()
+
+    def require_fit(size: int) -> None:
+        chosen = _select(specs, np.resize(np.arange(len(specs.task_index), dtype=np.int32), size))
+        program = _play_batch.lower(agent, params, key_data, chosen).compile()
+        require_memory(size, program_memory(program.compiled), free)
+
+    try:
+        require_fit(size)
+    except NotEnoughMemoryError as error:
+        if not error.fitting_envs:
+            raise
+        size = error.fitting_envs
+        require_fit(size)
+    return size
 
 
 def _select(specs: EpisodeSpec, chosen: Int32[np.ndarray, " B"]) -> EpisodeSpec:

@@ -1,6 +1,6 @@
 """Many environments on many devices, of one process or several: the mesh, rollouts over it, the memory they need."""
 
-from jaxarc.parallel.memory import NotEnoughMemoryError, available_memory, require_memory
+from jaxarc.parallel.memory import NotEnoughMemoryError, available_memory, program_memory, require_memory, size_of
 from jaxarc.parallel.mesh import create_mesh, data_mesh, host_cores, replicate, to_host, use_host_cores
 from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts
 from jaxarc.parallel.pipeline import pipeline
@@ -49,11 +49,13 @@ __all__ = [
     "is_distributed",
     "is_primary",
     "pipeline",
+    "program_memory",
     "replicate",
     "require_memory",
     "require_same",
     "rollout",
     "shard_tasks",
+    "size_of",
     "start_processes",
     "to_host",
     "use_host_cores",

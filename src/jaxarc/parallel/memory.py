@@ -1,12 +1,15 @@
 """Refuse a batch that does not fit in memory before it starts."""
 
+import math
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import jax
 from jax.sharding import Mesh
+from jaxtyping import PyTree
 
 from jaxarc.errors import JaxarcError
 
@@ -54,7 +57,7 @@ class NotEnoughMemoryError(JaxarcError, MemoryError):
 
 
 def require_memory(
-    num_envs: int, needed_bytes: int, available_bytes: int | None, *, num_devices: int = 1, growth: float = 1.0
+    num_envs: int, needed_bytes: int | None, available_bytes: int | None, *, num_devices: int = 1, growth: float = 1.0
 ) -> None:
     """Raise when a batch needs more memory than is available.
 
@@ -63,7 +66,8 @@ def require_memory(
 
     Args:
         num_envs: environments of the batch.
-        needed_bytes: what it needs at least, over all devices of this process.
+        needed_bytes: what it needs at least, over all devices of this process; None where that is not known, which
+            raises nothing.
         available_bytes: free memory, over the same devices; None where it is not known, which raises nothing.
         num_devices: the batch that is proposed instead is a multiple of it.
         growth: memory in the end, as a multiple of ``needed_bytes``; for the proposal only.
@@ -71,20 +75,35 @@ def require_memory(
     Raises:
         NotEnoughMemoryError: with a batch that would fit.
     """
-    if available_bytes is None or needed_bytes <= available_bytes:
+    if needed_bytes is None or available_bytes is None or needed_bytes <= available_bytes:
         return
     # By proportion, with a margin, rounded down to a multiple of the devices.
     fitting = int(_MARGIN * num_envs * max(available_bytes, 0) / (growth * needed_bytes))
     raise NotEnoughMemoryError(num_envs, needed_bytes, available_bytes, fitting - fitting % num_devices)
 
 
-def available_memory(mesh: Mesh) -> int | None:
+def size_of(shapes: PyTree[Any]) -> int:
+    """Return the bytes of all arrays of a tree; their shapes, as of ``jax.eval_shape``, are enough."""
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+
+
+def program_memory(program: Any) -> int | None:
+    """Return the bytes that a compiled program takes on a device besides its arguments; None where XLA does not say."""
+    sizes = program.memory_analysis()
+    if sizes is None:
+        return None
+    # Donated arguments share their memory with results.
+    return sizes.temp_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+
+
+def available_memory(mesh: Mesh | None = None) -> int | None:
     """Return the free bytes on this process's devices of a mesh, None where the backend does not report them.
 
-    CPU devices share the memory of the machine, or less in a container with a limit. A batch is split evenly, so of
-    accelerators the fullest one counts: with 900 and 600 bytes free on two of them, 1,200 are available.
+    Without a mesh that is the free memory of the first device. CPU devices share the memory of the machine, or less in
+    a container with a limit. A batch is split evenly, so of accelerators the fullest one counts: with 900 and 600 bytes
+    free on two of them, 1,200 are available.
     """
-    devices = mesh.local_devices
+    devices = jax.local_devices()[:1] if mesh is None else mesh.local_devices
     if devices[0].platform == "cpu":
         return host_memory()
     free: list[int] = []

@@ -6,7 +6,6 @@ calls of 17, 17 and 16 steps, and two programs are compiled.
 """
 
 import dataclasses
-import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -20,7 +19,7 @@ from jaxtyping import Array, PyTree, UInt32
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.parallel.memory import available_memory, require_memory
+from jaxarc.parallel.memory import available_memory, require_memory, size_of
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, drop_padding, pad_rows, padded_size, place, to_host
 from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts, sum_metrics, sum_task_metrics
 from jaxarc.parallel.program import (
@@ -251,8 +250,8 @@ def compile_rollout(
     # The memory is checked twice: by a bound from the states' shapes, before minutes of compiling, and
     # by the program's own numbers after it.
     if states is None:  # a lower bound, before anything is allocated or compiled
-        least = sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(shapes))
-        require_memory(num_envs, least * here // mesh.size, free, num_devices=mesh.shape[DATA], growth=_GROWTH)
+        least = size_of(shapes) * here // mesh.size
+        require_memory(num_envs, least, free, num_devices=mesh.shape[DATA], growth=_GROWTH)
     else:
         _require_states(states, statics)
     compiled = CompiledRollout(env, statics, lengths)

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import jax
 import numpy as np
@@ -16,7 +16,15 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults
-from jaxarc.parallel import data_mesh, replicate, to_host
+from jaxarc.parallel import (
+    available_memory,
+    data_mesh,
+    program_memory,
+    replicate,
+    require_memory,
+    size_of,
+    to_host,
+)
 from jaxarc.prng import keys_of_seeds
 from jaxarc.training.cloning import TraceExampleError, load_examples
 from jaxarc.training.experiment import Experiment
@@ -36,6 +44,8 @@ from jaxarc.training.updates import (
     run_updates,
     start_training,
 )
+
+_GROWTH: Final = 4.0  # memory of an update over that of the state before it
 
 
 @dataclass(frozen=True)
@@ -116,7 +126,10 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
     def init(self) -> TrainingState:
         train_config = self.experiment.train_config
         examples = self._load_examples() if train_config.cloning.traces else None
-        return start_training(self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
+        start = (self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
+        shapes = start_training.eval_shape(*start)  # the trace is kept for the call below
+        require_memory(train_config.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
+        return start_training(*start)
 
     def like(self) -> TrainingState:
         train_config = self.experiment.train_config
@@ -142,6 +155,14 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
             compiled = list(pool.map(lambda function: function.compile(), lowered))
         self._run_updates, self._measure = compiled
+        needed = program_memory(self._run_updates)
+        num_devices = 1 if self.mesh is None else len(self.mesh.local_devices)
+        require_memory(
+            train_config.agent.num_envs,
+            None if needed is None else num_devices * needed,
+            available_memory(self.mesh),
+            num_devices=num_devices,
+        )
 
     def step(self, state: TrainingState, update: int) -> tuple[TrainingState, Progress]:
         state, progress = self._run_updates(state, self.train_params)
