@@ -103,6 +103,8 @@ def test_traces_say_themselves_what_they_are_of_and_some_may_be_chosen(replay, d
     file.write_text("\n".join(line(task_id, dataset=str(data)) for task_id in ("one", "two", "two")))
     result, html = replay(file, "--task", "two", "--most", 1)
     assert result.exit_code == 0, result.output
+    assert "1 of 2 episodes, 1 solved" in result.output
+    assert "--most 2" in result.output
     episodes, index = index_of(html)
     assert len(episodes) == 1
     assert [task["id"] for task in index["tasks"]] == ["two"]
@@ -143,10 +145,13 @@ def test_recorded_traces_of_an_expert_are_found(replay, data, tmp_path):
     assert {episode["player"] for episode in index_of(html)[0]} == {"cells 1, bbox, 30x30"}
 
 
-def test_an_unknown_source_is_named_with_what_to_do(replay, data):
+def test_an_unknown_source_is_named_with_what_to_do(replay, data, tmp_path):
     result, _ = replay("nobody", "--dataset", data)
     assert result.exit_code == 2
-    assert "'nobody' is no folder and no file, and no trace by nobody 1, bbox, 30x30" in result.output
+    assert "no file or folder 'nobody'" in result.output
+    result, _ = replay("painter", "--dataset", data, "--cache", tmp_path)
+    assert result.exit_code == 1
+    assert f"jaxarc traces record {data} --expert painter --format bbox" in result.output
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, 
 from jaxarc.datasets import load_tasks
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.experts.expert import EXPERTS
+from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.files import write_whole
 from jaxarc.render.palette import PALETTES, Palette
 from jaxarc.render.pictures import draw_episodes, episodes_gif
@@ -55,7 +56,7 @@ def replay(
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be given several times.")] = None,
     most: Annotated[
         int | None,
-        typer.Option(min=1, help=f"Not more episodes than so many; by default {_MOST} in a page, 1 in a picture."),
+        typer.Option(min=1, help=f"Show this many episodes at most; by default {_MOST:,} in a page, 1 in a picture."),
     ] = None,
     colors: ColorsOption = "arc",
     learned: Annotated[
@@ -82,15 +83,18 @@ def replay(
     if path.is_dir():
         _refuse_dataset(dataset)
         run = RunFolder(path)
-        batches = [show_run(run, checkpoint, agent_seed, with_learned=learned, task_ids=wanted, most=most)]
+        batch, total = show_run(run, checkpoint, agent_seed, with_learned=learned, task_ids=wanted, most=most)
+        batches = [batch]
     else:
-        batches = _show_recorded(source, dataset, wanted, most, action_format, cache)
+        batches, total = _show_recorded(source, dataset, wanted, most, action_format, cache)
     title = _title_of(path) if path.exists() else f"{source}, {dataset or DEFAULT_DATASET}"
     draw = _page if kind == ".html" else _picture
     content, solved = draw(kind, batches, title, PALETTES[colors])
     write_whole(output, content)
     size = len(content) / 2**20
-    line = f"{len(solved):,} episodes, {sum(solved):,} solved: {output} ({size:.1f} MiB)"
+    shown = f"{len(solved):,}" if len(solved) == total else f"{len(solved):,} of {total:,}"
+    more = "" if len(solved) == total else f"; add --most {total} to see all"
+    line = f"{shown} episodes, {sum(solved):,} solved: {output} ({size:.1f} MiB){more}"
     Console().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -135,8 +139,8 @@ def _refuse_dataset(dataset: str | None) -> None:
 
 def _show_recorded(
     source: str, dataset: str | None, task_ids: Sequence[str], most: int, action_format: str, cache: Path | None
-) -> list[EpisodeBatch]:
-    """Find traces in a file, or those of an expert in the cache."""
+) -> tuple[list[EpisodeBatch], int]:
+    """Find traces in a file, or those of an expert in the cache; return the first of them, and how many there are."""
     if Path(source).is_file():
         traces = traces_of_file(Path(source), dataset)
     else:
@@ -144,9 +148,12 @@ def _show_recorded(
         dataset = dataset or DEFAULT_DATASET
         traces = traces_of_cache(spec, load_tasks(dataset), cache)
         if not traces:
+            if source in EXPERTS or ":" in source:
+                advice = f"run: jaxarc traces record {dataset} --expert {source} --format {action_format}"
+                raise TraceFileError(f"no trace by {spec.title} of {dataset} is recorded; {advice}")
             raise typer.BadParameter(
-                f"{source!r} is no folder and no file, and no trace by {spec.title} of {dataset} is recorded; "
-                f"correct it, or run: jaxarc traces record {dataset} --expert EXPERT --format {action_format}",
+                f"no file or folder {source!r}, and no expert of this name has a recorded trace of {dataset}; name a "
+                f"run folder, a file of traces, or one of {', '.join(EXPERTS)}, human",
                 param_hint="SOURCE",
             )
     chosen = [trace for trace in traces if not task_ids or trace.place.task_id in task_ids]
@@ -155,14 +162,14 @@ def _show_recorded(
         raise typer.BadParameter(
             f"no trace is of {', '.join(task_ids)}; there are some of {known}, ...", param_hint="--task"
         )
-    return list(show_traces(chosen[:most]))
+    return list(show_traces(chosen[:most])), len(chosen)
 
 
 def _play(batches: Sequence[EpisodeBatch]) -> Iterator[ReplayedEpisode]:
     """Play every episode, with a bar on stderr where that is a terminal."""
     total = sum(len(batch.infos) for batch in batches)
     done = 0
-    with progress_bar("episodes", total=total) as show:
+    with progress_bar("episodes", waiting="compiling") as show:
         for batch in batches:
             selection_format = batch.params.config.action.selection_format
             trajectories = record_episodes(

@@ -134,7 +134,7 @@ def show_run(
     with_learned: bool,
     task_ids: Sequence[str],
     most: int,
-) -> EpisodeBatch:
+) -> tuple[EpisodeBatch, int]:
     """Let the agent of a run play the pairs that it was measured on, as it was measured.
 
     Args:
@@ -144,6 +144,9 @@ def show_run(
         with_learned: play also the pairs that it learned from.
         task_ids: only pairs of these tasks; all if empty.
         most: not more pairs than so many.
+
+    Returns:
+        The episodes, and how many there are without ``most``.
 
     Raises:
         CheckpointError: there is no agent to take from the folder.
@@ -165,9 +168,9 @@ def show_run(
         raise typer.BadParameter(
             f"no measured pair is of {', '.join(task_ids)}; the run was measured on {known}, ...", param_hint="--task"
         )
-    chosen = chosen[:most]
+    played = chosen[:most]
     params = without_augmentation(_params(pairs.eval, experiment.environment))
-    return EpisodeBatch(agent, params, _first_pairs(chosen), [infos[i] for i in chosen])
+    return EpisodeBatch(agent, params, _first_pairs(played), [infos[i] for i in played]), len(chosen)
 
 
 def to_episode(
