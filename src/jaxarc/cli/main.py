@@ -39,7 +39,7 @@ COMMANDS: Final = {
     "play": CommandEntry("local_pages", "play", "Solve tasks by hand, in the browser."),
     "watch": CommandEntry("local_pages", "watch", "Watch a training run in the browser."),
     "replay": CommandEntry("replay", "replay", "Write episodes into one HTML file, or as a picture."),
-    "tasks": CommandEntry("tasks", "app", "List, draw, count, verify, download and import ARC tasks."),
+    "tasks": CommandEntry("tasks", "app", "List, draw, count, verify, download, import and export ARC tasks."),
     "traces": CommandEntry("traces", "app", "Record, verify, draw, export and import what experts do."),
     "benchmark": CommandEntry("benchmark", "app", "Measure how fast the environment is, and how fast agents learn."),
     "profile": CommandEntry("profile", "app", "Measure which operations take the time."),

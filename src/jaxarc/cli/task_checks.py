@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import typer
@@ -23,6 +23,25 @@ from jaxarc.tasks.procedural import procedural_names
 from jaxarc.tasks.raw_task import TaskFormatError
 
 _BUCKET: Final = 5  # sides 1..5, 6..10, ..., 26..30
+
+
+def count(tasks: TaskSet, num_issues: int) -> dict[str, Any]:
+    """Count what :func:`counts_table` shows, as values of JSON."""
+    return {
+        "dataset": tasks.name,
+        "num_tasks": len(tasks),
+        "num_train_pairs": sum(len(task.train) for task in tasks),
+        "num_test_pairs": sum(len(task.test) for task in tasks),
+        "has_answers": tasks.has_answers,
+        "num_same_shape": sum(map(keeps_shape, tasks)),
+        "colors": np.unique(
+            np.concatenate([grid.ravel() for task in tasks for _, grid in task.named_grids()])
+        ).tolist(),
+        "concepts": sorted({task.concept for task in tasks} - {""}),
+        "num_reported_faults": num_issues,
+        "max_grid_shape": tasks.max_grid_shape,
+        "largest_sides": {task.task_id: max(task.grid_shape) for task in tasks},
+    }
 
 
 def counts_table(tasks: TaskSet, num_issues: int) -> Table:

@@ -1,5 +1,6 @@
-"""``jaxarc tasks download`` and ``jaxarc tasks import``: bring task sets into the data folder."""
+"""``jaxarc tasks download | import | remove | export``: task sets into the data folder, out of it, and into files."""
 
+import json
 import zipfile
 from pathlib import Path
 from typing import Annotated
@@ -9,25 +10,31 @@ from rich.progress import DownloadColumn, TransferSpeedColumn
 
 from jaxarc.cli.console import print_error, progress_bar
 from jaxarc.datasets.archives import ARCHIVES, read_archive, read_zip
-from jaxarc.datasets.catalogue import dataset_names
+from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, load_tasks
 from jaxarc.datasets.installed import (
+    arc_json,
     check_set_name,
     has_published_set,
     install,
     installed_names,
     installed_path,
     read_installed,
+    uninstall,
 )
 from jaxarc.datasets.json_files import read_json
+from jaxarc.datasets.task_search import find_task
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.errors import JaxarcError
+from jaxarc.files import write_whole
 from jaxarc.tasks.raw_task import TaskFormatError
 
 
 def register(app: typer.Typer) -> None:
-    """Add both commands to ``jaxarc tasks``."""
+    """Add the commands to ``jaxarc tasks``."""
     app.command("download")(download)
     app.command("import")(import_tasks)
+    app.command("remove")(remove)
+    app.command("export")(export)
 
 
 def download(
@@ -76,6 +83,51 @@ def import_tasks(
     typer.echo(f"{chosen}: {len(tasks)} tasks in {install(tasks, chosen)}")
     if chosen not in ARCHIVES and (published := _published_as(tasks)):
         typer.echo(f"These are the tasks of {published}; import them with --name {published} to find them as that.")
+
+
+def remove(
+    name: Annotated[str, typer.Argument(help="Name of an installed set, see jaxarc tasks list.", show_default=False)],
+) -> None:
+    """Remove a task set that was imported or downloaded from the data folder.
+
+    Examples:
+        jaxarc tasks remove my-tasks
+    """
+    typer.echo(f"{name} is removed: {uninstall(name)}")
+
+
+def export(
+    name: Annotated[
+        str, typer.Argument(help="A dataset, some of its tasks, or the id of one task.", metavar="DATASET|TASK")
+    ],
+    folder: Annotated[Path, typer.Argument(help="Gets one file ID.json for each task; made when missing.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Replace files that are there.")] = False,
+) -> None:
+    """Write tasks into a folder as ARC JSON, one file for each, to edit them or to use them elsewhere.
+
+    A folder of such files is a dataset of every command.
+
+    Examples:
+        jaxarc tasks export arc-agi-1/training:max_side=5 my_tasks/
+        jaxarc tasks export 007bbfb7 my_tasks/
+        jaxarc play my_tasks/
+    """
+    try:
+        chosen = list(load_tasks(name))
+    except UnknownDatasetError:
+        found = find_task(name)
+        chosen = [found.tasks.raw_task(found.task_id)]
+    # The ids of procedural tasks hold slashes.
+    files = {folder / f"{task.task_id.replace('/', '-')}.json": task for task in chosen}
+    there = [file for file in files if file.exists()]
+    if there and not replace:
+        raise FileExistsError(
+            f"{len(there):,} of {len(files):,} files are there already, such as {there[0]}; "
+            "name another folder, or add --replace"
+        )
+    for file, task in files.items():
+        write_whole(file, json.dumps(arc_json(task)).encode(), flush=False)
+    typer.echo(f"{len(files):,} tasks: {folder}")
 
 
 def _download_one(name: str, again: bool) -> None:

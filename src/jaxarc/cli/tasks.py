@@ -1,9 +1,9 @@
-"""``jaxarc tasks``: list the datasets, draw a task, count, verify, download and import."""
+"""``jaxarc tasks``: list the datasets, draw a task, count, verify, download, import, remove and export."""
 
 import difflib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -13,10 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import task_files
+from jaxarc.cli.console import DatasetArgument, JsonOption, print_json
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
-from jaxarc.cli.task_checks import counts_table, pairs_table, sides_table, verify
+from jaxarc.cli.task_checks import count, counts_table, pairs_table, sides_table, verify
+from jaxarc.cli.trace_options import pair_id_of
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
+from jaxarc.datasets.installed import arc_json
 from jaxarc.datasets.published import Erratum, is_concept, known_issues
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.files import write_whole
@@ -28,7 +31,9 @@ from jaxarc.tasks.raw_task import TaskFormatError
 from jaxarc.tasks.registry import UnknownTaskError
 
 app = typer.Typer(
-    help="List, draw, count, verify, download and import ARC tasks.", no_args_is_help=True, add_completion=False
+    help="List, draw, count, verify, download, import, remove and export ARC tasks.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 _NOT_HERE: Final = "not here"
@@ -36,11 +41,18 @@ _WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
 
 
 @app.command("list")
-def list_datasets() -> None:
+def list_datasets(as_json: JsonOption = False) -> None:
     """List the datasets by name, and where each comes from.
 
-    Behind a name stand a version and a choice of tasks: arc-agi-1/training@kaggle2019:first 10,max_side=8
+    A name may be followed by a version and a choice of tasks: arc-agi-1/training@kaggle2019:first 10,max_side=8
+
+    Examples:
+        jaxarc tasks list
+        jaxarc tasks list --json
     """
+    if as_json:
+        print_json([_facts(dataset) for dataset in map(find_dataset, dataset_names())])
+        return
     console = Console()
     table = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
     table.add_column("dataset", no_wrap=True)
@@ -69,22 +81,39 @@ def show(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=f"Draw into this file instead: {', '.join(RENDERERS)}.")
     ] = None,
+    pair: Annotated[str | None, typer.Option(help="Only this pair: train/0, test/0, ...", metavar="PAIR")] = None,
     colors: ColorsOption = "arc",
+    as_json: JsonOption = False,
 ) -> None:
-    """Draw the pairs of a task in the terminal, or into a file; of a dataset its first task."""
+    """Draw the pairs of a task in the terminal, or into a file; of a dataset its first task.
+
+    Examples:
+        jaxarc tasks show 007bbfb7
+        jaxarc tasks show 007bbfb7 --pair test/0 --json
+        jaxarc tasks show l6xyz --dataset my_tasks/ -o task.svg
+    """
     kind = None if output is None else require_kind(output, *RENDERERS)
     tasks, task_id = _find(name, dataset)
-    task = tasks.get_task_by_id(task_id)
     raw = tasks.raw_task(task_id)
+    only = None if pair is None else pair_id_of(tasks, task_id, pair)
+    if as_json:
+        pairs = arc_json(raw)
+        chosen = pairs if only is None else pairs[only.split][only.pair_index]
+        print_json({"id": task_id, "dataset": tasks.name, "title": raw.title, "concept": raw.concept, **chosen})
+        return
+    name_of_pair = f"{only.split} {only.pair_index}" if only is not None else ""
+    task = tasks.get_task_by_id(task_id)
     console = Console()
     title = f"{task_id} in {tasks.name}"
     if output is None or kind is None:
-        console.print(render_task(task, title=title))
+        console.print(render_task(task, title, name_of_pair))
     else:
-        write_whole(output, bytes_of(draw_task(RENDERERS[kind], task, title, palette=PALETTES[colors]), title))
+        drawing = draw_task(RENDERERS[kind], task, title, palette=PALETTES[colors], only=name_of_pair)
+        write_whole(output, bytes_of(drawing, title))
         console.print(f"{title}: {output}", highlight=False, markup=False, soft_wrap=True)
+    named = tasks.name.partition(" (")[0].split("/")  # of ARC-AGI a file's folder, training or evaluation, is no news
     for label, words in (("title", raw.title), ("concept", raw.concept)):
-        if words:
+        if words and words not in named:
             console.print(Text(f"{label}: {words}"))
     issue = _issues_of(tasks).get(task_id)
     if issue is not None:
@@ -92,12 +121,21 @@ def show(
 
 
 @app.command()
-def stats(name: Annotated[str, typer.Argument(help="Name of a dataset or path of a folder.")]) -> None:
-    """Count tasks, pairs and colors, and show how large the grids are and how much padding costs."""
+def stats(name: DatasetArgument, as_json: JsonOption = False) -> None:
+    """Count tasks, pairs and colors, and show how large the grids are and how much padding costs.
+
+    Examples:
+        jaxarc tasks stats arc-agi-1/training
+        jaxarc tasks stats my_tasks/ --json
+    """
     tasks = load_tasks(name)
     issues = _issues_of(tasks)
+    num_issues = sum(task_id in issues for task_id in tasks.task_ids)
+    if as_json:
+        print_json(count(tasks, num_issues))
+        return
     console = Console()
-    console.print(counts_table(tasks, sum(task_id in issues for task_id in tasks.task_ids)))
+    console.print(counts_table(tasks, num_issues))
     console.print(sides_table(tasks))
     console.print(pairs_table(tasks))
 
@@ -128,6 +166,13 @@ def _rows(dataset: Dataset) -> Iterator[tuple[str, ...]]:
             yield dataset.name, *_counts(counted), f"{where} {label}", note
         else:
             yield f"  {label}", *_counts(counted), "", note
+
+
+def _facts(dataset: Dataset) -> dict[str, Any]:
+    """Return what the list says of a dataset: counts are None where they are not pinned."""
+    counts = ("num_tasks", "num_train", "num_test", "max_grid_shape")
+    versions = [{"name": one.name, **{field: getattr(one, field) for field in counts}} for one in dataset.versions]
+    return {"name": dataset.name, "where": dataset.where() or None, "versions": versions}
 
 
 def _count(tasks: TaskSet) -> DatasetVersion:

@@ -75,8 +75,7 @@ def install(task_set: TaskSet, name: str, folder: Path | None = None) -> Path:
         task.task_id: {
             "title": task.title,
             "concept": task.concept,
-            "train": _json(task.train),
-            "test": _json(task.test),
+            **arc_json(task),
         }
         for task in task_set
     }
@@ -85,6 +84,32 @@ def install(task_set: TaskSet, name: str, folder: Path | None = None) -> Path:
     header = {"format": FORMAT, "name": name, "digest": digest_of(task_set), "labels": _labels_digest(task_set)}
     text = json.dumps({**header, "tasks": tasks}, separators=(",", ":"))
     return write_whole(installed_path(name, folder), text.encode("utf-8"))
+
+
+def uninstall(name: str, folder: Path | None = None) -> Path:
+    """Remove a task set from the data folder, whole or damaged, and return the path of its file.
+
+    Raises:
+        NotInstalledError: there is none of this name.
+        ValueError: the name is not one that a set can have.
+        OSError: the file cannot be removed.
+    """
+    path = installed_path(name, folder)
+    try:
+        path.unlink()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        names = ", ".join(installed_names(folder)) or "none"
+        raise NotInstalledError(
+            f"no task set {name!r} is installed (no file {path}); installed are: {names}"
+        ) from error
+    return path
+
+
+def arc_json(task: RawTask) -> dict[str, Any]:
+    """Return the pairs of a task in the format of ARC's files; an unknown answer is left out."""
+    return {
+        split: [_pair_json(pair) for pair in pairs] for split, pairs in (("train", task.train), ("test", task.test))
+    }
 
 
 def read_installed(name: str, folder: Path | None = None) -> TaskSet:
@@ -150,10 +175,9 @@ def _task(task_id: str, entry: Any, path: Path) -> RawTask:
     return RawTask.of_checked_pairs(task_id, train, test, title, concept)
 
 
-def _json(pairs: tuple[Pair, ...]) -> list[dict[str, Any]]:
-    # An unknown answer is left out, as in the files of Kaggle's hidden sets.
-    sides = ({"input": source, "output": target} if target.size else {"input": source} for source, target in pairs)
-    return [{side: grid.tolist() for side, grid in pair.items()} for pair in sides]
+def _pair_json(pair: Pair) -> dict[str, Any]:
+    source, target = pair
+    return {"input": source.tolist()} | ({"output": target.tolist()} if target.size else {})
 
 
 def _labels_digest(tasks: TaskSet) -> str:

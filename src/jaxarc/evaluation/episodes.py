@@ -184,20 +184,17 @@ def _size_that_fits(
         NotEnoughMemoryError: none fits.
     """
     free = available_memory()
-
-    def require_fit(size: int) -> None:
+    while True:
         chosen = _select(specs, np.resize(np.arange(len(specs.task_index), dtype=np.int32), size))
         program = _play_batch.lower(agent, params, key_data, chosen).compile()
-        require_memory(size, program_memory(program.compiled), free)
-
-    try:
-        require_fit(size)
-    except NotEnoughMemoryError as error:
-        if not error.fitting_envs:
-            raise
-        size = error.fitting_envs
-        require_fit(size)
-    return size
+        try:
+            require_memory(size, program_memory(program.compiled), free)
+        except NotEnoughMemoryError as error:
+            if not error.fitting_envs:
+                raise
+            size = error.fitting_envs
+        else:
+            return size
 
 
 def _select(specs: EpisodeSpec, chosen: Int32[np.ndarray, " B"]) -> EpisodeSpec:

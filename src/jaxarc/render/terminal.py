@@ -56,19 +56,21 @@ def render_grid(
 class TaskView:
     """A task as a rich renderable: pairs input → output, as many in a row as the terminal is wide."""
 
-    def __init__(self, task: JaxArcTask, title: str = "") -> None:
+    def __init__(self, task: JaxArcTask, title: str = "", only: str = "") -> None:
         self.task = task
         self.title = title
+        self.only = only
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self.title:
             yield Text(self.title, style="bold")
-        yield Columns([_draw_pair(*pair, options.max_width) for pair in _pairs(self.task)], padding=(0, 1))
+        pairs = [pair for pair in _pairs(self.task) if self.only in ("", pair[0])]
+        yield Columns([_draw_pair(*pair, options.max_width) for pair in pairs], padding=(0, 1))
 
 
-def render_task(task: JaxArcTask, title: str = "") -> TaskView:
-    """Draw all pairs of a task, demonstrations first, each cropped to its active area."""
-    return TaskView(task, title)
+def render_task(task: JaxArcTask, title: str = "", only: str = "") -> TaskView:
+    """Draw all pairs of a task, each cropped to its active area; or ``only`` one of them, such as ``train 0``."""
+    return TaskView(task, title, only)
 
 
 def render_state(state: ArcEnvState) -> Group:
