@@ -7,8 +7,10 @@ import pytest
 from archive_server import Answer, ArchiveServer
 from run_command import run_command
 
+from jaxarc.datasets import load_tasks
 from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
 from jaxarc.datasets.installed import installed_names, installed_path, read_installed
+from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_set import digest_of
 from jaxarc.tasks.raw_task import RawTask
 
@@ -192,5 +194,42 @@ def test_a_wrong_task_is_one_line_that_names_it(tmp_path):
 
 def test_a_path_where_nothing_is_is_one_line(tmp_path):
     code, _, err = run("import", tmp_path / "nothing")
-    assert code == 1
+    assert code == 2
     assert "nothing" in err
+
+
+def test_a_removed_set_is_gone_even_a_damaged_one(tmp_path):
+    (tmp_path / "easy.json").write_text(task_json(3))
+    for damage in ("", "{"):
+        run("import", tmp_path / "easy.json")
+        if damage:
+            installed_path("easy").write_text(damage)
+        assert run("remove", "easy")[0] == 0
+        assert installed_names() == ()
+    code, out, err = run("remove", "easy")
+    assert (code, out) == (2, "")
+    assert "'easy'" in err
+    assert run("remove", "../up")[0] == 2
+
+
+def test_exported_tasks_are_a_dataset_again(tmp_path):
+    folder = tmp_path / "out"
+    code, out, _ = run("export", "arc-agi-1/training:max_side=4", folder)
+    assert (code, out) == (0, f"15 tasks: {folder}\n")
+    exported, original = read_json(folder), load_tasks("arc-agi-1/training:max_side=4")
+    assert exported.task_ids == original.task_ids
+    assert digest_of(exported) == digest_of(original)
+    assert run("export", exported.task_ids[0], tmp_path / "one")[0] == 0
+    assert [file.name for file in (tmp_path / "one").iterdir()] == [f"{exported.task_ids[0]}.json"]
+
+
+def test_an_export_replaces_files_only_when_asked(tmp_path):
+    run("export", "007bbfb7", tmp_path)
+    (tmp_path / "007bbfb7.json").write_text("mine")
+    code, _, err = run("export", "arc-agi-1/training", tmp_path)
+    assert code == 1
+    assert "--replace" in err
+    assert [file.read_text() for file in tmp_path.glob("*.json")] == ["mine"]
+    assert run("export", "007bbfb7", tmp_path, "--replace")[0] == 0
+    assert read_json(tmp_path).task_ids == ("007bbfb7",)
+    assert run("export", "no-such-task", tmp_path)[0] == 2

@@ -120,6 +120,38 @@ def test_stats_counts_tasks_pairs_sizes_colors_and_padding():
     assert faults.split("│")[2].strip() == "5"  # of the version that the plain name means
 
 
+def test_a_task_of_arc_agi_has_no_concept_but_its_dataset():
+    assert "concept" not in run("show", "007bbfb7").output
+    assert json.loads(run("show", "007bbfb7", "--json").stdout)["concept"] == ""
+
+
+def test_show_takes_one_pair_for_the_terminal_a_file_and_json(tmp_path):
+    shown = run("show", "007bbfb7", "--pair", "train/2")
+    assert "train 2" in shown.output
+    assert "train 1" not in shown.output
+    assert "test 0" not in shown.output
+    run("show", "007bbfb7", "--pair", "test/0", "--output", tmp_path / "pair.svg")
+    drawing = (tmp_path / "pair.svg").read_text()
+    assert "test 0" in drawing
+    assert "train" not in drawing.replace("training", "")
+    pair = json.loads(run("show", "007bbfb7", "--pair", "test/0", "--json").stdout)
+    assert pair["input"] == [[7, 0, 7], [7, 0, 7], [7, 7, 0]]
+    assert len(pair["output"]) == 9
+    wrong = run("show", "007bbfb7", "--pair", "test/7")
+    assert wrong.exit_code == 2
+    assert "test/7" in wrong.stderr
+
+
+def test_list_stats_and_show_print_json():
+    datasets = {entry["name"]: entry for entry in json.loads(run("list", "--json").stdout)}
+    assert datasets["arc-agi-1/training"]["versions"][0]["num_tasks"] == 400
+    assert datasets["mini-arc"]["where"] is None
+    counts = json.loads(run("stats", "arc-agi-1/evaluation", "--json").stdout)
+    assert (counts["num_tasks"], counts["num_train_pairs"], counts["num_test_pairs"]) == (400, 1363, 419)
+    task = json.loads(run("show", "007bbfb7", "--json").stdout)
+    assert (task["id"], len(task["train"]), len(task["test"])) == ("007bbfb7", 5, 1)
+
+
 def test_stats_compares_its_own_canvas_with_the_largest():
     output = run("stats", "arc-agi-1/training:max_side=5").output
     own, full = (next(line for line in output.splitlines() if name in line) for name in ("this canvas", "30x30"))

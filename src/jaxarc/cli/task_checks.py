@@ -27,6 +27,7 @@ _BUCKET: Final = 5  # sides 1..5, 6..10, ..., 26..30
 
 def count(tasks: TaskSet, num_issues: int) -> dict[str, Any]:
     """Count what :func:`counts_table` shows, as values of JSON."""
+    colors = np.unique(np.concatenate([grid.ravel() for task in tasks for _, grid in task.named_grids()]))
     return {
         "dataset": tasks.name,
         "num_tasks": len(tasks),
@@ -34,9 +35,7 @@ def count(tasks: TaskSet, num_issues: int) -> dict[str, Any]:
         "num_test_pairs": sum(len(task.test) for task in tasks),
         "has_answers": tasks.has_answers,
         "num_same_shape": sum(map(keeps_shape, tasks)),
-        "colors": np.unique(
-            np.concatenate([grid.ravel() for task in tasks for _, grid in task.named_grids()])
-        ).tolist(),
+        "colors": colors.tolist(),
         "concepts": sorted({task.concept for task in tasks} - {""}),
         "num_reported_faults": num_issues,
         "max_grid_shape": tasks.max_grid_shape,

@@ -93,6 +93,10 @@ def remove(
     Examples:
         jaxarc tasks remove my-tasks
     """
+    try:
+        check_set_name(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="NAME") from error
     typer.echo(f"{name} is removed: {uninstall(name)}")
 
 

@@ -27,7 +27,7 @@ from jaxarc.render.palette import PALETTES
 from jaxarc.render.pictures import draw_task
 from jaxarc.render.terminal import render_task
 from jaxarc.tasks.procedural import procedural_names
-from jaxarc.tasks.raw_task import TaskFormatError
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 from jaxarc.tasks.registry import UnknownTaskError
 
 app = typer.Typer(
@@ -99,7 +99,9 @@ def show(
     if as_json:
         pairs = arc_json(raw)
         chosen = pairs if only is None else pairs[only.split][only.pair_index]
-        print_json({"id": task_id, "dataset": tasks.name, "title": raw.title, "concept": raw.concept, **chosen})
+        print_json(
+            {"id": task_id, "dataset": tasks.name, "title": raw.title, "concept": _concept_of(raw, tasks), **chosen}
+        )
         return
     name_of_pair = f"{only.split} {only.pair_index}" if only is not None else ""
     task = tasks.get_task_by_id(task_id)
@@ -111,9 +113,8 @@ def show(
         drawing = draw_task(RENDERERS[kind], task, title, palette=PALETTES[colors], only=name_of_pair)
         write_whole(output, bytes_of(drawing, title))
         console.print(f"{title}: {output}", highlight=False, markup=False, soft_wrap=True)
-    named = tasks.name.partition(" (")[0].split("/")  # of ARC-AGI a file's folder, training or evaluation, is no news
-    for label, words in (("title", raw.title), ("concept", raw.concept)):
-        if words and words not in named:
+    for label, words in (("title", raw.title), ("concept", _concept_of(raw, tasks))):
+        if words:
             console.print(Text(f"{label}: {words}"))
     issue = _issues_of(tasks).get(task_id)
     if issue is not None:
@@ -142,6 +143,11 @@ def stats(name: DatasetArgument, as_json: JsonOption = False) -> None:
 
 app.command("verify")(verify)
 task_files.register(app)
+
+
+def _concept_of(task: RawTask, tasks: TaskSet) -> str:
+    """Return the concept of a task, unless it is a part of the dataset's name, such as ``training``."""
+    return "" if task.concept in tasks.name.partition(" (")[0].split("/") else task.concept
 
 
 def _plain_datasets() -> Iterator[Dataset]:

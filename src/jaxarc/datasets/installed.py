@@ -99,17 +99,13 @@ def uninstall(name: str, folder: Path | None = None) -> Path:
         path.unlink()
     except (FileNotFoundError, NotADirectoryError) as error:
         names = ", ".join(installed_names(folder)) or "none"
-        raise NotInstalledError(
-            f"no task set {name!r} is installed (no file {path}); installed are: {names}"
-        ) from error
+        raise NotInstalledError(f"no task set {name!r} is installed (no file {path}); there are: {names}") from error
     return path
 
 
 def arc_json(task: RawTask) -> dict[str, Any]:
     """Return the pairs of a task in the format of ARC's files; an unknown answer is left out."""
-    return {
-        split: [_pair_json(pair) for pair in pairs] for split, pairs in (("train", task.train), ("test", task.test))
-    }
+    return {"train": [_pair_json(pair) for pair in task.train], "test": [_pair_json(pair) for pair in task.test]}
 
 
 def read_installed(name: str, folder: Path | None = None) -> TaskSet:
