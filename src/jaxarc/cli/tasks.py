@@ -24,7 +24,7 @@ from jaxarc.datasets.published import Erratum, is_concept, known_issues
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.files import write_whole
 from jaxarc.render.palette import PALETTES
-from jaxarc.render.pictures import draw_task
+from jaxarc.render.pictures import draw_pairs, task_pairs
 from jaxarc.render.terminal import render_task
 from jaxarc.tasks.procedural import procedural_names
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
@@ -110,7 +110,8 @@ def show(
     if output is None or kind is None:
         console.print(render_task(task, title, name_of_pair))
     else:
-        drawing = draw_task(RENDERERS[kind], task, title, palette=PALETTES[colors], only=name_of_pair)
+        pairs = [named for named in task_pairs(task) if name_of_pair in ("", named[0])]
+        drawing = draw_pairs(RENDERERS[kind], pairs, title, palette=PALETTES[colors])
         write_whole(output, bytes_of(drawing, title))
         console.print(f"{title}: {output}", highlight=False, markup=False, soft_wrap=True)
     for label, words in (("title", raw.title), ("concept", _concept_of(raw, tasks))):
