@@ -1,6 +1,7 @@
 """``jaxarc evaluate`` as a user runs it: agents, recorded actions, trained agents, submission files."""
 
 import json
+import subprocess
 import sys
 
 import equinox as eqx
@@ -114,7 +115,7 @@ def test_a_scored_submission_gets_a_row_and_a_card_for_each_task(run, dataset, t
 
 
 SOLVER = """
-import sys
+import os, signal, time
 
 def same(train, test_input):
     print("chatter")
@@ -124,7 +125,8 @@ def same(train, test_input):
 
 def stopped(train, test_input):
     if test_input.shape == (2, 1):
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
     return [test_input.tolist()]
 
 number = 3
@@ -151,10 +153,11 @@ def test_a_solver_is_a_function_of_a_module(run, dataset, solver, tmp_path):
     assert run(dataset, "--score", tmp_path / "out" / "submission.json")[0] == 0
 
 
-def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(run, dataset, solver, tmp_path):
-    code, _, err = run(dataset, "--agent", f"{solver}:stopped", "--output", tmp_path / "out")
-    assert code == 130
-    assert "2 of 3 tasks are done" in err
+def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(dataset, solver, tmp_path):
+    command = [sys.executable, "-m", "jaxarc", "evaluate", dataset, "--agent", f"{solver}:stopped", "--output", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 130
+    assert "2 of 3 tasks are done" in done.stderr
     assert list(rows(tmp_path / "out")) == list(read(tmp_path / "out" / "submission.json")) == ["flip", "grow"]
     assert read(tmp_path / "out" / "summary.json")["tasks_done"] == 2
 

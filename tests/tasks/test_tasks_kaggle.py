@@ -97,7 +97,9 @@ def test_a_hidden_set_has_no_answers_and_never_looks_solved(write):
     tasks = read_json(write(solutions=None))
     assert not tasks.has_answers
     assert [output.shape for _, output in tasks.raw_task("two").test] == [(0, 0), (0, 0)]
-    env, params = jaxarc.make(tasks, mode="test", selection_format="bbox", score_on_submit=True)
+    env, params = jaxarc.make(
+        tasks, mode="test", selection_format="bbox", score_on_submit=True, allowed_operations=(SUBMIT,)
+    )
     state, _ = env.reset(jax.random.key(0), params)
     assert float(state.similarity_score) == 0.0
     state, _, _, _, _ = env.step(state, BboxAction(SUBMIT, 0, 0, 0, 0), params)

@@ -24,6 +24,7 @@ from jaxarc.cli.players import (
     load_player,
     load_solver,
 )
+from jaxarc.cli.processes import signals_interrupt
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.datasets import TaskSet, load_tasks
@@ -247,9 +248,10 @@ def _run_solver(
     # What the solver prints goes to stderr: stdout is for the result.
     with progress_bar("tasks", total=len(tasks)) as show, contextlib.redirect_stdout(sys.stderr):
         try:
-            for solved in solve_tasks(solve, tasks, attempts):
-                done.append(solved)
-                show(len(done), len(tasks))
+            with signals_interrupt():
+                for solved in solve_tasks(solve, tasks, attempts):
+                    done.append(solved)
+                    show(len(done), len(tasks))
         except KeyboardInterrupt:
             if not done:
                 raise

@@ -105,6 +105,33 @@ class GracefulStop:
 
 
 @contextlib.contextmanager
+def signals_interrupt() -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM raise ``KeyboardInterrupt`` inside the block, which runs Python of a user.
+
+    The next one ends the process, so that code which catches everything cannot hold it.
+    """
+    heard: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        _note(number, frame)
+        heard.append(number)
+        if len(heard) > 1:
+            _end(128 + number)
+        raise KeyboardInterrupt
+
+    # The thread that listens would take the handler that is set when it looks, which may be the one after the block;
+    # so it hears of no signal inside of it.
+    descriptor = signal.set_wakeup_fd(-1)
+    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(descriptor)
+
+
+@contextlib.contextmanager
 def ensured(action: Callable[[], None]) -> Iterator[None]:
     """Do something when the block is left, also if a signal ends the process inside of it."""
     _ensured.append(action)
