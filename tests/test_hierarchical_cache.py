@@ -204,7 +204,7 @@ def test_two_threads_that_record_at_once_do_not_meet():
 @pytest.mark.parametrize("strategy", ["sequential", "vmap"])
 def test_a_unit_that_fails_is_named_by_hash_and_node(strategy):
     unit_hash = units_of(GRAPH, ExpertSpec.of(OddExpert(), "bbox"))[0]["pair 0"]
-    with pytest.raises(RecordingFailedError, match=rf"unit {unit_hash} \(pair 0\): Cannot.*too hard; and 2"):
+    with pytest.raises(RecordingFailedError, match=rf"{unit_hash} \(pair 0\).*2"):
         get_trace_hierarchical(GRAPH, strategy, expert=OddExpert())
     with pytest.raises(RecordingFailedError, match="BrittleError: glass"):
         get_trace_hierarchical(GRAPH, strategy, expert=BrittleExpert())

@@ -65,9 +65,9 @@ def test_options_name_the_task_and_the_pair(world):
     for task, pair, color in [(0, 0, 1), (1, 0, 1), (1, 1, 4), (2, 0, 3)]:
         observation, info = env.reset(options={"task_index": task, "pair_index": pair})
         assert (info["task_index"], info["pair_index"], observation.max()) == (task, pair, color)
-    with pytest.raises(IndexError, match=r"task_index must be in \[0, 2\], got 3"):
+    with pytest.raises(IndexError, match=r"task_index.*\[0, 2\].*3"):
         env.reset(options={"task_index": 3})
-    with pytest.raises(ValueError, match="reset knows the options task_index, pair_index, got task"):
+    with pytest.raises(ValueError, match="task_index, pair_index"):
         env.reset(options={"task": 1})
 
 
@@ -126,7 +126,7 @@ def test_coordinates_are_row_and_column(world):
 def test_an_action_outside_the_space_is_refused(world, action):
     env = GymnasiumEnv(*world)
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"an action must be in MultiDiscrete\(\[3 3 4\]\), got"):
+    with pytest.raises(ValueError, match=r"action.*MultiDiscrete\(\[3 3 4\]\)"):
         env.step(action)
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_work_is_refused(world):
     env, params = world
     with pytest.raises(ValueError, match="hand in the environment without AutoReset"):
         GymnasiumEnv(EpisodeStatistics(AutoReset(env)), params)
-    with pytest.raises(ValueError, match="render_mode must be None or one of"):
+    with pytest.raises(ValueError, match=r"render_mode.*None"):
         GymnasiumEnv(env, params, render_mode="human")
     with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) first"):
         GymnasiumEnv(env, params).step(PAINT)

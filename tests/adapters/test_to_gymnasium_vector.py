@@ -172,7 +172,7 @@ def test_every_action_of_the_space_is_taken(action_format):
 
 def test_what_cannot_work_is_refused(world):
     env, params = world
-    with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"num_envs.*1.*0"):
         GymnasiumVectorEnv(env, params, num_envs=0)
     with pytest.raises(ValueError, match="hand in the environment without AutoReset"):
         GymnasiumVectorEnv(AutoReset(env), params)
@@ -182,13 +182,13 @@ def test_what_cannot_work_is_refused(world):
     vector.reset(seed=0)
     with pytest.raises(ValueError, match="an action must be in"):
         vector.step(np.array([[0, 0, 0], [3, 0, 0]]))
-    with pytest.raises(ValueError, match=r"options\['reset_mask'\] must be a NumPy array bool\[2\]"):
+    with pytest.raises(ValueError, match=r"options\['reset_mask'\].*NumPy.*bool\[2\]"):
         vector.reset(options={"reset_mask": [True, False]})
     with pytest.raises(ValueError, match=r"must be true somewhere"):
         vector.reset(options={"reset_mask": np.zeros(2, bool)})
-    with pytest.raises(ValueError, match=r"options\['task_index'\] is an integer, or one for each of 2"):
+    with pytest.raises(ValueError, match=r"options\['task_index'\].*2"):
         vector.reset(options={"task_index": [0, 1, 2]})
-    with pytest.raises(IndexError, match=r"pair_index must be in \[0, 0\], got 1"):
+    with pytest.raises(IndexError, match=r"pair_index.*\[0, 0\].*1"):
         vector.reset(options={"task_index": [1, 2], "pair_index": 1})
 
 

@@ -70,7 +70,7 @@ def test_an_update_looks_at_every_example_once(examples, cloned):
 
 
 def test_a_config_that_cannot_be_cloned_with_is_refused():
-    with pytest.raises(ConfigValidationError, match=r"learner_share must be in \[0.0, 1.0\], got 1.5"):
+    with pytest.raises(ConfigValidationError, match=r"learner_share.*\[0.0, 1.0\].*1.5"):
         CloningConfig(learner_share=1.5)
-    with pytest.raises(ConfigValidationError, match="num_updates must be at least 0, got -1"):
+    with pytest.raises(ConfigValidationError, match=r"num_updates.*0.*-1"):
         CloningConfig(num_updates=-1)

@@ -166,7 +166,7 @@ def test_the_value_is_the_same_whoever_asks():
 
 def test_a_config_that_the_policy_cannot_play_is_refused_by_name():
     hidden = config(3, 3, reveal_target=False, selection_format="mask")
-    with pytest.raises(ValueError, match=r"reveal_target must be True, got False; .*must be 'bbox', got 'mask'"):
+    with pytest.raises(ValueError, match=r"reveal_target.*'bbox'.*'mask'"):
         EditPolicy.create(jax.random.key(0), hidden, NetworkConfig())
     endless = config(3, 3, (*range(10), c.RESIZE))
     assert missing_for_editing(endless) == [

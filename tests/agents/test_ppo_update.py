@@ -192,7 +192,7 @@ def test_edits_of_a_kind_that_needs_no_color_do_not_teach_the_color_head(policy)
 
 
 def test_a_batch_that_cannot_be_split_is_refused():
-    with pytest.raises(ConfigValidationError, match=r"num_minibatches must divide num_envs.*got 5 and 6"):
+    with pytest.raises(ConfigValidationError, match=r"num_minibatches.*num_envs.*5.*6"):
         AgentConfig(num_envs=6, num_minibatches=5)
-    with pytest.raises(ConfigValidationError, match="rollout_steps must be at least 1, got 0"):
+    with pytest.raises(ConfigValidationError, match=r"rollout_steps.*1.*0"):
         AgentConfig(rollout_steps=0)

@@ -86,7 +86,7 @@ def test_a_field_of_another_version_is_refused_with_the_version_that_wrote_it(tm
     saved["agent"]["old_field"] = 1
     file = tmp_path / "config.json"
     file.write_text(json.dumps({**saved, "versions": {"jaxarc": "0.0.1"}, "git_revision": "abc"}))
-    with pytest.raises(ConfigValidationError, match=r"no field 'old_field'.*written by jaxarc 0\.0\.1 .*abc"):
+    with pytest.raises(ConfigValidationError, match=r"'old_field'.*0\.0\.1"):
         read_experiment([], file)
 
 

@@ -199,5 +199,5 @@ def test_params_refuse_a_buffer_without_the_symmetries():
 
 
 def test_config_refuses_diagonals_on_a_canvas_that_is_not_square():
-    with pytest.raises(ValueError, match="needs a square canvas, got 3x4; use 'flips'"):
+    with pytest.raises(ValueError, match=r"3x4.*'flips'"):
         create_test_config(5, "bbox", (3, 4), symmetries="all")

@@ -86,7 +86,7 @@ COORDINATES = [
 @pytest.mark.parametrize("selection_format", ["point", "bbox", "mask"])
 def test_operation_out_of_range_names_value_and_range(selection_format, operation, named):
     config = make_config(selection_format)
-    with pytest.raises(RuntimeError, match=rf"Invalid operation ID {named}: it must be in \[0, 41\]; .*noop"):
+    with pytest.raises(RuntimeError, match=rf"ID {named}.*\[0, 41\]"):
         arc_step(start(config), make_action(selection_format, operation=operation), config)
 
 
@@ -145,7 +145,7 @@ def test_validate_action_works_inside_jit_and_vmap():
 @pytest.mark.parametrize("action", [{"operation": 0, "selection": np.array([5, 5])}, (0, 1, 2), None], ids=str)
 def test_unstructured_action_is_refused(action):
     config = make_config()
-    with pytest.raises(TypeError, match=r"PointAction.*BboxAction.*MaskAction.*dictionaries are not accepted"):
+    with pytest.raises(TypeError, match=r"PointAction.*BboxAction.*MaskAction"):
         arc_step(start(config), action, config)
     with pytest.raises(TypeError, match=f"Unknown action type {type(action).__name__}"):
         JAXErrorHandler.validate_action(action, config)
@@ -188,7 +188,7 @@ def test_number_beyond_int32_is_refused():
 
 @pytest.mark.parametrize("operation", [42, -1])
 def test_unknown_operation_has_no_name(operation):
-    with pytest.raises(ValueError, match=rf"operation must be in 0\.\.41, got {operation}"):
+    with pytest.raises(ValueError, match=rf"operation.*0\.\.41.*{operation}"):
         get_operation_name(operation)
 
 
@@ -318,7 +318,7 @@ def test_value_of_another_type_names_field_and_value(topic, field):
 
 
 def test_allowed_operations_that_leave_nothing_legal_are_refused():
-    with pytest.raises(ConfigValidationError, match=r"allowed_operations=\(35, 40\) leaves no legal operation"):
+    with pytest.raises(ConfigValidationError, match=r"allowed_operations=\(35, 40\)"):
         make_config(allowed_operations=(35, 40))
 
 
@@ -333,23 +333,23 @@ def test_a_batch_given_to_the_step_of_one_environment_is_refused(part):
         action = jax.tree.map(lambda x: jnp.stack([x, x]), action)
     if part == "mask":
         action = MaskAction(0, np.ones((2, *config.grid_shape), bool))
-    with pytest.raises(ValueError, match=f"the {part} is a batch of shape .*use batch_step"):
+    with pytest.raises(ValueError, match=rf"{part}.*batch_step"):
         arc_step(state, action, config)
 
 
 @pytest.mark.parametrize("key", [0, None, "0"])
 def test_a_key_that_is_no_key_is_refused(key):
-    with pytest.raises(TypeError, match=r"a key comes from jax.random.key or jax.random.PRNGKey, got"):
+    with pytest.raises(TypeError, match=r"jax.random.key.*jax.random.PRNGKey"):
         arc_reset(key, make_config())
 
 
 def test_states_and_params_of_the_other_api_are_refused():
     env, params = jaxarc.make(small_tasks(), make_config(), max_grid_height=2, max_grid_width=2)
-    with pytest.raises(TypeError, match=r"env.step takes a state made by env.reset"):
+    with pytest.raises(TypeError, match=r"env.step.*env.reset"):
         env.step(start(make_config()), make_action(), params)
-    with pytest.raises(TypeError, match=r"params must be the EnvParams that jaxarc.make returns, got JaxArcConfig"):
+    with pytest.raises(TypeError, match=r"params.*EnvParams.*jaxarc.make.*JaxArcConfig"):
         env.reset(jax.random.key(0), make_config())
-    with pytest.raises(TypeError, match=r"arc_step takes a state made by arc_reset"):
+    with pytest.raises(TypeError, match=r"arc_step.*arc_reset"):
         arc_step(env.reset(jax.random.key(0), params)[0], make_action(), params.config)
 
 
@@ -391,9 +391,9 @@ def test_state_of_another_config_is_refused(fields, fact):
 
 
 def test_config_or_task_of_another_type_is_refused():
-    with pytest.raises(TypeError, match=r"config must be a JaxArcConfig, got dict; see JaxArcConfig.from_hydra"):
+    with pytest.raises(TypeError, match=r"config.*JaxArcConfig.*JaxArcConfig.from_hydra"):
         arc_reset(jax.random.key(0), {"environment": {}}, create_mock_task(*CANVAS))
-    with pytest.raises(TypeError, match=r"task_data must be a JaxArcTask, got RawTask; see jaxarc.tasks.create_task"):
+    with pytest.raises(TypeError, match=r"task_data.*JaxArcTask.*RawTask.*jaxarc.tasks.create_task"):
         arc_reset(jax.random.key(0), make_config(), small_tasks().tasks[0])
 
 
@@ -409,12 +409,12 @@ def test_batch_reset_without_one_key_per_environment_is_refused(keys):
 
 @pytest.mark.parametrize("key", [jax.random.key(0), jax.random.PRNGKey(0)], ids=["typed", "raw"])
 def test_reset_with_many_keys_is_refused(key):
-    with pytest.raises(TypeError, match=r"one key was expected, got \(3,\); use batch_reset or jax.vmap"):
+    with pytest.raises(TypeError, match=r"\(3,\).*batch_reset.*jax.vmap"):
         arc_reset(jax.random.split(key, 3), make_config(), create_mock_task(*CANVAS))
 
 
 def test_reset_with_an_array_that_is_no_key_is_refused():
-    with pytest.raises(TypeError, match=r"a key comes from jax.random.key or jax.random.PRNGKey, got int32\(2,\)"):
+    with pytest.raises(TypeError, match=r"jax.random.key.*jax.random.PRNGKey.*int32\(2,\)"):
         arc_reset(jnp.zeros(2, jnp.int32), make_config(), create_mock_task(*CANVAS))
 
 
@@ -438,7 +438,7 @@ def test_buffer_of_another_canvas_is_refused():
 def test_state_of_the_agent_api_is_refused_by_the_guide_api():
     env, params = jaxarc.make(small_tasks(), selection_format="point", max_grid_height=2, max_grid_width=2)
     state, _ = env.reset(jax.random.key(0), params)
-    with pytest.raises(TypeError, match=r"states of jaxarc.make are stepped by env.step"):
+    with pytest.raises(TypeError, match=r"jaxarc.make.*env.step"):
         arc_step(state, make_action(), params.config)
 
 
@@ -523,7 +523,7 @@ def test_every_error_mode_can_be_chosen(error_mode, mode):
 
 
 def test_unknown_error_mode_is_refused():
-    with pytest.raises(ValueError, match=r"Invalid error mode: 'ignore'. Must be one of \('default', 'raise', 'nan'"):
+    with pytest.raises(ValueError, match=r"'ignore'.*\('default', 'raise', 'nan'"):
         JAXErrorHandler.set_error_mode("ignore")
 
 

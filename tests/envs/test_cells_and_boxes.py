@@ -143,5 +143,5 @@ def test_every_operation_has_a_name_of_its_own():
 
 @pytest.mark.parametrize("operation", [-1, 42])
 def test_no_other_number_has_a_name(operation):
-    with pytest.raises(ValueError, match=rf"operation must be in 0\.\.41, got {operation}"):
+    with pytest.raises(ValueError, match=rf"operation.*0\.\.41.*{operation}"):
         get_operation_name(operation)

@@ -110,7 +110,7 @@ def test_test_mode_chooses_among_the_tests():
     params = make_params(mode="test")
     _, seen = ENV.reset(jax.random.key(3), params, 2, 1)
     np.testing.assert_array_equal(seen[0], [2, 8])
-    with pytest.raises(IndexError, match=r"pair_index must be in \[0, 1\], got 2: in test mode task 2 has more pairs"):
+    with pytest.raises(IndexError, match=r"pair_index.*\[0, 1\].*2.*2"):
         ENV.reset(jax.random.key(3), params, 2, 2)
 
 

@@ -254,7 +254,7 @@ def test_an_agent_that_looks_at_the_answer_plays_only_where_answers_may_be_seen(
 
 
 def test_an_agent_that_takes_other_actions_is_refused():
-    with pytest.raises(AgentMismatchError, match=r"of type PointAction, but .* 'bbox', which takes BboxAction"):
+    with pytest.raises(AgentMismatchError, match=r"PointAction.*'bbox'.*BboxAction"):
         evaluate(lambda key, observation: PointAction(c.SUBMIT, 0, 0), EXAM, RULES)
 
 
@@ -266,7 +266,7 @@ class Growing(ColorOfAttempt):
 
 
 def test_an_agent_whose_memory_changes_its_type_is_refused():
-    with pytest.raises(AgentMismatchError, match=r"memory changes from int32\[\], bool\[\] to int32\[\], int32\[\]"):
+    with pytest.raises(AgentMismatchError, match=r"int32\[\], bool\[\].*int32\[\], int32\[\]"):
         evaluate(Growing(), EXAM, RULES)
 
 

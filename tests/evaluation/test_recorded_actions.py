@@ -89,7 +89,7 @@ def test_a_bad_line_is_named(tmp_path, text, complaint):
 def test_counts_below_one_are_refused(tmp_path):
     file = tmp_path / "counts.jsonl"
     file.write_text(line(actions=0))
-    with pytest.raises(RecordingError, match="line 1: 'actions' says 0; an expert takes at least one"):
+    with pytest.raises(RecordingError, match=r"1: 'actions'.*0"):
         read_action_counts(file)
 
 

@@ -42,5 +42,5 @@ def test_of_many_unknown_tasks_three_are_named(count, named):
     grid = np.ones((1, 1), np.int8)
     tasks = TaskSet("one", (RawTask("known", ((grid, grid),), ((grid, grid),)),))
     submission = {name: [[grid]] for name in ("known", *"abcd"[:count])}
-    with pytest.raises(SubmissionError, match=rf"has {count} task\(s\) that the set does not have \({named}\);"):
+    with pytest.raises(SubmissionError, match=rf"{count} task\(s\).*\({named}\)"):
         score_submission(submission, tasks)

@@ -19,7 +19,7 @@ def test_devices_share_environments_as_evenly_as_can_be(num_envs, devices, each)
 def test_a_batch_that_cannot_be_laid_out_is_refused():
     with pytest.raises(ValueError, match="1 or more, got num_envs=0"):
         envs_per_device(0, data_mesh(1))
-    with pytest.raises(ValueError, match=r"must have an axis 'data', got the axes \('rows',\)"):
+    with pytest.raises(ValueError, match=r"'data'.*\('rows',\)"):
         envs_per_device(8, AbstractMesh((2,), ("rows",)))
 
 

@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_named():
         use(WEIGHTS[:4], BATCH, MESH, 2)
     with pytest.raises(ValueError, match=r"as many, got 3 and 6;"):
         use((WEIGHTS, WEIGHTS[:3]), BATCH, MESH, 2)
-    with pytest.raises(ValueError, match=r"needs a mesh with the axis 'stage'.* got the axes \('data',\)"):
+    with pytest.raises(ValueError, match=r"'stage'.*\('data',\)"):
         use(WEIGHTS, BATCH, AbstractMesh((2,), ("data",)), 2)
     with pytest.raises(ValueError, match=r"got the axes \('stage', 'model'\)"):
         use(WEIGHTS, BATCH, AbstractMesh((2, 2), ("stage", "model")), 2)

@@ -69,13 +69,13 @@ def test_a_folder_that_others_may_write_into_is_refused(tmp_path, mode):
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(mode)
-    with pytest.raises(CacheFolderError, match=rf"{folder} has mode {mode:04o}; .*only you .*chmod 700"):
+    with pytest.raises(CacheFolderError, match=rf"{folder}.*{mode:04o}.*700"):
         enable_compilation_cache(folder)
 
 
 def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
-    with pytest.raises(CacheFolderError, match=rf"{tmp_path} belongs to user \d+, and you are user \d+; .*of your own"):
+    with pytest.raises(CacheFolderError, match=rf"{tmp_path}.*\d+.*\d+"):
         enable_compilation_cache(tmp_path)
 
 

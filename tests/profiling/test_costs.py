@@ -165,7 +165,7 @@ def test_what_is_missing_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path))):
         costliest_operations(tmp_path, TEXT)
     write_trace(tmp_path, [("sort.0", 1, "jit_g", 8)])
-    with pytest.raises(ValueError, match=r"jit_f did not run in the trace .*, but jit_g did"):
+    with pytest.raises(ValueError, match=r"jit_f.*jit_g"):
         costliest_operations(tmp_path, TEXT)
     with pytest.raises(ValueError, match=r"compiled\.as_text\(\)"):
         costliest_operations(tmp_path, "func.func @main()")

@@ -41,7 +41,7 @@ def test_defaults_are_three_and_ten():
 
 @pytest.mark.parametrize(("name", "value"), [("n_warmup", -1), ("n_runs", 0)])
 def test_too_few_runs_are_refused(name, value):
-    with pytest.raises(ValueError, match=rf"{name} must be at least \d, got {value}"):
+    with pytest.raises(ValueError, match=rf"{name}.*\d.*{value}"):
         profile_fn(lambda: 0, **{name: value})
 
 

@@ -174,7 +174,7 @@ def test_an_error_in_the_block_closes_too():
 
 
 def test_a_buffer_needs_room():
-    with pytest.raises(ValueError, match="buffer_size must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"buffer_size.*1.*0"):
         DataPrefetcher([], 0)
 
 

@@ -98,7 +98,7 @@ def test_equal_seeds_give_equal_batches():
 
 
 def test_more_parents_than_others_are_refused():
-    with pytest.raises(ConfigValidationError, match="max_parents must be below num_variables, got 3 and 3"):
+    with pytest.raises(ConfigValidationError, match=r"max_parents.*num_variables.*3.*3"):
         StructuralModelConfig(num_variables=3, max_parents=3)
 
 

@@ -133,7 +133,7 @@ def mesh_of(*axes):
 def test_batches_and_meshes_that_do_not_fit_are_named():
     model = LinearScorer(jax.random.key(0))
     parts = (model, SGD, kl_divergence_loss_jax, SurrogateTrainingConfig(accumulation_steps=3))
-    with pytest.raises(ValueError, match=r"must have an axis 'data', got \('model',\)"):
+    with pytest.raises(ValueError, match=r"'data'.*\('model',\)"):
         create_mesh_train_step(*parts, mesh_of("model"))
     step = create_mesh_train_step(*parts, mesh_of("data"))
     with pytest.raises(ValueError, match=r"a batch of 4 examples .* 1 device.* take a multiple of 3$"):
@@ -148,9 +148,9 @@ def scorer():
 
 def test_layers_that_stages_cannot_share_are_named(scorer):
     stages = jax.sharding.AbstractMesh((3,), ("stage",))
-    with pytest.raises(ValueError, match=r"num_layers must be a multiple of stages .* got 2, 3 and 0"):
+    with pytest.raises(ValueError, match=r"num_layers.*2, 3.*0"):
         over_stages(scorer, stages, 1)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match=r"must have an axis 'stage', got \('data',\)"):
+    with pytest.raises(ValueError, match=r"'stage'.*\('data',\)"):
         over_stages(scorer, mesh_of("data"), 1)
     pipelined = over_stages(scorer, mesh_of("stage"), 1)
     assert eqx.tree_equal(in_one_piece(pipelined), scorer)

@@ -104,7 +104,7 @@ def test_parts_add_up_to_the_whole_batch(create):
 
 @both_paths
 def test_a_batch_that_cannot_be_cut_is_refused(create):
-    with pytest.raises(ValueError, match=r"accumulation_steps must divide the number .*, got 3 and 4"):
+    with pytest.raises(ValueError, match=r"accumulation_steps.*3.*4"):
         run(make(create, SurrogateTrainingConfig(accumulation_steps=3)))
 
 
@@ -149,9 +149,7 @@ def test_padding_takes_no_probability(create):
 def test_weight_on_padding_is_refused(create):
     batch, (made, state) = make_batch(), start()
     hidden = eqx.tree_at(lambda c: c.is_real, candidates_of(batch), replace_fn=lambda x: x.at[2, 1].set(False))
-    with pytest.raises(
-        ValueError, match=r"expert_probs\[2, 1\] is 0\.\d+, but candidates.is_real is False there; padd"
-    ):
+    with pytest.raises(ValueError, match=r"expert_probs\[2, 1\].*0\.\d+.*candidates.is_real.*False"):
         make(create)(made, state, batch, hidden)
 
 
@@ -211,10 +209,10 @@ def test_candidates_that_do_not_fit_are_named(create):
     step, batch, (made, state) = make(create), make_batch(), start()
     fitting = candidates_of(batch)
     fewer = eqx.tree_at(lambda c: c.features, fitting, fitting.features[:, :2])
-    with pytest.raises(ValueError, match=r"candidates.features has the shape \(4, 2, 1\), but expert_probs has"):
+    with pytest.raises(ValueError, match=r"candidates.features.*\(4, 2, 1\).*expert_probs"):
         step(made, state, batch, fewer)
     narrow = eqx.tree_at(lambda c: c.columns, fitting, fitting.columns[..., :2])
-    with pytest.raises(ValueError, match=r"candidates.columns has the shape \(4, 4, 2\), but .* d = 3"):
+    with pytest.raises(ValueError, match=r"candidates.columns.*\(4, 4, 2\).*3"):
         step(made, state, batch, narrow)
 
 

@@ -135,9 +135,9 @@ def test_unknown_name_names_the_nearest_first():
 
 
 def test_unknown_version_lists_the_versions():
-    with pytest.raises(UnknownDatasetError, match="no version 'v2'; its versions: aa922be, kaggle2024, kaggle2019"):
+    with pytest.raises(UnknownDatasetError, match=r"'v2'.*aa922be, kaggle2024, kaggle2019"):
         load_tasks("arc-agi-1/training@v2")
-    with pytest.raises(UnknownDatasetError, match="'mini-arc' has no version '1'; its versions: none"):
+    with pytest.raises(UnknownDatasetError, match=r"'mini-arc'.*'1'"):
         load_tasks("mini-arc@1")
 
 
@@ -203,7 +203,7 @@ def test_dataset_of_ones_own_is_loaded_by_name_once(registry):
 def test_name_that_is_taken_or_wrong_cannot_be_registered(registry):
     load = lambda: TaskSet("x", (raw("mine"),))
     register_dataset("mine", load)
-    with pytest.raises(ValueError, match="'mine' is taken; choose another, or pass replace=True"):
+    with pytest.raises(ValueError, match=r"'mine'.*replace=True"):
         register_dataset("mine", load)
     assert load_tasks("mine").task_ids == ("mine",)
     register_dataset("mine", lambda: TaskSet("x", (raw("new"),)), replace=True)

@@ -128,7 +128,7 @@ def test_an_answer_without_length_that_is_cut_is_no_whole_archive(server, tiny, 
 def test_other_tasks_than_the_pinned_ones_are_refused_and_the_installed_set_stays(server, tiny, tmp_path):
     download("tiny", folder=tmp_path)
     server.content = zip_of(color=4)
-    with pytest.raises(DownloadError, match=f"expected 1 tasks with the digest {DIGEST}, found 1 with"):
+    with pytest.raises(DownloadError, match=rf"1.*{DIGEST}.*1"):
         download("tiny", folder=tmp_path, again=True)
     assert has_published_set("tiny", tmp_path)
     assert parts(tmp_path) == []

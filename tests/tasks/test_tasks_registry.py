@@ -33,13 +33,13 @@ def test_index_may_be_an_array_scalar(kind):
 
 
 def test_minus_one_is_a_task_without_an_id():
-    with pytest.raises(KeyError, match="index -1 marks a task without an id; name it with register_task"):
+    with pytest.raises(KeyError, match=r"-1.*register_task"):
         task_id_of(-1)
 
 
 @pytest.mark.parametrize("index", [-2, 10**6])
 def test_foreign_index_is_refused(index):
-    with pytest.raises(UnknownTaskError, match=rf"no task has index {index}; this process registered \d+ tasks"):
+    with pytest.raises(UnknownTaskError, match=rf"{index}.*\d+"):
         task_id_of(index)
 
 

@@ -93,7 +93,7 @@ def test_chosen_canvas_serves_tasks_buffer_and_selections(tasks):
 
 
 def test_unknown_id_names_the_nearest(tasks):
-    with pytest.raises(UnknownTaskError, match=r"'squares' has no task 'thre' among its 3 tasks; did you mean 'three'"):
+    with pytest.raises(UnknownTaskError, match=r"'squares'.*'thre'.*3.*'three'"):
         tasks.get_task_by_id("thre")
     with pytest.raises(KeyError, match="ids look like 'two'"):
         tasks.get_task_by_id("%%%%")
@@ -118,7 +118,7 @@ def test_select_by_id_keeps_the_order_asked_for(tasks):
 
 
 def test_selecting_nothing_is_an_error_that_says_what_would_be_left(tasks):
-    with pytest.raises(ValueError, match=r"select\(max_side=1\) leaves no task of 'squares'.* needs max_side=2"):
+    with pytest.raises(ValueError, match=r"select\(max_side=1\).*'squares'.*max_side=2"):
         tasks.select(max_side=1)
     with pytest.raises(ValueError, match="name at least one id"):
         tasks.select(ids=[])
@@ -176,15 +176,15 @@ def test_unknown_id_to_leave_out_is_an_error(mixed):
 
 
 def test_tasks_that_do_not_fit_are_refused_reported_or_skipped(mixed):
-    with pytest.raises(ValueError, match=r"task 's6': train pair 0 input is 6x6 .* canvas 4x4"):
+    with pytest.raises(ValueError, match=r"'s6'.*0.*6x6.*4x4"):
         mixed.fit((4, 4))
-    with pytest.warns(TooLargeWarning, match=r"2 of 4 tasks of 'mixed' .* canvas 4x4 \(s6, s8\); a canvas of 8x8"):
+    with pytest.warns(TooLargeWarning, match=r"2.*4.*'mixed'.*4x4 \(s6, s8\).*8x8"):
         reported = mixed.fit((4, 4), too_large="report")
     skipped = mixed.fit((4, 4), too_large="skip")
     assert reported.task_ids == skipped.task_ids == ("s2", "grown")
     assert skipped.buffer().grid_shape == (4, 4)
     assert mixed.fit((8, 9)).grid_shape == (8, 9)
-    with pytest.raises(ValueError, match="too_large is one of 'refuse', 'report', 'skip', got 'drop'"):
+    with pytest.raises(ValueError, match=r"too_large.*'refuse', 'report', 'skip'.*'drop'"):
         mixed.fit((4, 4), too_large="drop")
     with pytest.raises(SubsetError, match="4 of 4 tasks"):
         mixed.fit((1, 1), too_large="skip")
@@ -212,7 +212,7 @@ def test_buffer_lists_demonstrations_then_tests_task_by_task(tasks):
 
 
 def test_task_too_large_for_the_buffer_names_task_size_canvas_and_fixes(tasks):
-    with pytest.raises(ValueError, match=r"task 'five': train pair 0 input is 5x5 .* canvas 3x4") as caught:
+    with pytest.raises(ValueError, match=r"'five'.*0.*5x5.*3x4") as caught:
         tasks.buffer((3, 4))
     for part in ("canvas of at least 5x5", "max_grid_height", "select(max_side=3)"):
         assert part in str(caught.value)

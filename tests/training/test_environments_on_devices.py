@@ -129,14 +129,14 @@ def test_what_cannot_be_split_evenly_is_named():
     complaint = r"agent.num_envs must be a multiple of parallel.num_devices times agent.num_minibatches = 3.* 12 and 8"
     with pytest.raises(ConfigValidationError, match=complaint):
         experiment(num_devices=8, over="environments")
-    with pytest.raises(ConfigValidationError, match=r"training.num_seeds must be a multiple.* got 1 and 2 device"):
+    with pytest.raises(ConfigValidationError, match=r"training.num_seeds.*1.*2"):
         experiment(num_devices=2)
-    with pytest.raises(ConfigValidationError, match=r"over must be one of \('seeds', 'environments'\), got 'tasks'"):
+    with pytest.raises(ConfigValidationError, match=r"over.*\('seeds', 'environments'\).*'tasks'"):
         experiment(over="tasks")
 
 
 def test_a_run_goes_on_with_other_devices_but_not_split_otherwise():
     saved = experiment(num_devices=4, over="environments").as_dict()
     require_same_choices(saved, experiment(num_devices=1, over="environments").as_dict())
-    with pytest.raises(IncompatibleRunError, match=r"parallel\.over is 'environments' in the run, but 'seeds' now"):
+    with pytest.raises(IncompatibleRunError, match=r"parallel\.over.*'environments'.*'seeds'"):
         require_same_choices(saved, experiment().as_dict())

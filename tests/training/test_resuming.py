@@ -38,7 +38,7 @@ def test_everything_else_is_listed_with_both_values():
 
 def test_a_field_that_only_one_version_knows_is_a_difference():
     old = {**SAVED, "agent": {**SAVED["agent"], "ancient": 1}}
-    with pytest.raises(IncompatibleRunError, match=r"agent\.ancient is 1 in the run, but 'no such field' now"):
+    with pytest.raises(IncompatibleRunError, match=r"agent\.ancient.*1"):
         require_same_choices(old, SAVED)
 
 

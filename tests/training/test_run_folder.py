@@ -50,7 +50,7 @@ def test_what_follows_the_lines_that_count_is_cut_off(tmp_path):
 def test_a_line_that_is_no_report_is_named(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"update": 0, "environment_steps": 0, "seconds": 0.0}\n{"upd')
-    with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2 is not a report"):
+    with pytest.raises(ValueError, match=r"metrics\.jsonl.*2"):
         read_metrics(path)
 
 
@@ -69,7 +69,7 @@ def test_the_number_of_updates_covers_the_steps_in_whole_reports():
 def test_an_experiment_that_cannot_be_learned_is_refused_before_anything_compiles():
     with pytest.raises(ConfigValidationError, match=r"observation\.reveal_target must be True"):
         Experiment(RULES.with_fields(reveal_target=False))
-    with pytest.raises(ConfigValidationError, match=r"task\.max_side must fit the canvas.* = 3x3, got 5"):
+    with pytest.raises(ConfigValidationError, match=r"task\.max_side.*3x3.*5"):
         Experiment(RULES.with_fields(max_grid_height=3, max_grid_width=3), task=TaskConfig(max_side=5))
 
 

@@ -132,7 +132,7 @@ def test_the_seed_of_the_held_out_examples_is_no_seed_of_a_run():
 def test_pairs_that_are_learned_from_are_not_held_out(tmp_path):
     problem = make_problem(tmp_path)
     task = TaskConfig(str(tmp_path / "learned"), str(tmp_path / "learned"), max_side=SIDE)
-    with pytest.raises(ValueError, match=r"is held out, but shares 6 pairs with task\.train_dataset"):
+    with pytest.raises(ValueError, match=r"6.*task\.train_dataset"):
         LookaheadTask.load(task, problem.train_params.config, CONFIG, problem.network)
     few = CONFIG.replace(num_candidates=5)
     with pytest.raises(ValueError, match="5"):
@@ -169,7 +169,7 @@ def test_points_and_masks_are_refused(problem):
 
 
 def test_examples_that_no_whole_episodes_make_are_refused():
-    with pytest.raises(ConfigValidationError, match="episode_steps must divide num_examples, got 5 and 32"):
+    with pytest.raises(ConfigValidationError, match=r"episode_steps.*num_examples.*5.*32"):
         LookaheadConfig(num_examples=32, episode_steps=5)
     with pytest.raises(ConfigValidationError, match="scorer"):
         LookaheadConfig(scorer="counting")

@@ -183,9 +183,7 @@ def test_an_error_of_the_data_ends_the_run_and_the_thread_that_loads(folder):
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_and_names_the_last_good_checkpoint(folder):
-    with pytest.raises(
-        TrainingDivergedError, match=r"seed 3 is not finite between updates 8 and 12: .*total_loss.*checkpoints/8,"
-    ):
+    with pytest.raises(TrainingDivergedError, match=r"3.*8.*12.*total_loss.*checkpoints/8"):
         run(folder=folder, problem=Problem(spoil=10))
     assert folder.checkpoints.updates()[-1] == 8
 
@@ -230,7 +228,7 @@ def test_a_time_limit_ends_the_run_early():
 def test_other_choices_and_used_folders_are_refused(folder):
     run(folder=folder, should_stop=after(4))
     other = EXPERIMENT.replace(surrogate=EXPERIMENT.surrogate.replace(seed=4))
-    with pytest.raises(IncompatibleRunError, match=r"surrogate\.seed is 3 in the run, but 4 now"):
+    with pytest.raises(IncompatibleRunError, match=r"surrogate\.seed.*3.*4"):
         run(other, folder, resume=True)
     with pytest.raises(RunFolderError, match="holds a run already"):
         run(folder=folder)

@@ -66,7 +66,7 @@ def test_a_run_over_stages_goes_on_over_matrices_and_learns_what_one_device_does
 
 
 def test_batches_and_meshes_that_do_not_fit_are_refused():
-    with pytest.raises(ConfigValidationError, match=r"either over model_devices or over stages, got 2 and 3"):
+    with pytest.raises(ConfigValidationError, match=r"model_devices.*2.*3"):
         SurrogateMeshConfig(model_devices=2, stages=3)
     with pytest.raises(ConfigValidationError, match="stages must be at least 1, got 0"):
         SurrogateMeshConfig(stages=0)

@@ -262,7 +262,7 @@ def test_a_folder_is_of_one_run_of_one_config_in_one_process(tmp_path):
     with pytest.raises(RunFolderError, match="holds a run already; resume it, or name another folder"):
         train(EXPERIMENT, PAIRS, folder)
     other = EXPERIMENT.replace(schedule=ScheduleConfig(learning_rate=1e-3))
-    with pytest.raises(IncompatibleRunError, match=r"schedule\.learning_rate is 0\.004 in the run, but 0\.001 now"):
+    with pytest.raises(IncompatibleRunError, match=r"schedule\.learning_rate.*0\.004.*0\.001"):
         train(other, PAIRS, folder, resume=True)
     with folder.lock(), pytest.raises(RunFolderError, match="another process is training in"):
         train(EXPERIMENT, PAIRS, folder, resume=True)

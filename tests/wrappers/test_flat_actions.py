@@ -172,7 +172,7 @@ def test_samples_lie_in_the_space_and_reach_every_action():
 
 def test_masks_have_no_numbers():
     _, flat, params = make("mask")
-    with pytest.raises(ValueError, match=r"'point' or 'bbox', got 'mask': 2x3 cells have 2\*\*6 masks"):
+    with pytest.raises(ValueError, match=r"'point'.*'bbox'.*'mask': 2x3.*2\*\*6"):
         flat.num_actions(params)
     state, _ = flat.reset(jax.random.key(3), params)
     with pytest.raises(ValueError, match="got 'mask'"):

@@ -151,7 +151,7 @@ def test_a_line_separator_inside_of_json_does_not_end_a_line(tmp_path):
 
 def test_a_resume_with_everything_changed_names_twenty_differences():
     old, new = ({"topic": {f"field{i}": i + shift for i in range(30)}} for shift in (0, 1))
-    with pytest.raises(IncompatibleRunError, match=r"topic\.field19 is 19 in the run, but 20 now; and 10 more\."):
+    with pytest.raises(IncompatibleRunError, match=r"topic\.field19.*19.*20.*10 more\."):
         require_same_choices(old, new)
 
 

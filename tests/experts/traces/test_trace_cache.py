@@ -130,7 +130,7 @@ def test_garbage_is_what_is_damaged_and_what_killed_processes_left(cache):
 
 
 def test_a_limit_below_one_byte_is_refused():
-    with pytest.raises(ValueError, match="max_bytes must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"max_bytes.*1.*0"):
         TraceCache(max_bytes=0)
 
 

@@ -201,9 +201,9 @@ def test_an_expert_of_batches_records_what_is_not_in_the_cache_yet(tmp_path):
     assert expert.sizes == [1, 3]
     assert (recording.num_cached, recording.num_recorded) == (1, 3)
     assert list(recording.traces) == list(dict.fromkeys(recording.hash_of_node.values()))
-    with pytest.raises(ValueError, match=r"'batches' solves whole batches .* got 'vmap'"):
+    with pytest.raises(ValueError, match=r"'batches'.*'vmap'"):
         record_through_jax(GRAPH, expert, parallel_strategy="vmap")
-    with pytest.raises(ValueError, match="time_limit_s must be None, got 1"):
+    with pytest.raises(ValueError, match=r"time_limit_s.*1"):
         record_traces(GRAPH, expert, time_limit_s=1)
 
 

@@ -188,7 +188,7 @@ def test_bad_argument_is_refused_by_name(arguments, said):
 
 
 def test_sampling_no_task_is_refused():
-    with pytest.raises(ValueError, match="num_tasks must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"num_tasks.*1.*0"):
         sample_task_set(procedural_tasks("count"), jax.random.key(0), 0)
 
 
