@@ -10,7 +10,7 @@ from edit_world import config, observations
 from jaxarc import constants as c
 from jaxarc.agents.edits import kinds_of
 from jaxarc.agents.networks import CellNetwork, PolicyInput, make_network
-from jaxarc.agents.networks.cells import _offset_indices, _windows, cell_features
+from jaxarc.agents.networks.cells import offset_indices, windows, cell_features
 from jaxarc.config import NetworkConfig
 
 HEIGHT, WIDTH = 4, 5
@@ -75,7 +75,7 @@ def test_a_layer_on_windows_is_a_convolution():
     grid = jnp.asarray(random.normal(size=(2, HEIGHT, WIDTH, 3)), jnp.float32)
     kernel = jnp.asarray(random.normal(size=(3, 3, 3, 4)), jnp.float32)
     convolved = jax.lax.conv_general_dilated(grid, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-    np.testing.assert_allclose(_windows(grid, 3) @ kernel.reshape(27, 4), convolved, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(windows(grid, 3) @ kernel.reshape(27, 4), convolved, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["relational", "cells", "residual_cnn"])
@@ -101,7 +101,7 @@ def test_the_second_corner_starts_out_at_the_first():
 
 def test_two_pairs_of_cells_share_an_offset_exactly_when_they_lie_alike():
     height, width = 2, 4
-    indices = _offset_indices((height, width))
+    indices = offset_indices((height, width))
     assert (indices.min(), indices.max()) == (0, (2 * height - 1) * (2 * width - 1) - 1)
     rows, columns = np.divmod(np.arange(height * width), width)
     offsets = {

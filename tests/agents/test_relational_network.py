@@ -8,7 +8,7 @@ from edit_world import config, grids, with_noise
 
 from jaxarc.agents.edits import kinds_of
 from jaxarc.agents.networks import PolicyInput, RelationalNetwork, make_network
-from jaxarc.agents.networks.relational import _box_sums, _describe_boxes
+from jaxarc.agents.networks.relational import box_sums, describe_boxes
 from jaxarc.config import NetworkConfig
 
 HEIGHT, WIDTH, BATCH = 3, 4, 32
@@ -127,7 +127,7 @@ def test_box_sums_agree_with_adding_cell_by_cell():
     random = np.random.default_rng(0)
     values = random.normal(size=(5, 2, HEIGHT, WIDTH)).astype(np.float32)
     rows, columns = random.integers(0, HEIGHT, 5), random.integers(0, WIDTH, 5)
-    sums = _box_sums(jnp.asarray(values), jnp.asarray(rows, jnp.int32), jnp.asarray(columns, jnp.int32))
+    sums = box_sums(jnp.asarray(values), jnp.asarray(rows, jnp.int32), jnp.asarray(columns, jnp.int32))
     for i, r, c in np.ndindex(5, HEIGHT, WIDTH):
         top, bottom = sorted((r, rows[i]))
         left, right = sorted((c, columns[i]))
@@ -141,7 +141,7 @@ def test_a_box_is_described_by_what_painting_it_would_do(network):
     working, target = random.integers(0, 3, (2, 4, HEIGHT, WIDTH)).astype(np.int8)
     first = np.array([0, 5, 7, 11])
     seen = network.encode(view_of(working, target))
-    described = _describe_boxes(seen, jnp.asarray(first, jnp.int32), (HEIGHT, WIDTH))
+    described = describe_boxes(seen, jnp.asarray(first, jnp.int32), (HEIGHT, WIDTH))
     numbers = np.moveaxis(np.asarray(described), 0, -1)
     for i, corner in enumerate(first):
         row, column = divmod(corner, WIDTH)

@@ -1,3 +1,5 @@
+"""The rows of the benchmark of the environment, its resets and its adapters measure what they say."""
+
 import itertools
 import json
 import os
@@ -7,14 +9,27 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
+from adapter_rows import VectorLoop, adapter_rows
+from task_rows import task_rows
 
-from jaxarc.benchmarks import Budget, Row, UnknownRowError, choose_rows, core_rows, measure_rows, pinned_to_cores
+from jaxarc.benchmarks import (
+    Budget,
+    Row,
+    UnknownRowError,
+    choose_rows,
+    core_rows,
+    measure_rows,
+    operation_rows,
+    pinned_to_cores,
+)
 from jaxarc.benchmarks import measure as measure_module
 from jaxarc.benchmarks import speed as speed_module
-from jaxarc.benchmarks.fresh_start import start_fresh
+from jaxarc.benchmarks.fresh_start import TASKS, start_fresh
 from jaxarc.benchmarks.speed import CompiledScan, PythonLoop, Throughput, play_params
 from jaxarc.cli.main import main
+from jaxarc.datasets import load_tasks
 from jaxarc.envs import ArcEnvironment
+from jaxarc.tasks.procedural import procedural_names
 
 
 def run(*arguments):
@@ -200,3 +215,31 @@ def test_a_fresh_process_that_fails_is_quoted(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(broken))
     with pytest.raises(RuntimeError, match="failed to import, make: no luck today"):
         start_fresh(["import", "make"])
+
+
+def test_no_two_rows_have_one_name():
+    ids = [row.row_id for rows in (core_rows(), operation_rows(), task_rows(), adapter_rows()) for row in rows]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_procedural_task_has_a_row():
+    ids = {row.row_id for row in task_rows()}
+    assert {f"reset-{name.replace('/', '-')}" for name in procedural_names()} <= ids
+
+
+def test_loaded_sets_have_the_size_that_their_rows_say():
+    assert {count: sum(len(load_tasks(name)) for name in names) for count, names in TASKS.items()} == {
+        400: 400,
+        1120: 1120,
+    }
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_vector_loop_steps_all_environments(mode, monkeypatch):
+    params = play_params("point", side=3, dataset="procedural/transpose", operations=(1, 34))
+    loop = VectorLoop(params, 4, mode)
+    calls, step = [], loop._env.step
+    monkeypatch.setattr(loop._env, "step", lambda actions: calls.append(jax.tree.map(len, actions)) or step(actions))
+    assert loop.sample(0.05) > 0
+    assert all(set(jax.tree.leaves(call)) == {4} for call in calls)
+    assert calls

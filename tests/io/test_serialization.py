@@ -1,5 +1,6 @@
 """States on disk: restored bit for bit, a tenth of the full dump, and no wrong file ever read as a state."""
 
+import json
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.envs.spaces import action_space
+from jaxarc.files import CHECKSUM, ChecksumError, add_checksum, verify_checksum, without_checksum
 from jaxarc.io.serialization import (
     StateFileError,
     extract_task_id_from_index,
@@ -228,3 +230,33 @@ def test_saving_again_replaces_the_file_and_leaves_nothing_beside_it(tmp_path):
     for _ in range(2):
         save_state_efficiently(state, tmp_path / "state")
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
+
+
+FIELDS = {"name": "é", "numbers": [1, 2.5, None], "inner": {"b": 1, "a": [True]}}
+
+
+def test_fields_with_a_checksum_come_back_through_json_in_any_order():
+    content = json.loads(json.dumps(add_checksum(FIELDS)))
+    assert verify_checksum(content) == FIELDS
+    assert verify_checksum(dict(reversed(content.items()))) == FIELDS
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": "e"}, {"numbers": [1, 2.5]}, {"more": 1}, {CHECKSUM: "0" * 16}, {CHECKSUM: None}]
+)
+def test_a_change_is_noticed(change):
+    with pytest.raises(ChecksumError, match="'sha256' does not match its other fields"):
+        verify_checksum({**add_checksum(FIELDS), **change})
+
+
+def test_what_never_had_a_checksum_is_taken_as_it_is():
+    assert verify_checksum(FIELDS) == FIELDS
+
+
+def test_what_is_no_object_is_refused():
+    with pytest.raises(ChecksumError, match="no JSON object"):
+        verify_checksum([1])
+
+
+def test_a_checksum_that_is_not_compared_is_left_out():
+    assert without_checksum({**FIELDS, CHECKSUM: "of other fields"}) == FIELDS

@@ -13,6 +13,9 @@ from small_world import KEY, filling, make_world
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import PointAction
 from jaxarc.parallel import RandomPolicy, compile_rollout, data_mesh, program, replicate, rollout
+from jaxarc.parallel.program import compile_play, make_statics
+from jaxarc.parallel.shards import shard_tasks
+from jaxarc.profiling import count_collectives
 
 B, S = 8, 12
 
@@ -229,3 +232,27 @@ def test_results_come_to_the_host_where_that_is_asked_for():
     assert fingerprint(gathered.carry) == fingerprint(result.carry)
     more = [rollout(env, params, filling(), KEY, B, S, states=each.states).totals for each in (result, gathered)]
     assert more[0] == more[1]
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_only_sharded_tasks_make_the_devices_of_a_rollout_talk(sharded):
+    env, params = make_world()
+    params = shard_tasks(params, data_mesh(1)) if sharded else params
+    statics, _ = make_statics(env, params, filling(), 4, data_mesh(1))
+    found = count_collectives(compile_play(statics, 2).call)
+    assert {name for name, each in found.items() if each.num_places} == (
+        {"all-gather", "reduce-scatter"} if sharded else set()
+    )
+
+
+def test_a_rollout_goes_on_without_hidden_transfers():
+    env, params = make_world()
+    mesh = data_mesh(1)
+    params, policy = replicate((params, filling()), mesh)
+    play = compile_rollout(env, params, policy, 4, 3, mesh)
+    keys = list(jax.random.split(jax.random.key(0), 2))
+    states = play(params, policy, keys[0]).states
+    with jax.transfer_guard("disallow"):
+        jax.block_until_ready(play(params, policy, keys[1], states).states)
+        with pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed host-to-device"):
+            jax.numpy.sin(np.ones(2, np.float32))  # the guard guards

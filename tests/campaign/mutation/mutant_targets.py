@@ -19,7 +19,7 @@ _SCORES: Final = (
     "tests/evaluation/test_majority_vote.py",
 )
 _TRANSITION: Final = (
-    "tests/envs/test_endings_and_rewards.py",
+    "tests/envs/test_scoring.py",
     f"{_BAD_INPUT}::test_state_of_another_config_is_refused",
     f"{_BAD_INPUT}::test_a_batch_given_to_the_step_of_one_environment_is_refused",
     *(
@@ -29,12 +29,12 @@ _TRANSITION: Final = (
     "tests/wrappers/test_trials.py::test_trials_go_through_demonstrations_and_end_with_a_test",
     "tests/wrappers/test_trials.py::test_a_trial_pays_as_its_mode_does",
     "tests/wrappers/test_trials.py::test_a_right_submit_ends_a_trial_though_others_are_left",
-    "tests/envs/test_submits.py",
+    "tests/envs/test_scoring.py",
     "tests/envs/test_properties.py::test_nothing_happens_after_the_end",
 )
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
-    "envs/canvas.py": (_CELLS, "tests/envs/test_similarity.py"),
+    "envs/canvas.py": (_CELLS, "tests/envs/test_scoring.py"),
     "envs/compilation.py": (_COMPACTION, *_ALL, _SINGLE),
     "envs/operations/execute.py": (
         *_ALL,

@@ -103,7 +103,7 @@ class CellNetwork(Network):
         self.corner_key = Dense(next(keys), size, size, size**-0.5)
         self.corner_query = Dense(next(keys), size, size, size**-0.5)
         self.corner_weight = _SMALL * jax.random.normal(next(keys), (size,), jnp.float32)
-        same_cell = _offset_indices(grid_shape)[0, 0]
+        same_cell = offset_indices(grid_shape)[0, 0]
         offsets = jnp.zeros(((2 * height - 1) * (2 * width - 1),), jnp.float32)
         self.corner_offsets = offsets.at[same_cell].set(config.same_cell_bias)
         self.color_layers = MLP(next(keys), (2 * size, _COLOR, c.NUM_COLORS), size**-0.5)
@@ -116,7 +116,7 @@ class CellNetwork(Network):
         positions = self.positions.reshape(1, height, width, -1)
         cells = jax.nn.relu(self.first_layer(features) + positions)
         for layer in self.layers:
-            cells = cells + jax.nn.relu(layer(_windows(cells, self.window)))
+            cells = cells + jax.nn.relu(layer(windows(cells, self.window)))
         cells = cells.reshape(cells.shape[0], height * width, -1)
         return CellFeatures(
             cells, jnp.concatenate([cells.mean(axis=1), cells.max(axis=1), inputs.time[:, None]], axis=-1)
@@ -138,7 +138,7 @@ class CellNetwork(Network):
         # An offset for the way between the two prefers boxes of certain shapes wherever they are.
         query = self.corner_query(_at(features.cells, first))
         logits = jax.nn.relu(self.corner_key(features.cells) + query[:, None]) @ self.corner_weight
-        return logits + self.corner_offsets[jnp.asarray(_offset_indices(self.grid_shape))[first]]
+        return logits + self.corner_offsets[jnp.asarray(offset_indices(self.grid_shape))[first]]
 
     def color_logits(
         self, features: CellFeatures, first: Int32[Array, " B"], second: Int32[Array, " B"]
@@ -156,7 +156,7 @@ def _at(cells: Float32[Array, "B HW C"], index: Int32[Array, " B"]) -> Float32[A
     return jnp.take_along_axis(cells, index[:, None, None], axis=1)[:, 0]
 
 
-def _windows(grid: Float32[Array, "B H W C"], side: int) -> Float32[Array, "B H W C*side*side"]:
+def windows(grid: Float32[Array, "B H W C"], side: int) -> Float32[Array, "B H W C*side*side"]:
     """Put the neighborhood of each cell, 0 outside of the canvas, into its channels."""
     if side == 1:
         return grid
@@ -169,7 +169,7 @@ def _windows(grid: Float32[Array, "B H W C"], side: int) -> Float32[Array, "B H 
     return jnp.concatenate(parts, axis=-1)
 
 
-def _offset_indices(grid_shape: tuple[int, int]) -> Int32[np.ndarray, "HW HW"]:
+def offset_indices(grid_shape: tuple[int, int]) -> Int32[np.ndarray, "HW HW"]:
     """Return, for cells ``(i, j)``, the index in ``corner_offsets`` of the way from ``i`` to ``j``.
 
     On a canvas of 2 x 2 there are 3 x 3 ways: index 4 is "the same cell", 5 one to the right, 8 one down and right.

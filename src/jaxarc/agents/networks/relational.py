@@ -120,7 +120,7 @@ class RelationalNetwork(Network):
 
     def second_logits(self, features: RelationalFeatures, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
         """Score a corner by what painting the box in the color that the target has at the first one would do."""
-        return _score_features(self.box_layers, _describe_boxes(features, first, self.grid_shape))
+        return _score_features(self.box_layers, describe_boxes(features, first, self.grid_shape))
 
     def color_logits(
         self, features: RelationalFeatures, first: Int32[Array, " B"], second: Int32[Array, " B"]
@@ -194,7 +194,7 @@ def _score_features(layers: MLP, features: Float32[Array, "F B HW"]) -> Float32[
     return (layers.last.weight.T @ hidden + layers.last.bias[:, None]).reshape(features.shape[1:])
 
 
-def _describe_boxes(
+def describe_boxes(
     features: RelationalFeatures, first: Int32[Array, " B"], grid_shape: tuple[int, int]
 ) -> Float32[Array, "9 B HW"]:
     """Describe, for each cell, what painting the box from ``first`` to it in the target's color at ``first`` would do.
@@ -212,7 +212,7 @@ def _describe_boxes(
     repaired = same & features.wrong
     broken = ~same & ~features.wrong & (features.target > c.PADDING)
     counts = jnp.stack([repaired, broken], axis=1).astype(jnp.float32)
-    sums = _box_sums(counts.reshape(-1, 2, height, width), row, column)
+    sums = box_sums(counts.reshape(-1, 2, height, width), row, column)
     rows, columns = jnp.arange(height, dtype=jnp.int32), jnp.arange(width, dtype=jnp.int32)
     # The distances from the first corner give the area: two down and one to the right is 3 * 2 = 6.
     down = jnp.abs(rows[None] - row[:, None])
@@ -234,7 +234,7 @@ def _describe_boxes(
     return jnp.stack([*map(flat, numbers), *cells])
 
 
-def _box_sums(
+def box_sums(
     values: Float32[Array, "B F H W"], row: Int32[Array, " B"], column: Int32[Array, " B"]
 ) -> Float32[Array, "B F H W"]:
     """Sum values, for each cell, over the box between it and the cell at ``row`` and ``column``.
