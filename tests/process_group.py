@@ -1,4 +1,4 @@
-"""Several processes of one run on this machine, which never outlive their test."""
+"""Python code in a process of its own, and several processes of one run, which never outlive their test."""
 
 import os
 import socket
@@ -9,6 +9,27 @@ from pathlib import Path
 
 ENDS_WITHIN = 600.0  # seconds; a test that waits longer for a process has failed
 TRAIN = "import sys; from jaxarc.cli.main import main; main(['train', *sys.argv[1:]])"
+
+
+def run_python(code: str, *, devices: int | None = None, path: str = "", **variables: str) -> str:
+    """Run code in a new process, which finds the modules of this folder, and return what it prints.
+
+    Args:
+        code: as after ``python -c``.
+        devices: of the CPU, for JAX.
+        path: another folder of modules.
+        variables: of the environment, besides those of this process.
+    """
+    environment = {**os.environ, **variables}
+    paths = (path, str(Path(__file__).parent), environment.get("PYTHONPATH"))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    if devices is not None:
+        flags = os.environ.get("XLA_FLAGS", "")
+        environment["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={devices}"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=ENDS_WITHIN, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 class ProcessGroup:

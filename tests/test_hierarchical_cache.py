@@ -2,15 +2,13 @@
 
 import inspect
 import json
-import os
-import subprocess
-import sys
 import threading
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from process_group import run_python
 from trace_experts import BrittleExpert, CellExpert, CountingExpert, OddExpert, tiny_pairs
 
 from jaxarc.experts import Pair
@@ -46,15 +44,6 @@ class Blocked:
             raise ImportError(f"{name} is blocked")
 sys.meta_path.insert(0, Blocked())
 """
-
-
-def python(code, **environment):
-    """Run code in a new process, with the experts of the tests at hand, and return what it prints."""
-    path = os.pathsep.join([os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])])
-    variables = {**os.environ, "PYTHONPATH": path, **environment}
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def recorder_of(log):
@@ -251,7 +240,7 @@ traces = [trace.to_json() for trace in recordings[0].traces.values()]
 assert "jax" not in sys.modules
 print(json.dumps([traces, recordings[1].num_cached, message]))
 """
-    traces, num_cached, message = json.loads(python(code))
+    traces, num_cached, message = json.loads(run_python(code))
     expected = record_through_jax(GRAPH, CellExpert(), parallel_strategy="vmap")
     assert traces == [trace.to_json() for trace in expected.traces.values()]
     assert num_cached == len(PAIRS)
@@ -276,8 +265,7 @@ assert not met.failures, met.failures
 traces = [[trace.to_json() for trace in one.traces.values()] for one in found]
 print(json.dumps([jax.device_count(), choose_strategy("auto"), traces]))
 """
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    count, auto, found = json.loads(python(code, XLA_FLAGS=flags))
+    count, auto, found = json.loads(run_python(code, devices=8))
     expected = record_traces(GRAPH, CellExpert())
     assert (count, auto) == (8, "pmap")
     assert found == [[trace.to_json() for trace in expected.traces.values()]] * 2

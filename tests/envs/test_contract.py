@@ -3,8 +3,6 @@
 import functools
 import json
 import os
-import subprocess
-import sys
 
 import chex
 import equinox as eqx
@@ -13,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import AxisType, PartitionSpec
+from process_group import run_python
 from reference.cases import random_boxes, random_masks, random_operations, random_points
 
 import jaxarc
@@ -384,19 +383,10 @@ def devices_agree(num_devices):
     return len(jax.tree.leaves(shared)[0].sharding.device_set)
 
 
-def run_here(call, **environment):
-    """Call a function of this file in a process of its own, with other environment variables."""
-    path = os.pathsep.join([os.path.dirname(__file__), os.path.dirname(os.path.dirname(__file__))])
+def run_here(call, **options):
+    """Call a function of this file in a process of its own."""
     program = f"import json, conftest, jax, test_contract as c; print(json.dumps({call}))"
-    run = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    return json.loads(run.stdout)
+    return json.loads(run_python(program, path=os.path.dirname(__file__), **options))
 
 
 def test_64_bit_mode_gives_the_same_results():
@@ -405,5 +395,4 @@ def test_64_bit_mode_gives_the_same_results():
 
 
 def test_eight_devices_give_the_same_bits_as_one():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    assert run_here("c.devices_agree(8)", XLA_FLAGS=flags) == 8
+    assert run_here("c.devices_agree(8)", devices=8) == 8

@@ -1,28 +1,20 @@
 """Meshes of devices, and how a batch is laid out on them."""
 
-import os
-import subprocess
 import sys
 
 import jax
 import numpy as np
 import pytest
 from jax.sharding import AbstractMesh, AxisType
+from process_group import run_python
 
 from jaxarc.parallel import create_mesh, data_mesh, host_cores, use_host_cores
 from jaxarc.parallel.mesh import drop_padding, envs_per_device, pad_rows, padded_size, to_host
 
 
-def run(program, **environment):
-    process = subprocess.run(
-        [sys.executable, "-c", f"import jax\nfrom jaxarc.parallel import *\n{program}"],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr[-3000:]
-    return process.stdout.split()
+def run(program, **options):
+    """Run a program that has jax and jaxarc.parallel; return the words that it prints."""
+    return run_python(f"import jax\nfrom jaxarc.parallel import *\n{program}", **options).split()
 
 
 def test_use_host_cores_makes_devices():
@@ -84,8 +76,7 @@ print(count(x, w), count(x, by_contraction) > 0, create_mesh((2,), ["stage"]).si
 
 
 def test_a_product_of_rows_and_columns_on_a_mesh_needs_no_messages():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    told = run(MATMUL, XLA_FLAGS=flags)
+    told = run(MATMUL, devices=8)
     assert told == ["True", "True", "True", "0", "True", "2", "8"]
 
 

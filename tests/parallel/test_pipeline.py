@@ -1,14 +1,12 @@
 """Layers on several devices do what they do on one, forward and backward: eight devices in a process of their own."""
 
 import json
-import os
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
 import pytest
 from jax.sharding import AbstractMesh
+from process_group import run_python
 
 from jaxarc.parallel import pipeline
 
@@ -53,11 +51,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "XLA_FLAGS": flags}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return list(json.loads(done.stdout).values())
+    return list(json.loads(run_python(SCRIPT, devices=8)).values())
 
 
 def test_a_pipeline_is_its_layers_one_after_the_other_forward_and_backward(found):

@@ -1,15 +1,13 @@
 """Collectives are counted in the compiled program: eight devices of the CPU, in a process of their own."""
 
 import json
-import os
-import subprocess
-import sys
 from unittest.mock import create_autospec
 
 import jax
 import jax.numpy as jnp
 import pytest
 from jax.stages import Compiled
+from process_group import run_python
 
 from jaxarc.profiling import COLLECTIVES, Collective, count_collectives
 
@@ -43,12 +41,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def counts():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+    return json.loads(run_python(PROGRAM, devices=8, JAX_PLATFORMS="cpu"))
 
 
 @pytest.mark.parametrize(

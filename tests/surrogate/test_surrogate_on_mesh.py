@@ -1,9 +1,6 @@
 """A surrogate learns the same on any mesh, but for rounding: eight devices in a process of their own."""
 
 import json
-import os
-import subprocess
-import sys
 
 import equinox as eqx
 import jax
@@ -11,6 +8,7 @@ import jax.numpy as jnp
 import optax
 import pytest
 from linear_scorer import LinearScorer, make_batch
+from process_group import run_python
 
 from jaxarc.surrogate import (
     CandidateScorer,
@@ -78,11 +76,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "XLA_FLAGS": flags}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    return json.loads(run_python(SCRIPT, devices=8))
 
 
 @pytest.fixture(scope="module")

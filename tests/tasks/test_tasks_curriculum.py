@@ -3,8 +3,6 @@
 import io
 import json
 import os
-import subprocess
-import sys
 
 import equinox as eqx
 import jax
@@ -12,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
+from process_group import run_python
 
 import jaxarc
 from jaxarc.config import ConfigValidationError, CurriculumConfig
@@ -229,21 +228,9 @@ def facts_on_devices(count):
 
 def test_the_number_of_devices_changes_no_count():
     program = "import json, conftest, test_tasks_curriculum as t; print(json.dumps(t.facts_on_devices(8)))"
-    here = os.path.dirname(__file__)
-    run = subprocess.run(
-        [sys.executable, "-c", program],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here), os.environ.get("PYTHONPATH", "")]),
-            "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
+    spread = json.loads(run_python(program, devices=8, path=os.path.dirname(__file__)))
     alone = facts_on_devices(1)
-    assert json.loads(run.stdout) == alone
+    assert spread == alone
     assert alone[0] == alone[1]
 
 

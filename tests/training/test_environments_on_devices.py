@@ -1,14 +1,12 @@
 """One agent whose environments are spread over devices learns what it learns on one, but for rounding."""
 
 import json
-import os
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from process_group import run_python
 
 from jaxarc.agents import Edit
 from jaxarc.agents.learner import UpdateBatch, shuffle_into_minibatches
@@ -70,11 +68,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def found():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
-    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "XLA_FLAGS": flags}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    return json.loads(run_python(SCRIPT, devices=4))
 
 
 def test_a_run_on_four_devices_is_one_begun_on_one_device_and_resumed_on_four_but_for_rounding(found):

@@ -1,9 +1,8 @@
 """Several agents spread over devices learn what they learn on one, bit for bit."""
 
 import json
-import os
-import subprocess
-import sys
+
+from process_group import run_python
 
 SCRIPT = """
 import hashlib, json
@@ -40,16 +39,6 @@ print(json.dumps(found))
 
 
 def test_agents_spread_over_devices_learn_the_same_bit_for_bit():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env={**os.environ, "XLA_FLAGS": flags},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
+    found = json.loads(run_python(SCRIPT, devices=4))
     assert {count: used for count, (used, _) in found.items()} == {"None": 1, "2": 2, "4": 4}
     assert len({digest for _, digest in found.values()}) == 1

@@ -1,13 +1,11 @@
 """A run of a surrogate on several devices: what it learns is what it learns on one, but for rounding."""
 
 import json
-import os
-import subprocess
-import sys
 
 import jax
 import numpy as np
 import pytest
+from process_group import run_python
 
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.surrogate.mesh import MeshPlacement
@@ -52,11 +50,7 @@ print(json.dumps({
 
 
 def test_a_run_over_stages_goes_on_over_matrices_and_learns_what_one_device_does():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
-    command, variables = [sys.executable, "-c", SCRIPT], {**os.environ, "XLA_FLAGS": flags}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout)
+    found = json.loads(run_python(SCRIPT, devices=4))
     ours, theirs = found["losses"]
     assert len(ours) == 4
     assert theirs == pytest.approx(ours, abs=1e-4)
