@@ -10,7 +10,7 @@ from edit_world import config, observations
 from jaxarc import constants as c
 from jaxarc.agents.edits import kinds_of
 from jaxarc.agents.networks import CellNetwork, PolicyInput, make_network
-from jaxarc.agents.networks.cells import offset_indices, windows, cell_features
+from jaxarc.agents.networks.cells import cell_features, offset_indices, windows
 from jaxarc.config import NetworkConfig
 
 HEIGHT, WIDTH = 4, 5

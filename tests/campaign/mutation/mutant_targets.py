@@ -29,7 +29,6 @@ _TRANSITION: Final = (
     "tests/wrappers/test_trials.py::test_trials_go_through_demonstrations_and_end_with_a_test",
     "tests/wrappers/test_trials.py::test_a_trial_pays_as_its_mode_does",
     "tests/wrappers/test_trials.py::test_a_right_submit_ends_a_trial_though_others_are_left",
-    "tests/envs/test_scoring.py",
     "tests/envs/test_properties.py::test_nothing_happens_after_the_end",
 )
 
