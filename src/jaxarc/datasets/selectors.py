@@ -240,7 +240,7 @@ def _read_subset(file: Path) -> dict[str, Any]:
         content = yaml.load(file.read_bytes(), Loader=yaml.BaseLoader)  # makes strings, lists and mappings only
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise SubsetError(f"{file}: not YAML ({reason}); write one '- id' per line") from error
+        raise SubsetError(f"{file}: not YAML ({reason!r}); write one '- id' per line") from error
     clauses = {"ids": content} if isinstance(content, list) else content
     if not isinstance(clauses, dict) or not clauses:
         raise SubsetError(f"{file}: a subset is a list of ids or a mapping such as 'max_side: 10'; write one")

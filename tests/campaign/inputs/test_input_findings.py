@@ -11,6 +11,7 @@ import pytest
 from campaign.inputs.input_feeding import MAKERS, feed
 from campaign.inputs.run_inputs import sealed_record, sealed_state
 from jaxarc.config import ConfigValidationError, JaxArcConfig
+from jaxarc.datasets import SubsetError
 from jaxarc.evaluation.recording import RecordingError, read_recordings
 from jaxarc.experts.traces.cache import DamagedTraceWarning
 from jaxarc.io.serialization import StateFileError
@@ -78,6 +79,7 @@ def zip_of(name):
         ("watched_run", json.dumps({**SHOWN, "config": 3}).encode(), RunFolderError, "no JSON object"),
         ("run_config", b"[" * 3000, ComparisonError, "is not the config of a run"),
         ("run_config", b"[" * 4000 + b"\xff", ComparisonError, "is not the config of a run: UnicodeDecodeError"),
+        ("subset_file", b"- one\n\xef\xbb\xbf- two\n", SubsetError, r"not YAML .*\\ufeff"),
         ("zip_file", zip_of(""), TaskFormatError, "no task found"),
         ("zip_file", zip_of("\x01b.json"), TaskFormatError, r"tasks.zip: \?b.json: not JSON"),
     ],
