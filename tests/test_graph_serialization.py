@@ -164,8 +164,3 @@ def test_whatever_a_trace_depends_on_changes_the_hash_of_a_unit(other):
 def test_a_wrong_text_is_refused_with_the_reason(text, complaint):
     with pytest.raises(GraphError, match=complaint):
         Graph.from_json(text)
-
-
-def test_a_wrong_choice_of_pairs_is_refused():
-    with pytest.raises(GraphError, match=r"pairs.*'all', 'train', 'test'.*'both'"):
-        pairs_by_id(tasks(), "both")

@@ -179,11 +179,6 @@ def test_grid_that_is_none_cannot_be_solved(wrong, complaint):
         PAINTER.solve(Pair(wrong, np.zeros((2, 2), np.int8)), "bbox")
 
 
-def test_unknown_action_format_is_named():
-    with pytest.raises(CannotSolveError, match="action format 'box' is none of point, bbox, mask"):
-        PAINTER.solve(pair("1", "2"), "box")  # pyright: ignore[reportArgumentType]
-
-
 @pytest.mark.parametrize("wrong", [{"width": 0}, {"copying": -1}, {"shifts": 1.5}, {"width": True}])
 def test_setting_out_of_range_is_named(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be a whole number"):

@@ -174,11 +174,6 @@ def _dummy():
     return _CACHE["dummy"]
 
 
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        load_state_efficiently(tmp_path / "nowhere", PARSER, _dummy())
-
-
 def test_a_state_of_another_config_is_refused(tmp_path):
     path = save_state_efficiently(_played(_config("point")), tmp_path / "state")
     other, _ = arc_reset(jax.random.key(0), _config("bbox"))

@@ -41,11 +41,6 @@ def test_use_host_cores_says_when_it_is_too_late():
         use_host_cores(devices + 1)
 
 
-def test_use_host_cores_refuses_none_at_all():
-    with pytest.raises(ValueError, match="1 or more cores, got 0"):
-        use_host_cores(0)
-
-
 def test_data_mesh_is_over_the_devices_of_this_process():
     mesh = data_mesh()
     assert mesh.axis_names == ("data",)

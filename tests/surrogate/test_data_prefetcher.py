@@ -173,11 +173,6 @@ def test_an_error_in_the_block_closes_too():
         raise TornFileError
 
 
-def test_a_buffer_needs_room():
-    with pytest.raises(ValueError, match=r"buffer_size.*1.*0"):
-        DataPrefetcher([], 0)
-
-
 def test_loading_goes_on_while_the_last_item_is_worked_on():
     began = [threading.Event() for _ in range(12)]
 

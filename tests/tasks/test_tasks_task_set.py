@@ -9,7 +9,7 @@ import pytest
 
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.selectors import SubsetError, TooLargeWarning
-from jaxarc.tasks import RawTask, UnknownTaskError, buffer_of_task, create_task, pack_tasks, task_id_of
+from jaxarc.tasks import RawTask, UnknownTaskError, buffer_of_task, create_task, task_id_of
 from jaxarc.types import JaxArcTask
 
 
@@ -190,13 +190,6 @@ def test_tasks_that_do_not_fit_are_refused_reported_or_skipped(mixed):
         mixed.fit((1, 1), too_large="skip")
 
 
-def test_set_needs_tasks_of_different_ids():
-    with pytest.raises(ValueError, match="'none' is empty"):
-        TaskSet("none", ())
-    with pytest.raises(ValueError, match="two tasks with the id 'same'"):
-        TaskSet("twice", (square("same", 2), square("same", 3)))
-
-
 def test_buffer_lists_demonstrations_then_tests_task_by_task(tasks):
     buffer = tasks.buffer()
     assert buffer.num_tasks == 3
@@ -216,13 +209,6 @@ def test_task_too_large_for_the_buffer_names_task_size_canvas_and_fixes(tasks):
         tasks.buffer((3, 4))
     for part in ("canvas of at least 5x5", "max_grid_height", "select(max_side=3)"):
         assert part in str(caught.value)
-
-
-def test_buffer_needs_a_task_and_a_canvas(tasks):
-    with pytest.raises(ValueError, match="at least one task"):
-        pack_tasks([], (3, 3))
-    with pytest.raises(ValueError, match=r"each 1\.\.30"):
-        pack_tasks(tasks.tasks, (31, 3))
 
 
 def test_buffer_of_one_task_equals_the_packed_one(tasks):

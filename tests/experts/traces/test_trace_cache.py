@@ -129,11 +129,6 @@ def test_garbage_is_what_is_damaged_and_what_killed_processes_left(cache):
     assert foreign.exists()
 
 
-def test_a_limit_below_one_byte_is_refused():
-    with pytest.raises(ValueError, match=r"max_bytes.*1.*0"):
-        TraceCache(max_bytes=0)
-
-
 def test_the_default_folder_is_below_the_cache_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("JAXARC_CACHE", str(tmp_path))
     assert TraceCache().folder == tmp_path / "traces"

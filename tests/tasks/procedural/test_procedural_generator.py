@@ -187,11 +187,6 @@ def test_bad_argument_is_refused_by_name(arguments, said):
         procedural_tasks(**arguments)
 
 
-def test_sampling_no_task_is_refused():
-    with pytest.raises(ValueError, match=r"num_tasks.*1.*0"):
-        sample_task_set(procedural_tasks("count"), jax.random.key(0), 0)
-
-
 @pytest.mark.parametrize("name", ["", "procedural/", "all", "rotate", "procedural/count"])
 def test_a_name_that_is_taken_cannot_be_registered(name):
     with pytest.raises(ValueError, match="empty or taken"):
