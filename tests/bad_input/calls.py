@@ -82,6 +82,7 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("batch_step(states, (0, 1), config)", "TypeError", ("PointAction",)),
         BadCall("BboxAction(0, 0, None, 0, 0)", "TypeError", ("operations and",)),
         BadCall("BboxAction(0, 0, True, 0, 0)", "TypeError", ("operations and",)),
+        BadCall("get_operation_name(42)", "ValueError", ("0..41", "42")),
         BadCall("MaskAction(0, [[1, 0], [0, 1]])", "TypeError", ("MaskAction",)),
         BadCall("MaskAction(0, None)", "TypeError", ("MaskAction",)),
         BadCall("MaskAction(0, np.ones((3, 3), bool)).to_selection_mask((2, 2))", "ValueError", ("3", "2")),
@@ -406,7 +407,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
     **dict.fromkeys(
         (
             *("CheckedConfig", "IntegerRule", "check_known", "enforce_rules", "limited"),
-            *("refuse_unstructured", "spell", "check_action", "RuleMessages"),
+            *("refuse_unstructured", "spell", "check_action", "move_offset", "RuleMessages"),
         ),
         _RULES,
     ),
