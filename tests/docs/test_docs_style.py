@@ -33,6 +33,7 @@ USER_PAGES = [
             "profiling",
             "performance",
             "scaling",
+            "reliability",
         )
     ),
 ]
