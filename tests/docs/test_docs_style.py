@@ -45,7 +45,7 @@ FENCED = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 OTHER_PACKAGE = re.compile(r"pip install [\"' ]*jaxarc\b(?!-rl)[^\n]*")
 NOT_PROSE = ("#", "|", "!", "<")
 ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
-SENTENCE_END = re.compile(r"(?<=[.!?:])[*\"')]*\s+(?=[A-Z`*\"(])")
+SENTENCE_END = re.compile(r"(?<=[.!?:])[*\"')]*\s+(?=[A-Z0-9`*\"(])")
 
 
 def sentences_of(text: str) -> list[str]:
