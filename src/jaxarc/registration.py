@@ -11,7 +11,7 @@ from jaxarc.constants import SUBMIT
 from jaxarc.datasets.catalogue import UnknownDatasetError, load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.datasets.task_set import TaskSet, task_weights
-from jaxarc.envs.environment import ArcEnvironment, Environment
+from jaxarc.envs.environment import ArcEnvironment, Defaults, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.tasks.buffer import TaskGenerator
@@ -90,16 +90,24 @@ def make(
     is_starter = isinstance(dataset, str) and dataset == STARTER
     fields = {name: _chosen(name, value) for name, value in fields.items()}
     found, settings = _find(dataset, config, fields)
-    env: Environment[ArcEnvState] = ArcEnvironment()
+    if not isinstance(found, TaskGenerator):
+        params = _params_of(found, settings, tasks)
+    elif tasks is not None:
+        raise ValueError("a generator has no tasks to choose from, got tasks=...; name the rules when making it")
+    else:
+        params = EnvParams(found, uniform_weights(found.num_tasks), settings)
+    env: Environment[ArcEnvState] = ArcEnvironment(Defaults(_name_of(dataset), params))
     if is_starter if stack_observations is None else stack_observations:
         env = StackedObservations(env)
     if is_starter if flat_actions is None else flat_actions:
         env = FlatActions(env)
-    if isinstance(found, TaskGenerator):
-        if tasks is not None:
-            raise ValueError("a generator has no tasks to choose from, got tasks=...; name the rules when making it")
-        return env, EnvParams(found, uniform_weights(found.num_tasks), settings)
-    return env, _params_of(found, settings, tasks)
+    return env, params
+
+
+def _name_of(dataset: str | Path | TaskSet | TaskGenerator) -> str:
+    if isinstance(dataset, TaskSet):
+        return dataset.name
+    return str(dataset) if isinstance(dataset, str | Path) else type(dataset).__name__
 
 
 def _find(

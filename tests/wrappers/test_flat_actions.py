@@ -43,8 +43,7 @@ def numbers_of(selection_format):
 @pytest.mark.parametrize(("selection_format", "count"), [("point", 4 * 2 * 3), ("bbox", 4 * 3 * 6)])
 def test_number_of_actions_is_operations_times_selections(selection_format, count):
     _, flat, params = make(selection_format)
-    assert flat.num_actions(params) == count
-    assert flat.action_space(params).n == count
+    assert flat.num_actions == flat.action_space(params).n == count
 
 
 def test_points_are_numbered_operation_by_operation_and_row_by_row():
@@ -173,7 +172,7 @@ def test_samples_lie_in_the_space_and_reach_every_action():
 def test_masks_have_no_numbers():
     _, flat, params = make("mask")
     with pytest.raises(ValueError, match=r"'point'.*'bbox'.*'mask': 2x3.*2\*\*6"):
-        flat.num_actions(params)
+        flat.action_space(params)
     state, _ = flat.reset(jax.random.key(3), params)
     with pytest.raises(ValueError, match="got 'mask'"):
         flat.step(state, 0, params)

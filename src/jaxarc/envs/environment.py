@@ -2,7 +2,9 @@
 
 import abc
 import dataclasses
-from typing import Generic, TypeVar
+import functools
+from collections.abc import Callable
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +14,7 @@ from jaxarc.envs.compilation import compiled
 from jaxarc.envs.observations import make_info, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import Space, action_space
+from jaxarc.envs.spaces import Discrete, Space, action_space
 from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
@@ -24,6 +26,15 @@ from jaxarc.types import Info, Observation, PRNGKey
 
 State = TypeVar("State")
 Step = tuple[State, Observation, Float32[Array, ""], Bool[Array, ""], Info]
+Action: TypeAlias = StructuredAction | Int[Array, ""] | int  # what step takes: a number with FlatActions only
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Defaults:
+    """The name and the params that :func:`jaxarc.make` gives an environment; each is equal to itself alone."""
+
+    name: str
+    params: EnvParams
 
 
 class Environment(abc.ABC, Generic[State]):
@@ -36,9 +47,14 @@ class Environment(abc.ABC, Generic[State]):
         state: :class:`ArcEnvState`, a few kilobytes at 30x30.
         observation: int8[H, W] working grid, -1 as padding; more by ``config.observation``.
         action: :class:`PointAction`, :class:`BboxAction` or :class:`MaskAction` by ``config.action.selection_format``.
-        reward: float32, see :func:`jaxarc.envs.scoring.compute_reward`.
+        reward: float32, see :func:`jaxarc.envs.transition.compute_reward`.
         done: ``terminated | truncated``; both are in ``info``.
     """
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "step" in cls.__dict__:
+            cls.step = _explain_order(cls.step)
 
     @abc.abstractmethod
     def reset(
@@ -48,7 +64,7 @@ class Environment(abc.ABC, Generic[State]):
         task_index: Int[Array, ""] | int | None = None,
         pair_index: Int[Array, ""] | int | None = None,
     ) -> tuple[State, Observation]:
-        """Start an episode on a task drawn by the params' weights, or on the task and the pair that are given."""
+        """Start an episode; see :meth:`jaxarc.ArcEnvironment.reset`."""
 
     @abc.abstractmethod
     def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
@@ -58,8 +74,8 @@ class Environment(abc.ABC, Generic[State]):
         """
 
     @abc.abstractmethod
-    def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
-        """Take one step; see :func:`jaxarc.envs.functional.arc_step`."""
+    def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
+        """Take one step; see :meth:`jaxarc.ArcEnvironment.step`."""
 
     @abc.abstractmethod
     def observe(self, state: State, params: EnvParams) -> Observation:
@@ -79,11 +95,103 @@ class Environment(abc.ABC, Generic[State]):
         _require_params(params)
         return observation_space(params.config, params.tasks.num_slots)
 
+    @property
+    def defaults(self) -> Defaults | None:
+        """What :func:`jaxarc.make` made the environment with; None of one that was made without it."""
+        return None
 
-@jax.tree_util.register_dataclass
+    @property
+    def name(self) -> str:
+        """``jaxarc/`` and the dataset's name."""
+        return "jaxarc" if self.defaults is None else f"jaxarc/{self.defaults.name}"
+
+    @property
+    def default_params(self) -> EnvParams:
+        """The params that :func:`jaxarc.make` returned.
+
+        Raises:
+            AttributeError: the environment was made without ``jaxarc.make``, or is an argument of a compiled function:
+                there the params are an argument of their own.
+        """
+        if self.defaults is None:
+            raise AttributeError(
+                "this environment has no default_params, because jaxarc.make did not make it or it is an argument of "
+                "a compiled function; pass the params that jaxarc.make returned"
+            )
+        return self.defaults.params
+
+    @property
+    def num_actions(self) -> int:
+        """How many flat actions there are with the default params, as an agent with one logit for each needs it.
+
+        Raises:
+            ValueError: actions are structured.
+            AttributeError: there are no default params; take ``env.action_space(params).n``.
+        """
+        space = self.action_space(self.default_params)
+        if not isinstance(space, Discrete):
+            raise ValueError(
+                f"actions of format {self.default_params.config.action.selection_format!r} are structured and have no "
+                "single number; wrap the environment in jaxarc.wrappers.FlatActions (points on any canvas, boxes up to "
+                "9x9), or take env.action_space(params)"
+            )
+        return space.n
+
+
+def _explain_order(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a call in gymnax's order, which begins with a key; nothing in a step is random."""
+
+    @functools.wraps(step)
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        if len(args) > 3:
+            raise TypeError(
+                f"env.step takes 3 arguments, (state, action, params), got {len(args)}; gymnax's order, "
+                "(key, state, action, params), needs jaxarc.adapters.GymnaxEnvironment"
+            )
+        return step(self, *args, **named)
+
+    return call
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=[], drop_fields=["made_with"])
 @dataclasses.dataclass(frozen=True)
 class ArcEnvironment(Environment[ArcEnvState]):
-    """The environment itself, without wrappers; it has no fields."""
+    """ARC as a Markov decision process: an agent edits a grid until it is the output that belongs to an input.
+
+    An episode plays one pair of one task. The working grid begins as the pair's input, or as ``episode.start_grid``
+    says. Each step applies one of 42 operations to a selection of cells (fill, flood fill, move, rotate, flip, copy,
+    paste, resize, submit, ...); a submit that equals the target solves the pair. Tasks, weights and rules are in the
+    params, so the environment itself has no arrays.
+
+    Class data sheet:
+        state: :class:`ArcEnvState`, a few kilobytes at 30x30; ``state.key`` is for the next episode.
+        observation: int8[H, W] working grid, colors 0..9 and -1 as padding; with fields of ``config.observation`` a
+            dictionary with ``working_grid`` and more.
+        action: :class:`PointAction`, :class:`BboxAction` or :class:`MaskAction` by ``config.action.selection_format``.
+        reward: float32; the gain in similarity, a penalty for each step, and the terms of a submit, see
+            :func:`jaxarc.envs.transition.compute_reward`.
+        done: ``terminated`` (the last submit, or a submit that solves the last pair) ``| truncated`` (the step limit).
+        auto-reset: none; a state that is done stays as it is, with reward 0. :class:`jaxarc.wrappers.AutoReset`.
+
+    Example::
+
+        env, params = jaxarc.make("arc-agi-1/training", selection_format="bbox")
+        state, observation = env.reset(jax.random.key(0), params)
+        action = jaxarc.BboxAction(3, 0, 0, 1, 1)  # fill rows 0-1 and columns 0-1 with color 3
+        state, observation, reward, done, info = env.step(state, action, params)
+
+    Source: ARC is of Chollet, "On the Measure of Intelligence" (arXiv:1911.01547). Editing by operations on selections
+    is as in ARCLE (Lee et al., arXiv:2407.20806) and in JaxARC; ``docs/operations.md`` has the rules used here.
+    """
+
+    made_with: Defaults | None = None  # no part of the pytree: programs are compiled for any tasks of one shape
+
+    def __repr__(self) -> str:
+        return "ArcEnvironment()" if self.made_with is None else f"ArcEnvironment({self.name!r})"
+
+    @property
+    def defaults(self) -> Defaults | None:
+        return self.made_with
 
     def reset(
         self,
@@ -94,18 +202,21 @@ class ArcEnvironment(Environment[ArcEnvState]):
     ) -> tuple[ArcEnvState, Observation]:
         """Start an episode on a task drawn by the params' weights, or on the task and the pair that are given.
 
+        Many environments are ``jax.vmap(env.reset, (0, None))(jax.random.split(key, B), params)``.
+
         Args:
-            key: random key, typed or raw.
+            key: random key, typed or raw; of one environment. Equal keys give equal episodes.
             params: tasks, weights and rules.
             task_index: index of a task in ``params.tasks``, 0 .. T - 1; drawn by weight when left out.
             pair_index: index of a pair among those that the mode plays; chosen as the params say when left out.
 
         Returns:
-            The state and the first observation.
+            The state and the first observation, int8[H, W] or a dictionary as ``config.observation`` says.
 
         Raises:
             IndexError: there is no such task or pair. Inside ``jit`` and ``vmap`` no error can be raised, and the
                 nearest one is played.
+            TypeError: the key or the params are of another type.
         """
         # Checked here, on the host: in the compiled function below indices are traced, and no error can be raised for
         # them.
@@ -118,8 +229,38 @@ class ArcEnvironment(Environment[ArcEnvState]):
         """Start the episode that follows; see :meth:`Environment.reset_next`."""
         return _reset_next(state, params)
 
-    def step(self, state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
-        """Take one step; see :func:`jaxarc.envs.functional.arc_step`."""
+    def step(self, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
+        """Apply an action to the working grid; the order is ``(state, action, params)``, and there is no key.
+
+        A state that is done stays as it is, with reward 0: the environment does not reset itself. Wrap it in
+        :class:`jaxarc.wrappers.AutoReset` for endless loops. B environments are
+        ``jax.vmap(env.step, (0, 0, None))(states, actions, params)``.
+
+        Args:
+            state: of one environment, from ``reset`` or an earlier step.
+            action: a :class:`PointAction`, :class:`BboxAction` or :class:`MaskAction`, as
+                ``config.action.selection_format`` says.
+            params: those of the reset, or others for a canvas of the same size.
+
+        Returns:
+            state: the next state.
+            observation: as of ``reset``.
+            reward: float32[], see :func:`jaxarc.envs.transition.compute_reward`.
+            done: bool[], the episode has ended.
+            info: arrays of shape [], with the same keys on every step: ``terminated`` and ``truncated`` (bool),
+                ``discount`` (float32: 0 where terminated, else 1), ``success`` (bool: a submit solved a pair; false on
+                hidden pairs), ``similarity`` (float32: 0 .. 1; 0 on hidden pairs), ``invalid_action`` (bool),
+                ``step_count``, ``submission_count``, ``task_index`` and ``pair_index`` (int32).
+
+        Raises:
+            RuntimeError: with ``action.invalid_action_policy="raise"``, an operation or coordinate is out of range or
+                not allowed. The policies ``"noop"`` and ``"clip"`` report it in ``info["invalid_action"]``.
+            TypeError: the action is a dictionary, a number or of another format, or the state is of ``arc_reset``.
+            ValueError: state or action is a batch, a mask has the wrong shape, or the config has another canvas.
+
+        Source: operations, endings and rewards are in ``docs/operations.md`` and ``docs/concepts.md``; the five values
+        are those of Gymnasium's ``step``, with both of its endings in ``info``.
+        """
         return _step(state, action, params)
 
     def observe(self, state: ArcEnvState, params: EnvParams) -> Observation:

@@ -1,7 +1,7 @@
 """Parameters of an environment: its tasks, their weights, and the rules."""
 
 import dataclasses
-from typing import Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -68,6 +68,28 @@ class EnvParams(eqx.Module):
             )
         if self.pair_index is not None and not isinstance(self.pair_index, Tracer | type(None)):
             _check_pair(int(self.pair_index), counts, self.weights)
+
+    def __repr__(self) -> str:
+        """``EnvParams(400 tasks on 30x30, bbox actions, train mode, 100 steps)``."""
+        count = self.tasks.num_tasks
+        rules = self.config
+        shape = f"{rules.grid_shape[0]}x{rules.grid_shape[1]}"
+        tasks = f"{count} {'task' if count == 1 else 'tasks'} on {shape}"
+        actions = f"{rules.action.selection_format} actions, {rules.episode.mode} mode"
+        return f"EnvParams({tasks}, {actions}, {rules.environment.max_episode_steps} steps)"
+
+    def replace(self, **changes: Any) -> Self:
+        """Return params with fields changed by name: those of the params, and those of the config in any group.
+
+        ``params.replace(weights=new)`` needs no compilation; ``params.replace(max_episode_steps=50)`` needs one.
+
+        Raises:
+            ConfigValidationError: there is no such field, or a rule is broken.
+            ValueError: tasks, weights, pair and config do not fit one another.
+        """
+        ours = {name: changes.pop(name) for name in ("tasks", "weights", "config", "pair_index") if name in changes}
+        config = ours.pop("config", self.config)
+        return dataclasses.replace(self, config=config.with_fields(**changes), **ours)
 
     def only(self, task_index: int | None = None, pair_index: int | None = None) -> Self:
         """Return params that play this task, or this pair of every task, again and again.

@@ -8,7 +8,10 @@ a ring that has seen ``n`` steps was last written at the largest step below ``n`
 import dataclasses
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt8, UInt32
 
 from jaxarc.config import JaxArcConfig
@@ -151,6 +154,19 @@ class ArcEnvState(eqx.Module):
         if self.task_data is None or self.augmentation is None:
             return self.task_data
         return restore_task(self.task_data, self.augmentation)
+
+    def __repr__(self) -> str:
+        """``ArcEnvState(30x30, bbox, task 3, pair 0, step 2, similarity 0.83)``; the shape of a batch."""
+        kind = f"{self.grid_shape[0]}x{self.grid_shape[1]}, {self.selection_format}"
+        arrays = (self.counts, self.similarity_score, self.endings)
+        if any(isinstance(leaf, Tracer) or not isinstance(leaf, jax.Array | np.ndarray) for leaf in arrays):
+            return f"ArcEnvState({kind}, {eqx.tree_pformat(self.counts)})"
+        if self.counts.ndim != 1:
+            return f"ArcEnvState({kind}, batch of {'x'.join(map(str, self.counts.shape[:-1]))})"
+        facts = [kind, f"task {self.task_index}", f"pair {self.pair_index}", f"step {self.step_count}"]
+        facts.append(f"similarity {float(self.similarity_score):.2f}")
+        facts += [name for name, holds in zip(("terminated", "truncated"), self.endings, strict=True) if holds]
+        return f"ArcEnvState({', '.join(facts)})"
 
     def with_task(self, task: JaxArcTask) -> "ArcEnvState":
         """Return the state with this task, as it stands in the data, attached and reported as its own."""

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Int, Int32
 
 from jaxarc import constants as c
@@ -146,6 +147,21 @@ class BaseAction(eqx.Module):
     def rules(self, config: JaxArcConfig) -> Rules:
         """Check format and shapes, and return what each field must satisfy, with its value."""
 
+    @abc.abstractmethod
+    def describe_selection(self) -> str:
+        """Describe the selection of a single action in words."""
+
+    def __repr__(self) -> str:
+        """``BboxAction(fill 3, rows 0–1, column 2)``; shapes and dtypes of a batch or of traced values."""
+        leaves = jax.tree.leaves(self)
+        if any(isinstance(leaf, Tracer) or not isinstance(leaf, jax.Array | np.ndarray) for leaf in leaves):
+            return super().__repr__()
+        if self.operation.shape != ():
+            return super().__repr__()
+        operation = int(self.operation)
+        name = OPERATION_NAMES.get(operation, f"operation {operation}")
+        return f"{type(self).__name__}({name}, {self.describe_selection()})"
+
     def validate(self, config: JaxArcConfig) -> "BaseAction":
         """Return the action; see :meth:`JAXErrorHandler.validate_action` for what is raised."""
         return JAXErrorHandler.validate_action(self, config)
@@ -161,6 +177,9 @@ class PointAction(BaseAction):
     def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
         rows, columns = _axes(grid_shape)
         return (rows == self.row) & (columns == self.col)
+
+    def describe_selection(self) -> str:
+        return f"row {int(self.row)}, column {int(self.col)}"
 
     def rules(self, config: JaxArcConfig) -> Rules:
         _require_format(self, config, "point")
@@ -186,6 +205,9 @@ class BboxAction(BaseAction):
         in_rows = (rows >= jnp.minimum(self.r1, self.r2)) & (rows <= jnp.maximum(self.r1, self.r2))
         in_columns = (columns >= jnp.minimum(self.c1, self.c2)) & (columns <= jnp.maximum(self.c1, self.c2))
         return in_rows & in_columns
+
+    def describe_selection(self) -> str:
+        return f"{_span('row', self.r1, self.r2)}, {_span('column', self.c1, self.c2)}"
 
     def rules(self, config: JaxArcConfig) -> Rules:
         _require_format(self, config, "bbox")
@@ -214,6 +236,9 @@ class MaskAction(BaseAction):
         _require_mask_shape(self.selection, grid_shape)
         return self.selection
 
+    def describe_selection(self) -> str:
+        return f"{int(np.sum(self.selection))} of {self.selection.size} cells"
+
     def rules(self, config: JaxArcConfig) -> Rules:
         _require_format(self, config, "mask")
         _require_mask_shape(self.selection, config.grid_shape)
@@ -227,6 +252,11 @@ ACTION_CLASSES: Final[dict[str, type[BaseAction]]] = {"point": PointAction, "bbo
 def _axes(grid_shape: tuple[int, int]) -> tuple[Int32[Array, "H 1"], Int32[Array, "1 W"]]:
     height, width = grid_shape
     return jnp.arange(height, dtype=jnp.int32)[:, None], jnp.arange(width, dtype=jnp.int32)[None, :]
+
+
+def _span(axis: str, one: Int32[Array, ""], other: Int32[Array, ""]) -> str:
+    first, last = sorted((int(one), int(other)))
+    return f"{axis} {first}" if first == last else f"{axis}s {first}–{last}"
 
 
 def _operation_rule(config: JaxArcConfig) -> IntegerRule:

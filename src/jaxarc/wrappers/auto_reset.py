@@ -5,9 +5,8 @@ import dataclasses
 import jax
 
 from jaxarc.envs.compilation import compiled
-from jaxarc.envs.environment import Environment, State, Step, checks_actions
+from jaxarc.envs.environment import Action, Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.types import Info
 from jaxarc.wrappers.conditional_reset import reset_where
 from jaxarc.wrappers.wrapper import Wrapper
@@ -25,7 +24,7 @@ class AutoReset(Wrapper[State]):
 
     env: Environment[State]
 
-    def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
+    def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
         return _step(self.env, state, action, params)
 
     def info(self, state: State, params: EnvParams) -> Info:
@@ -33,7 +32,7 @@ class AutoReset(Wrapper[State]):
 
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
-def _step(env: Environment[State], state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
+def _step(env: Environment[State], state: State, action: Action, params: EnvParams) -> Step[State]:
     # The state of an ended episode is replaced where `done`; what is returned about the step is still that of the old
     # one.
     ended, observation, reward, done, info = env.step(state, action, params)

@@ -9,9 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32, PyTree
 
 from jaxarc.envs.compilation import compiled, vary_like
-from jaxarc.envs.environment import Environment, Step, checks_actions
+from jaxarc.envs.environment import Action, Environment, Step, checks_actions
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.prng import as_typed_key
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper
@@ -60,7 +59,7 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
         )
         return after, observation
 
-    def step(self, state: StatisticsState, action: StructuredAction, params: EnvParams) -> Step[StatisticsState]:
+    def step(self, state: StatisticsState, action: Action, params: EnvParams) -> Step[StatisticsState]:
         return _step(self.env, state, action, params)
 
     def observe(self, state: StatisticsState, params: EnvParams) -> Observation:
@@ -72,9 +71,7 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
 
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
-def _step(
-    env: Environment[Any], state: StatisticsState, action: StructuredAction, params: EnvParams
-) -> Step[StatisticsState]:
+def _step(env: Environment[Any], state: StatisticsState, action: Action, params: EnvParams) -> Step[StatisticsState]:
     # Whether the state was done before the step: such a step adds nothing and ends nothing a second time. The sums of
     # an episode that ends go to `last_...` and start again at 0: rewards 1, 2 with an end at the second make 3 and then
     # 0.

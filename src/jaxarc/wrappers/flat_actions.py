@@ -10,7 +10,7 @@ from jaxtyping import Array, Int, Int32
 
 from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.compilation import compiled
-from jaxarc.envs.environment import Environment, State, Step, checks_actions
+from jaxarc.envs.environment import Action, Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete
 from jaxarc.envs.structured_actions import StructuredAction
@@ -21,7 +21,7 @@ from jaxarc.wrappers.wrapper import Wrapper
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class FlatActions(Wrapper[State]):
-    """Takes an action as one integer, ``0 .. num_actions(params) - 1``.
+    """Takes an action as one integer, ``0 .. n - 1`` with ``n = env.action_space(params).n``.
 
     The actions are the legal operations times the points, or the boxes, of the canvas, numbered by
     :class:`~jaxarc.envs.action_masks.FlatActionCodec`. There may be at most 100,000 of them, and masks have no
@@ -29,14 +29,6 @@ class FlatActions(Wrapper[State]):
     """
 
     env: Environment[State]
-
-    def num_actions(self, params: EnvParams) -> int:
-        """How many actions there are, a static number.
-
-        Raises:
-            ValueError: too many; see :meth:`FlatActionCodec.of`.
-        """
-        return FlatActionCodec.of(params.config).num_actions
 
     def to_structured(self, action: Int[Array, "*B"] | int, params: EnvParams) -> StructuredAction:
         """Return the point or box action that a number stands for; one out of range gets an invalid operation."""
@@ -46,7 +38,7 @@ class FlatActions(Wrapper[State]):
         """Return the number of a point or box action; -1 when it is illegal or out of range."""
         return FlatActionCodec.of(params.config).to_flat(action)
 
-    def step(self, state: State, action: StructuredAction | Int[Array, ""] | int, params: EnvParams) -> Step[State]:
+    def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
         """Take one step with the action of this number; ``action.invalid_action_policy`` treats one out of range.
 
         Raises:
@@ -56,8 +48,12 @@ class FlatActions(Wrapper[State]):
         return _step(self.env, state, _number(action), params)
 
     def action_space(self, params: EnvParams) -> Discrete:
-        """The numbers of the legal actions."""
-        return Discrete(self.num_actions(params))
+        """The numbers of the legal actions; ``n`` is how many there are.
+
+        Raises:
+            ValueError: too many; see :meth:`FlatActionCodec.of`.
+        """
+        return Discrete(FlatActionCodec.of(params.config).num_actions)
 
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))

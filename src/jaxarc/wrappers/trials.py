@@ -8,11 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, Int32, UInt32
 
 from jaxarc.envs.compilation import compiled, vary_like
-from jaxarc.envs.environment import Environment, Step, checks_actions
+from jaxarc.envs.environment import Action, Environment, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.conditional_reset import reset_where
@@ -71,7 +70,7 @@ class Trials(Wrapper[TrialsState]):
         first = jnp.zeros_like(state.trial_index)
         return TrialsState(env_state, first, words), _with_trial(observation, first)
 
-    def step(self, state: TrialsState, action: StructuredAction, params: EnvParams) -> Step[TrialsState]:
+    def step(self, state: TrialsState, action: Action, params: EnvParams) -> Step[TrialsState]:
         _require_trials(params)
         return _step(self.env, state, action, params)
 
@@ -89,9 +88,7 @@ class Trials(Wrapper[TrialsState]):
 
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
-def _step(
-    env: Environment[ArcEnvState], state: TrialsState, action: StructuredAction, params: EnvParams
-) -> Step[TrialsState]:
+def _step(env: Environment[ArcEnvState], state: TrialsState, action: Action, params: EnvParams) -> Step[TrialsState]:
     # With 2 demonstrations and num_trials 2 the trials are 0, 1 and the test, 2. A step that ends trial 0 or 1 starts
     # the next one at once, on the same task and with the same key; only the end of trial 2 ends the episode.
     env_state, _, reward, trial_done, info = env.step(state.env_state, action, params)

@@ -4,10 +4,9 @@ from typing import Any
 
 from jaxtyping import Array, Int
 
-from jaxarc.envs.environment import Environment, State, Step
+from jaxarc.envs.environment import Action, Defaults, Environment, State, Step
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.types import Info, Observation, PRNGKey
 
 
@@ -20,6 +19,10 @@ class Wrapper(Environment[State]):
         if not isinstance(self.env, Environment):
             raise TypeError(f"a wrapper goes around an environment, got {type(self.env).__name__}; see jaxarc.make")
 
+    @property
+    def defaults(self) -> Defaults | None:
+        return self.env.defaults
+
     def reset(
         self,
         key: PRNGKey,
@@ -27,15 +30,15 @@ class Wrapper(Environment[State]):
         task_index: Int[Array, ""] | int | None = None,
         pair_index: Int[Array, ""] | int | None = None,
     ) -> tuple[State, Observation]:
-        """Start an episode; see :meth:`Environment.reset`."""
+        """Start an episode; see :meth:`jaxarc.ArcEnvironment.reset`."""
         return self.env.reset(key, params, task_index, pair_index)
 
     def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
         """Start the next episode; see :meth:`Environment.reset_next`."""
         return self.env.reset_next(state, params)
 
-    def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
-        """Take one step; see :meth:`Environment.step`."""
+    def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
+        """Take one step; see :meth:`jaxarc.ArcEnvironment.step`."""
         return self.env.step(state, action, params)
 
     def observe(self, state: State, params: EnvParams) -> Observation:
