@@ -18,6 +18,7 @@ class BadCall(NamedTuple):
 CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
     "The environment": (
         BadCall('make("arc-agi-3")', "UnknownDatasetError", ("arc-agi-3",)),
+        BadCall("get_operation_name(42)", "ValueError", ("42",)),
         BadCall('make("arc-agi-1/training", max_episod_steps=7)', "UnknownFieldError", ("max_episod_steps",)),
         BadCall('make(tasks, tasks=["three"])', "UnknownTaskError", ("three",)),
         BadCall('make(tasks, tasks={"one": -1.0})', "ValueError", ("one", "-1.0")),
@@ -423,7 +424,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "digest",
             ),
             *("enable_compilation_cache", "allgather_text", "distributed_session", "known_issues"),
-            *("barrier", "broadcast_flag", "profile_server"),
+            *("barrier", "broadcast_flag", "move_offset", "profile_server"),
             *("replicate", "require_same", "save_memory_profile", "to_host", "trace"),
         ),
         _ANYTHING,

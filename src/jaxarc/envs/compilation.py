@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
+from jax.errors import JaxRuntimeError
 from jaxtyping import Array, Bool, Int32, PyTree, UInt32
 
 from jaxarc.fusion import materialize_call
@@ -65,13 +66,13 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
                 result = fast(mode, *args)
                 if may_raise is not None and may_raise(*args):
                     jax.block_until_ready(result)
-            except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
+            except (TypeError, ValueError, JaxRuntimeError) as error:
                 # Three causes: a check of ours failed, the program failed while it ran (out of memory, say), or it
                 # never ran because the arguments cannot be traced. Only the last is tried again.
                 failed = _FAILED_CHECK.search(str(error))
                 if failed is not None:
                     raise eqx.EquinoxRuntimeError(failed.group(1)) from None
-                if isinstance(error, jax.errors.JaxRuntimeError) or _RUNTIME_STATUS.match(str(error)):
+                if isinstance(error, JaxRuntimeError) or _RUNTIME_STATUS.match(str(error)):
                     raise
                 return careful(mode, *args)
             return result
