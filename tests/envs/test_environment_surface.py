@@ -31,6 +31,12 @@ def test_an_environment_knows_its_name_and_its_default_params_through_wrappers()
     assert all(e.default_params is params for e in (env, wrapped(env)))
 
 
+def test_a_generator_is_named_as_it_was_asked_for():
+    env, params = jaxarc.make("procedural/gravity", max_grid_height=5, max_grid_width=5)
+    assert env.name == "jaxarc/procedural/gravity"
+    assert env.default_params is params
+
+
 def test_the_name_of_a_part_of_a_dataset_is_the_name_of_the_dataset():
     env, _ = jaxarc.make(TASKS, create_test_config(STEPS, "bbox", (3, 4)), tasks=[TASKS.task_ids[0]])
     assert env.name == "jaxarc/mock"
@@ -44,7 +50,7 @@ def test_num_actions_is_the_size_of_a_flat_action_space():
 @pytest.mark.parametrize("selection_format", ["point", "bbox", "mask"])
 def test_structured_actions_have_no_number(selection_format):
     env, _ = made(selection_format)
-    with pytest.raises(ValueError, match=rf"'{selection_format}'.*FlatActions"):
+    with pytest.raises(ValueError, match=rf"'{selection_format}'.*flat_actions=True"):
         env.num_actions  # noqa: B018
 
 

@@ -1,6 +1,5 @@
 """Our environment as an ``Environment`` of gymnax 1.0."""
 
-import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,13 @@ except ImportError as error:
     raise ImportError("GymnaxEnvironment needs gymnax 1.0; pip install gymnax six") from error
 
 from jaxarc.adapters.conversion import action_of_fields, environment_ids, field_sizes
-from jaxarc.config import JaxArcConfig
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space, action_space
+from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.registration import make
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.types import Info, Observation, PRNGKey
-from jaxarc.wrappers.flat_actions import FlatActions
 
 
 @struct.dataclass
@@ -72,10 +68,9 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         dataset: str | Path | TaskSet | TaskGenerator,
         **choice: Any,
     ):
-        self._dataset = dataset
         with jax.ensure_compile_time_eval():  # an environment may be made inside jit
             self._env, arc = make(dataset, **choice)
-        self._num_actions = _count_actions(arc.config, isinstance(self._env, FlatActions))
+        self._env.action_space(arc)  # refuses more flat actions than a policy can have logits for
         self._default_params = GymnaxParams(max_steps_in_episode=arc.config.environment.max_episode_steps, arc=arc)
 
     @property
@@ -110,12 +105,16 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
 
     @property
     def name(self) -> str:
-        return f"jaxarc/{self._dataset.name if isinstance(self._dataset, TaskSet) else self._dataset}"
+        return self._env.name
 
     @property
     def num_actions(self) -> int:
-        """Number of different actions; agents of gymnax read it with ``flat_actions=True``."""
-        return self._num_actions
+        """Number of flat actions, one logit of a policy for each.
+
+        Raises:
+            ValueError: the environment was made without ``flat_actions=True``.
+        """
+        return self._env.num_actions
 
     def action_space(self, params: GymnaxParams | None = None) -> spaces.Space:
         params = self.default_params if params is None else params
@@ -175,12 +174,3 @@ def _to_gymnax_space(space: Space) -> spaces.Space:
                 entries["selection"] = IntegerBox(0, 1, space.grid_shape, jnp.int8)
             return NamedSpaces(entries)
     raise TypeError(f"no space of gymnax stands for a {type(space).__name__}; wrap the environment first")
-
-
-def _count_actions(config: JaxArcConfig, flat_actions: bool) -> int:
-    if flat_actions:
-        return FlatActionCodec.of(config).num_actions
-    height, width = config.grid_shape
-    # A mask is one bit for each cell: 512 masks on 3x3. Points and boxes are counted by their coordinates.
-    masks = 2 ** (height * width) if config.action.selection_format == "mask" else 1
-    return math.prod(field_sizes(action_space(config)).values()) * masks

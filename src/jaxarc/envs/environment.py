@@ -132,8 +132,8 @@ class Environment(abc.ABC, Generic[State]):
         if not isinstance(space, Discrete):
             raise ValueError(
                 f"actions of format {self.default_params.config.action.selection_format!r} are structured and have no "
-                "single number; wrap the environment in jaxarc.wrappers.FlatActions (points on any canvas, boxes up to "
-                "9x9), or take env.action_space(params)"
+                "single number; make the environment with flat_actions=True (points on any canvas, boxes up to 9x9), "
+                "or take env.action_space(params)"
             )
         return space.n
 

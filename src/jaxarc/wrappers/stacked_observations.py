@@ -9,10 +9,9 @@ from jaxtyping import Array, Float32, Int
 
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.compilation import compiled
-from jaxarc.envs.environment import Environment, State, Step, checks_actions
+from jaxarc.envs.environment import Action, Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Box, Dict, Space
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper
 
@@ -49,7 +48,7 @@ class StackedObservations(Wrapper[State]):
         state, observation = self.env.reset_next(state, params)
         return state, self._stack(observation, params)
 
-    def step(self, state: State, action: StructuredAction, params: EnvParams) -> Step[State]:
+    def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
         return _step(self, state, action, params)
 
     def observe(self, state: State, params: EnvParams) -> Float32[Array, "H W C"]:
@@ -73,9 +72,7 @@ class StackedObservations(Wrapper[State]):
 
 
 @compiled(may_raise=lambda wrapper, state, action, params: checks_actions(params))
-def _step(
-    wrapper: StackedObservations[State], state: State, action: StructuredAction, params: EnvParams
-) -> Step[State]:
+def _step(wrapper: StackedObservations[State], state: State, action: Action, params: EnvParams) -> Step[State]:
     state, observation, reward, done, info = wrapper.env.step(state, action, params)
     return state, wrapper._stack(observation, params), reward, done, info
 
