@@ -55,6 +55,15 @@ def test_a_file_of_traces_that_lacks_lines_is_told_of(tmp_path):
         assert len(read_recordings(file)) == 1
 
 
+def test_traces_of_demonstrations_are_left_out(tmp_path):
+    lines = [
+        {"task_id": "a", "pair_index": 0, "actions": [[n, 0, 0]], "split": s} for n, s in ((1, "train"), (2, "test"))
+    ]
+    file = tmp_path / "traces.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert read_recordings(file) == {("a", 0): [[2, 0, 0]]}
+
+
 def test_counts_may_be_given_without_actions(tmp_path):
     file = tmp_path / "counts.jsonl"
     file.write_text("\n".join([line(actions=4), line(pair_index=1)]))

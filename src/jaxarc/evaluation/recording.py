@@ -125,7 +125,7 @@ def read_action_counts(path: str | Path) -> dict[tuple[str, int], int]:
 
 
 def _lines(path: str | Path) -> list[tuple[tuple[str, int], Any, str]]:
-    """Return test input, actions and line number of every line."""
+    """Return test input, actions and line number of every line; traces of demonstrations are left out."""
     found: dict[tuple[str, int], tuple[Any, str]] = {}
     written = 0
     try:
@@ -136,15 +136,20 @@ def _lines(path: str | Path) -> list[tuple[tuple[str, int], Any, str]]:
         where = f"{path}, line {number}"
         pair, value, of = _line(line, where)
         written = max(written, of)
+        if pair is None:
+            continue
         if pair in found:
             raise RecordingError(f"{where}: task {pair[0]!r}, test input {pair[1]} comes twice; keep one")
         found[pair] = value, where
-    warn_of_missing_lines(path, len(found), written)
+    warn_of_missing_lines(path, len(lines), written)
     return [(pair, value, where) for pair, (value, where) in found.items()]
 
 
-def _line(line: str, where: str) -> tuple[tuple[str, int], Any, int]:
-    """Return test input, actions, and the number of lines that the file should have, 0 where it does not say."""
+def _line(line: str, where: str) -> tuple[tuple[str, int] | None, Any, int]:
+    """Return test input, actions, and the number of lines that the file should have, 0 where it does not say.
+
+    The test input is None where the line is about a demonstration.
+    """
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -163,7 +168,8 @@ def _line(line: str, where: str) -> tuple[tuple[str, int], Any, int]:
     if not isinstance(task_id, str) or type(pair_index) is not int:
         raise RecordingError(f"{where}: task_id is a text and pair_index a whole number; correct them")
     of = data.get("of", 0)
-    return (task_id, pair_index), data["actions"], of if type(of) is int else 0
+    is_test = data.get("split", "test") != "train"
+    return (task_id, pair_index) if is_test else None, data["actions"], of if type(of) is int else 0
 
 
 def _actions(value: Any, where: str) -> list[list[int]]:
