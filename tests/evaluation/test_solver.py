@@ -112,6 +112,7 @@ def test_a_hidden_set_has_a_submission_and_no_score():
     result = evaluate_solver(lambda train, grid: grid, HIDDEN)
     row = rows(result)["hidden"]
     assert result.score is None
+    assert repr(result) == "Evaluation(1 tasks, answers unknown)"
     assert (row.num_outputs, row.solved_outputs, row.solves, row.best_similarity) == (1, None, None, None)
     assert result.submission["hidden"][0][0].tolist() == [[1, 2]]
 

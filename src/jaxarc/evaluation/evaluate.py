@@ -48,6 +48,9 @@ class Evaluation:
     score: Score | None  # None: the answers are unknown, as those of a hidden test set
     rows: tuple[TaskRow, ...]  # in the order of the task set
 
+    def __repr__(self) -> str:
+        return f"Evaluation({len(self.rows)} tasks, {'answers unknown' if self.score is None else self.score})"
+
     @property
     def efficiency(self) -> float | None:
         """Mean over the tasks that have one; None where none has."""
