@@ -1,4 +1,4 @@
-"""A rollout over many devices: the same bits on one, two, four and eight of them.
+"""A rollout over many devices: bitwise identical on one, two, four and eight of them.
 
     python examples/sharded_rollout.py --devices 8 --envs 1000 --steps 100
 
@@ -36,7 +36,7 @@ def main() -> None:
         invalid_action_policy="noop",
     )
     env = EpisodeStatistics(AutoReset(env))
-    table = Table("devices", "environments", "steps", "episodes ended", "solved", "mean reward", "same bits")
+    table = Table("devices", "environments", "steps", "episodes ended", "solved", "mean reward", "identical")
     counts = [2**power for power in range(10) if 2**power <= len(jax.local_devices())]
     first = None
     for count in counts:

@@ -34,6 +34,8 @@ USER_PAGES = [
             "performance",
             "scaling",
             "reliability",
+            "operations",
+            "errors",
         )
     ),
 ]
@@ -61,7 +63,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def num_words(sentence: str) -> int:
-    return len(re.findall(r"[\w'-]+", sentence))
+    return len(re.findall(r"[\w'-]+(?:[.,]\d+)*", sentence))
 
 
 @pytest.mark.parametrize("page", USER_PAGES)

@@ -37,7 +37,7 @@ SHOWS = {  # a few lines that only a right run prints
     "sb3_gymnasium.py": ["step   1,024: mean return", "│ 1 1 1  │", "in 30 steps"],
     "behavior_cloning.py": ["136 traces of 25 tasks", "before: 0 of 136", "of 27 that it never saw"],
     "surrogate.py": ["384 examples in", "its first choice is one", "fill 1"],
-    "sharded_rollout.py": ["same bits", "yes"],
+    "sharded_rollout.py": ["identical", "yes"],
     "advanced/jax_optimization_demo.py": ["traced 1 time(s)", "24,000", "Average step time: ", "Throughput: "],
     "advanced/batch_processing_demo.py": ["equal bit for bit: True", "early termination"],
     "advanced/memory_efficiency_demo.py": ["3,616,000", "5. Tips"],

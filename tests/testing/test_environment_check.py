@@ -104,7 +104,7 @@ FAULTS = {  # environment -> the check that finds it, and what the sentence says
     faulty.SaysDoneTooSeldom: ("endings", r"done is not terminated \| truncated at step 3 of environment"),
     faulty.DiscountsTruncation: ("endings", "a truncated episode keeps the discount 1"),
     faulty.EndsTwice: ("endings", "both terminated and was truncated"),
-    faulty.GoesOnAfterTheEnd: ("inert when done", "a step in a state that is done pays a reward"),
+    faulty.GoesOnAfterTheEnd: ("inert when done", "a step in a state that is done has a reward"),
     faulty.CountsInStaticField: ("no retrace", r"step is traced \d times in a loop of 3"),
     faulty.DrawsFromNumpy: ("same alone and in a batch", r"step 0 called by itself gives another result.*task_index"),
     faulty.ChangesItsArguments: ("pure", "step changes its arguments"),

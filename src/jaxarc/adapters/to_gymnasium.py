@@ -88,7 +88,7 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         return to_gymnasium_observation(observation), _plain(info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take a step; an episode that has ended stays as it is and pays 0.
+        """Take a step; an episode that has ended stays as it is, with reward 0.
 
         Raises:
             ResetNeeded: no episode has been started.

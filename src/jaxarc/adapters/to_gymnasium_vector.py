@@ -50,7 +50,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     array that is returned is a new one; spaces are those of the single environment, batched.
 
     - ``NEXT_STEP``, Gymnasium's default: a step that ends an episode returns its last observation; the next step
-      ignores the action, starts the next episode and pays 0.
+      ignores the action, starts the next episode, and has reward 0.
     - ``SAME_STEP``: it returns the next episode's first observation; ``infos["final_obs"]`` and ``infos["final_info"]``
       describe the ended one where ``infos["_final_obs"]`` is true.
     - ``DISABLED``: the caller resets, with ``reset(options={"reset_mask": mask})``.

@@ -1,4 +1,4 @@
-"""What a process pays before its first step: import, tasks, compilation. Run as a script, in a process of its own.
+"""The costs of a process before its first step: import, tasks, compilation. Run as a script, in a process of its own.
 
 ``python -P fresh_start.py import make compile tasks`` prints a JSON object: ``import`` seconds of jaxarc beyond jax,
 ``make-cold`` and ``make-warm`` seconds of the first and the second ``make``, ``compile`` seconds of a whole rollout,

@@ -1,4 +1,4 @@
-"""Measure rows in turn, so that other work on the machine affects all of them alike."""
+"""Measure rows interleaved, so that other work on the machine affects all of them alike."""
 
 import difflib
 import os

@@ -29,7 +29,7 @@ _UPDATES_A_CALL: Final = 2  # more than one, so that they stand in a loop as the
 
 
 class Speeds(NamedTuple):
-    """Environment steps per second, measured in turn."""
+    """Environment steps per second, interleaved."""
 
     environment: float  # with given actions
     playing: float  # with actions of the policy, nothing learned
@@ -115,7 +115,7 @@ class TrainingParts:
         return cls(parts)
 
     def sample(self, min_seconds: float) -> Speeds:
-        """Run every part in turn, until learning took at least ``min_seconds``, and at least once."""
+        """Run the parts alternately, until learning took at least ``min_seconds``, and at least once."""
         seconds = dict.fromkeys(self._parts, 0.0)
         rounds = 0
         while rounds == 0 or seconds["learning"] < min_seconds:
@@ -141,7 +141,7 @@ def _take_steps(params: EnvParams, states: StatisticsState, actions: BboxAction)
 
 
 class Happened(eqx.Module):
-    """What each recorded step paid and told."""
+    """Reward, ending and info of each recorded step."""
 
     reward: Float32[Array, "*B R"]
     done: Bool[Array, "*B R"]

@@ -27,7 +27,7 @@ def require_kind(path: Path, *kinds: str) -> str:
     kind = path.suffix.lower()
     if kind not in kinds:
         raise typer.BadParameter(
-            f"{str(path)!r} tells no kind that can be written; end it in {', '.join(kinds)}", param_hint="--output"
+            f"{str(path)!r} has no ending that can be written; end it in {', '.join(kinds)}", param_hint="--output"
         )
     return kind
 

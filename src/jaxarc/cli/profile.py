@@ -147,7 +147,7 @@ def _closing(costs: OperationCosts, untraced: float, num_steps: int, folder: Pat
         "A container lasts as long as what runs inside it.\n"
         f"Without the trace the call took {without} per environment and step; in the trace its {costs.kernel_calls:,} "
         f"kernel calls add up to {with_trace}.\n"
-        "Tracing inflates tiny kernels: each call pays about the same to be recorded, however short it is. Compare "
+        "Tracing inflates tiny kernels: recording costs about the same for each call, however short it is. Compare "
         "large kernels with one another, and measure a change with [bold]jaxarc rollout[/].\n"
         f"Trace: {place}; compiled program: {place}/{_COMPILED_NAME}\n"
         f"Open it: [bold]xprof --logdir {place}[/] or [bold]tensorboard --logdir {place}[/] (pip install xprof "

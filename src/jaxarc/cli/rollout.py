@@ -56,7 +56,11 @@ def rollout(
     ] = "replicated",
     per_task: Annotated[bool, typer.Option("--per-task", help="Count how many of the tasks were played.")] = False,
     multihost: Annotated[
-        bool, typer.Option("--multihost", help="Be one of several processes; SLURM tells what is left out below.")
+        bool,
+        typer.Option(
+            "--multihost",
+            help="Run as one of several processes; SLURM sets the options below.",
+        ),
     ] = False,
     coordinator_address: Annotated[str | None, typer.Option(help="host:port of process 0, where all meet.")] = None,
     num_processes: Annotated[int | None, typer.Option(help="How many processes there are.")] = None,

@@ -132,7 +132,7 @@ def register_dataset(
 
 
 def sample_task_set(generator: ProceduralTasks, key: PRNGKey, num_tasks: int) -> TaskSet:
-    """Make tasks and copy them to the host, the rules in turn.
+    """Make tasks and copy them to the host, alternating between the rules.
 
     Ids are the rule's name and a number, such as ``procedural/gravity/0``; the concept is the rule's name.
 

@@ -74,7 +74,7 @@ def arc_reset(
 
 
 def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig) -> Step:
-    """Take one step of an episode; a state that is done stays as it is and pays 0.
+    """Take one step of an episode; a state that is done stays as it is, with reward 0.
 
     Args:
         state: from :func:`arc_reset` or an earlier step.

@@ -59,13 +59,13 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     step_count = state.step_count + running.astype(jnp.int32)
     submission_count = state.submission_count + submitted.astype(jnp.int32)
     # 4. The ending. On a hidden pair an episode that ends at a right submit would tell that it was right, so it may
-    # only where the reward tells it anyway.
+    # only where the reward reveals it anyway.
     hidden = source.hides(pair_index)
     is_known = ~hidden | config.reward.score_on_submit
     all_solved = right & (solved == every_pair) & is_known
     ending = decide_ending(submitted, all_solved, submission_count, step_count, config.environment)
 
-    # 5. The reward. The bonus is paid once for each pair: a second right submit of it sets no new bit.
+    # 5. The reward. The bonus is added once for each pair: a second right submit of it sets no new bit.
     inputs = RewardInputs(
         similarity_before=state.similarity_score,
         similarity_after=score,
@@ -116,7 +116,7 @@ def compute_reward(inputs: RewardInputs, config: JaxArcConfig) -> Float32[Array,
     shaping = jnp.float32(rule.gamma) * inputs.similarity_after - inputs.similarity_before
     reward = jnp.where(inputs.is_hidden, zero, jnp.float32(rule.similarity_weight) * shaping)
     reward = reward + jnp.float32(rule.step_penalty)
-    # On a hidden pair the terms of a submit would tell whether the answer is right, so they are paid on request only.
+    # On a hidden pair the terms of a submit would reveal whether the answer is right: they are added only on request.
     is_scored = ~inputs.is_hidden | rule.score_on_submit
     reward = reward + weigh(rule.success_bonus, inputs.newly_solved & is_scored)
     reward = reward + weigh(rule.unsolved_submission_penalty, inputs.wrong_submission & is_scored)

@@ -180,7 +180,7 @@ def check_solution(
         row, column = wrong[0].tolist()
         raise NotSolvedError(
             f"{len(actions)} actions leave {len(wrong)} of {grid.size} cells wrong, the first in row {row}, column "
-            f"{column}: got {grid[row, column]}, the output has {pair.output[row, column]}; mend it before the submit"
+            f"{column}: got {grid[row, column]}, the output has {pair.output[row, column]}; fix it before the submit"
         )
 
 

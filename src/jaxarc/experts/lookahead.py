@@ -124,7 +124,7 @@ class LookaheadAgent(eqx.Module):
     A :class:`jaxarc.parallel.Policy` for observations that show target and input (``observation.reveal_target``,
     ``include_input``) as planes; :func:`missing_for_lookahead` lists what a config lacks. Of equal scores it takes the
     first.
-    With fills of all colors and a resize among the operations it solves every pair: some candidate always mends a cell.
+    With fills of all colors and a resize among the operations it solves every pair: some candidate always fixes a cell.
 
     Raises:
         ValueError: too few candidates, or a temperature that is not above 0.

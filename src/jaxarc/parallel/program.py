@@ -233,7 +233,7 @@ def _play_chunk(
     _, key_steps = jax.random.split(_wrap_key(key_data))
 
     def step(carry: RolloutCarry, time_step: Int32[Array, ""]) -> tuple[RolloutCarry, Trajectory | None]:
-        # First the step's number, then the environment's: the same bits in any chunk and on any device.
+        # First the step's number, then the environment's: bitwise identical in any chunk and on any device.
         keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key_steps, time_step), index)
         # Whether an episode still runs is read before the step, since afterwards auto-reset has begun the next one.
         before = jax.vmap(env.info, (0, None))(carry.states, params)

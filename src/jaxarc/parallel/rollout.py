@@ -179,7 +179,7 @@ def rollout(
     """Play steps in a batch of environments, in a compiled program.
 
     Every random draw depends on the key, the number of the environment and the number of the step alone: the same key
-    gives environment i the same bits whatever the batch, the number of devices, the chunks and the executor. Equal
+    gives environment i bitwise identical results for any batch size, number of devices, chunk size and executor. Equal
     shapes compile once. On a CPU, call :func:`~jaxarc.parallel.use_host_cores` first, or one core does the work.
 
     Args:

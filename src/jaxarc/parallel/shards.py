@@ -1,6 +1,7 @@
 """What devices tell one another: sums of what each of them found, and the grids of task buffers that are split.
 
-All functions that send messages run inside a ``jax.shard_map``. They give the same bits on any number of processes.
+All functions that send messages run inside a ``jax.shard_map``. Their results do not depend on the number of processes,
+bit for bit.
 """
 
 import dataclasses
@@ -56,7 +57,7 @@ class DataShard:
         return jnp.minimum(begin, total), jnp.minimum(begin + size, total)
 
     def sum(self, tree: Tree) -> Tree:
-        """Add up the arrays of all devices; every device gets the same bits.
+        """Add up the arrays of all devices; all devices get bitwise identical sums.
 
         Args:
             tree: arrays, of the same shapes on every device. All of one dtype travel in one message.
@@ -78,7 +79,7 @@ class DataShard:
         return jax.tree.unflatten(structure, sums)
 
     def mean(self, tree: Tree) -> Tree:
-        """Average the floating-point arrays of all devices; every device gets the same bits."""
+        """Average the floating-point arrays of all devices; all devices get bitwise identical means."""
         if self.axis is None:
             return tree
         return jax.tree.map(lambda total: total / self.count, self.sum(tree))
@@ -138,10 +139,10 @@ class ShardedRows(RowLoader):
 
 
 def shard_tasks(params: EnvParams, mesh: Mesh) -> EnvParams:
-    """Split the grids of a task buffer over the devices of a mesh; a rollout plays the same bits as before.
+    """Split the grids of a task buffer over the devices of a mesh; rollouts stay bitwise identical.
 
     Use it instead of :func:`~jaxarc.parallel.replicate` when the buffer is too large for a device. Only rollouts on
-    this mesh play such params. Each device holds ``1 / D`` of the grids, and pays for it in every step: for each grid
+    this mesh play such params. Each device holds ``1 / D`` of the grids, which costs time in every step: for each grid
     that the rules load, it sends the rows that its environments want to all others, and gets the grids from the devices
     that hold them. With B environments in all a load sends ``B * H * W`` bytes to and from each device and needs as
     much working memory there; a step has three loads, more where observations show inputs. So it saves memory only

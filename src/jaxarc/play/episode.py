@@ -149,7 +149,7 @@ class Episode:
             self.file = self.file or new_episode_file(self._folder, self.pair_id, self._begun)
             write_human_episode(self.file, played)
         except OSError as error:
-            self._file_problem = f"not saved ({error}); make room or mend the folder, then save again"
+            self._file_problem = f"not saved ({error}); free some space or fix the folder, then save again"
         else:
             self._file_problem = ""
 

@@ -24,7 +24,7 @@ from jaxarc.testing.random_rollout import (
 )
 from jaxarc.wrappers.wrapper import Wrapper
 
-FINAL = "final_observation"  # the entry of info by which an environment tells that it resets itself
+FINAL = "final_observation"  # the entry of info by which an environment shows that it resets itself
 
 
 def resets_itself(run: RandomRollout) -> bool:
@@ -44,12 +44,12 @@ def spaces_contain_what_is_seen(run: RandomRollout) -> Iterator[str]:
     if not run.first_in_space.all():
         yield (
             f"the observation of reset lies outside observation_space in environment {_where(~run.first_in_space)}; "
-            "declare its structure, shape, dtype and range, or mend the observation"
+            "declare its structure, shape, dtype and range, or fix the observation"
         )
     if not run.observation_in_space.all():
         yield (
             f"the observation of step lies outside observation_space at {_where(~run.observation_in_space)}; declare "
-            "its structure, shape, dtype and range, or mend the observation"
+            "its structure, shape, dtype and range, or fix the observation"
         )
     if not run.action_in_space.all():
         yield (
@@ -99,7 +99,7 @@ def endings_agree(run: RandomRollout) -> Iterator[str]:
 
 
 def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
-    """Check that a step in a done state changes nothing and pays 0."""
+    """Check that a step in a done state changes nothing and has reward 0."""
     if resets_itself(run):
         return
     before = run.dones[:-1]
@@ -110,7 +110,7 @@ def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
         yield f"a state that was done no longer is, after {_where(revived)}{hint}"
     paid = before & (run.rewards[1:] != 0)
     if paid.any():
-        yield f"a step in a state that is done pays a reward, after {_where(paid)}; pay 0 there"
+        yield f"a step in a state that is done has a reward, after {_where(paid)}; return 0 there"
     # All states after steps that began done, beside the states before them: both are [N, ...] after the mask.
     leaves = differing_leaves(at(at(run.states, slice(1, None)), before), at(at(run.states, slice(-1)), before))
     if leaves:

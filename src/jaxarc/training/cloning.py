@@ -131,7 +131,7 @@ def collect_examples(
         key: PRNGKey, observation: Observation, states: StatisticsState
     ) -> tuple[StructuredAction, tuple[Edit, Float32[Array, " B"]]]:
         # The expert reads the grids from the state, not from the observation: the policy may not be shown the answer.
-        # Its edit is what is learned in every environment, whoever plays there.
+        # Its edit is what is learned in every environment, whichever policy plays there.
         inside = states.env_state
         expert_edit = policy.from_action(
             expert({"working_grid": inside.working_grid, "target_grid": inside.target_grid})
@@ -277,7 +277,7 @@ def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamm
 
 
 def _returns(reward: np.ndarray, gamma: float) -> Iterator[np.ndarray]:
-    """The discounted rewards from each step on, the last step first; an episode that has ended pays nothing."""
+    """The discounted rewards from each step on, the last step first; an episode that has ended adds nothing."""
     following = np.zeros_like(reward[0])
     for now in reward[::-1]:
         following = (now + np.float32(gamma) * following).astype(np.float32)

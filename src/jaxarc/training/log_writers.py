@@ -24,7 +24,7 @@ _Report_contra = TypeVar("_Report_contra", bound=RunReport, contravariant=True)
 
 
 class LogWriter(Protocol[_Report_contra]):
-    """Takes the reports of a run, one after the other, those of several seeds in turn."""
+    """Takes the reports of a run, one after the other; several seeds alternate."""
 
     def write(self, report: _Report_contra) -> None:
         """Take one report.

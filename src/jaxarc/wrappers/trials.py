@@ -34,7 +34,7 @@ class Trials(Wrapper[TrialsState]):
     Needs ``episode.mode="trials"``. Trial ``k`` starts from the input of demonstration ``k``, again from the first when
     there are fewer; all trials play the same task under the same augmentation. A trial ends as an episode does, with
     its submits or after ``max_episode_steps`` steps, and the step that ends it returns the start of the next one. Only
-    the last trial ends the episode. It pays and reports as test mode does: its target is hidden.
+    the last trial ends the episode. Its rewards and its info are those of test mode: its target is hidden.
 
     ``info`` is about the trial that was played, with ``trial_index`` and ``trial_done``. Observations are dictionaries
     with the entry ``trial_index``. Wrap it directly around the environment, and auto-reset around it.

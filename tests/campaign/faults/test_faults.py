@@ -223,7 +223,7 @@ def test_training_that_has_no_folder_says_so_in_a_line(disk, tasks, fault, tmp_p
 def test_a_game_goes_on_and_says_what_is_not_saved(disk, make, fault, tmp_path):
     output = fail(disk, fault, make["play", 2](), tmp_path / "notes")  # the work asks the board for the problem
     assert f"{fault}: '{disk.work}/plays" in output
-    assert "make room or mend the folder, then save again" in output
+    assert "free some space or fix the folder, then save again" in output
 
 
 @pytest.mark.parametrize("name", ["evaluate", "replay", "traces record"])

@@ -3,7 +3,7 @@
 For each cell the network says where its color comes from. It never writes a color of its own: it weighs candidates
 (turned copies of the input, readings of its rows and columns, the colors that a color always becomes in the
 demonstrations, black, outside), so all ten colors are alike to it. How well each candidate explains the demonstrations
-tells it which rule is at work.
+shows it which rule is at work.
 """
 
 from typing import Final, NamedTuple, Self

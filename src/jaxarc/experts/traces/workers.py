@@ -123,7 +123,7 @@ class _Worker:
             return json.loads(line)
         self.stop()
         if is_late.is_set():
-            raise TimeLimitError(f"no answer within {time_limit_s:g} s; give more time, or mend the expert's loop")
+            raise TimeLimitError(f"no answer within {time_limit_s:g} s; give more time, or fix the expert's loop")
         raise WorkerDiedError("the process of the expert ended; look at what it printed")
 
     def stop(self) -> None:

@@ -40,7 +40,7 @@ from jaxarc.training.updates import make_params, measure
 from jaxarc.types import Observation
 from jaxarc.unroll import BatchPolicy, Policy
 
-_REPEATS: Final = 5  # timed calls of each policy, in turn
+_REPEATS: Final = 5  # timed calls of each policy, interleaved
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def summarize(played: TaskResults, learning_seconds: float | None = None) -> Eva
 
 
 def time_decisions(policies: Mapping[str, Policy], params: EnvParams, batch_size: int = 256) -> dict[str, float]:
-    """Return decisions per second of each policy, the median over calls in turn, on the same starts of episodes.
+    """Return decisions per second of each policy, the median over interleaved calls, on the same starts of episodes.
 
     A decision is whole: candidates are drawn, and one of them is chosen.
     """

@@ -46,7 +46,7 @@ def train_surrogate(
     *,
     resume: bool = False,
 ) -> SurrogateResult:
-    """Train the models of a surrogate, each on its task, a step of every one in turn.
+    """Train the models of a surrogate, each on its task; they alternate step by step.
 
     Arguments, result and errors are those of :func:`jaxarc.training.loop.run`; ``tasks`` are those of
     :func:`jaxarc.training.surrogates.make_tasks`.
