@@ -131,87 +131,51 @@ _SINGLE: Final = (
     ),
 )
 
-_SIZES: Final = (
-    Row(
-        "state-bytes",
-        "state of one environment, box actions, no history",
-        "bytes",
-        lambda suite: suite.state_bytes(EnvSpec(1)),
-        target=2_800,
-        less_is_better=True,
-        is_exact=True,
-    ),
-    Row(
-        "state-bytes-history",
-        f"state of one environment, point actions, a history of {EPISODE_STEPS}",
-        "bytes",
-        lambda suite: suite.state_bytes(EnvSpec(1, "point", history=True)),
-        target=4_200,
-        less_is_better=True,
-        is_exact=True,
-    ),
-    Row(
-        "buffer-bytes",
-        "all 400 tasks, shared by all environments",
-        "bytes",
-        lambda suite: suite.buffer_bytes(),
-        target=4e6,
-        less_is_better=True,
-        is_exact=True,
-    ),
-    Row(
-        "temp-bytes-1024",
-        "working memory of XLA per environment, 1,024 environments",
-        "bytes",
-        lambda suite: suite.temp_bytes(EnvSpec(1024)),
-        less_is_better=True,
-        is_exact=True,
-    ),
-    Row(
-        "temp-bytes-16384",
-        "the same with 16,384 environments",
-        "bytes",
-        lambda suite: suite.temp_bytes(EnvSpec(16384)),
-        less_is_better=True,
-        is_exact=True,
-    ),
+_SIZES: Final = tuple(
+    Row(row_id, title, "bytes", measure, target=target, less_is_better=True, is_exact=True)
+    for row_id, title, target, measure in (
+        (
+            "state-bytes",
+            "state of one environment, box actions, no history",
+            2_800,
+            lambda suite: suite.state_bytes(EnvSpec(1)),
+        ),
+        (
+            "state-bytes-history",
+            f"state of one environment, point actions, a history of {EPISODE_STEPS}",
+            4_200,
+            lambda suite: suite.state_bytes(EnvSpec(1, "point", history=True)),
+        ),
+        ("buffer-bytes", "all 400 tasks, shared by all environments", 4e6, lambda suite: suite.buffer_bytes()),
+        (
+            "temp-bytes-1024",
+            "working memory of XLA per environment, 1,024 environments",
+            None,
+            lambda suite: suite.temp_bytes(EnvSpec(1024)),
+        ),
+        (
+            "temp-bytes-16384",
+            "the same with 16,384 environments",
+            None,
+            lambda suite: suite.temp_bytes(EnvSpec(16384)),
+        ),
+    )
 )
 
-_STARTS: Final = (
+_STARTS: Final = tuple(
     Row(
-        "import",
-        "import of jaxarc.make and jaxarc.wrappers, after import jax",
+        row_id,
+        title,
         "s",
-        lambda suite: suite.fresh("import"),
-        target=0.5,
+        functools.partial(Suite.fresh, name=row_id),
+        target=target,
         less_is_better=True,
-        fresh_part="import",
-    ),
-    Row(
-        "make-cold",
-        "make of 400 tasks in a fresh process",
-        "s",
-        lambda suite: suite.fresh("make-cold"),
-        target=2.0,
-        less_is_better=True,
-        fresh_part="make",
-    ),
-    Row(
-        "make-warm",
-        "the same once more",
-        "s",
-        lambda suite: suite.fresh("make-warm"),
-        target=0.3,
-        less_is_better=True,
-        fresh_part="make",
-    ),
-    Row(
-        "compile",
-        "trace, lower and compile a rollout of 1,024 environments in a fresh process",
-        "s",
-        lambda suite: suite.fresh("compile"),
-        target=3.0,
-        less_is_better=True,
-        fresh_part="compile",
-    ),
+        fresh_part=part,
+    )
+    for row_id, title, target, part in (
+        ("import", "import of jaxarc.make and jaxarc.wrappers, after import jax", 0.5, "import"),
+        ("make-cold", "make of 400 tasks in a fresh process", 2.0, "make"),
+        ("make-warm", "the same once more", 0.3, "make"),
+        ("compile", "trace, lower and compile a rollout of 1,024 environments in a fresh process", 3.0, "compile"),
+    )
 )

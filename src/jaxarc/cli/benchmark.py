@@ -48,6 +48,7 @@ def benchmark() -> None:
     """Measure how fast the environment is, and how fast agents learn in it."""
 
 
+_Rows = Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")]
 _Quick = Annotated[bool, typer.Option("--quick", help="Take few steps: shows that it works, not how fast.")]
 _Cores = Annotated[int, typer.Option(min=1, help="Processor cores to use, where the system lets us choose.")]
 _JsonFile = Annotated[Path | None, typer.Option("--json", help="File to write the results to.", dir_okay=False)]
@@ -55,7 +56,7 @@ _JsonFile = Annotated[Path | None, typer.Option("--json", help="File to write th
 
 @app.command()
 def core(
-    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    rows: _Rows = "",
     sizes: Annotated[
         str, typer.Option(help=f"Batch sizes of the rows steps-bbox-SIZE, with commas, up to {_LARGEST_SIZE:,}.")
     ] = ",".join(map(str, DEFAULT_SIZES)),
@@ -72,7 +73,7 @@ def core(
 
 @app.command()
 def operations(
-    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    rows: _Rows = "",
     quick: _Quick = False,
     cores: _Cores = 1,
     json_file: _JsonFile = None,
@@ -86,7 +87,7 @@ def training(
     experiments: Annotated[
         str, typer.Option(help="Names of experiments, with commas; 'jaxarc train --help' lists them.")
     ] = ",".join(_LADDER),
-    rows: Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")] = "",
+    rows: _Rows = "",
     sizes: Annotated[
         str, typer.Option(help=f"Numbers of environments, with commas, up to {_LARGEST_SIZE:,}.")
     ] = ",".join(map(str, DEFAULT_TRAINING_SIZES)),
