@@ -287,7 +287,7 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("evaluate(None, tasks, config)", "AgentMismatchError", ("evaluate",)),
         BadCall("evaluate_solver(3, tasks)", "TypeError", ("int",)),
         BadCall("evaluate_solver(print, tasks, attempts=0)", "ValueError", ("0",)),
-        BadCall("open_run_folder(Path('no/such/run'))", "RunFolderError", ("no/such/run",)),
+        BadCall("open_run_folder(Path('no/such/run'))", "NotARunError", ("no/such/run",)),
         BadCall("load_checkpoint(Path('no/such/checkpoint'), {})", "CheckpointError", ("no/such/checkpoint",)),
         BadCall("read_metrics(broken_file)", "ValueError", ("broken.json, line",)),
         BadCall("Experiment(training={})", "ConfigValidationError", ("Experiment", "training")),
