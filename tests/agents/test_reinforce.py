@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents import ALGORITHMS, EditPolicy, LearnerState, TrainConfig, Trajectories, make_optimizer
+from jaxarc.agents import EditPolicy, LearnerState, TrainConfig, Trajectories, make_optimizer, update
 from jaxarc.agents.learner import UpdateBatch
 from jaxarc.agents.reinforce import reinforce_loss
 from jaxarc.config import (
@@ -56,7 +56,7 @@ def play(policy, key):
 
 
 def test_it_learns_to_paint_the_color_of_the_target():
-    optimizer, update = make_optimizer(TRAIN_CONFIG), ALGORITHMS["reinforce"]
+    optimizer = make_optimizer(TRAIN_CONFIG)
 
     def learn_once(learner, key):
         trajectories = play(learner.policy, key)

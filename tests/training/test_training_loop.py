@@ -256,6 +256,29 @@ def test_a_run_that_is_out_of_time_goes_on_when_it_gets_more(tmp_path):
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_run_ends_when_every_seed_solves_its_share_and_does_so_again_when_it_goes_on(tmp_path, monkeypatch):
+    rates = {0: (0.0, 0.0), 2: (1.0, 0.75), 4: (1.0, 1.0), 6: (1.0, 1.0)}  # of the two seeds, by update
+    learned = TRAINING.replace(stop_at_solve_rate=0.9, reports_per_evaluation=1)
+    evaluate = agent_training.AgentTraining.evaluate
+
+    def pretend(self, state):
+        found = evaluate(self, state)
+        update = int(state.learner.num_updates[0])
+        return [mine | dict.fromkeys(mine, rate) for mine, rate in zip(found, rates[update], strict=True)]
+
+    monkeypatch.setattr(agent_training.AgentTraining, "evaluate", pretend)
+    folder, seen = RunFolder(tmp_path), []
+    train(EXPERIMENT.replace(training=learned), PAIRS, folder, seen.append, lambda: len(seen) == 4)
+    outcome = train(EXPERIMENT.replace(training=learned), PAIRS, folder, resume=True)
+    assert [report.update for report in outcome.reports] == [0, 0, 2, 2, 4, 4]
+    assert not outcome.interrupted
+    assert folder.checkpoints.updates()[-1] == 4
+    assert train(EXPERIMENT.replace(training=learned), PAIRS, folder, resume=True).reports == outcome.reports
+    more = learned.replace(stop_at_solve_rate=None)
+    assert train(EXPERIMENT.replace(training=more), PAIRS, folder, resume=True).reports[-1].update == 6
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_folder_is_of_one_run_of_one_config_in_one_process(tmp_path):
     folder, seen = RunFolder(tmp_path), []
     train(EXPERIMENT, PAIRS, folder, seen.append, lambda: len(seen) == 4)

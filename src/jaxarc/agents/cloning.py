@@ -9,8 +9,8 @@ import optax
 from jaxtyping import Array, Float32
 
 from jaxarc.agents.edits import Edit
+from jaxarc.agents.learner import LearnerState
 from jaxarc.agents.policy import EditPolicy
-from jaxarc.agents.ppo import LearnerState
 from jaxarc.config import AgentConfig, CloningConfig
 from jaxarc.types import Observation, PRNGKey
 

@@ -1,26 +1,11 @@
 """Proximal policy optimization (Schulman et al. 2017, https://arxiv.org/abs/1707.06347)."""
 
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float32
 
-from jaxarc.agents.learner import LearnerState, Losses, TrainConfig, Trajectories, UpdateBatch, minimize
+from jaxarc.agents.learner import Losses, UpdateBatch
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import AgentConfig
-from jaxarc.parallel.shards import UNSHARDED, DataShard
-from jaxarc.types import PRNGKey
-
-
-def update(
-    learner: LearnerState,
-    key: PRNGKey,
-    trajectories: Trajectories,
-    train_config: TrainConfig,
-    optimizer: optax.GradientTransformation,
-    shard: DataShard = UNSHARDED,
-) -> tuple[LearnerState, Losses]:
-    """Improve the policy on its trajectories with PPO; see :func:`jaxarc.agents.learner.minimize`."""
-    return minimize(ppo_loss, learner, key, trajectories, train_config, optimizer, shard)
 
 
 def ppo_loss(

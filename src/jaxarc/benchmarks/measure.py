@@ -16,6 +16,7 @@ import jax
 
 from jaxarc.benchmarks.suite import Budget, Measure, Suite
 from jaxarc.errors import UsageError
+from jaxarc.training.run_folder import DISTRIBUTION
 
 
 class UnknownRowError(UsageError, KeyError):
@@ -189,7 +190,7 @@ def pinned_to_cores(num_cores: int) -> Iterator[int | None]:
 
 
 _CPU_FACTS: Final = Path("/proc/cpuinfo")
-_PACKAGES: Final = ("jax", "jaxlib", "equinox", "numpy", "jaxarc")
+_PACKAGES: Final = ("jax", "jaxlib", "equinox", "numpy")
 
 
 def describe_machine(num_cores: int | None) -> str:
@@ -208,7 +209,8 @@ def describe_machine(num_cores: int | None) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that decide how fast a step is."""
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
+    ours = {"python": platform.python_version(), "jaxarc": metadata.version(DISTRIBUTION)}
+    return ours | {name: metadata.version(name) for name in _PACKAGES}
 
 
 def _processor() -> str:

@@ -73,7 +73,9 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
     if experiment.curriculum.kind != "uniform":
         line = _drawn(experiment.curriculum.kind, outcome.reports, len(pairs.train_ids))
         console.print(line, highlight=False, soft_wrap=True)
-    console.print(_closing(outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
+    console.print(
+        _closing(outcome, experiment.num_updates, folder, time.perf_counter() - start), highlight=False, soft_wrap=True
+    )
     return outcome
 
 
@@ -176,16 +178,17 @@ def _drawn(kind: str, reports: Sequence[Report], num_learned: int) -> str:
     )
 
 
-def _closing(outcome: AgentResult, folder: RunFolder, seconds: float) -> str:
+def _closing(outcome: AgentResult, num_updates: int, folder: RunFolder, seconds: float) -> str:
     last = outcome.reports[-1]
     files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
     each = " of each seed" if len(last_reports(outcome.reports)) > 1 else ""
-    ending = "Stopped early, and kept what was learned, after" if outcome.interrupted else "Done in"
+    share = "" if last.update == num_updates else f" after {last.update} of {num_updates} updates"
+    ending = "Stopped early, and kept what was learned," if outcome.interrupted else "Done"
     return "\n".join(
         [
             "Every pair was played once by the greedy policy.",
-            f"{ending} {seconds:.0f} s: {outcome.compile_seconds:.0f} s compiling, {last.seconds:.0f} s learning and "
-            f"measuring {last.environment_steps:,} environment steps{each}.",
+            f"{ending}{share} in {seconds:.0f} s: {outcome.compile_seconds:.0f} s compiling, {last.seconds:.0f} s "
+            f"learning and measuring {last.environment_steps:,} environment steps{each}.",
             f"{escape(str(folder.path))}: {', '.join(files)}",
             f"How each task went: {escape(str(folder.tasks))}",
             f"To see every episode: jaxarc replay {escape(str(folder.path))}",

@@ -129,6 +129,7 @@ class TrainingConfig(CheckedConfig):
     num_seeds: int = limited(1, low=1)  # K, agents that learn side by side, each from its own seed
     total_steps: int = limited(1_000_000, low=1)  # environment steps of each seed; the learning rate decays over them
     max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation
+    stop_at_solve_rate: float | None = limited(None, low=0.01, high=1.0)  # stop once every seed solves it of both sets
     updates_per_report: int = limited(4, low=1)  # updates in one compiled call, which ends with a report
     reports_per_evaluation: int = limited(1, low=1)  # reports between two evaluations, on every pair of both sets
     compilation_cache: bool = True  # use the programs that earlier commands compiled; false compiles anew
@@ -226,8 +227,8 @@ class LoggingConfig(CheckedConfig):
 
     run_root: str = "runs"  # the folder that holds the run folders
     run_name: str = "ppo"  # ends the run folder's name, after date and time
-    tensorboard: bool = False  # also write the run folder's tensorboard/, one curve a seed; needs jaxarc[tensorboard]
-    wandb: bool = False  # also send reports to Weights & Biases, as WANDB_MODE says; needs jaxarc[wandb]
+    tensorboard: bool = False  # also write the run folder's tensorboard/, one curve a seed; needs tensorboardX
+    wandb: bool = False  # also send reports to Weights & Biases, as WANDB_MODE says; needs wandb
     wandb_project: str = "jaxarc"  # the project there
 
     def validate(self) -> list[str]:

@@ -1,8 +1,8 @@
 """Train agents: what the training loop asks of them, answered with the compiled calls of ``updates.py``."""
 
 import functools
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -102,6 +102,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         self.experiment = experiment
         self.pairs = pairs
         self.played: TaskResults | None = None  # what the newest evaluation returned
+        self._compiling: list[Future[Any]] = []
         training = experiment.training
         self.intervals = Intervals(
             num_updates=experiment.num_updates,
@@ -129,6 +130,8 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         start = (self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
         shapes = start_training.eval_shape(*start)  # the trace is kept for the call below
         require_memory(train_config.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
+        if self.mesh is None:  # the first state is made while what it is for is compiled
+            self._begin_compiling(shapes)
         return start_training(*start)
 
     def like(self) -> TrainingState:
@@ -144,25 +147,26 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         return state if self.mesh is None else place_state(state, self.mesh, self.experiment.parallel.over)
 
     def compile(self, state: TrainingState) -> None:
-        train_config = self.experiment.train_config
-        over = self.experiment.parallel.over
-        length = self.intervals.updates_per_step
-        # Both programs are traced here, one after the other, and compiled at the same time.
-        lowered = (
-            run_updates.lower(state, self.train_params, train_config, length, self.mesh, over),
-            measure.lower(state.policy, self.eval_params, self.mesh, over),
-        )
-        with ThreadPoolExecutor(len(lowered)) as pool:  # XLA compiles outside of Python's lock
-            compiled = list(pool.map(lambda function: function.compile(), lowered))
-        self._run_updates, self._measure = compiled
+        if not self._compiling:
+            self._begin_compiling(state)
+        self._run_updates, self._measure = (program.result() for program in self._compiling)
         needed = program_memory(self._run_updates)
         num_devices = 1 if self.mesh is None else len(self.mesh.local_devices)
         require_memory(
-            train_config.agent.num_envs,
+            self.experiment.agent.num_envs,
             None if needed is None else num_devices * needed,
             available_memory(self.mesh),
             num_devices=num_devices,
         )
+
+    def is_learned(self, reports: Sequence[Report]) -> bool:
+        goal = self.experiment.training.stop_at_solve_rate
+        if goal is None or not reports:
+            return False
+        newest = reports[-self.experiment.training.num_seeds :]
+        rates = [rate for report in newest for rate in (report.train_solve_rate, report.evaluation_solve_rate)]
+        known = [rate for rate in rates if rate is not None]
+        return bool(known) and min(known) >= goal
 
     def step(self, state: TrainingState, update: int) -> tuple[TrainingState, Progress]:
         state, progress = self._run_updates(state, self.train_params)
@@ -215,6 +219,17 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         write_task_table(folder.tasks, seeds, self.pairs.train_ids, curricula)
         if has_score and self.played is not None:
             write_measured_table(folder.measured, seeds, self.pairs.eval.task_ids, self.played)
+
+    def _begin_compiling(self, state: TrainingState) -> None:
+        """Trace both programs, the one that compiles longer first, and compile each in a thread of its own."""
+        choices = self.experiment.train_config, self.intervals.updates_per_step
+        place = self.mesh, self.experiment.parallel.over
+        pool = ThreadPoolExecutor(2)  # XLA compiles outside of Python's lock
+        self._compiling = [
+            pool.submit(run_updates.lower(state, self.train_params, *choices, *place).compile),
+            pool.submit(measure.lower(state.policy, self.eval_params, *place).compile),
+        ]
+        pool.shutdown(wait=False)
 
     def _params_of(self, tasks: Any) -> EnvParams:
         """Put tasks on the device, or on all devices of the mesh."""

@@ -14,7 +14,7 @@ import abc
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
@@ -124,6 +124,11 @@ class Trainable(abc.ABC, Generic[State, Metrics, Kind]):
     def compile(self, state: State) -> None:
         """Compile what ``step`` and ``evaluate`` call, so that the clock does not count it."""
 
+    def is_learned(self, reports: Sequence[Kind]) -> bool:
+        """Return whether a run with these reports has learned what it is to learn, so that it stops early."""
+        del reports
+        return False
+
     def running(self, update: int) -> AbstractContextManager[None]:
         """Hold what the steps from ``update`` on need, such as a thread that loads data."""
         del update
@@ -146,7 +151,7 @@ def run(
     *,
     resume: bool = False,
 ) -> TrainResult[State, Kind]:
-    """Train until the updates are used up, the time is over, or somebody stops it.
+    """Train until the updates are used up, the time is over, all is learned, or somebody stops it.
 
     Args:
         trainable: what learns.
@@ -243,7 +248,8 @@ class _Run(Generic[State, Metrics, Kind]):
 
     @property
     def is_finished(self) -> bool:
-        return self.run_state.updates >= self.intervals.num_updates
+        is_over = self.run_state.updates >= self.intervals.num_updates
+        return is_over or self.trainable.is_learned(self.run_state.reports)
 
     @property
     def is_out_of_time(self) -> bool:

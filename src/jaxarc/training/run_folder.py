@@ -22,8 +22,9 @@ from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoint import Checkpoints
 
 _PACKAGE: Final = Path(__file__).parents[1]
+DISTRIBUTION: Final = "jaxarc-rl"  # by which pip knows this package
 _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost network drive must not hold up a run
-_LIBRARIES: Final = ("jaxarc", "jax", "jaxlib", "equinox", "optax", "numpy")
+_LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 class RunFolderError(JaxarcError, OSError):
@@ -149,7 +150,8 @@ def open_run_folder(path: Path) -> RunFolder:
 
 def library_versions() -> dict[str, str]:
     """Return the versions that the numbers of a run depend on."""
-    return {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
+    ours = {"python": platform.python_version(), "jaxarc": version(DISTRIBUTION)}
+    return ours | {name: version(name) for name in _LIBRARIES}
 
 
 def make_new_folder(root: Path, name: str) -> Path:

@@ -22,6 +22,7 @@ _FIXED: Final = ("parallel.over",)  # of the topics below: it says which environ
 _MOST_LISTED: Final = 20  # differences
 _FREE: Final = (
     *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.max_seconds", "training.compilation_cache"),
+    "training.stop_at_solve_rate",
     *("surrogate.max_seconds", "surrogate.compilation_cache", "surrogate.buffer_size"),
 )
 

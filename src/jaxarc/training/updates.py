@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, Key, UInt32
 
-from jaxarc.agents import ALGORITHMS, EditPolicy, LearnerState, Trajectories, make_optimizer
+from jaxarc.agents import EditPolicy, LearnerState, Trajectories, make_optimizer, update
 from jaxarc.agents.answers.predictor import (
     AnswerPredictingPolicy,
     PredictorState,
@@ -264,9 +264,7 @@ def run_seed(
         env_states, trajectories, played, counts = collect(
             state.learner.policy, env, drawn, state.env_states, key_rollout, train_config.agent.rollout_steps, shard
         )
-        learner, losses = ALGORITHMS[train_config.agent.algorithm](
-            state.learner, key_update, trajectories, train_config, optimizer, shard
-        )
+        learner, losses = update(state.learner, key_update, trajectories, train_config, optimizer, shard)
         score = _value_errors(trajectories, train_config.agent) if state.curriculum.config.kind == "replay" else None
         tally = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
         curriculum = apply_tally(state.curriculum, shard.sum(tally))
