@@ -127,12 +127,11 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
     def init(self) -> TrainingState:
         train_config = self.experiment.train_config
         examples = self._load_examples() if train_config.cloning.traces else None
-        start = (self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
-        shapes = start_training.eval_shape(*start)  # the trace is kept for the call below
+        shapes = self.like()
         require_memory(train_config.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
         if self.mesh is None:  # the first state is made while what it is for is compiled
             self._begin_compiling(shapes)
-        return start_training(*start)
+        return start_training(self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
 
     def like(self) -> TrainingState:
         train_config = self.experiment.train_config
