@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "traces": CommandEntry("traces", "app", "Record, verify, draw, export and import what experts do."),
     "benchmark": CommandEntry("benchmark", "app", "Measure how fast the environment is, and how fast agents learn."),
     "profile": CommandEntry("profile", "app", "Measure which operations take the time."),
+    "info": CommandEntry("info", "info", "Print versions, devices, folders and extras."),
 }
 
 

@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, FormerDatasetOption, progress_bar
+from jaxarc.cli.console import DatasetArgument, FormerDatasetOption, JsonOption, print_json, progress_bar
 from jaxarc.config import ParallelConfig
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
@@ -65,9 +65,16 @@ def rollout(
     coordinator_address: Annotated[str | None, typer.Option(help="host:port of process 0, where all meet.")] = None,
     num_processes: Annotated[int | None, typer.Option(help="How many processes there are.")] = None,
     process_id: Annotated[int | None, typer.Option(help="Which of them this is, from 0 on; 0 alone prints.")] = None,
+    as_json: JsonOption = False,
     former_dataset: FormerDatasetOption = None,
 ) -> None:
-    """Play random actions, and print steps per second, returns and solved episodes."""
+    """Play random actions, and print steps per second, returns and solved episodes.
+
+    Examples:
+        jaxarc rollout
+        jaxarc rollout mini-arc --num-envs 8192 --steps 200 --json
+        jaxarc rollout --num-envs 8192 --cores 1 --format point
+    """
     if tasks not in _PLACES:
         raise typer.BadParameter(f"{tasks!r} is neither {' nor '.join(_PLACES)}", param_hint="--tasks")
     dataset = former_dataset or dataset
@@ -106,7 +113,11 @@ def rollout(
             advance = lambda done: show(done, total)
             played = _play(compiled, params, policy, jax.random.key(seed), repeats, advance)
         if is_primary():
-            Console().print(_table(dataset, num_envs, mesh.size, compiled.compile_seconds, played))
+            results = _results(dataset, num_envs, mesh.size, compiled.compile_seconds, played)
+            if as_json:
+                print_json(results)
+            else:
+                Console().print(_table(results))
 
 
 def _numbers_of(params: EnvParams) -> list[jax.Array]:
@@ -160,25 +171,42 @@ def _play(
     return _Played(totals, seconds, counts)
 
 
-def _table(dataset: str, num_envs: int, num_devices: int, compile_seconds: float, played: _Played) -> Table:
+def _results(dataset: str, num_envs: int, num_devices: int, compile_seconds: float, played: _Played) -> dict[str, Any]:
     totals, seconds, counts = played
     steps = totals.steps // len(seconds)
     speeds = sorted(steps / each for each in seconds)
-    speed = f"{statistics.median(speeds):,.0f}"
-    if len(seconds) > 1:
-        speed += f" ({speeds[0]:,.0f} to {speeds[-1]:,.0f})"
-    table = Table("random policy", dataset, show_header=True)
-    table.add_row("environments × steps", f"{num_envs:,} × {steps // num_envs:,}, {len(seconds)} times")
-    table.add_row("devices", f"{num_devices} {jax.default_backend()}")
-    table.add_row("steps per second", speed)
-    table.add_row("compilation", f"{compile_seconds:.1f} s")
-    table.add_row("episodes", f"{totals.episodes:,}")
-    mean = "no episode ended"
-    if totals.episodes and totals.return_sum is not None:
-        mean = f"{totals.return_sum / totals.episodes:.3f}"
-    table.add_row("mean return", mean)
-    table.add_row("solved episodes", f"{totals.solved:,}")
+    has_ended = totals.episodes and totals.return_sum is not None
+    results = {
+        "dataset": dataset,
+        "num_envs": num_envs,
+        "steps": steps // num_envs,
+        "repeats": len(seconds),
+        "devices": f"{num_devices} {jax.default_backend()}",
+        "steps_per_second": {"median": statistics.median(speeds), "min": speeds[0], "max": speeds[-1]},
+        "compile_seconds": compile_seconds,
+        "episodes": totals.episodes,
+        "mean_return": totals.return_sum / totals.episodes if has_ended else None,
+        "solved_episodes": totals.solved,
+    }
     if counts is not None:
         tried, solved = (int((row > 0).sum()) for row in counts)
-        table.add_row("tasks", f"{tried:,} of {counts.shape[1]:,} played, {solved:,} solved")
+        results["tasks"] = {"played": tried, "solved": solved, "total": counts.shape[1]}
+    return results
+
+
+def _table(results: dict[str, Any]) -> Table:
+    speed = results["steps_per_second"]
+    spread = f" ({speed['min']:,.0f} to {speed['max']:,.0f})" if results["repeats"] > 1 else ""
+    mean = results["mean_return"]
+    table = Table("random policy", results["dataset"], show_header=True)
+    table.add_row("environments × steps", f"{results['num_envs']:,} × {results['steps']:,}, {results['repeats']} times")
+    table.add_row("devices", results["devices"])
+    table.add_row("steps per second", f"{speed['median']:,.0f}{spread}")
+    table.add_row("compilation", f"{results['compile_seconds']:.1f} s")
+    table.add_row("episodes", f"{results['episodes']:,}")
+    table.add_row("mean return", "no episode ended" if mean is None else f"{mean:.3f}")
+    table.add_row("solved episodes", f"{results['solved_episodes']:,}")
+    if "tasks" in results:
+        tasks = results["tasks"]
+        table.add_row("tasks", f"{tasks['played']:,} of {tasks['total']:,} played, {tasks['solved']:,} solved")
     return table

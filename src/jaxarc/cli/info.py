@@ -1,0 +1,102 @@
+"""``jaxarc info``: versions, devices, folders and extras, as a report of a fault needs them."""
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import jax
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import jaxarc
+from jaxarc.cli.console import JsonOption, message_of, print_json
+from jaxarc.cli.settings import config_folder
+from jaxarc.datasets.installed import data_folder
+from jaxarc.errors import JaxarcError
+from jaxarc.experts.traces.cache import default_folder
+from jaxarc.files import compiled_folder
+from jaxarc.parallel import host_cores
+from jaxarc.parallel.memory import host_memory
+
+_LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy", "typer")
+_EXTRAS: Final = {  # extra -> its libraries, by import name and by the name that pip knows
+    "gymnasium": {"gymnasium": "gymnasium"},
+    "gymnax": {"gymnax": "gymnax", "six": "six"},
+    "stoa": {"stoa": "stoa-env"},
+    "sb3": {"stable_baselines3": "stable-baselines3", "gymnasium": "gymnasium"},
+    "play": {"starlette": "starlette", "uvicorn": "uvicorn"},
+    "tensorboard": {"tensorboardX": "tensorboardX"},
+    "wandb": {"wandb": "wandb"},
+}
+
+
+def info(as_json: JsonOption = False) -> None:
+    """Print versions, devices, folders with their sizes, and which extras are installed.
+
+    Examples:
+        jaxarc info
+        jaxarc info --json > info.json
+    """
+    facts = _facts()
+    if as_json:
+        print_json(facts)
+        return
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in facts["versions"].items():
+        table.add_row(name, escape(value))
+    table.add_row("machine", escape(f"{facts['system']}, {facts['cores']} cores, {_size(facts['free_memory'])} free"))
+    for device in facts["devices"]:
+        table.add_row("device", escape(device))
+    for name, folder in facts["folders"].items():
+        table.add_row(name, escape(f"{folder['path']} ({_size(folder['bytes'])})"))
+    for name, missing in facts["extras"].items():
+        words = f"not installed; run: pip install {' '.join(missing)}" if missing else "installed"
+        table.add_row(f"extra {name}", escape(words))
+    Console(soft_wrap=True).print(table, highlight=False)
+
+
+def _facts() -> dict[str, Any]:
+    versions = {"jaxarc": jaxarc.__version__, "python": platform.python_version()}
+    versions |= {name: importlib.metadata.version(name) for name in _LIBRARIES}
+    folders = {"data": data_folder(), "traces": default_folder(), "configs": config_folder()}
+    return {
+        "versions": versions,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}, {sys.executable}",
+        "cores": host_cores(),
+        "free_memory": host_memory(),
+        "devices": [f"{device.platform} {device.id}: {device.device_kind}" for device in jax.devices()],
+        "folders": {
+            "compiled programs": _compiled(),
+            **{name: {"path": str(path), "bytes": _bytes_in(path)} for name, path in folders.items()},
+        },
+        "extras": {
+            extra: [name for module, name in libraries.items() if importlib.util.find_spec(module) is None]
+            for extra, libraries in _EXTRAS.items()
+        },
+    }
+
+
+def _compiled() -> dict[str, Any]:
+    try:
+        folder = compiled_folder(None)
+    except (JaxarcError, OSError) as error:  # a report says what is wrong, and goes on
+        return {"path": message_of(error), "bytes": None}
+    return {"path": str(folder), "bytes": _bytes_in(folder)}
+
+
+def _bytes_in(folder: Path) -> int | None:
+    """Return the size of all files below a folder; None where it is not there."""
+    if not folder.is_dir():
+        return None
+    return sum(os.lstat(Path(place, name)).st_size for place, _, names in os.walk(folder) for name in names)
+
+
+def _size(num_bytes: int | None) -> str:
+    if num_bytes is None:
+        return "nothing yet"
+    return f"{num_bytes / 2**30:,.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:,.1f} MiB"
