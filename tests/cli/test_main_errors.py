@@ -1,8 +1,12 @@
+import importlib.util
+import json
 import os
+import shlex
 import subprocess
 import sys
 
 import pytest
+from typer.core import TyperGroup
 
 import jaxarc
 from jaxarc.cli.main import COMMANDS, load_command, main, subcommands
@@ -61,7 +65,7 @@ def test_a_mistake_is_one_line_on_stderr_and_an_exit_code(capsys, arguments, cod
         ([], ["train", "rollout", "tasks"]),
         (
             ["train"],
-            ["schedule.learning_rate=1e-3", "answer is visible", "learning_curve.png", "Ctrl-C", "entropy_weight"],
+            ["schedule.learning_rate=1e-3", "answer is visible", "learning_curve.png", "Ctrl-C", "training.num_seeds"],
         ),
         (["compare"], ["--output", "--metric", "evaluation_solve_rate", "steps|seconds", "percentile bootstrap"]),
         (["rollout"], ["DATASET", "--format", "--num-envs", "--steps", "--seed", "--max-steps"]),
@@ -157,6 +161,52 @@ def test_help_joins_the_lines_of_a_paragraph():
         if line and not line.startswith(" ") and line[0].islower()
     ]
     assert not long_lines, "a line that goes on in the middle of a sentence"
+
+
+def leaves():
+    for name, entry in COMMANDS.items():
+        if not entry.is_hidden:
+            yield from _leaves(name, load_command(name))
+
+
+def _leaves(path, command):
+    if isinstance(command, TyperGroup):
+        for name, below in command.commands.items():
+            yield from _leaves(f"{path} {name}", below)
+    else:
+        yield path, command
+
+
+def test_every_command_has_examples_that_can_be_typed(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "submission.json").touch()
+    for path, command in leaves():
+        examples = [line.strip() for line in command.help.partition("Examples:")[2].splitlines()]
+        own = [shlex.split(line) for line in examples if line.startswith(f"jaxarc {path}")]
+        assert own, path
+        for words in own:
+            rest = words[1 + len(path.split()) :]
+            command.make_context(path, rest[: rest.index(">")] if ">" in rest else rest)
+
+
+def test_quiet_and_json_are_the_same_in_every_command():
+    for name in ("--json", "--quiet", "--output", "--format"):
+        spelled = {param.opts[0] for _, command in leaves() for param in command.params if name in param.opts}
+        assert spelled == {name}
+
+
+def test_info_names_versions_folders_and_missing_extras(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("JAXARC_DATA", str(tmp_path))
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else find(name))
+    (tmp_path / "file").write_bytes(b"12345")
+    code, out, _ = run(capsys, "info", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["versions"]["jaxarc"] == jaxarc.__version__
+    assert facts["folders"]["data"] == {"path": str(tmp_path), "bytes": 5}
+    assert facts["extras"]["play"] == ["uvicorn"]
+    assert "pip install uvicorn" in run(capsys, "info")[1]
 
 
 def test_show_prints_every_value_with_the_overrides_in_place(capsys, tmp_path, monkeypatch):

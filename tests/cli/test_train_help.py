@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from jaxarc.cli.main import main
-from jaxarc.cli.settings import EXPERIMENT, SURROGATE_RUN, TOPICS, choices_of
+from jaxarc.cli.settings import AGENT_RUN, EXPERIMENT, SURROGATE_RUN, TOPICS, choices_of
 from jaxarc.cli.train_help import comments_of
 from jaxarc.config import CheckedConfig
 
@@ -22,15 +22,19 @@ class Example(CheckedConfig):
         return []  # first: of no field
 
 
-@pytest.fixture(scope="module")
-def text():
-    """The help as it is printed on 100 columns."""
+def printed(*arguments):
+    """What a command prints on 100 columns."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
         output = io.StringIO()
         with contextlib.redirect_stdout(output), pytest.raises(SystemExit):
-            main(["train", "--help"])
+            main(["train", *arguments])
     return output.getvalue()
+
+
+@pytest.fixture(scope="module")
+def text():
+    return printed("--fields")
 
 
 def test_the_comment_beside_a_field_is_what_it_means():
@@ -38,12 +42,10 @@ def test_the_comment_beside_a_field_is_what_it_means():
 
 
 def test_every_group_is_there_with_its_choices_and_every_field_with_its_value(text):
-    for group in (EXPERIMENT, *TOPICS, *SURROGATE_RUN.topics):
+    for group in (*TOPICS, *SURROGATE_RUN.topics):
         line = next(line for line in text.splitlines() if line.startswith(f"{group} "))
         if group not in (EXPERIMENT, SURROGATE_RUN.presets):
             assert all(choice in line for choice in choices_of(group)[:3])
-    for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATE_RUN.presets)):
-        assert re.search(rf"^  {name} +\w", text, re.MULTILINE)
     for kind in (*TOPICS.values(), *SURROGATE_RUN.topics.values()):
         for field in dataclasses.fields(kind):
             assert re.search(rf"^  {field.name} +\S", text, re.MULTILINE), field.name
@@ -56,3 +58,26 @@ def test_values_are_those_of_a_run_without_overrides_as_the_command_line_takes_t
 
 def test_no_line_is_wider_than_the_terminal(text):
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_help_is_short_and_has_presets_topics_and_common_fields():
+    text = printed("--help")
+    assert len(text.splitlines()) < 160
+    for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATE_RUN.presets), *TOPICS, *SURROGATE_RUN.topics):
+        assert re.search(rf"^  {name} +\w", text, re.MULTILINE), name
+    assert re.search(r"^  schedule.learning_rate +0.004 ", text, re.MULTILINE)
+
+
+def test_fields_of_one_topic_with_their_choices():
+    text = printed("--fields", "action")
+    assert re.search(r"^  selection_format +bbox +point \| bbox \| mask", text, re.MULTILINE)
+    assert "learning_rate" not in text
+
+
+def test_no_meaning_begins_in_mid_sentence():
+    kinds = {**AGENT_RUN.topics, **SURROGATE_RUN.topics}
+    meanings = {f"{topic}.{field}": text for topic, kind in kinds.items() for field, text in comments_of(kind).items()}
+    wrong = {
+        name: text for name, text in meanings.items() if text.split()[0] in ("or", "of", "that", "which", "in", "to")
+    }
+    assert not wrong

@@ -1,17 +1,15 @@
 """``jaxarc benchmark``: how fast the environment is on this machine, and how fast agents learn in it."""
 
 import json
-import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
 import jax
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from jaxarc.benchmarks import (
@@ -31,6 +29,7 @@ from jaxarc.benchmarks import (
     training_rows,
     versions,
 )
+from jaxarc.cli.console import LiveLine
 from jaxarc.cli.settings import read_experiment
 from jaxarc.files import write_whole
 
@@ -39,7 +38,6 @@ app = typer.Typer(help="Measure how fast the environment is, and how fast agents
 _LADDER: Final = ("ladder_l1", "ladder_l2")
 _LARGEST_SIZE: Final = 2**20
 _WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
-_SECONDS_BETWEEN_LINES: Final = 10.0  # where the output is no terminal
 _VERDICTS: Final = {None: "", True: "[green]yes[/]", False: "[red]no[/]"}
 
 
@@ -51,7 +49,10 @@ def benchmark() -> None:
 _Rows = Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")]
 _Quick = Annotated[bool, typer.Option("--quick", help="Take few steps: shows that it works, not how fast.")]
 _Cores = Annotated[int, typer.Option(min=1, help="Processor cores to use, where the system lets us choose.")]
-_JsonFile = Annotated[Path | None, typer.Option("--json", help="File to write the results to.", dir_okay=False)]
+_OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File to write the results to, as JSON.", dir_okay=False)
+]
+_FormerOutput = Annotated[Path | None, typer.Option("--json", hidden=True, dir_okay=False)]
 
 
 @app.command()
@@ -62,13 +63,18 @@ def core(
     ] = ",".join(map(str, DEFAULT_SIZES)),
     quick: _Quick = False,
     cores: _Cores = 1,
-    json_file: _JsonFile = None,
+    output: _OutputOption = None,
+    former_output: _FormerOutput = None,
 ) -> None:
     """Measure steps per second, resets, memory and start-up time with a random policy on 400 real tasks.
 
     The targets are for one processor core; elsewhere the table has none.
+
+    Examples:
+        jaxarc benchmark core --quick
+        jaxarc benchmark core --output core.json
     """
-    run_benchmark("core", _choose(rows, core_rows(_parse_sizes(sizes))), quick, cores, json_file)
+    run_benchmark("core", _choose(rows, core_rows(_parse_sizes(sizes))), quick, cores, output or former_output)
 
 
 @app.command()
@@ -76,10 +82,15 @@ def operations(
     rows: _Rows = "",
     quick: _Quick = False,
     cores: _Cores = 1,
-    json_file: _JsonFile = None,
+    output: _OutputOption = None,
+    former_output: _FormerOutput = None,
 ) -> None:
-    """Measure what a step costs in which all environments draw operations of one family."""
-    run_benchmark("operations", _choose(rows, operation_rows()), quick, cores, json_file)
+    """Measure what a step costs in which all environments draw operations of one family.
+
+    Examples:
+        jaxarc benchmark operations --quick
+    """
+    run_benchmark("operations", _choose(rows, operation_rows()), quick, cores, output or former_output)
 
 
 @app.command()
@@ -93,15 +104,21 @@ def training(
     ] = ",".join(map(str, DEFAULT_TRAINING_SIZES)),
     quick: _Quick = False,
     cores: _Cores = 1,
-    json_file: _JsonFile = None,
+    output: _OutputOption = None,
+    former_output: _FormerOutput = None,
 ) -> None:
     """Measure steps per second with learning and without, where the time goes, and what free environments would bring.
 
     The bound is the same training where every step is a recorded one; what learning reaches of it is a row.
+
+    Examples:
+        jaxarc benchmark training --experiments ladder_l1 --sizes 256
     """
     names = [name.strip() for name in experiments.split(",")]
     chosen = {name: read_experiment([f"experiment={name}"]) for name in names}
-    run_benchmark("training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, json_file)
+    run_benchmark(
+        "training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, output or former_output
+    )
 
 
 def run_benchmark(
@@ -126,8 +143,9 @@ def run_benchmark(
             raise typer.BadParameter(str(error), param_hint="--cores") from error
         is_on_accelerator = jax.default_backend() != "cpu"
         has_targets = used == target_cores and not is_on_accelerator
-        bar = stack.enter_context(_ProgressBar(Console(stderr=True)))
-        results = measure_rows(chosen, budget, bar.show, has_targets, is_on_accelerator)
+        live = stack.enter_context(closing(LiveLine(Console(stderr=True))))
+        show = lambda done, total, what: live.show("sample", done, [what], total)
+        results = measure_rows(chosen, budget, show, has_targets, is_on_accelerator)
         machine = describe_machine(used)
     console.print(_table(name, results, machine, console.width))
     if json_file is not None:
@@ -140,30 +158,6 @@ def run_benchmark(
             "rows": [result.as_json() for result in results],
         }
         write_whole(json_file, (json.dumps(report, indent=1) + "\n").encode())
-
-
-class _ProgressBar:
-    """A bar on stderr where that is a terminal; elsewhere a line every now and then."""
-
-    def __init__(self, console: Console):
-        self._console = console
-        self._last_line = time.monotonic()
-        columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-        self._live = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-        self._task = self._live.add_task("", total=None)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-
-    def show(self, done: int, total: int, what: str) -> None:
-        self._live.update(self._task, completed=done, total=total, description=what)
-        if self._live.disable and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
-            self._last_line = time.monotonic()
-            self._console.print(f"{done}/{total} {what}", highlight=False, soft_wrap=True)
 
 
 def _parse_sizes(text: str) -> list[int]:

@@ -42,6 +42,10 @@ def compare(
 
     Runs whose configs differ in nothing but seeds and logging are one experiment: the line is the mean over its seeds,
     the band the 95 % confidence interval of that mean (percentile bootstrap over seeds).
+
+    Examples:
+        jaxarc compare runs/*-sweep
+        jaxarc compare runs/A runs/B -o curves.png --x seconds
     """
     if output is not None and output.suffix.lower() != ".png":
         raise typer.BadParameter(f"must end in .png, got {output.name!r}", param_hint="--output")

@@ -18,6 +18,9 @@ DatasetArgument: TypeAlias = Annotated[
     str, typer.Argument(help="Name of a dataset, or path of a file or folder of ARC JSON.", metavar="DATASET")
 ]
 FormerDatasetOption: TypeAlias = Annotated[str | None, typer.Option("--dataset", hidden=True)]  # an argument now
+QuietOption: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors, no bar and no table.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 _BAR_WIDTH: Final = 30
 _SECONDS_BETWEEN_LINES: Final = 2.0  # of a live line, if the output is no terminal
@@ -119,9 +122,9 @@ def progress_bar(
 class LiveLine:
     """One line that is renewed in a terminal; elsewhere a plain line every two seconds."""
 
-    def __init__(self, console: Console, total: int):
+    def __init__(self, console: Console, total: int | None = None):
         self._console = console
-        self._total = total
+        self._total = total  # of units; None: told with each of them
         self._last_line = 0.0
         columns = [BarColumn(bar_width=16)] if console.width >= _WIDTH_FOR_A_BAR else []
         self._live = Progress(
@@ -140,8 +143,9 @@ class LiveLine:
         """Leave the last line as it is."""
         self._live.stop()
 
-    def show(self, unit: str, done: int, parts: Sequence[str]) -> None:
+    def show(self, unit: str, done: int, parts: Sequence[str], total: int | None = None) -> None:
         """Show how many of all units are done, and further parts."""
+        self._total = total or self._total
         line = "  ".join([f"{done}/{self._total}", *parts])
         self._live.update(self._bar, description=line, completed=done, total=self._total)
         is_due = time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES

@@ -123,6 +123,13 @@ def evaluate(
     That measures agreement with the expert, regret, calibration, single steps and open-loop errors.
 
     Its run folder gets evaluation.json and, of candidates, calibration.png.
+
+    Examples:
+        jaxarc evaluate arc-agi-1/training --agent random
+        jaxarc evaluate arc-agi-1/evaluation --agent runs/NAME --answers-visible
+        jaxarc evaluate arc-agi-1/training --agent my_solver:solve --json
+        jaxarc evaluate arc-agi-1/training --score submission.json
+        jaxarc evaluate runs/NAME-surrogate
     """
     run = _surrogate_run(dataset)
     if run is not None:

@@ -96,6 +96,12 @@ def play(
 
     What is done is saved at once, as a trace that jaxarc traces verify replays. Naming such a file goes on with its
     episode, on its pair and with its actions, in a file of its own.
+
+    Examples:
+        jaxarc play
+        jaxarc play 007bbfb7 --pair test/0
+        jaxarc play my_tasks/ --format bbox
+        jaxarc play plays/NAME.jsonl
     """
     require_play_extra()
     hosts = hosts_of(allow_host)
@@ -160,6 +166,10 @@ def watch(
     """Watch a training run in the browser: curves as they grow, what the newest agent does, and how each task goes.
 
     The folder is only read, the run is not slowed down: episodes are played at low priority and on the CPU.
+
+    Examples:
+        jaxarc watch runs/NAME
+        jaxarc watch runs/NAME --episodes 0 --port 8017 --no-open
     """
     require_play_extra()
     hosts = hosts_of(allow_host)

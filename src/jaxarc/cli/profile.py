@@ -53,7 +53,12 @@ def rollout(
     top: Annotated[int, typer.Option(min=1, help="Operations to list.")] = 10,
     former_dataset: FormerDatasetOption = None,
 ) -> None:
-    """Trace random play in one compiled call, and list the operations that take the time."""
+    """Trace random play in one compiled call, and list the operations that take the time.
+
+    Examples:
+        jaxarc profile rollout --num-envs 4096 --top 20
+        jaxarc profile rollout --format mask --output runs/profile
+    """
     console = Console()
     _, params = make(former_dataset or dataset, selection_format=selection_format, invalid_action_policy="noop")
     key_reset, key_actions = jax.random.split(jax.random.key(0))

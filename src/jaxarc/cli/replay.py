@@ -75,6 +75,11 @@ def replay(
 
     All are played again in the environment itself, so grids, rewards and similarities are its own. A GIF shows the
     episodes moving, SVG and PNG every step below the one before.
+
+    Examples:
+        jaxarc replay runs/NAME
+        jaxarc replay traces.jsonl -o traces.html --most 2000
+        jaxarc replay painter --dataset arc-agi-1/training --task 007bbfb7 -o one.gif
     """
     path = Path(source)
     wanted = task or []

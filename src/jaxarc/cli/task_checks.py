@@ -125,6 +125,11 @@ def verify(
     """Check every task by the rules of the format, and the dataset by its counts and digest.
 
     Lists every problem. The exit code is 1 if there is one.
+
+    Examples:
+        jaxarc tasks verify arc-agi-1/training
+        jaxarc tasks verify my_tasks/
+        jaxarc tasks verify --all
     """
     if (name is None) != every:
         raise typer.BadParameter("give the name of a dataset, a path, or --all")

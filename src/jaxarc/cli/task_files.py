@@ -45,6 +45,10 @@ def download(
     """Download a published task set into the data folder, and check that it is the right one.
 
     The folder is JAXARC_DATA, or else your data folder. A download that is cut off is tried again.
+
+    Examples:
+        jaxarc tasks download concept-arc
+        jaxarc tasks download --all
     """
     if (name is None) != every:
         raise typer.BadParameter(f"give one name ({', '.join(ARCHIVES)}) or --all")
@@ -69,6 +73,10 @@ def import_tasks(
     """Check tasks and copy them into the data folder, where they are found by name.
 
     Under the name of a published set (such as mini-arc) the tasks must be exactly those of that set.
+
+    Examples:
+        jaxarc tasks import my_tasks/ --name my-tasks
+        jaxarc tasks import ConceptARC.zip --name concept-arc
     """
     chosen = _name_for(path, name)
     tasks = _read(path, chosen)

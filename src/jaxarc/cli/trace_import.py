@@ -42,6 +42,9 @@ def import_traces(
 
     Sessions of people become traces by the expert "human" in the format mask. What cannot be imported is listed with
     the reason. The exit code is 1 if nothing could be imported, or a line of a *.jsonl file could not.
+
+    Examples:
+        jaxarc traces import traces.jsonl arc-agi-1/training
     """
     from jaxarc.experts.traces.replay import replay
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, number_table, progress_bar
+from jaxarc.cli.console import DatasetArgument, QuietOption, number_table, progress_bar
 from jaxarc.cli.processes import GracefulStop
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
@@ -43,14 +43,19 @@ def record(
     ] = None,
     chunk_size: Annotated[int, typer.Option(min=1, help="Pairs between two looks at Ctrl-C.")] = CHUNK_SIZE,
     cache: CacheOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Let an expert solve every pair, check each trace by replay, and keep it.
 
     What was recorded before is not recorded again: after Ctrl-C, or a kill, the same command goes on.
 
     The exit code is 1 if a pair could not be solved; each such pair is listed with the reason.
+
+    Examples:
+        jaxarc traces record arc-agi-1/training
+        jaxarc traces record my_tasks/ --expert my_expert:Solver --processes 2
     """
-    console = Console()
+    console = Console(quiet=quiet)
     found = load_expert(expert)
     form = action_format_of(action_format)
     if strategy is not None:
@@ -62,7 +67,10 @@ def record(
     store = TraceCache(cache)
     start = time.perf_counter()
     columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with GracefulStop("what was recorded is kept") as stop, progress_bar("recording", *columns) as show:
+    with (
+        GracefulStop("what was recorded is kept") as stop,
+        progress_bar("recording", *columns, is_shown=not quiet) as show,
+    ):
 
         def show_and_ask(done: int, total: int) -> bool:
             show(done, total)

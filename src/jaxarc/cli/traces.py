@@ -49,7 +49,11 @@ _SHOWN = 20  # pairs of a list
 
 @app.command("list")
 def list_traces(cache: CacheOption = None) -> None:
-    """List what is recorded: by expert and action format."""
+    """List what is recorded: by expert and action format.
+
+    Examples:
+        jaxarc traces list
+    """
     store = TraceCache(cache)
     lengths: dict[ExpertSpec, list[int]] = {}
     for trace in store.traces():
@@ -82,6 +86,10 @@ def verify(
     """Replay traces in the environment itself and count what they solve: the recorded ones, or those of a file.
 
     The exit code is 1 if a pair has no trace, or one that does not solve it.
+
+    Examples:
+        jaxarc traces verify arc-agi-1/training
+        jaxarc traces verify plays/NAME.jsonl
     """
     if dataset.endswith(".jsonl"):
         if not verify_file(Path(dataset), of_file, Console()):
@@ -120,7 +128,11 @@ def export(
     pairs: PairsOption = "test",
     cache: CacheOption = None,
 ) -> None:
-    """Write recorded traces into a file; those of test pairs can be given to jaxarc evaluate as --agent or --expert."""
+    """Write recorded traces into a file; those of test pairs can be given to jaxarc evaluate as --agent or --expert.
+
+    Examples:
+        jaxarc traces export arc-agi-1/training traces.jsonl --pairs all
+    """
     spec = find_expert_spec(expert, action_format)
     traces = _traces(load_tasks(dataset), pairs, spec, TraceCache(cache))
     console = Console()
@@ -136,7 +148,11 @@ def gc(
     cache: CacheOption = None,
     max_mib: Annotated[float | None, typer.Option(min=0, help="Keep at most so many MiB, the newest in use.")] = None,
 ) -> None:
-    """Remove damaged traces and what killed processes left, and keep within the size limit."""
+    """Remove damaged traces and what killed processes left, and keep within the size limit.
+
+    Examples:
+        jaxarc traces gc --max-mib 100
+    """
     store = TraceCache(cache)
     console = Console()
     removed = store.collect_garbage()
@@ -169,7 +185,11 @@ def replay(
     action_format: FormatOption = DEFAULT_FORMAT,
     cache: CacheOption = None,
 ) -> None:
-    """Draw a recorded trace: the input, and the grid after each action."""
+    """Draw a recorded trace: the input, and the grid after each action.
+
+    Examples:
+        jaxarc traces replay arc-agi-1/training 007bbfb7 train/0
+    """
     tasks = load_tasks(dataset)
     place = pair_id_of(tasks, tasks.raw_task(task).task_id, pair)
     pairs = pairs_by_id(tasks)

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperCommand
 
-from jaxarc.cli.console import mean_share, number_table
+from jaxarc.cli.console import QuietOption, mean_share, number_table
 from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, read_any_experiment, topics_of
 from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
 from jaxarc.cli.training_run import last_reports, learn
@@ -43,17 +43,23 @@ _PARAGRAPHS: Final = (
     [cyan]--show[/] prints every value. With [cyan]--multirun[/] a field takes several values, as in
     [cyan]training.seed=0,1,2[/] or [cyan]range(0,3)[/], and each combination runs.""",
 )
-HELP: Final = "\n\n".join(" ".join(paragraph.split()) for paragraph in _PARAGRAPHS)
+_EXAMPLES: Final = """Examples:
+    jaxarc train
+    jaxarc train experiment=small_grids training.seed=1
+    jaxarc train --multirun training.seed=0,1,2 schedule.learning_rate=1e-3,4e-3
+    jaxarc train --resume runs/NAME
+    jaxarc train --fields schedule"""
+HELP: Final = "\n\n".join([*(" ".join(paragraph.split()) for paragraph in _PARAGRAPHS), _EXAMPLES])
 
 
 class TrainCommand(TyperCommand):
-    """A command whose help ends with tables of all fields, which are made only for the help."""
+    """A command whose help ends with tables of presets and fields, which are made only for the help."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from jaxarc.cli.train_help import print_fields
+        from jaxarc.cli.train_help import print_overview
 
         super().format_help(ctx, formatter)
-        print_fields()
+        print_overview()
 
 
 app = typer.Typer(add_completion=False)
@@ -80,14 +86,25 @@ def train(
             "training.max_seconds can be overridden.",
         ),
     ] = None,
+    fields: Annotated[
+        bool,
+        typer.Option("--fields", help="List all fields, or those of topics: --fields schedule."),
+    ] = False,
+    quiet: QuietOption = False,
 ) -> None:
     given = overrides or []
+    if fields:
+        from jaxarc.cli.train_help import print_fields
+
+        print_fields(given)
+        return
     if resume is not None and (multirun or config is not None):
         raise typer.BadParameter("a run keeps its own config; leave --multirun and --config out", param_hint="--resume")
     if multirun and show:
         raise typer.BadParameter("shows one config; leave --multirun out", param_hint="--show")
+    console = Console(quiet=quiet)
     if multirun:
-        if not run_sweep({tuple(chosen): read_any_experiment(chosen, config) for chosen in expand(given)}, Console()):
+        if not run_sweep({tuple(chosen): read_any_experiment(chosen, config) for chosen in expand(given)}, console):
             raise typer.Exit(1)
         return
     folder = None if resume is None else open_run_folder(resume)
@@ -95,8 +112,8 @@ def train(
     if show:
         typer.echo(OmegaConf.to_yaml(topics_of(experiment)), nl=False)
         return
-    if folder is None or not tell_if_finished(folder, experiment, Console()):
-        learn_any(experiment, Console(), folder)
+    if folder is None or not tell_if_finished(folder, experiment, console):
+        learn_any(experiment, console, folder)
 
 
 def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperiment:

@@ -1,4 +1,4 @@
-"""The tables of ``jaxarc train --help``: every group with its choices, every field with its value and meaning.
+"""The tables of ``jaxarc train --help`` and ``--fields``: groups with their choices, fields with value and meaning.
 
 The meaning of a field is the comment at the end of its line in ``jaxarc.config``.
 """
@@ -7,7 +7,8 @@ import inspect
 import io
 import itertools
 import tokenize
-from collections.abc import Mapping
+import typing
+from collections.abc import Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -17,25 +18,75 @@ from rich.table import Table
 from jaxarc.cli.settings import (
     AGENT_RUN,
     SURROGATE_RUN,
-    RunKind,
     choices_of,
     config_folder,
     read_any_experiment,
     topics_of,
 )
 from jaxarc.config import CheckedConfig
+from jaxarc.config.build import check_known
 
 _WIDEST: Final = 120  # columns; wider is hard to read
-_ABOUT: Final = """[bold]What can be changed[/], with the values of a run without overrides. A field is set by \
-[cyan]topic.field=value[/], a file of configs/ chosen by [cyan]topic=file[/]."""
+_ABOUT: Final = """[bold]What can be changed[/]: a field by [cyan]topic.field=value[/], a file of configs/ by \
+[cyan]topic=file[/]. [cyan]jaxarc train --fields[/] lists every field, [cyan]jaxarc train --fields TOPIC[/] those of a \
+topic."""
+_COMMON: Final = (  # what most runs change
+    "task.train_dataset",
+    "task.max_side",
+    "agent.algorithm",
+    "agent.num_envs",
+    "schedule.learning_rate",
+    "training.seed",
+    "training.num_seeds",
+    "training.total_steps",
+    "training.max_seconds",
+    "environment.max_episode_steps",
+    "action.selection_format",
+    "network.hidden_size",
+    "logging.run_root",
+)
 
 
-def print_fields() -> None:
-    """Print a table of all groups with their choices, and of all fields with value and meaning."""
-    console = Console(highlight=False)
-    console.width = min(console.width, _WIDEST)
-    console.print(_ABOUT)
-    console.print(_tables())
+def print_overview() -> None:
+    """Print the presets, the topics with their files, and the fields that are changed most."""
+    table = _table()
+    for run_kind, about in (
+        (AGENT_RUN, "a preset that chooses in all topics"),
+        (SURROGATE_RUN, "a surrogate that is trained in place of an agent"),
+    ):
+        _add_group(table, run_kind.presets, about)
+        for name in choices_of(run_kind.presets):
+            table.add_row(f"  {name}", "", escape(_purpose(run_kind.presets, name)))
+    _add_group(table, "topics", "and their files")
+    for topic in {**AGENT_RUN.topics, **SURROGATE_RUN.topics}:
+        table.add_row(f"  {topic}", "", escape(" | ".join(choices_of(topic))))
+    _add_group(table, "common fields", "with the values of a run without overrides")
+    values = topics_of(read_any_experiment([]))
+    for name in _COMMON:
+        topic, _, field = name.partition(".")
+        _add_field(table, AGENT_RUN.topics[topic], name, field, values[topic][field])
+    _print(table)
+
+
+def print_fields(topics: Sequence[str]) -> None:
+    """Print all fields of some topics, or of all of them, with value, choices and meaning.
+
+    Raises:
+        ConfigValidationError: there is no such topic.
+    """
+    known = {**AGENT_RUN.topics, **SURROGATE_RUN.topics}
+    for topic in topics:
+        check_known("jaxarc train --fields", topic, list(known))
+    surrogate = f"{SURROGATE_RUN.presets}={choices_of(SURROGATE_RUN.presets)[0]}"
+    values = {**topics_of(read_any_experiment([surrogate])), **topics_of(read_any_experiment([]))}
+    table = _table()
+    for topic, kind in known.items():
+        if topics and topic not in topics:
+            continue
+        _add_group(table, topic, escape(" | ".join(choices_of(topic))))
+        for field, value in values[topic].items():
+            _add_field(table, kind, field, field, value)
+    _print(table)
 
 
 def comments_of(kind: type[CheckedConfig]) -> dict[str, str]:
@@ -48,36 +99,27 @@ def comments_of(kind: type[CheckedConfig]) -> dict[str, str]:
     return comments
 
 
-def _tables() -> Table:
+def _table() -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(max_width=24)
     table.add_column(style="dim")
-    _add_presets(table, AGENT_RUN, "a preset that chooses in all groups below")
-    _add_topics(table, AGENT_RUN.topics, topics_of(read_any_experiment([])))
-    _add_presets(
-        table, SURROGATE_RUN, "a surrogate in place of an agent: of the groups above those it shares, and these"
-    )
-    values = topics_of(read_any_experiment([f"{SURROGATE_RUN.presets}={choices_of(SURROGATE_RUN.presets)[0]}"]))
-    own = {topic: kind for topic, kind in SURROGATE_RUN.topics.items() if topic not in AGENT_RUN.topics}
-    _add_topics(table, own, values)
     return table
 
 
-def _add_presets(table: Table, run_kind: RunKind, about: str) -> None:
-    _add_group(table, run_kind.presets, about)
-    for name in choices_of(run_kind.presets):
-        table.add_row(f"  {name}", "", escape(_purpose(run_kind.presets, name)))
+def _print(table: Table) -> None:
+    console = Console(highlight=False)
+    console.width = min(console.width, _WIDEST)
+    console.print(_ABOUT)
+    console.print(table)
 
 
-def _add_topics(
-    table: Table, topics: Mapping[str, type[CheckedConfig]], values: Mapping[str, Mapping[str, Any]]
-) -> None:
-    for topic, kind in topics.items():
-        _add_group(table, topic, escape(" | ".join(choices_of(topic))))
-        comments = comments_of(kind)
-        for field, value in values[topic].items():
-            table.add_row(f"  {field}", escape(_spell(value)), escape(comments.get(field, "")))
+def _add_field(table: Table, kind: type[CheckedConfig], label: str, field: str, value: Any) -> None:
+    """Add a field with its value, and with its choices in front of its meaning."""
+    hint = typing.get_type_hints(kind)[field]
+    choices = " | ".join(map(str, typing.get_args(hint))) if typing.get_origin(hint) is typing.Literal else ""
+    parts = [part for part in (choices, comments_of(kind).get(field, "")) if part]
+    table.add_row(f"  {label}", escape(_spell(value)), escape(". ".join(parts)))
 
 
 def _add_group(table: Table, group: str, about: str) -> None:

@@ -76,7 +76,7 @@ class RewardConfig(CheckedConfig):
     """The reward of a step, as a sum of terms."""
 
     similarity_weight: float = 1.0  # times (gamma * new similarity - old similarity); training only
-    gamma: float = limited(1.0, low=0.0, high=1.0)  # of the similarity term; the agent's gamma keeps the best policy
+    gamma: float = limited(1.0, low=0.0, high=1.0)  # discount of new similarity; the agent's own is best
     step_penalty: float = -0.01  # added on every step
     success_bonus: float = 10.0  # added by the submit that solves
     unsolved_submission_penalty: float = -1.0  # added by a submit that does not solve

@@ -13,7 +13,7 @@ class SurrogateConfig(CheckedConfig):
 
     problem: Literal["parent_sets", "lookahead"] = "lookahead"  # structural models; the ARC expert
     model: Literal["candidates", "transition", "both"] = "candidates"  # the expert's opinion; what an action does; both
-    seed: int = limited(0, low=0, high=2**31 - 2)  # of weights and training examples; held-out examples use seed + 1
+    seed: int = limited(0, low=0, high=2**31 - 2)  # seed of weights and examples; held-out examples use seed + 1
     steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
     reports_per_measurement: int = limited(2, low=1)  # reports between two measurements on the held-out examples
     max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation and measuring
@@ -28,7 +28,7 @@ class SurrogateNetworkConfig(CheckedConfig):
     reading: Literal["colors", "samples"] = "colors"  # a grid of colors, or samples of variables, as their moments
     latent_size: int = limited(64, low=1)  # C, channels of a cell
     num_layers: int = limited(3, low=1)
-    num_heads: int = limited(4, low=1)  # of each attention; divides latent_size
+    num_heads: int = limited(4, low=1)  # heads of each attention; divides latent_size
     remat_every: int = limited(0, low=0)  # layers between two activations that are kept for the gradient; 0 keeps all
 
     def validate(self) -> list[str]:
@@ -46,13 +46,13 @@ class SurrogateTrainingConfig(CheckedConfig):
 
     num_steps: int = limited(1000, low=1)  # over which the learning rate decays
     learning_rate: float = limited(2e-3, low=0.0, high=1.0)  # highest, of AdamW
-    final_learning_rate: float = limited(2e-5, low=0.0)  # at the end, except with "constant"
+    final_learning_rate: float = limited(2e-5, low=0.0)  # rate at the end, except with "constant"
     decay: Decay = "cosine"
-    warmup_steps: int = limited(50, low=0)  # in which the learning rate rises linearly from 0
+    warmup_steps: int = limited(50, low=0)  # steps in which the learning rate rises linearly from 0
     weight_decay: float = limited(1e-4, low=0.0, high=1.0)
     max_grad_norm: float = limited(1.0, low=1e-6, high=1e6)
     accumulation_steps: int = limited(1, low=1)  # parts of a batch that run one after the other, to save memory
-    precision: Literal["float32", "bfloat16"] = "float32"  # of the computation; parameters and gradients stay float32
+    precision: Literal["float32", "bfloat16"] = "float32"  # precision of products; parameters stay float32
     weight_by_accuracy: bool = True  # weight each example by how right its expert was
 
     def validate(self) -> list[str]:
@@ -67,7 +67,7 @@ class StructuralModelConfig(CheckedConfig):
     """Linear structural models, all graphs alike likely: each variable is a weighted sum of its parents, and noise."""
 
     num_variables: int = limited(5, low=2, high=5)  # d; all graphs are listed: 29 281 of five variables
-    max_parents: int = limited(2, low=1, high=4)  # of a variable
+    max_parents: int = limited(2, low=1, high=4)  # parents of a variable at most
     num_samples: int = limited(20, low=1)  # N, of each model
     weight_scale: float = limited(1.0, low=1e-3, high=1e3)  # standard deviation of a weight
     noise_scale: float = limited(1.0, low=1e-3, high=1e3)  # standard deviation of noise, and of an intervened variable
@@ -93,7 +93,7 @@ class LookaheadConfig(CheckedConfig):
 
     scorer: Literal["counts", "attention"] = "counts"  # linear in counts of cells; the network of surrogate_network
     num_candidates: int = limited(256, low=1)  # k, drawn in each state
-    temperature: float = limited(0.01, low=1e-4, high=10.0)  # of the opinion, in similarity: a cell of 10x10 is 0.01
+    temperature: float = limited(0.01, low=1e-4, high=10.0)  # softmax of similarities; a cell of 10x10 is 0.01
     num_examples: int = limited(256, low=1)  # B, of a batch
     episode_steps: int = limited(8, low=1)  # consecutive states that are taken from an episode; divides num_examples
     random_share: float = limited(0.25, low=0.0, high=1.0)  # chance that the next action is any of the candidates
@@ -126,10 +126,12 @@ class EditStepsConfig(CheckedConfig):
 class SurrogateMeshConfig(CheckedConfig):
     """The devices that a surrogate learns on, and what is split over them."""
 
-    data_devices: int = limited(1, low=1)  # that each batch is split over
-    model_devices: int = limited(1, low=1)  # that each matrix is split over
+    data_devices: int = limited(1, low=1)  # devices that each batch is split over
+    model_devices: int = limited(1, low=1)  # devices that each matrix is split over
     stages: int = limited(1, low=1)  # devices that the layers are split over, one behind the other
-    parts: int = limited(4, low=1)  # of a batch, which follow one another through the stages; several times as many
+    parts: int = limited(
+        4, low=1
+    )  # parts of a batch that follow one another through the stages; take several times as many
 
     @property
     def num_devices(self) -> int:

@@ -29,7 +29,7 @@ class AgentConfig(CheckedConfig):
     gamma: float = limited(0.9, low=0.0, high=1.0)  # discount of the agent
     gae_lambda: float = limited(0.9, low=0.0, high=1.0)
     clip_range: float = limited(0.2, low=0.0, high=1.0)  # how far the probability ratio may move
-    normalize_advantages: bool = True  # to mean 0 and deviation 1 over an update
+    normalize_advantages: bool = True  # scale them to mean 0 and deviation 1
     value_weight: float = limited(0.25, low=0.0, high=_MAX_WEIGHT)  # times the squared error of the value
 
     @property
@@ -67,10 +67,10 @@ class NetworkConfig(CheckedConfig):
 class AnswerConfig(CheckedConfig):
     """The source of the answer that a policy edits towards, and the training of its predictor."""
 
-    source: Literal["shown", "imagined"] = "shown"  # in the observation; imagined: hidden, and predicted
+    source: Literal["shown", "imagined"] = "shown"  # shown in the observation; imagined: hidden and predicted
     batch_size: int = limited(64, low=1)  # puzzles in a batch of the predictor
     batches_per_update: int = limited(16, low=1)  # batches of the predictor for each update of the policy
-    learning_rate: float = limited(3e-3, low=0.0, high=1.0)  # of the predictor, falls to 0 along a cosine
+    learning_rate: float = limited(3e-3, low=0.0, high=1.0)  # rate of the predictor, falls to 0 along a cosine
     hidden_size: int = limited(64, low=1)  # hidden units of the predictor's layers
 
 
@@ -78,8 +78,8 @@ class AnswerConfig(CheckedConfig):
 class CloningConfig(CheckedConfig):
     """How an agent imitates an expert before it learns by reinforcement."""
 
-    num_updates: int = limited(0, low=0)  # of imitation, as many steps and minibatches each as an agent's; 0: none
-    learning_rate: float = limited(4e-3, low=0.0, high=1.0)  # of Adam, at the start; falls to 0 in a straight line
+    num_updates: int = limited(0, low=0)  # updates of imitation, as large as an agent's; 0: none
+    learning_rate: float = limited(4e-3, low=0.0, high=1.0)  # rate of Adam at the start; falls linearly to 0
     traces: str = ""  # a file of `jaxarc traces export` whose actions are imitated, instead of the greedy painter's
     learner_share: float = limited(0.5, low=0.0, high=1.0)  # share of environments in which the learner acts
 
@@ -93,12 +93,12 @@ class CloningConfig(CheckedConfig):
 class ScheduleConfig(CheckedConfig):
     """Learning rate and entropy weight over the course of a run."""
 
-    learning_rate: float = limited(4e-3, low=0.0, high=1.0)  # of Adam, at the start
-    final_learning_rate: float = limited(2e-4, low=0.0)  # at the end, except with "constant"; avoids a late collapse
+    learning_rate: float = limited(4e-3, low=0.0, high=1.0)  # rate of Adam at the start
+    final_learning_rate: float = limited(2e-4, low=0.0)  # rate at the end, not with "constant"; avoids a late collapse
     decay: Decay = "linear"
     warmup_share: float = limited(0.0, low=0.0, high=0.9)  # share of the run in which the rate rises linearly from 0
-    entropy_weight: float = limited(0.01, low=0.0, high=_MAX_WEIGHT)  # at the start; higher explores more
-    final_entropy_weight: float = limited(0.01, low=0.0, high=_MAX_WEIGHT)  # at the end; linear in between
+    entropy_weight: float = limited(0.01, low=0.0, high=_MAX_WEIGHT)  # weight at the start; higher explores more
+    final_entropy_weight: float = limited(0.01, low=0.0, high=_MAX_WEIGHT)  # weight at the end; linear in between
 
     def validate(self) -> list[str]:
         return not_above_learning_rate(self.final_learning_rate, self.learning_rate)
@@ -109,10 +109,10 @@ class TaskConfig(CheckedConfig):
     """The tasks that an agent learns from, and those that evaluate it."""
 
     train_dataset: str = "arc-agi-1/training"  # a name or a path; procedural/a+b draws new tasks of rules a and b
-    evaluation_dataset: str = "arc-agi-1/evaluation"  # for evaluation only, never learned from
+    evaluation_dataset: str = "arc-agi-1/evaluation"  # only evaluated, never learned from
     min_side: int = limited(1, low=1, high=MAX_GRID_SIZE)  # rows and columns of the smallest grids that rules make
     max_side: int = limited(5, low=1, high=MAX_GRID_SIZE)  # tasks with a longer side, in any pair, are left out
-    num_demonstrations: int = limited(3, low=1, high=MAX_TRACKED_PAIRS - 1)  # of a rule, besides the played pair
+    num_demonstrations: int = limited(3, low=1, high=MAX_TRACKED_PAIRS - 1)  # pairs of a rule besides the played one
     num_unseen: int = limited(512, low=1, high=2**20)  # evaluation tasks of each rule, for a procedural dataset
 
     def validate(self) -> list[str]:
@@ -125,7 +125,7 @@ class TaskConfig(CheckedConfig):
 class TrainingConfig(CheckedConfig):
     """The length of a training run, and how often it reports and evaluates."""
 
-    seed: int = limited(0, low=0, high=2**31 - 1)  # of the first agent; the others take the numbers after it
+    seed: int = limited(0, low=0, high=2**31 - 1)  # seed of the first agent; the others take the next numbers
     num_seeds: int = limited(1, low=1)  # K, agents that learn side by side, each from its own seed
     total_steps: int = limited(1_000_000, low=1)  # environment steps of each seed; the learning rate decays over them
     max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation
@@ -152,7 +152,7 @@ class CurriculumConfig(CheckedConfig):
     uniform_share: float = limited(0.2, low=0.0, high=1.0)  # share of draws by base weights; not of kind uniform
     temperature: float = limited(1.0, low=0.01)  # weight ** (1 / temperature) of learnability or rank; low is greedy
     staleness_share: float = limited(0.1, low=0.0, high=1.0)  # replay: share of draws by the time since the last play
-    decay: float = limited(0.9, low=0.0, high=0.9999)  # of the success rate: mean over about 1 / (1 - decay) episodes
+    decay: float = limited(0.9, low=0.0, high=0.9999)  # success rates are means over about 1 / (1 - decay) episodes
     prior_success: float = limited(0.5, low=0.01, high=0.99)  # success rate of a task that was never played
 
 
@@ -180,12 +180,12 @@ class EvaluationConfig(CheckedConfig):
 class ParallelConfig(CheckedConfig):
     """The devices of a run, what is split over them, and the processes they belong to."""
 
-    num_devices: int = limited(1, low=0)  # that share the work, 0 for all; another number rounds differently
+    num_devices: int = limited(1, low=0)  # devices that share the work, 0: all; another number rounds differently
     over: Literal["seeds", "environments"] = "seeds"  # whole agents to each device, or environments of every agent
     multihost: bool = False  # one of several processes that share the work; SLURM fills what is null below
     coordinator_address: str | None = None  # host:port of process 0, to which all processes connect
     num_processes: int | None = limited(None, low=1)  # how many there are
-    process_id: int | None = limited(None, low=0)  # of this process: 0 .. num_processes - 1; only 0 writes and prints
+    process_id: int | None = limited(None, low=0)  # 0 .. num_processes - 1, of this process; only 0 writes and prints
     connect_seconds: int = limited(300, low=1)  # time limit for all processes to connect
     heartbeat_seconds: int = limited(100, low=1)  # silence after which a process counts as lost, and the others end
 
@@ -216,7 +216,7 @@ class ParallelConfig(CheckedConfig):
 class CheckpointConfig(CheckedConfig):
     """How often a run is saved, and which of its checkpoints are kept."""
 
-    min_seconds: float = limited(10.0, low=0.0)  # of learning between two checkpoints; 0 saves at each report
+    min_seconds: float = limited(10.0, low=0.0)  # learning time between two checkpoints; 0 saves at each report
     keep_last: int = limited(2, low=1)  # the newest; one more than is needed, in case the newest is damaged
     keep_best: int = limited(1, low=0)  # the highest evaluation_solve_rate (surrogate: agreement), mean of seeds
 
