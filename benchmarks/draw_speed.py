@@ -95,7 +95,7 @@ def _draw(axes: Axes, results: dict[str, Any]) -> None:
     for _, entrant in _entrants(results, ARCLE.name):
         axes.plot(1, entrant["median"], "D", color=PURPLE, markersize=7, clip_on=False, zorder=4)
         _label(axes, (1, entrant["median"]), "ARCLE 0.2.6", PURPLE, (9, -6))
-    _ratio(axes, results)
+    _ratios(axes, results)
     axes.set_xlim(0.8, 100_000)
     lowest = min(point.lowest for curve in (ours, vmap, alone) for point in curve)
     axes.set_ylim(lowest / 1.8, max(point.highest for point in ours) * 1.9)
@@ -138,24 +138,25 @@ def _label(
     axes.annotate(text, **where, color=color, weight=weight, ha=align, va=side, fontsize=11.5)
 
 
-def _ratio(axes: Axes, results: dict[str, Any]) -> None:
-    """Say how many times faster, on an arrow between the curves."""
-    for contest, entrant in _entrants(results, JAXARC.name):
-        if contest["id"] == RATIO_CONTEST:
-            batch, ours = contest["request"]["batch"], contest["entrants"][0]["median"]
-            low, high = entrant["median"] * 1.35, ours / 1.35
-            arrow = {"arrowstyle": "<->", "color": INK, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
-            axes.annotate("", (batch, low), xytext=(batch, high), arrowprops=arrow)
-            middle = high / (high / low) ** 0.28
-            axes.annotate(
-                f"{entrant['first_is_faster_by']['median']:.0f}×",
-                (batch, middle),
-                xytext=(8, 0),
-                textcoords="offset points",
-                fontsize=17,
-                weight="bold",
-                va="center",
-            )
+def _ratios(axes: Axes, results: dict[str, Any]) -> None:
+    """Say how many times faster, on arrows down to both modes of JaxARC: vmap, and its best one to the left of it."""
+    for name, shift, offset, align in ((JAXARC.name, 1.0, 8, "left"), (JAXARC_EPISODES.name, 0.62, -8, "right")):
+        for contest, entrant in _entrants(results, name):
+            if contest["id"] == RATIO_CONTEST:
+                batch, ours = contest["request"]["batch"] * shift, contest["entrants"][0]["median"]
+                low, high = entrant["median"] * 1.35, ours / 1.35
+                arrow = {"arrowstyle": "<->", "color": INK, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
+                axes.annotate("", (batch, low), xytext=(batch, high), arrowprops=arrow)
+                axes.annotate(
+                    f"{entrant['first_is_faster_by']['median']:.0f}×",
+                    (batch, high / (high / low) ** (0.28 if shift == 1 else 0.5)),
+                    xytext=(offset, 0),
+                    textcoords="offset points",
+                    fontsize=17,
+                    weight="bold",
+                    va="center",
+                    ha=align,
+                )
 
 
 def _style(axes: Axes) -> None:
