@@ -149,6 +149,7 @@ def test_a_solver_is_a_function_of_a_module(run, dataset, solver, tmp_path):
     assert "chatter" in err
     assert "ValueError: upright" in rows(tmp_path / "out")["same"]["error"]
     assert rows(tmp_path / "out")["flip"]["error"] is None
+    assert summary.pop("folder") == str(tmp_path / "out")
     assert read(tmp_path / "out" / "summary.json") == summary
     assert run(dataset, "--score", tmp_path / "out" / "submission.json")[0] == 0
 

@@ -133,7 +133,9 @@ def evaluate(
     """
     run = _surrogate_run(dataset)
     if run is not None:
-        _evaluate_surrogate(run, agent, score, checkpoint or "last", against or [])
+        given = {"--agent": agent, "--score": score, "--json": as_json}
+        _require_unused(given, "does not go with the run folder of a surrogate; leave it out")
+        _evaluate_surrogate(run, checkpoint or "last", against or [])
         return
     if against:
         raise typer.BadParameter("is for the run folder of a surrogate; leave it out", param_hint="--against")
@@ -179,7 +181,7 @@ def evaluate(
         summary = write_evaluation(folder, result, tasks, about, title, has_submission=not answers_visible)
     console = Console()
     if as_json:
-        print_json(summary)
+        print_json({**summary, "folder": None if folder is None else str(folder)})
     else:
         if answers_visible:
             console.print("[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC.")
@@ -221,15 +223,8 @@ def _surrogate_run(path: str) -> tuple[RunFolder, SurrogateExperiment] | None:
 
 
 def _evaluate_surrogate(
-    run: tuple[RunFolder, SurrogateExperiment],
-    agent: str | None,
-    score: Path | None,
-    checkpoint: WhichCheckpoint,
-    against: list[Path],
+    run: tuple[RunFolder, SurrogateExperiment], checkpoint: WhichCheckpoint, against: list[Path]
 ) -> None:
-    _require_unused(
-        {"--agent": agent, "--score": score}, "does not go with the run folder of a surrogate; leave it out"
-    )
     from jaxarc.cli.surrogate_run import evaluate_run
 
     folder, experiment = run
