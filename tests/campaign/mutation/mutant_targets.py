@@ -9,6 +9,16 @@ _ALL: Final = tuple(
 _CELLS: Final = "tests/envs/test_cells_and_boxes.py"
 _SINGLE: Final = f"{_FAMILIES}::test_a_single_canvas_agrees_with_the_reference"
 _COMPACTION: Final = "tests/envs/test_compaction.py"
+_COMPILATION: Final = tuple(  # all but the one that starts a process
+    f"tests/envs/test_compilation.py::{name}"
+    for name in (
+        "test_a_call_that_fails_while_it_runs_is_not_run_again",
+        "test_running_out_of_memory_is_raised_as_it_is",
+        "test_a_call_with_an_argument_of_another_kind_says_what_is_wrong_with_it",
+        "test_an_error_mode_leaves_programs_of_the_user_compiled",
+        "test_an_error_mode_holds_from_the_next_call_on",
+    )
+)
 _CHECKED: Final = "tests/envs/test_checked_actions.py"
 _MASKS: Final = "tests/envs/test_action_masks.py"
 _BAD_INPUT: Final = "tests/envs/test_bad_input.py"
@@ -34,7 +44,7 @@ _TRANSITION: Final = (
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "envs/canvas.py": (_CELLS, "tests/envs/test_scoring.py"),
-    "envs/compilation.py": (_COMPACTION, *_ALL, _SINGLE),
+    "envs/compilation.py": (*_COMPILATION, _COMPACTION, *_ALL, _SINGLE),
     "envs/operations/execute.py": (
         *_ALL,
         _FAMILIES,
