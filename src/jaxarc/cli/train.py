@@ -28,18 +28,16 @@ from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult
 
 _PARAGRAPHS: Final = (
     "Train an agent on real ARC tasks, and measure it on tasks that it never saw.",
-    """By default it learns with PPO on the pairs of the ARC-AGI-1 training tasks whose grids have sides up to 10, as
-    make train does; [cyan]experiment=small_grids[/] takes a minute on two CPU cores. The answer is visible to the
-    agent: it learns to edit a grid into a given one, not to find a task's rule. At the end a run folder holds
-    config.json, metrics.jsonl, learning_curve.png, a checkpoint and tasks.jsonl, with a line for each task.
-    [cyan]jaxarc compare[/] draws several runs beside each other.""",
+    """By default a PPO agent learns on the pairs of the ARC-AGI-1 training tasks whose grids have sides up to 10, as in
+    make train; [cyan]experiment=small_grids[/] takes a minute on two CPU cores. The answer is visible to the agent: it
+    learns to edit a grid into a given one, not to infer a task's rule. The run folder holds config.json, metrics.jsonl,
+    learning_curve.png, checkpoints and tasks.jsonl, with one line per task. [cyan]jaxarc compare[/] compares runs.""",
     """Ctrl-C (or SIGTERM) ends it early, keeps what was learned and exits with 0; a second Ctrl-C quits at once.
-    [cyan]--resume RUN[/] goes on with the run of a folder, however it ended, and learns what it would have learned.""",
-    """[cyan]surrogate=NAME[/] trains a model of an expert in place of an agent: [cyan]surrogate=lookahead[/], of the
-    one that looks an edit ahead, or [cyan]surrogate=parent_sets[/]. All else is alike; [cyan]jaxarc evaluate RUN[/]
-    tells how good it is.""",
+    [cyan]--resume RUN[/] continues an interrupted run in its folder, with the results of an uninterrupted one.""",
+    """[cyan]surrogate=NAME[/] trains a model of an expert instead of an agent: [cyan]surrogate=lookahead[/], of the
+    expert that looks one edit ahead, or [cyan]surrogate=parent_sets[/]. [cyan]jaxarc evaluate RUN[/] evaluates it.""",
     """[bold]Overrides[/] are topic.field=value, such as [cyan]schedule.learning_rate=1e-3 training.seed=1[/];
-    topic=name picks another file of configs/<topic>/, [cyan]experiment=NAME[/] a preset of all topics.
+    topic=name selects another file of configs/<topic>/, [cyan]experiment=NAME[/] a preset of all topics.
     [cyan]--show[/] prints every value. With [cyan]--multirun[/] a field takes several values, as in
     [cyan]training.seed=0,1,2[/] or [cyan]range(0,3)[/], and each combination runs.""",
 )
