@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.core import TyperGroup
@@ -187,6 +188,11 @@ def test_every_command_has_examples_that_can_be_typed(monkeypatch, tmp_path):
         for words in own:
             rest = words[1 + len(path.split()) :]
             command.make_context(path, rest[: rest.index(">")] if ">" in rest else rest)
+
+
+def test_the_page_on_the_command_line_has_every_command():
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
+    assert not [path for path, _ in leaves() if f"| `jaxarc {path}` |" not in page]
 
 
 def test_quiet_and_json_are_the_same_in_every_command():
