@@ -8,6 +8,7 @@ import pytest
 from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.datasets.catalogue import UnknownDatasetError
 from jaxarc.errors import JaxarcError
+from jaxarc.tasks import TaskFormatError
 
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
@@ -39,9 +40,10 @@ def test_an_error_keeps_its_builtin_kind_and_its_message_without_quotation_marks
     assert str(error) == "no dataset 'x'; known: a"
 
 
-def test_a_wrong_config_ends_a_command_with_another_code_than_wrong_data():
+def test_a_wrong_name_ends_a_command_with_another_code_than_wrong_data():
     with pytest.raises(JaxarcError) as caught:
         JaxArcConfig().with_fields(max_episode_steps=0)
     assert isinstance(caught.value, ConfigValidationError)
     assert caught.value.exit_code == 2
-    assert UnknownDatasetError.exit_code == 1
+    assert UnknownDatasetError.exit_code == 2
+    assert TaskFormatError.exit_code == 1

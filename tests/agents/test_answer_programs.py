@@ -7,6 +7,7 @@ import pytest
 
 from jaxarc.agents.answers.predictor import Puzzle
 from jaxarc.agents.answers.programs import search_answers
+from jaxarc.parallel import program_memory
 
 SIDE = 6
 search = jax.jit(search_answers)
@@ -81,3 +82,17 @@ def test_the_program_that_is_nearly_right_comes_before_those_that_are_not():
 
     puzzle, _ = puzzle_of(odd, sources_of((4, 5), (5, 4), (5, 5)))
     np.testing.assert_array_equal(search(puzzle)[0, 0], puzzle.grid[0])
+
+
+def test_the_search_takes_less_than_a_megabyte_for_a_task():
+    batch, slots, side = 4, 10, 30
+    grids = jax.ShapeDtypeStruct((batch, slots, side, side), jnp.int8)
+    puzzles = Puzzle(
+        grids,
+        grids,
+        jax.ShapeDtypeStruct((batch, slots), jnp.bool_),
+        jax.ShapeDtypeStruct((batch, side, side), jnp.int8),
+    )
+    one = lambda puzzle: search_answers(jax.tree.map(lambda x: x[None], puzzle))
+    program = jax.jit(jax.vmap(one)).lower(puzzles).compile()
+    assert program_memory(program) / batch < 1e6

@@ -101,3 +101,18 @@ def test_a_batch_that_does_not_fit_is_one_line_on_stderr(capsys):
         assert numbers, err
         needed[history] = int(numbers[1].replace(",", ""))
     assert needed["--history"] > needed["--no-history"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["profile", "rollout", "--num-envs", "100000000"],
+        ["train", "agent.num_envs=100000000", "agent.num_minibatches=1"],
+    ],
+)
+def test_what_allocates_by_batch_refuses_a_batch_that_does_not_fit(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 1
+    assert re.fullmatch(r"error: num_envs=100000000 needs .* would fit\n", capsys.readouterr().err)
