@@ -54,22 +54,26 @@ class ActorCritic(eqx.Module):
 
 
 class Convolutions(eqx.Module):
-    layers: list[eqx.nn.Conv2d]
+    """Two convolutions of 3x3 cells; as products of matrices, because XLA's are slow in a loop on a CPU."""
+
+    layers: list[eqx.nn.Linear]
     num_channels: int = eqx.field(static=True)
 
     def __init__(self, key: jax.Array, num_inputs: int, num_channels: int = 32):
         key_first, key_second = jax.random.split(key)
         self.num_channels = num_channels
         self.layers = [
-            eqx.nn.Conv2d(num_inputs, num_channels, 3, padding=1, key=key_first),
-            eqx.nn.Conv2d(num_channels, num_channels, 3, padding=1, key=key_second),
+            eqx.nn.Linear(9 * num_inputs, num_channels, key=key_first),
+            eqx.nn.Linear(9 * num_channels, num_channels, key=key_second),
         ]
 
     def __call__(self, observation: jax.Array) -> jax.Array:
-        features = jnp.moveaxis(observation, -1, 0)  # channels first
+        height, width, _ = observation.shape
         for layer in self.layers:
-            features = jax.nn.relu(layer(features))
-        return features.ravel()
+            padded = jnp.pad(observation, ((1, 1), (1, 1), (0, 0)))
+            around = [padded[row : row + height, column : column + width] for row in range(3) for column in range(3)]
+            observation = jax.nn.relu(jax.vmap(jax.vmap(layer))(jnp.concatenate(around, axis=-1)))
+        return observation.ravel()
 
 
 class Sample(NamedTuple):

@@ -3,85 +3,27 @@
     pip install ".[sb3]"
     python examples/sb3_gymnasium.py --steps 120000
 
-stable-baselines3 has its own type of vector environment. ``OneCall`` below is that type around ours: 32 environments
-step in one call, where ``SubprocVecEnv`` would start 32 processes. The task is that of ppo_gymnax.py: paint a blue 3x3
-grid red and submit it, one action of 18 in each step, ten right ones in a row.
+stable-baselines3 has its own type of vector environment. ``Sb3VecEnv`` is that type around ours: 32 environments step
+in one call, where ``SubprocVecEnv`` would start 32 processes. The environment is the starter: edit a random 3x3 grid
+into another one that the agent sees, and submit it.
 """
 
 import argparse
-from typing import Any
 
+import jax
 import numpy as np
-from gymnasium.vector import AutoresetMode
 from rich.columns import Columns
 from rich.console import Console
 from rich.panel import Panel
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+from stable_baselines3.common.vec_env import VecMonitor
 
 import jaxarc
-from jaxarc.adapters import GymnasiumVectorEnv
-from jaxarc.datasets import TaskSet
+from jaxarc.adapters import Sb3VecEnv
 from jaxarc.render import render_grid
-from jaxarc.tasks import RawTask
-from jaxarc.wrappers import FlatActions
 
 NUM_ENVS, NUM_STEPS = 32, 32
-
-
-def make_environments(num_envs: int) -> GymnasiumVectorEnv:
-    blue, red = np.full((3, 3), 1), np.full((3, 3), 2)
-    tasks = TaskSet("red", (RawTask("paint-it-red", ((blue, red),), ((blue, red),)),))
-    env, params = jaxarc.make(
-        tasks,
-        selection_format="point",
-        max_grid_height=3,
-        max_grid_width=3,
-        max_episode_steps=30,
-        allowed_operations=(2, 34),  # fill red, submit
-    )
-    return GymnasiumVectorEnv(FlatActions(env), params, num_envs, AutoresetMode.SAME_STEP)
-
-
-class OneCall(VecEnv):
-    """A vector environment of Gymnasium, of kind same-step, as stable-baselines3 wants it."""
-
-    def __init__(self, envs: GymnasiumVectorEnv):
-        self.envs, self.actions = envs, None
-        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
-
-    def reset(self) -> np.ndarray:
-        seeds = None if None in self._seeds else self._seeds
-        self._reset_seeds()
-        return self.envs.reset(seed=seeds)[0]
-
-    def step_async(self, actions: np.ndarray) -> None:
-        self.actions = actions
-
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
-        observations, rewards, terminations, truncations, infos = self.envs.step(self.actions)
-        told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for place in np.flatnonzero(terminations | truncations):
-            told[place]["terminal_observation"] = infos["final_obs"][place]
-            told[place]["TimeLimit.truncated"] = bool(truncations[place])  # then the value of what follows counts
-            told[place]["is_success"] = bool(infos["final_info"]["success"][place])
-        return observations, rewards.astype(np.float32), terminations | truncations, told
-
-    def close(self) -> None:
-        self.envs.close()
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        raise NotImplementedError("environments of one call share their attributes; set it before making them")
-
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        raise NotImplementedError("there are no single environments behind one call")
-
-    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        return [False] * len(list(self._get_indices(indices)))
 
 
 class Progress(BaseCallback):
@@ -104,18 +46,13 @@ class Progress(BaseCallback):
 
 
 def show_episode(model: PPO, console: Console) -> None:
-    """Let the agent do what it thinks best, and print the grids on the way."""
-    envs = make_environments(1)
-    grids, (observation, _) = [], envs.reset(seed=0)
-    ended = False
-    while not ended:
-        grids.append(render_grid(observation[0]))
-        action, _ = model.predict(observation, deterministic=True)
-        observation, _, terminations, truncations, infos = envs.step(action)
-        ended = bool((terminations | truncations)[0])
-    console.print(Columns([Panel(grid, title=str(step), expand=False) for step, grid in enumerate(grids)]))
-    outcome = "solved" if infos["final_info"]["success"][0] else "not solved"
-    console.print(f"{outcome} in {len(grids)} steps", highlight=False)
+    """Let the agent take its likeliest actions, and print the grids on the way."""
+    policy = lambda key, observation: int(model.predict(np.asarray(observation), deterministic=True)[0])
+    episode = jaxarc.record_episode(policy, *jaxarc.make("starter"), jax.random.key(0), player="PPO")
+    grids = {str(step): render_grid(grid) for step, grid in enumerate(episode.steps.grids)}
+    grids["answer"] = render_grid(episode.steps.target)
+    console.print(Columns([Panel(grid, title=title, expand=False) for title, grid in grids.items()]))
+    console.print(repr(episode), highlight=False, markup=False)
 
 
 def main() -> None:
@@ -123,20 +60,20 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=120_000)
     options = parser.parse_args()
     console = Console()
-    envs = VecMonitor(OneCall(make_environments(NUM_ENVS)))
+    envs = VecMonitor(Sb3VecEnv(*jaxarc.make("starter"), NUM_ENVS))
     model = PPO(
         "MlpPolicy",
         envs,
         n_steps=NUM_STEPS,
         batch_size=256,
         n_epochs=4,
-        learning_rate=3e-3,
-        ent_coef=0.01,
+        learning_rate=2.5e-3,
+        ent_coef=0.005,
         seed=0,
         device="cpu",
     )
     model.learn(options.steps, callback=Progress(console, options.steps))
-    console.print("All right is 11 less a hundredth for each of ten steps. What it does now, as it thinks best:")
+    console.print("An episode with its likeliest actions:")
     show_episode(model, console)
 
 

@@ -60,7 +60,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "gymnasium": {"adapters"},
     "stoa": {"adapters"},
     "flax": {"adapters"},
-    "stable_baselines3": set(),
+    "stable_baselines3": {"adapters"},
     "optax": {"nn", "surrogate", "agents", "training"},
     "matplotlib": {"render", "cli"},
     "rich": {"render", "cli"},

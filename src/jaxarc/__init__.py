@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
     from jaxarc.envs.environment import Environment
     from jaxarc.evaluation import evaluate
     from jaxarc.registration import make
+    from jaxarc.training.saved_agent import load_agent
 
 __version__ = "0.2.0"
 
@@ -38,6 +39,7 @@ _HOMES = {
     "JaxArcConfig": "jaxarc.config",
     "Environment": "jaxarc.envs.environment",
     "evaluate": "jaxarc.evaluation",
+    "load_agent": "jaxarc.training.saved_agent",
     **dict.fromkeys(["dataset_names", "load_tasks"], "jaxarc.datasets"),
     **dict.fromkeys(["record_episode", "show"], "jaxarc.display"),
     **dict.fromkeys(
@@ -74,6 +76,7 @@ __all__ = [
     "datasets",
     "evaluate",
     "evaluation",
+    "load_agent",
     "load_tasks",
     "make",
     "record_episode",

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Int
@@ -203,7 +204,11 @@ def _seen(state: ArcEnvState) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def _numbers_of(action: BaseAction | Int[Array, ""] | int, params: EnvParams) -> tuple[int, ...]:
-    structured = action if isinstance(action, BaseAction) else FlatActionCodec.of(params.config).to_structured(action)
+    structured = (
+        action
+        if isinstance(action, BaseAction)
+        else FlatActionCodec.of(params.config).to_structured(jnp.asarray(action))
+    )
     return action_numbers(jax.tree.map(lambda leaf: leaf[None], structured))[0]
 
 
@@ -237,10 +242,9 @@ def _name_of(task: JaxArcTask) -> str:
 
 
 def _first_states(states: ArcEnvState, most: int) -> tuple[list[ArcEnvState], int]:
-    """Copy the first states of a batch to the host; and count all of them."""
+    """Return the first states of a batch, and how many there are."""
     lead = states.similarity_score.ndim
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[lead:])[:most], states)
-    flat = jax.device_get(flat)
     shown = len(flat.similarity_score)
     return [jax.tree.map(lambda leaf, i=i: leaf[i], flat) for i in range(shown)], states.similarity_score.size
 
@@ -307,7 +311,7 @@ def _notebook() -> ModuleType | None:
 def _print(thing: Any) -> None:
     if isinstance(thing, RecordedEpisode) or _is_list_of(thing, RecordedEpisode):
         for episode in [thing] if isinstance(thing, RecordedEpisode) else thing:
-            frames = episode_frames(*episode)
+            frames = episode_frames(episode.task, episode.steps)
             print_frames(repr(episode), [frames[0], frames[-1]])
     elif _is_list_of(thing, ArcEnvState):
         print_frames(f"{len(thing)} states", [frame_of_state(state) for state in thing[:_MOST_PRINTED]])

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import jax.numpy as jnp
+
 from jaxarc.config import AugmentationConfig, JaxArcConfig
 from jaxarc.constants import SUBMIT
 from jaxarc.datasets.catalogue import UnknownDatasetError, load_tasks
@@ -18,7 +20,7 @@ from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.procedural.pictures import RandomGrids
-from jaxarc.tasks.registry import UnknownTaskError
+from jaxarc.tasks.registry import UnknownTaskError, register_task
 from jaxarc.tasks.sampling import uniform_weights
 from jaxarc.wrappers.flat_actions import FlatActions
 from jaxarc.wrappers.stacked_observations import StackedObservations
@@ -119,7 +121,7 @@ def _find(
         return dataset, settings
     if dataset == STARTER:
         settings = (config or _STARTER_RULES).with_fields(**fields)
-        return starter_tasks(settings.grid_shape), settings
+        return _starter_tasks(settings.grid_shape), settings
     if isinstance(dataset, str) and dataset.startswith(PREFIX):
         return procedural_tasks(dataset, settings.grid_shape), settings
     try:
@@ -150,11 +152,12 @@ def _find_task(word: str, error: UnknownDatasetError) -> FoundTask:
     raise UnknownDatasetError(f"{error}; or the id of a task, or a preset: {', '.join(presets)}{hint}") from None
 
 
-def starter_tasks(grid_shape: tuple[int, int] = (_STARTER_SIDE, _STARTER_SIDE)) -> ProceduralTasks:
+def _starter_tasks(grid_shape: tuple[int, int]) -> ProceduralTasks:
     """Return the tasks of ``make("starter")``: pairs of grids of four random colors, as large as the canvas."""
     tasks = procedural_tasks("random", grid_shape, num_train=1, num_test=1)
     rule = RandomGrids(min_side=min(grid_shape), num_colors=_STARTER_COLORS)
-    return dataclasses.replace(tasks, rules=(rule,))
+    names = jnp.array([register_task(STARTER)], jnp.int32)
+    return dataclasses.replace(tasks, rules=(rule,), registry_index=names)
 
 
 def _find_preset(

@@ -1,6 +1,6 @@
 """The libraries behind the adapters are optional."""
 
-import importlib
+import importlib.util
 import subprocess
 import sys
 
@@ -8,13 +8,21 @@ import pytest
 
 import jaxarc.adapters
 
-FOREIGN = ("gymnasium", "gymnax", "stoa", "flax")
+FOREIGN = ("gymnasium", "gymnax", "stoa", "flax", "stable_baselines3", "torch")
 
 
 def test_the_adapters_import_no_foreign_library_before_they_are_used():
     code = f"import sys, jaxarc.adapters; print(*sorted(set({FOREIGN}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+@pytest.mark.parametrize("library", ["gymnasium", "gymnax"])
+def test_importing_the_adapters_registers_them_where_the_library_is_imported(library):
+    code = f"import {library}, jaxarc.adapters; print({library}.make('jaxarc/starter-v1', max_episode_steps=3))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Env" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -24,6 +32,7 @@ def test_the_adapters_import_no_foreign_library_before_they_are_used():
         ("gymnasium", "GymnasiumVectorEnv", "gymnasium"),
         ("gymnax", "GymnaxEnvironment", "gymnax six"),
         ("stoa", "StoaEnvironment", "stoa-env"),
+        ("stable_baselines3", "Sb3VecEnv", "stable-baselines3"),
     ],
 )
 def test_a_missing_library_is_named_with_the_packages_to_install(monkeypatch, library, name, package):
@@ -36,7 +45,10 @@ def test_a_missing_library_is_named_with_the_packages_to_install(monkeypatch, li
 
 def test_every_public_name_leads_somewhere_and_others_do_not():
     pytest.importorskip("stoa", reason="stoa-env is not installed; pip install stoa-env")
-    for name in jaxarc.adapters.__all__:
+    names = set(jaxarc.adapters.__all__)
+    if importlib.util.find_spec("stable_baselines3") is None:
+        names.remove("Sb3VecEnv")
+    for name in names:
         assert getattr(importlib.import_module("jaxarc.adapters"), name).__name__ == name
     with pytest.raises(AttributeError, match=r"'GymEnv'.*GymnasiumEnv"):
         _ = jaxarc.adapters.GymEnv

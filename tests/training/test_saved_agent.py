@@ -1,14 +1,34 @@
-"""Whether the weights of a saved agent fit another canvas."""
+"""Agents loaded from run folders: they act as they did, and their weights fit another canvas or are refused."""
 
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from small_run import write_small_tasks
 
-from jaxarc.config import JaxArcConfig, NetworkConfig, TaskConfig
+import jaxarc
+from jaxarc.agents import EditPolicy
+from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, AnswerPredictor, answer_shown_config
+from jaxarc.config import (
+    AgentConfig,
+    ConfigValidationError,
+    JaxArcConfig,
+    LoggingConfig,
+    NetworkConfig,
+    TaskConfig,
+    TrainingConfig,
+)
+from jaxarc.evaluation import AnswerPredictingAgent, EpisodeSpec
+from jaxarc.training import RunFolderError, load_pairs
 from jaxarc.training.checkpoint import CheckpointError
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.saved_agent import _parts_of_policy, _require_weights_fit
+from jaxarc.training.metrics import Report
+from jaxarc.training.run_folder import RunFolder, create_run_folder
+from jaxarc.training.run_state import RunState, save_run_state
+from jaxarc.training.saved_agent import TrainedAgent, _parts_of_policy, _require_weights_fit
+from jaxarc.training.updates import make_params, start_training
 
 RULES = JaxArcConfig().with_fields(
     max_grid_height=5,
@@ -42,3 +62,74 @@ def test_weights_without_places_fit_every_canvas_and_all_fit_their_own(kind, sid
     parts = _parts_of_policy(experiment, rules)
     _require_weights_fit(RunFolder(Path("run")), experiment, parts)
     assert parts["learner.policy"].grid_shape == rules.grid_shape
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of two fresh agents, and the policy of each."""
+    tasks = str(write_small_tasks(tmp_path_factory.mktemp("tasks")))
+    experiment = Experiment(
+        environment=RULES.with_fields(max_grid_height=2, max_grid_width=2, max_episode_steps=3),
+        agent=AgentConfig(num_envs=2, rollout_steps=2, num_minibatches=1),
+        task=TaskConfig(train_dataset=tasks, evaluation_dataset=tasks, max_side=2),
+        training=TrainingConfig(seed=4, num_seeds=2),
+        logging=LoggingConfig(run_root=str(tmp_path_factory.mktemp("runs"))),
+    )
+    params = make_params(load_pairs(experiment.task, (2, 2)).train, experiment.environment)
+    keys = jax.vmap(jax.random.key)(np.array(experiment.training.seeds))
+    state = start_training(keys, params, experiment.train_config, experiment.curriculum)
+    folder = create_run_folder(experiment)
+    folder.metrics.touch()
+    reports = [Report(1, 0, 0.0, seed, evaluation_solve_rate=0.5) for seed in experiment.training.seeds]
+    save_run_state(folder, experiment, RunState(state, 1, reports), Report)
+    return folder, params, [jax.tree.map(lambda leaf, k=k: leaf[k], state.learner.policy) for k in range(2)]
+
+
+@pytest.mark.parametrize(("seed", "index"), [(None, 0), (4, 0), (5, 1)])
+def test_a_loaded_agent_acts_as_its_policy(trained, seed, index):
+    folder, params, policies = trained
+    agent = jaxarc.load_agent(str(folder.path), seed=seed)
+    assert agent.config == params.config
+    keys = jax.random.split(jax.random.key(0), 5)
+    _, observations = jax.vmap(jaxarc.ArcEnvironment().reset, (0, None))(keys, params)
+    wanted = policies[index].act(observations)
+    for found in (jax.vmap(agent.act)(keys, observations), jax.vmap(agent)(keys, observations)):
+        assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), found, wanted))
+
+
+def test_a_loaded_agent_plays_recorded_episodes_and_draws_if_asked_to(trained):
+    folder, params, _ = trained
+    agent = jaxarc.load_agent(folder.path, samples=True)
+    episode = jaxarc.record_episode(agent, jaxarc.ArcEnvironment(), params, jax.random.key(0))
+    assert 1 <= len(episode.steps.actions) <= 3
+    _, observation = jaxarc.ArcEnvironment().reset(jax.random.key(0), params)
+    drawn = jax.vmap(agent.act, (0, None))(jax.random.split(jax.random.key(1), 50), observation)
+    assert len(np.unique(drawn.operation)) > 1
+
+
+def test_the_rules_of_a_loaded_agent_may_be_changed(trained):
+    folder, _, _ = trained
+    assert jaxarc.load_agent(folder.path, max_grid_height=7, max_grid_width=7).config.grid_shape == (7, 7)
+    with pytest.raises(ConfigValidationError, match="max_grid_hight"):
+        jaxarc.load_agent(folder.path, max_grid_hight=7)
+
+
+def test_a_folder_without_a_run_has_no_agent(tmp_path, trained):
+    with pytest.raises(RunFolderError, match=r"config\.json"):
+        jaxarc.load_agent(tmp_path)
+    with pytest.raises(CheckpointError, match=r"no seed 9; it has 4, 5"):
+        jaxarc.load_agent(trained[0].path, seed=9)
+
+
+def test_an_agent_that_predicts_the_answer_acts_as_in_an_evaluation():
+    hidden = RULES.with_fields(reveal_target=False, include_demonstrations=True, include_input=True)
+    key_predictor, key_editor, key = jax.random.split(jax.random.key(0), 3)
+    editor = EditPolicy.create(key_editor, answer_shown_config(hidden), NetworkConfig())
+    policy = AnswerPredictingPolicy(AnswerPredictor(key_predictor, 8), editor)
+    env, params = jaxarc.make("procedural/gravity", hidden)
+    _, observation = env.reset(key, params)
+    spec = EpisodeSpec(*(jnp.int32(0) for _ in range(3)))
+    evaluated = AnswerPredictingAgent(policy)
+    wanted, _ = evaluated.act(key, observation, evaluated.start(key, spec, observation))
+    found = TrainedAgent(policy, hidden, samples=False).act(key, observation)
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), found, wanted))

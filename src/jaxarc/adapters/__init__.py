@@ -1,12 +1,18 @@
-"""Our environment in the types of gymnax, Gymnasium and Stoa; none of them is imported before it is used."""
+"""Our environment in the types of gymnax, Gymnasium, stable-baselines3 and Stoa; none is imported before it is used.
+
+Where Gymnasium or gymnax is imported already, importing this module registers our environments there, so that
+``gymnasium.register_envs(jaxarc.adapters)`` works as its documentation says.
+"""
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxarc.adapters.to_gymnasium import GymnasiumEnv, register_gymnasium
     from jaxarc.adapters.to_gymnasium_vector import GymnasiumVectorEnv
     from jaxarc.adapters.to_gymnax import GymnaxEnvironment, GymnaxParams, GymnaxState, register_gymnax
+    from jaxarc.adapters.to_sb3 import Sb3VecEnv
     from jaxarc.adapters.to_stoa import StoaEnvironment
 
 _HOMES = {
@@ -15,6 +21,7 @@ _HOMES = {
     "GymnaxEnvironment": "to_gymnax",
     "GymnaxParams": "to_gymnax",
     "GymnaxState": "to_gymnax",
+    "Sb3VecEnv": "to_sb3",
     "StoaEnvironment": "to_stoa",
     "register_gymnasium": "to_gymnasium",
     "register_gymnax": "to_gymnax",
@@ -26,6 +33,7 @@ __all__ = [
     "GymnaxEnvironment",
     "GymnaxParams",
     "GymnaxState",
+    "Sb3VecEnv",
     "StoaEnvironment",
     "register_gymnasium",
     "register_gymnax",
@@ -40,3 +48,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+for _library in ("gymnasium", "gymnax"):
+    if sys.modules.get(_library) is not None:
+        __getattr__(f"register_{_library}")()

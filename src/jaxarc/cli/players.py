@@ -27,7 +27,7 @@ from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.training import RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint, load_agent, saved_experiment
+from jaxarc.training.saved_agent import WhichCheckpoint, load_policy, saved_experiment
 
 DEFAULT_FORMAT: Final = "bbox"
 DEFAULT_SIDE: Final = 30
@@ -185,7 +185,7 @@ def load_trained_agent(folder: RunFolder, request: AgentRequest, rules: JaxArcCo
     Raises:
         CheckpointError: there is no such agent in the folder.
     """
-    policy = load_agent(folder, request.checkpoint, request.seed, rules)
+    policy = load_policy(folder, request.checkpoint, request.seed, rules)
     return EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
 
 

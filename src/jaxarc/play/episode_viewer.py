@@ -21,7 +21,7 @@ from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.tasks import uniform_weights
 from jaxarc.training import CheckpointError, RunFolder, load_pairs
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.saved_agent import load_agent, saved_experiment
+from jaxarc.training.saved_agent import load_policy, saved_experiment
 
 _MOST_KEPT: Final = 200  # results of checkpoints
 _UNPLAYABLE: Final = (
@@ -96,7 +96,7 @@ class EpisodeViewer:
 
     def _trajectories(self) -> list[EpisodeTrajectory]:
         experiment = saved_experiment(self._folder, "last")
-        policy = load_agent(self._folder, "last", self._seed)
+        policy = load_policy(self._folder, "last", self._seed)
         agent = EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
         if self._pairs is None:
             self._pairs = _some_pairs(experiment, self._num_pairs)

@@ -1,17 +1,27 @@
-"""Load the policy of an agent from a run folder, without the rest of its training state."""
+"""Load an agent, or its policy, from a run folder, without the rest of its training state."""
 
+from pathlib import Path
 from typing import Any, Literal
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, PredictorState, answer_shown_config
+from jaxarc.agents.answers.predictor import (
+    AnswerPredictingPolicy,
+    PredictorState,
+    answer_shown_config,
+    with_answer,
+)
 from jaxarc.config import JaxArcConfig, build
+from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.prng import keys_of_seeds
 from jaxarc.training.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.run_folder import RunFolder
+from jaxarc.training.run_folder import RunFolder, open_run_folder
+from jaxarc.types import Observation, PRNGKey
 
 WhichCheckpoint = Literal["best", "last"]
 
@@ -35,7 +45,7 @@ def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
     return build(Experiment, chosen_checkpoint(folder, which).config)
 
 
-def load_agent(
+def load_policy(
     folder: RunFolder, which: WhichCheckpoint, seed: int | None = None, rules: JaxArcConfig | None = None
 ) -> EditPolicy | AnswerPredictingPolicy:
     """Load the policy of one seed.
@@ -63,6 +73,60 @@ def load_agent(
     mine = jax.tree.map(lambda leaf: leaf[0 if seed is None else seeds.index(seed)], parts)
     editor = mine[_EDITOR]
     return AnswerPredictingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
+
+
+class TrainedAgent(eqx.Module):
+    """The agent of a run, for loops in Python: ``action = agent.act(key, observation)``.
+
+    It acts in one environment and has no memory; ``jax.vmap(agent.act)`` acts in many. It is a policy, so rollouts,
+    :func:`jaxarc.evaluate` and :func:`jaxarc.record_episode` take it as it is.
+    """
+
+    policy: EditPolicy | AnswerPredictingPolicy
+    config: JaxArcConfig = eqx.field(static=True)  # the rules that it plays by
+    samples: bool = eqx.field(static=True)  # draws its actions; otherwise it takes the likeliest
+
+    def act(self, key: PRNGKey, observation: Observation) -> BboxAction:
+        """Return the action for the observation of one environment with the rules of ``config``."""
+        batch = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], observation)
+        editor = self.policy
+        if isinstance(editor, AnswerPredictingPolicy):
+            batch = with_answer(batch, editor.predict_answer(batch))
+            editor = editor.editor
+        edit = editor.sample(key, batch).edit if self.samples else editor.greedy(batch)
+        return jax.tree.map(lambda leaf: leaf[0], editor.to_action(edit))
+
+    def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
+        return self.act(key, observation)
+
+
+def load_agent(
+    run: str | Path,
+    *,
+    checkpoint: WhichCheckpoint = "best",
+    seed: int | None = None,
+    samples: bool = False,
+    **fields: Any,
+) -> TrainedAgent:
+    """Load a trained agent from the folder of a run.
+
+    ``env, params = jaxarc.make("arc-agi-1/evaluation:max_side=10", agent.config)`` makes an environment that it plays.
+
+    Args:
+        run: the folder, such as ``runs/2026-01-01_12-00-00-ladder_l2_small``.
+        checkpoint: the one with the highest evaluation solve rate, or the newest.
+        seed: of a run with several seeds: the agent of this one; None for the first.
+        samples: whether it draws its actions, as in training, or takes the likeliest.
+        **fields: changes of the rules that it plays by, such as ``max_grid_height=30``.
+
+    Raises:
+        NotARunError: it is not the folder of a run.
+        CheckpointError: there is no agent that can be used.
+        ConfigValidationError: a field is unknown, or the run is of another version.
+    """
+    folder = open_run_folder(Path(run))
+    rules = saved_experiment(folder, checkpoint).environment.with_fields(**fields)
+    return TrainedAgent(load_policy(folder, checkpoint, seed, rules), rules, samples)
 
 
 def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:

@@ -31,7 +31,7 @@ from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import read_metrics
 from jaxarc.training.pairs import contents_of, load_pairs, train_pair_contents
 from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint, load_agent, saved_experiment
+from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint, load_policy, saved_experiment
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
 from jaxarc.training.surrogates.experiment import CANDIDATES, SurrogateExperiment
@@ -281,7 +281,7 @@ def _experiment_of(folder: RunFolder) -> Experiment:
 
 def _load_baseline(folder: RunFolder, experiment: Experiment, pairs: TaskSet, max_steps: int) -> Baseline:
     rules = experiment.environment.with_fields(max_episode_steps=max_steps)
-    agent = load_agent(folder, "best", rules=rules)
+    agent = load_policy(folder, "best", rules=rules)
     seconds = read_metrics(folder.metrics)[-1].seconds
     return Baseline(folder.path.resolve(), agent, make_params(pairs, rules), seconds)
 
