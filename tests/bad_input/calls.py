@@ -218,6 +218,7 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("AutoReset(None)", "TypeError", ("NoneType",)),
         BadCall("EpisodeStatistics(params)", "TypeError", ("EnvParams",)),
         BadCall("FlatActions(3)", "TypeError", ("a wrapper",)),
+        BadCall("StackedObservations(3)", "TypeError", ("a wrapper",)),
         BadCall("FlatActions(env).step(env_state, 10**9, params)", "EquinoxRuntimeError", ("invalid_action_policy",)),
         BadCall("FlatActions(env).step(env_state, 0.5, params)", "TypeError", ("env", "params")),
         BadCall("Trials(env).reset(key, params)", "ValueError", ("Trials", "params")),
