@@ -76,7 +76,7 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
     wanted = ACTION_CLASSES[selection_format]
     key = jax.random.key(0)
     # Everything is traced by shapes, so a wrong agent is refused before any task is played.
-    observation = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params, 0, 0)[1])
+    observation = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params)[1])
     try:
         action, memory, after = eqx.filter_eval_shape(_first_step, agent, key, observation)
     except _CANNOT_ACT as error:
