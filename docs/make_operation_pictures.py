@@ -142,7 +142,7 @@ def _color_family(first: int, grid: Sequence[Sequence[int]], cells: Cells) -> Dr
     """One grid before, and after each of the ten colors."""
     plays = [play(grid, Step(first + color, cells)) for color in range(10)]
     start = draw(plays[0].before, plays[0].step.selection(), "before")
-    afters = [draw(p.after, np.asarray(p.after.selected), f"{p.step.operation}", cell_size=11) for p in plays]
+    afters = [draw(p.after, np.asarray(p.after.selected), f"{p.step.operation}", cell_size=16) for p in plays]
     return hstack([start, draw_arrow(), vstack([hstack(afters[:5]), hstack(afters[5:])])])
 
 
@@ -189,11 +189,11 @@ def _with_clipboards(played: Played) -> list[Drawing]:
 def _submit(played: Played) -> list[Drawing]:
     success, reward = bool(played.info["success"]), played.reward
     end = captioned(
-        draw_text(f"{'solved' if success else 'not solved'}, pays {reward:+.2f}"),
+        draw_text(f"{'solved' if success else 'not solved'}, reward {reward:+.2f}"),
         f"similarity {float(played.info['similarity']):.3g}",
     )
     target = captioned(draw_grid(np.asarray(played.before.target_grid), cell_size=12, show_numbers=True), "target")
-    return [draw(played.before, None, "handed in"), target, draw_arrow(), end]
+    return [draw(played.before, None, "submitted"), target, draw_arrow(), end]
 
 
 def _switch(played: Played) -> list[Drawing]:
@@ -211,9 +211,9 @@ def _words() -> Drawing:
     lines = [
         f"canvas: {HEIGHT} rows, {WIDTH} columns, H x W",
         "solid line: the active area, 5 x 6",
-        "light gray: padding, -1",
+        "gray: padding, -1",
         "dashed line: the selection, 5 cells",
-        "its box: rows 1 to 2, columns 1 to 3",
+        "its box: rows 1–2, columns 1–3",
     ]
     return hstack([grid, vstack([draw_text(line) for line in lines], centered=False)], gap=16)
 
@@ -223,9 +223,9 @@ def _coordinates() -> Drawing:
     nothing[:5, :6] = 0
     mask = Step(0, [(0, 5), (2, 2), (3, 2), (3, 3)]).selection()
     actions = {
-        "PointAction: row 1, col 4": PointAction(0, 1, 4),
-        "BboxAction: (3, 4), (1, 2)": BboxAction(0, 3, 4, 1, 2),
-        "MaskAction: any cells": MaskAction(0, mask),
+        "point: row 1, column 4": PointAction(0, 1, 4),
+        "box: rows 1–3, columns 2–4": BboxAction(0, 3, 4, 1, 2),
+        "mask: any cells": MaskAction(0, mask),
     }
     shown = [
         captioned(draw_grid(nothing, np.asarray(action.to_selection_mask((HEIGHT, WIDTH)))), text)

@@ -1,7 +1,7 @@
 """Draw the moving picture of the README: a trained agent solves real tasks that it has not learned from.
 
 Run ``python docs/make_readme_gif.py RUN`` with the folder of a run of ``jaxarc train experiment=ladder_l2_small``. Of
-the unseen test pairs that the agent solves, one of each task, it shows those with the most colors.
+the unseen test pairs that the agent solves, one of each task, it shows those with the most color.
 """
 
 import sys
@@ -25,18 +25,24 @@ LENGTHS: Final = range(6, 13)  # actions
 
 def make_gif(run: Path) -> bytes:
     """Play the unseen pairs of a run and draw some."""
-    batch = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
+    batch, _ = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
     trajectories = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0))
     solved = {}
-    for scene, trajectory in zip(batch.scenes, trajectories, strict=True):
+    for info, trajectory in zip(batch.infos, trajectories, strict=True):
         is_even = (
             (trajectory.grids == PADDING) == (trajectory.target == PADDING)
         ).all()  # no resize, so nothing jumps about
-        if scene.pair.startswith("test") and trajectory.is_solved and is_even and len(trajectory.actions) in LENGTHS:
-            solved.setdefault(scene.task_id, (scene, trajectory))
-    chosen = sorted(solved.values(), key=lambda found: -len(np.unique(found[1].target)))[:NUM_EPISODES]
+        if info.pair.startswith("test") and trajectory.is_solved and is_even and len(trajectory.actions) in LENGTHS:
+            solved.setdefault(info.task_id, (info, trajectory))
+    chosen = sorted(solved.values(), key=lambda found: -_colorfulness(found[1].target))[:NUM_EPISODES]
     form = batch.params.config.action.selection_format
-    return episodes_gif([to_episode(scene, trajectory, form) for scene, trajectory in chosen])
+    return episodes_gif([to_episode(info, trajectory, form) for info, trajectory in chosen])
+
+
+def _colorfulness(grid: np.ndarray) -> float:
+    """Add the number of colors to the share of cells that are not black, in tenths."""
+    inside = grid[grid != PADDING]
+    return len(np.unique(inside)) + 10 * float((inside > 0).mean())
 
 
 if __name__ == "__main__":

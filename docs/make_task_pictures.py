@@ -41,6 +41,9 @@ THUMBNAILS: Final = {  # name of the picture: data set and task, of which the fi
     "mini-arc": ("mini-arc", "l6ab0lf3xztbyxsu3p"),
 }
 PICTURE_WIDTH: Final = 900  # pixels that a picture should not exceed
+SMALL: Final = {  # rules about whole pictures of random colors: on few cells one sees where each of them goes
+    *("rotate", "flip-left-right", "flip-up-down", "transpose", "geometric", "color-map"),
+}
 SYMMETRIES: Final = (
     "as it is",
     "up-down",
@@ -109,9 +112,13 @@ def _drawn_rules() -> list[str]:
 
 def _procedural(name: str) -> str:
     """Two tasks of a rule, below one another, so that one sees what changes from task to task."""
-    generator = procedural_tasks(name, (10, 10))
+    is_small = name.partition("/")[2] in SMALL
+    generator = procedural_tasks(name, (10, 10), side=(3, 4) if is_small else None)
     tasks = sample_task_set(generator, jax.random.key(4), 2)
-    rows = [hstack([captioned(_pair(pair, 8), name) for pair, name in _named(task)], 14) for task in tasks]
+    rows = [
+        hstack([captioned(_pair(pair, 18 if is_small else 8), name) for pair, name in _named(task)], 14)
+        for task in tasks
+    ]
     return vstack(rows, gap=10, centered=False).to_svg(f"Two tasks of {name}")
 
 

@@ -18,8 +18,8 @@ from jaxarc.types import JaxArcTask
 
 _CELL: Final = 12  # pixels
 _IN_A_ROW: Final = 4  # pairs of a task
-_BORDER: Final = 12  # pixels around the frames of a GIF
-_SIDE: Final = 150  # pixels of the longest side of a grid in a picture of an episode
+_BORDER: Final = 12  # pixels around the frames of a GIF, and around the steps of an episode
+_SIDE: Final = 200  # pixels of the longest side of a grid in a picture of an episode
 _LEAST_CELL: Final = 5  # pixels of a cell's side, however large the grid is
 
 
@@ -39,6 +39,8 @@ class Renderer(Protocol):
     def hstack(self, drawings: Sequence[Any], gap: int = ...) -> Any: ...
 
     def vstack(self, drawings: Sequence[Any], gap: int = ..., centered: bool = ...) -> Any: ...
+
+    def padded(self, drawing: Any, margin: int) -> Any: ...
 
     def captioned(self, drawing: Any, caption: str, size: int = ...) -> Any: ...
 
@@ -154,14 +156,15 @@ def draw_frame(renderer: Renderer, frame: Frame, cell_size: int = _CELL, palette
     cut = np.s_[:height, :width]
     draw = lambda grid, marked=None: renderer.draw_grid(grid, marked, cell_size, palette=palette)
     marked = None if frame.selection is None or not frame.selection[cut].any() else frame.selection[cut]
-    parts = [renderer.captioned(draw(_active(frame.input)), "input")] if frame.input is not None else []
-    parts.append(renderer.captioned(draw(frame.grid[cut], marked), "working grid"))
-    parts.append(renderer.captioned(draw(frame.target[cut]), "target"))
+    captioned = lambda drawing, caption: renderer.captioned(drawing, caption, 13)
+    parts = [captioned(draw(_active(frame.input)), "input")] if frame.input is not None else []
+    parts.append(captioned(draw(frame.grid[cut], marked), "working grid"))
+    parts.append(captioned(draw(frame.target[cut]), "target"))
     difference = renderer.draw_difference(frame.grid[cut], frame.target[cut], cell_size, palette)
-    parts.append(renderer.captioned(difference, "difference"))
+    parts.append(captioned(difference, "difference"))
     if frame.clipboard is not None and (frame.clipboard != PADDING).any():
-        parts.append(renderer.captioned(draw(_active(frame.clipboard)), "clipboard"))
-    return renderer.vstack([renderer.hstack(parts, 14), renderer.draw_text(frame.caption)], 6, centered=False)
+        parts.append(captioned(draw(_active(frame.clipboard)), "clipboard"))
+    return renderer.vstack([renderer.hstack(parts, 14), renderer.draw_text(frame.caption, 14)], 6, centered=False)
 
 
 def task_pairs(task: JaxArcTask) -> Iterator[tuple[str, Int8[np.ndarray, "H W"], Int8[np.ndarray, "H W"]]]:
@@ -259,7 +262,7 @@ def draw_episodes(
 ) -> Any:
     """Draw all steps of some episodes, one below the other, with :mod:`jaxarc.render.svg` or ``pixels``."""
     rows = [row for task, episode in played for row in _drawn(renderer, task, episode, palette)]
-    return renderer.vstack(rows, 16, centered=False)
+    return renderer.padded(renderer.vstack(rows, 16, centered=False), _BORDER)
 
 
 def episode_frames(task: ReplayTask, episode: ReplayEpisode) -> list[Frame]:

@@ -108,6 +108,13 @@ def vstack(drawings: Sequence[Image.Image], gap: int = 4, centered: bool = True)
     return joined
 
 
+def padded(drawing: Image.Image, margin: int) -> Image.Image:
+    """Put an empty margin around an image."""
+    image = Image.new("RGB", (drawing.width + 2 * margin, drawing.height + 2 * margin), GROUND)
+    image.paste(drawing, (margin, margin))
+    return image
+
+
 def captioned(drawing: Image.Image, caption: str, size: int = 11) -> Image.Image:
     """Put a line of text under the middle of an image."""
     return vstack([drawing, draw_text(caption, size)], gap=1)

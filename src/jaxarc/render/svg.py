@@ -146,6 +146,11 @@ def vstack(drawings: Sequence[Drawing], gap: int = 4, centered: bool = True) -> 
     return Drawing(width, y - gap, "\n".join(parts))
 
 
+def padded(drawing: Drawing, margin: int) -> Drawing:
+    """Put an empty margin around a drawing."""
+    return Drawing(drawing.width + 2 * margin, drawing.height + 2 * margin, _shifted(drawing, margin, margin))
+
+
 def captioned(drawing: Drawing, caption: str, size: int = 11) -> Drawing:
     """Put a line of text under the middle of a drawing."""
     line = draw_text(caption, size)
