@@ -24,7 +24,7 @@ _MOST_FIELDS: Final = 3  # that a label tells
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them such as that of a sweep.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders, such as a sweep.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The picture, a PNG file; by default comparison.png in the runs' folder."),
@@ -36,11 +36,11 @@ def compare(
             show_default=" or ".join(_DEFAULTS.values()),
         ),
     ] = None,
-    x: Annotated[Axis, typer.Option(help="What it is drawn against; the steps of a surrogate are examples.")] = "steps",
+    x: Annotated[Axis, typer.Option(help="Horizontal axis; the steps of a surrogate are examples.")] = "steps",
 ) -> None:
-    """Draw the learning curves of runs, and say how they ended, how soon they got there and how their configs differ.
+    """Draw the learning curves of runs, and print their final values and the differences of their configs.
 
-    Runs whose configs differ in nothing but seeds and logging are one experiment: the line is the mean over its seeds,
+    Runs whose configs differ only in seeds and logging are one experiment: the line is the mean over its seeds,
     the band the 95 % confidence interval of that mean (percentile bootstrap over seeds).
 
     Examples:

@@ -64,23 +64,24 @@ def evaluate(
     checkpoint: Annotated[
         WhichCheckpoint | None,
         typer.Option(
-            help="Of a run folder: the best on unseen pairs, or the newest. By default best; last for a surrogate."
+            help="For a run folder: the best on unseen pairs, or the newest. Default: best; last for a surrogate."
         ),
     ] = None,
     agent_seed: Annotated[
         int | None,
-        typer.Option(help="Of a run folder with several seeds: the agent of this one; the first by default."),
+        typer.Option(help="For a run folder with several seeds: the agent of this seed. Default: the first."),
     ] = None,
     score: Annotated[
         Path | None, typer.Option(exists=True, help="Score this submission file instead of playing.")
     ] = None,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts at each test input.")] = EvaluationConfig.attempts,
     votes: Annotated[
-        int, typer.Option(min=0, help="Augmented episodes of each test input that vote for the attempts; 0: none.")
+        int, typer.Option(min=0, help="Augmented episodes per test input that vote for the attempts; 0: none.")
     ] = EvaluationConfig.votes,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = EvaluationConfig.seed,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = EvaluationConfig.seed,
     max_steps: Annotated[
-        int | None, typer.Option(min=1, help="Steps after which the working grid counts; the agent's own by default.")
+        int | None,
+        typer.Option(min=1, help="Step limit, after which the working grid counts. Default: the agent's own."),
     ] = None,
     selection_format: Annotated[
         str | None, typer.Option("--format", help=f"{', '.join(SELECTION_FORMATS)}; {DEFAULT_FORMAT} by default.")
@@ -89,12 +90,16 @@ def evaluate(
         int | None, typer.Option(min=1, max=30, help=f"Rows and columns of the canvas; {DEFAULT_SIDE} by default.")
     ] = None,
     answers_visible: Annotated[
-        bool, typer.Option("--answers-visible", help="Show the answers to an agent that was trained so: no ARC score.")
+        bool,
+        typer.Option(
+            "--answers-visible", help="Show the answers to an agent that was trained with them: no ARC score."
+        ),
     ] = False,
     expert: Annotated[
-        Path | None, typer.Option(help="An expert's actions or action counts, a line each, for the efficiency.")
+        Path | None,
+        typer.Option(help="File of an expert's actions or action counts, one line per test input, for the efficiency."),
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Episodes side by side.")] = EvaluationConfig.batch_size,
+    batch_size: Annotated[int, typer.Option(min=1, help="Episodes per batch.")] = EvaluationConfig.batch_size,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
@@ -102,25 +107,23 @@ def evaluate(
     as_json: JsonOption = False,
     against: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Of a surrogate: the run folder of an agent that plays the same pairs; may be given several times."
-        ),
+        typer.Option(help="For a surrogate: the run folder of an agent that plays the same pairs; may be repeated."),
     ] = None,
 ) -> None:
     """Score an agent by the rules of ARC: exact match on test outputs that it never sees, two attempts at each.
 
-    An attempt is the grid that the agent submits, or its working grid when time runs out; or one that a solver returns.
+    An attempt is the grid that the agent submits, or its working grid at the step limit; or one that a solver returns.
 
     The folder gets submission.json in the format of the ARC Prize, tasks.jsonl, attempts.html, solve_map.png and
     summary.json.
 
-    Of a hidden test set, a challenges file without its solutions, there is a submission and no score.
+    A hidden test set, a challenges file without its solutions, gives a submission and no score.
 
-    With --score nothing is played, and the files but the submission are written if a folder is named.
+    With --score nothing is played; --output writes all files except the submission.
 
-    Given the run folder of a surrogate, evaluate that surrogate on held-out examples and pairs.
+    With the run folder of a surrogate, evaluate the surrogate on held-out examples and pairs.
 
-    That measures agreement with the expert, regret, calibration, single steps and open-loop errors.
+    This measures agreement with the expert, regret, calibration, single steps and open-loop errors.
 
     Its run folder gets evaluation.json and, of candidates, calibration.png.
 

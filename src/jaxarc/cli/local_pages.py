@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.play_site import Game
 
-PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes one that is free.")]
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any free port.")]
 OpenOption = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
 AllowHostOption = Annotated[
     list[str] | None,
     typer.Option(
         "--allow-host",
         help="Also answer requests that a proxy passes on under this host name, such as hub.example or "
-        "hub.example:8443; may be given several times.",
+        "hub.example:8443; may be repeated.",
     ),
 ]
 
@@ -80,10 +80,10 @@ def play(
         str,
         typer.Argument(
             help="A task such as arc-agi-1/training/007bbfb7, its id alone, or a dataset; or the file of an episode, "
-            "PLAYS/NAME.jsonl, to go on with it."
+            "PLAYS/NAME.jsonl, to continue it."
         ),
     ] = _FIRST,
-    pair: Annotated[str, typer.Option(help="Where to begin: train/0, test/0, ...")] = "train/0",
+    pair: Annotated[str, typer.Option(help="First pair: train/0, test/0, ...")] = "train/0",
     action_format: FormatOption = "mask",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder that gets a file for each episode.")] = Path(
         "plays"
@@ -92,9 +92,9 @@ def play(
     opens: OpenOption = True,
     allow_host: AllowHostOption = None,
 ) -> None:
-    """Solve tasks by hand, in the browser: every click is an action of the environment, with its reward.
+    """Solve tasks by hand in the browser. Every change is an action of the environment, with its reward.
 
-    What is done is saved at once, as a trace that jaxarc traces verify replays. Naming such a file goes on with its
+    Every action is saved at once, as a trace that jaxarc traces verify replays. Naming such a file continues its
     episode, on its pair and with its actions, in a file of its own.
 
     Examples:
@@ -151,21 +151,19 @@ _NICENESS: Final = 10  # the run comes first
 
 
 def watch(
-    run: Annotated[Path, typer.Argument(help="Folder of a run of jaxarc train, going on or finished.", metavar="RUN")],
-    episodes: Annotated[
-        int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0 leaves them out.")
-    ] = 12,
+    run: Annotated[Path, typer.Argument(help="Run folder of jaxarc train, running or finished.", metavar="RUN")],
+    episodes: Annotated[int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0: none.")] = 12,
     agent_seed: Annotated[
-        int | None, typer.Option(help="Of a run with several seeds: the agent of this one plays; by default the first.")
+        int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
     ] = None,
-    pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks for a newer checkpoint.")] = 5.0,
+    pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks for a newer checkpoint.")] = 5.0,
     port: PortOption = 0,
     opens: OpenOption = True,
     allow_host: AllowHostOption = None,
 ) -> None:
-    """Watch a training run in the browser: curves as they grow, what the newest agent does, and how each task goes.
+    """Monitor a training run in the browser: learning curves, episodes of the newest agent, and results per task.
 
-    The folder is only read, the run is not slowed down: episodes are played at low priority and on the CPU.
+    The folder is only read. Episodes are played at low priority on the CPU, so the run is not slowed down.
 
     Examples:
         jaxarc watch runs/NAME

@@ -14,7 +14,7 @@ RENDERERS: Final[dict[str, Renderer]] = {".svg": svg, ".png": pixels}
 
 ColorsOption: TypeAlias = Annotated[
     Literal["arc", "safe"],
-    typer.Option(help="Of a picture: those of ARC, or ten that color-blind people tell apart."),
+    typer.Option(help="For a picture: the ARC colors, or ten that color-blind people can distinguish."),
 ]
 
 

@@ -25,12 +25,12 @@ from jaxarc.registration import make
 from jaxarc.types import Observation
 from jaxarc.wrappers import AutoReset
 
-app = typer.Typer(help="Measure which operations take the time.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="Measure where the time goes.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()
 def profile() -> None:
-    """Measure which operations take the time."""
+    """Measure where the time goes."""
 
 
 _ENV = AutoReset(ArcEnvironment())
@@ -45,7 +45,7 @@ Carry = tuple[ArcEnvState, Observation]
 def rollout(
     dataset: DatasetArgument = "arc-agi-1/training",
     selection_format: Annotated[str, typer.Option("--format", help=f"{', '.join(SELECTION_FORMATS)}.")] = "bbox",
-    num_envs: Annotated[int, typer.Option(min=1, help="Environments side by side.")] = 1024,
+    num_envs: Annotated[int, typer.Option(min=1, help="Number of environments.")] = 1024,
     steps: Annotated[int, typer.Option(min=1, help="Steps of each environment in the call that is traced.")] = 50,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the trace; made when missing.")] = Path(
         "runs/profile"

@@ -53,28 +53,28 @@ def replay(
     dataset: Annotated[
         str | None, typer.Option(help=f"What the traces are of; by default what they say, or else {DEFAULT_DATASET}.")
     ] = None,
-    task: Annotated[list[str] | None, typer.Option(help="Only this task; may be given several times.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
     most: Annotated[
         int | None,
         typer.Option(min=1, help=f"Show this many episodes at most; by default {_MOST:,} in a page, 1 in a picture."),
     ] = None,
     colors: ColorsOption = "arc",
     learned: Annotated[
-        bool, typer.Option("--learned", help="Of a run, also the pairs that it learned from, first of all.")
+        bool, typer.Option("--learned", help="For a run: also its training pairs, before the others.")
     ] = False,
     checkpoint: Annotated[
-        WhichCheckpoint, typer.Option(help="Of a run: the one that solved most unseen pairs, or the newest.")
+        WhichCheckpoint, typer.Option(help="For a run: the checkpoint with most unseen pairs solved, or the newest.")
     ] = "best",
     agent_seed: Annotated[
-        int | None, typer.Option(help="Of a run with several seeds: the agent of this one; the first by default.")
+        int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
     ] = None,
     action_format: FormatOption = DEFAULT_FORMAT,
     cache: CacheOption = None,
 ) -> None:
-    """Write episodes into one HTML file that needs nothing else: open it in a browser, or mail it.
+    """Write episodes into one self-contained HTML file, or into a picture.
 
-    All are played again in the environment itself, so grids, rewards and similarities are its own. A GIF shows the
-    episodes moving, SVG and PNG every step below the one before.
+    All episodes are replayed in the environment, so grids, rewards and similarities are exact. A GIF animates
+    the episodes; SVG and PNG show every step, one below the other.
 
     Examples:
         jaxarc replay runs/NAME

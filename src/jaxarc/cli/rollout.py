@@ -42,17 +42,17 @@ _PLACES = {"replicated": replicate, "sharded": shard_tasks}
 def rollout(
     dataset: DatasetArgument = "arc-agi-1/training",
     selection_format: Annotated[str, typer.Option("--format", help=f"{', '.join(SELECTION_FORMATS)}.")] = "bbox",
-    num_envs: Annotated[int, typer.Option(min=1, help="Environments side by side.")] = 1024,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of each environment.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    max_steps: Annotated[int, typer.Option(min=1, help="Steps after which an episode is cut off.")] = 100,
+    num_envs: Annotated[int, typer.Option(min=1, help="Number of environments.")] = 1024,
+    steps: Annotated[int, typer.Option(min=1, help="Steps per environment.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    max_steps: Annotated[int, typer.Option(min=1, help="Step limit of an episode.")] = 100,
     history: Annotated[bool, typer.Option("--history/--no-history", help="Record every action in the state.")] = False,
-    repeats: Annotated[int, typer.Option(min=1, help="Timed runs; the median speed is reported.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Timed runs; the median is printed.")] = 5,
     cores: Annotated[
-        int | None, typer.Option(min=1, help="CPU cores to use, all by default; no effect on accelerators.")
+        int | None, typer.Option(min=1, help="CPU cores to use. Default: all; no effect on accelerators.")
     ] = None,
     tasks: Annotated[
-        str, typer.Option(help="replicated: a copy on each device; sharded: a part on each, for very many tasks.")
+        str, typer.Option(help="replicated: a copy on each device; sharded: a part on each, for very large task sets.")
     ] = "replicated",
     per_task: Annotated[bool, typer.Option("--per-task", help="Count how many of the tasks were played.")] = False,
     multihost: Annotated[
@@ -62,9 +62,9 @@ def rollout(
             help="Run as one of several processes; SLURM sets the options below.",
         ),
     ] = False,
-    coordinator_address: Annotated[str | None, typer.Option(help="host:port of process 0, where all meet.")] = None,
-    num_processes: Annotated[int | None, typer.Option(help="How many processes there are.")] = None,
-    process_id: Annotated[int | None, typer.Option(help="Which of them this is, from 0 on; 0 alone prints.")] = None,
+    coordinator_address: Annotated[str | None, typer.Option(help="host:port of process 0.")] = None,
+    num_processes: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+    process_id: Annotated[int | None, typer.Option(help="Index of this process; process 0 prints.")] = None,
     as_json: JsonOption = False,
     former_dataset: FormerDatasetOption = None,
 ) -> None:

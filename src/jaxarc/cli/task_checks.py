@@ -120,11 +120,11 @@ def verify(
     name: Annotated[
         str | None, typer.Argument(help="Name of a dataset, or path of a file or folder.", show_default=False)
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Verify every version of every dataset that is there.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Verify every version of every installed dataset.")] = False,
 ) -> None:
     """Check every task by the rules of the format, and the dataset by its counts and digest.
 
-    Lists every problem. The exit code is 1 if there is one.
+    Lists every problem. The exit code is 1 if there are any.
 
     Examples:
         jaxarc tasks verify arc-agi-1/training

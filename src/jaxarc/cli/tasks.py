@@ -85,7 +85,7 @@ def show(
     colors: ColorsOption = "arc",
     as_json: JsonOption = False,
 ) -> None:
-    """Draw the pairs of a task in the terminal, or into a file; of a dataset its first task.
+    """Draw the pairs of a task in the terminal, or into a file. For a dataset, draw its first task.
 
     Examples:
         jaxarc tasks show 007bbfb7

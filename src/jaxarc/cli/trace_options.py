@@ -25,7 +25,7 @@ ExpertOption = Annotated[
 FormatOption = Annotated[str, typer.Option("--format", help=f"How actions select cells: {', '.join(ACTION_FORMATS)}.")]
 PairsOption = Annotated[str, typer.Option(help=f"Which pairs of each task: {', '.join(PAIR_CHOICES)}.")]
 CacheOption = Annotated[
-    Path | None, typer.Option(help="Folder of the recorded traces; in the user's cache folder by default.")
+    Path | None, typer.Option(help="Folder of the recorded traces. Default: in the user's cache folder.")
 ]
 
 

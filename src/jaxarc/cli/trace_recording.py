@@ -39,15 +39,15 @@ def record(
     time_limit: Annotated[float | None, typer.Option(min=0.01, help="Seconds for one pair.")] = None,
     processes: Annotated[
         int | None,
-        typer.Option(min=0, help="Processes for the expert, 0: this one; one per core by default."),
+        typer.Option(min=0, help="Worker processes for the expert; 0: none. Default: one per core."),
     ] = None,
-    chunk_size: Annotated[int, typer.Option(min=1, help="Pairs between two looks at Ctrl-C.")] = CHUNK_SIZE,
+    chunk_size: Annotated[int, typer.Option(min=1, help="Pairs processed between interrupt checks.")] = CHUNK_SIZE,
     cache: CacheOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Let an expert solve every pair, check each trace by replay, and keep it.
 
-    What was recorded before is not recorded again: after Ctrl-C, or a kill, the same command goes on.
+    Recorded pairs are skipped, so after Ctrl-C or a kill the same command continues.
 
     The exit code is 1 if a pair could not be solved; each such pair is listed with the reason.
 

@@ -122,13 +122,13 @@ def verify(
 @app.command()
 def export(
     dataset: DatasetArgument,
-    file: Annotated[Path, typer.Argument(help="File to write, a line of JSON for each trace.")],
+    file: Annotated[Path, typer.Argument(help="File to write, one line of JSON per trace.")],
     expert: ExpertOption = DEFAULT_EXPERT,
     action_format: FormatOption = DEFAULT_FORMAT,
     pairs: PairsOption = "test",
     cache: CacheOption = None,
 ) -> None:
-    """Write recorded traces into a file; those of test pairs can be given to jaxarc evaluate as --agent or --expert.
+    """Write recorded traces into a file. jaxarc evaluate reads traces of test pairs as --agent or --expert.
 
     Examples:
         jaxarc traces export arc-agi-1/training traces.jsonl --pairs all
