@@ -19,6 +19,10 @@ _COMPILATION: Final = tuple(  # all but the one that starts a process
         "test_an_error_mode_holds_from_the_next_call_on",
     )
 )
+_PRINTED: Final = (
+    "tests/envs/test_environment_surface.py::test_an_action_prints_its_operation_and_its_cells",
+    "tests/envs/test_environment_surface.py::test_batches_and_traced_values_print_their_shapes",
+)
 _CHECKED: Final = "tests/envs/test_checked_actions.py"
 _MASKS: Final = "tests/envs/test_action_masks.py"
 _BAD_INPUT: Final = "tests/envs/test_bad_input.py"
@@ -52,7 +56,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "all or fill or shift or one_operation or single or own or recolored or statics_know or not_compiled",
     ),
     "envs/operations/kernels.py": (*_ALL, _FAMILIES, "-k", "all or flood or shift or turn or paste or single"),
-    "envs/structured_actions.py": (f"{_BAD_INPUT}::test_unknown_operation_has_no_name", _CHECKED, _CELLS),
+    "envs/structured_actions.py": (f"{_BAD_INPUT}::test_unknown_operation_has_no_name", *_PRINTED, _CHECKED, _CELLS),
     "envs/action_masks.py": (_MASKS,),
     "envs/transition.py": _TRANSITION,
     "evaluation/submission.py": _SCORES,
