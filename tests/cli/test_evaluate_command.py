@@ -401,3 +401,9 @@ def test_mistakes_are_one_line(run, dataset, tmp_path):
         code, _, err = run(dataset, *arguments)
         assert code == 2
         assert "give an agent to play, or a submission file to score" in err
+
+
+def test_quiet_prints_nothing_and_writes_all(run, dataset, tmp_path):
+    code, out, err = run(dataset, "--agent", "submit", "--quiet", "--output", tmp_path, *SMALL)
+    assert (code, out, err) == (0, "", "")
+    assert (tmp_path / "submission.json").exists()

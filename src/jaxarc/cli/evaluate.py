@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jaxarc.cli.console import JsonOption, print_json, progress_bar, warn
+from jaxarc.cli.console import JsonOption, QuietOption, print_json, progress_bar, warn
 from jaxarc.cli.evaluation_files import print_evaluation, write_evaluation
 from jaxarc.cli.players import (
     DEFAULT_FORMAT,
@@ -105,6 +105,7 @@ def evaluate(
         typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
     ] = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
     against: Annotated[
         list[Path] | None,
         typer.Option(help="For a surrogate: the run folder of an agent that plays the same pairs; may be repeated."),
@@ -162,7 +163,7 @@ def evaluate(
             "--expert": expert,
         }
         _require_unused(given, "does not go with a solver, which returns grids and takes no actions; leave it out")
-        result, summary = _run_solver(agent, tasks, attempts, folder, dataset)
+        result, summary = _run_solver(agent, tasks, attempts, folder, dataset, quiet)
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
         override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
@@ -170,7 +171,7 @@ def evaluate(
         _require_voter(player, votes)
         tasks = _on_canvas(tasks, player.rules.grid_shape)
         counts = {} if expert is None else read_action_counts(expert)
-        result = _play(player, tasks, config, answers_visible, counts)
+        result = _play(player, tasks, config, answers_visible, counts, quiet)
         about = {
             "dataset": dataset,
             "agent": agent,
@@ -182,7 +183,7 @@ def evaluate(
         # Grids of an agent that saw the answers must not be taken for a submission.
         title = f"{Path(agent).name} on {dataset}"
         summary = write_evaluation(folder, result, tasks, about, title, has_submission=not answers_visible)
-    console = Console()
+    console = Console(quiet=quiet)
     if as_json:
         print_json({**summary, "folder": None if folder is None else str(folder)})
     else:
@@ -245,13 +246,14 @@ def _score_file(file: Path, attempts: int, tasks: TaskSet, output: Path | None) 
 
 
 def _run_solver(
-    name: str, tasks: TaskSet, attempts: int, folder: Path, dataset: str
+    name: str, tasks: TaskSet, attempts: int, folder: Path, dataset: str, quiet: bool
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Call a solver for every task; Ctrl-C keeps the tasks that are done."""
     solve = load_solver(name)
     done = []
     # What the solver prints goes to stderr: stdout is for the result.
-    with progress_bar("tasks", total=len(tasks)) as show, contextlib.redirect_stdout(sys.stderr):
+    bar = progress_bar("tasks", total=len(tasks), is_shown=not quiet)
+    with bar as show, contextlib.redirect_stdout(sys.stderr):
         try:
             with signals_interrupt():
                 for solved in solve_tasks(solve, tasks, attempts):
@@ -266,9 +268,14 @@ def _run_solver(
 
 
 def _play(
-    player: Player, tasks: TaskSet, config: EvaluationConfig, answers_visible: bool, counts: ActionCounts
+    player: Player,
+    tasks: TaskSet,
+    config: EvaluationConfig,
+    answers_visible: bool,
+    counts: ActionCounts,
+    quiet: bool,
 ) -> Evaluation:
-    with progress_bar("episodes", waiting="compiling") as show:
+    with progress_bar("episodes", waiting="compiling", is_shown=not quiet) as show:
         return run_evaluation(
             player.agent,
             tasks,

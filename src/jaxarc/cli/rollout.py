@@ -175,7 +175,9 @@ def _results(dataset: str, num_envs: int, num_devices: int, compile_seconds: flo
     totals, seconds, counts = played
     steps = totals.steps // len(seconds)
     speeds = sorted(steps / each for each in seconds)
-    has_ended = totals.episodes and totals.return_sum is not None
+    mean_return = None
+    if totals.episodes and totals.return_sum is not None:
+        mean_return = totals.return_sum / totals.episodes
     results = {
         "dataset": dataset,
         "num_envs": num_envs,
@@ -185,7 +187,7 @@ def _results(dataset: str, num_envs: int, num_devices: int, compile_seconds: flo
         "steps_per_second": {"median": statistics.median(speeds), "min": speeds[0], "max": speeds[-1]},
         "compile_seconds": compile_seconds,
         "episodes": totals.episodes,
-        "mean_return": totals.return_sum / totals.episodes if has_ended else None,
+        "mean_return": mean_return,
         "solved_episodes": totals.solved,
     }
     if counts is not None:

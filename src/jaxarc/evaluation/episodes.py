@@ -5,7 +5,7 @@ returns every step of them, for pages and pictures.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import equinox as eqx
 import jax
@@ -184,9 +184,10 @@ def _size_that_fits(
         NotEnoughMemoryError: none fits.
     """
     free = available_memory()
+    play: Any = _play_batch  # its type does not say that it can be lowered
     while True:
         chosen = _select(specs, np.resize(np.arange(len(specs.task_index), dtype=np.int32), size))
-        program = _play_batch.lower(agent, params, key_data, chosen).compile()
+        program = play.lower(agent, params, key_data, chosen).compile()
         try:
             require_memory(size, program_memory(program.compiled), free)
         except NotEnoughMemoryError as error:
