@@ -25,7 +25,8 @@ TINY = [
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """Environment variables with which both runs share what is compiled."""
-    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("compiled")), "JAXARC_NO_CACHE": "0"}
+    inherited = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    return {**inherited, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("compiled")), "JAXARC_NO_CACHE": "0"}
 
 
 def start(environment, root, *overrides):

@@ -317,6 +317,7 @@ def test_a_loss_or_gradient_that_is_not_finite_stops_the_run_and_keeps_the_last_
         return state, progress if len(calls) == 1 else progress._replace(losses=losses)
 
     monkeypatch.setattr(agent_training, "run_updates", Ready(broken))
+    monkeypatch.setattr(agent_training, "program_memory", lambda program: None)
     folder = RunFolder(tmp_path)
     with pytest.raises(loop.TrainingDivergedError) as error:
         train(EXPERIMENT, PAIRS, folder)
