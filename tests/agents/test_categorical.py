@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.categorical import CategoricalSample, draw, likeliest
+from jaxarc.agents.policy import CategoricalSample, draw, likeliest
 
 ROWS = 8192
 COUNTS = (1, 7, 63, 64, 67, 900)  # one by one, long rows that cut evenly, and a prime that does not

@@ -5,8 +5,8 @@ import optax
 import pytest
 
 from jaxarc.agents import Edit, EditPolicy, LearnerState, Trajectories, make_optimizer, update
+from jaxarc.agents.algorithms import ppo_loss
 from jaxarc.agents.learner import TrainConfig, UpdateBatch, make_update_batch, shuffle_into_minibatches
-from jaxarc.agents.ppo import ppo_loss
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jaxarc.agents import EditPolicy, LearnerState, TrainConfig, Trajectories, make_optimizer, update
+from jaxarc.agents.algorithms import reinforce_loss
 from jaxarc.agents.learner import UpdateBatch
-from jaxarc.agents.reinforce import reinforce_loss
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,

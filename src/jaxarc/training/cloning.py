@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy, LearnerState
-from jaxarc.agents.advantages import bootstrap_values, estimate_advantages
 from jaxarc.agents.cloning import CloningExamples, CloningLosses, clone, make_cloning_optimizer, start_cloning
 from jaxarc.agents.edits import Edit, from_action, kinds_of
+from jaxarc.agents.learner import bootstrap_values, estimate_advantages
 from jaxarc.config import AgentConfig, CloningConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
