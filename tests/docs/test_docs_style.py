@@ -35,6 +35,7 @@ USER_PAGES = [
             "scaling",
             "reliability",
             "operations",
+            "command_line",
             "errors",
         )
     ),
