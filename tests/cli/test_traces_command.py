@@ -193,9 +193,9 @@ def test_gc_keeps_within_a_limit(data, cache):
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (["--expert", "paint"], 1, "no expert 'paint'; did you mean 'painter'?"),
-        (["--expert", "nowhere:Painter"], 1, "cannot be loaded (ModuleNotFoundError"),
-        (["--expert", "json:dumps"], 1, "'json:dumps' is no expert"),
+        (["--expert", "paint"], 2, "no expert 'paint'; did you mean 'painter'?"),
+        (["--expert", "nowhere:Painter"], 2, "cannot be loaded (ModuleNotFoundError"),
+        (["--expert", "json:dumps"], 2, "'json:dumps' is no expert"),
         (["--format", "boxes"], 2, "got 'boxes'"),
         (["--pairs", "both"], 2, "got 'both'"),
         (["--expert", "greedy", "--time-limit", "2"], 2, "greedy solves whole batches on the device"),
