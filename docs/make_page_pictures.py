@@ -39,9 +39,7 @@ def served(*arguments: str, folder: str = ".") -> Iterator[str]:
     command = [*COMMAND, *arguments, "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None
-        text = ""
-        while (found := re.search(r"http://\S+/", text)) is None:
-            text += process.stdout.readline()
+        found = next(found for line in process.stdout if (found := re.search(r"http://\S+/", line)))
         yield found[0]
         process.terminate()
 
