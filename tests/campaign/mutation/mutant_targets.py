@@ -57,7 +57,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "envs/operations/kernels.py": (*_ALL, _FAMILIES, "-k", "all or flood or shift or turn or paste or single"),
     "envs/structured_actions.py": (f"{_BAD_INPUT}::test_unknown_operation_has_no_name", *_PRINTED, _CHECKED, _CELLS),
-    "envs/action_masks.py": (_MASKS,),
+    "envs/action_masks.py": (_MASKS, "tests/wrappers/test_flat_actions.py"),
     "envs/transition.py": _TRANSITION,
     "evaluation/submission.py": _SCORES,
 }
