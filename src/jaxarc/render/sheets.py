@@ -13,8 +13,8 @@ from jaxarc.render.pictures import Frame, draw_frame, draw_pairs
 from jaxarc.render.svg import Drawing
 
 _FRAME_SIDE: Final = 200  # pixels of the longest side of a grid
-_PAIR_SIDE: Final = 110
-_TILE_SIDE: Final = 84
+_PAIR_SIDE: Final = 78
+_TILE_SIDE: Final = 78
 _SMALLEST_CELL: Final = 3  # pixels
 _LARGEST_CELL: Final = 36
 _STATES_IN_A_ROW: Final = 4
@@ -22,8 +22,9 @@ _STATES_IN_A_ROW: Final = 4
 
 def cell_size_for(grids: Iterable[Int8[np.ndarray, "..."]], side: int) -> int:
     """Return the size of a cell at which the longest side of some grids takes about ``side`` pixels."""
-    # The padding of a canvas is not drawn, so it does not count: a 3x3 task on 30x30 gets large cells.
-    longest = max(int((grid != PADDING).sum(axis=axis).max()) for grid in grids for axis in (0, 1))
+    # The padding of a canvas is not drawn, so it does not count: a 3x3 task on 30x30 gets large cells. An unknown
+    # answer has no cells at all.
+    longest = max(int((grid != PADDING).sum(axis=axis).max(initial=0)) for grid in grids for axis in (0, 1))
     return min(max(side // max(longest, 1), _SMALLEST_CELL), _LARGEST_CELL)
 
 
