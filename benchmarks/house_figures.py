@@ -80,6 +80,8 @@ def shape_of(folder: Path) -> str:
     imports = 0
     homes: dict[str, set[str]] = collections.defaultdict(set)
     for path in sorted(folder.rglob("*.py")):
+        if any(part.startswith(".") for part in path.relative_to(folder).parts):
+            continue  # an environment of a campaign
         text = path.read_text(encoding="utf-8")
         rows = text.splitlines()
         lines.append(len(rows))

@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from jaxarc.agents import EditPolicy
 from jaxarc.envs import ArcEnvironment, EnvParams
-from jaxarc.envs.environment import Environment, Step
-from jaxarc.envs.structured_actions import BboxAction, StructuredAction
+from jaxarc.envs.environment import Action, Environment, Step
+from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.pairs import load_pairs
 from jaxarc.training.updates import TrainingState, answer_shown_params, collect, make_params, run_seed, start_seed
@@ -186,7 +186,7 @@ class Replay(Wrapper[RecordedSteps]):
         """Begin again with the first recorded step."""
         return dataclasses.replace(state, position=jnp.zeros_like(state.position)), state.shown
 
-    def step(self, state: RecordedSteps, action: StructuredAction, params: EnvParams) -> Step[RecordedSteps]:
+    def step(self, state: RecordedSteps, action: Action, params: EnvParams) -> Step[RecordedSteps]:
         now = jax.tree.map(lambda x: x[state.position], state.happened)
         # Two observations take turns, so that a policy gets another one in each step
         # and nothing can be computed once for all.

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
-from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
@@ -109,7 +109,7 @@ class Session:
 
 
 @eqx.filter_jit
-def _info(env: ArcEnvironment, state: ArcEnvState, params: EnvParams) -> Info:
+def _info(env: Environment[ArcEnvState], state: ArcEnvState, params: EnvParams) -> Info:
     return env.info(state, params)
 
 
