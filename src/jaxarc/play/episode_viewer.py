@@ -13,11 +13,11 @@ import numpy as np
 from jaxarc.agents import EditPolicy
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet
-from jaxarc.envs.operations import get_operation_name
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, EpisodeSpec
 from jaxarc.evaluation.episodes import EpisodeTrajectory, record_episodes
 from jaxarc.evaluation.solve_rate import without_augmentation
+from jaxarc.render.actions import describe_operation
 from jaxarc.tasks import uniform_weights
 from jaxarc.training import CheckpointError, RunFolder, load_pairs
 from jaxarc.training.experiment import Experiment
@@ -117,7 +117,7 @@ def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
 
 
 def _episode(trajectory: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
-    names = [get_operation_name(action[0]) for action in trajectory.actions]
+    names = [describe_operation(action[0]) for action in trajectory.actions]
     return {
         "task": task_id,
         "solved": trajectory.is_solved,
