@@ -121,13 +121,18 @@ def test_path_takes_clauses_and_one_that_exists_whole_comes_first(tmp_path):
         load_tasks(Path(f"{plain}:first 1"))
 
 
-@pytest.mark.parametrize("name", ["arc-agi-1/trainin", "arc-agi-1", "no/such/folder", "", "no:first 10", "no@1"])
+@pytest.mark.parametrize("name", ["arc-agi-1/trainin", "no/such/folder", "", "no:first 10", "no@1"])
 def test_unknown_name_lists_the_known_ones(name):
     with pytest.raises(UnknownDatasetError) as caught:
         load_tasks(name)
     message = str(caught.value)
     assert message.startswith(f"no dataset, file or folder {name!r}")
     assert all(known in message for known in (*ARC_AGI, "concept-arc/corpus", "mini-arc", "concept-arc/<Concept>"))
+
+
+def test_the_name_of_a_dataset_in_parts_lists_its_parts():
+    with pytest.raises(UnknownDatasetError, match=r"'arc-agi-1' has 2 parts: 'arc-agi-1/training' and"):
+        load_tasks("arc-agi-1")
 
 
 def test_unknown_name_names_the_nearest_first():

@@ -93,7 +93,7 @@ def test_impossible_canvas_is_refused(shape):
     [
         ([], one_pair(), "'train' has no pairs"),
         (one_pair(), [], "'test' has no pairs"),
-        (one_pair(), [(ONE, None)], r"test pair 0: a pair is \(input, output\), both grids"),
+        ([(ONE, None)], one_pair(), r"train pair 0: a pair is \(input, output\), both grids"),
         (one_pair(), [(ONE,)], r"test pair 0: a pair is \(input, output\)"),
         ([([[1, 10]], ONE)], one_pair(), r"train pair 0 input, row 0, column 1: got 10 \(int\)"),
         (one_pair(), [(np.array([[3, -1]]), ONE)], r"test pair 0 input, row 0, column 1: got -1 .* crop the padding"),
