@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[1]
 PLACES = ("src", "examples", "docs")
 # The process of an expert gets it from its parent, through a pipe that nobody else has; no file is read.
 ITS_OWN_PARENT = {"src/jaxarc/experts/traces/workers.py"}
-NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py"}  # jaxarc traces record --expert module:name
+# jaxarc traces record --expert module:name, jaxarc evaluate --agent module:function
+NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py", "src/jaxarc/cli/players.py"}
 RUNS_CODE = {
     "pickle",
     "cPickle",

@@ -25,7 +25,6 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("make(tasks, max_grid_height=1)", "ValueError", ("max_grid_height", "2x2", "1x30")),
         BadCall('make("procedural/gravity", tasks=["one"])', "ValueError", ("tasks",)),
         BadCall("make(5)", "UnknownDatasetError", ("5",)),
-        BadCall("starter_tasks((0, 5))", "ValueError", ("0", "5")),
         BadCall("make(tasks, config={})", "TypeError", ("config",)),
         BadCall("EnvParams(buffer, [1.0], config)", "TypeError", ("uniform_weights",)),
         BadCall("EnvParams(buffer, jnp.ones(2, jnp.int32), config)", "TypeError", ("int32",)),

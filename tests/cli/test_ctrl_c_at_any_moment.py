@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 
@@ -27,15 +28,23 @@ COMMANDS = {
 }
 MOMENTS = (0.5, 1.0, 2.5, 5.0, 9.0, 14.0)  # seconds after the start
 ENDS_WITHIN = 5.0
+# The terminal becomes the one that controls the new session, so that ^C is a signal to what runs in it.
+IN_ITS_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "jaxarc", *sys.argv[1:]])
+"""
 FAULTS = ("Traceback", "Segmentation", "Fatal Python error", "Exception ignored")
 
 
 def end_by_ctrl_c(arguments, folder, moment):
     """Run a command in a terminal, and press Ctrl-C: its exit code, what it wrote, and the seconds it went on."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(folder)
-        os.execv(sys.executable, [sys.executable, "-m", "jaxarc", *arguments])
+    terminal, its_side = pty.openpty()
+    command = [sys.executable, "-c", IN_ITS_TERMINAL, *arguments]
+    process = subprocess.Popen(
+        command, cwd=folder, stdin=its_side, stdout=its_side, stderr=its_side, start_new_session=True
+    )
+    os.close(its_side)
     start = time.monotonic()
     pressed = None
     written = b""
@@ -49,9 +58,8 @@ def end_by_ctrl_c(arguments, folder, moment):
             os.write(terminal, b"\x03")
             pressed = time.monotonic()
     seconds = 0.0 if pressed is None else time.monotonic() - pressed
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(terminal)
-    return code, written.decode(errors="replace"), seconds
+    return process.wait(), written.decode(errors="replace"), seconds
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from campaign.faults.faulty_disk import NoDiskError, faulty_disk
+from campaign.faults.test_faults import NoDiskError, faulty_disk
 from killable_training import arrays_of, command, prepare, start
 from small_run import reports_of, small_run, write_small_tasks
 

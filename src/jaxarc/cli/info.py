@@ -61,12 +61,13 @@ def info(as_json: JsonOption = False) -> None:
 
 
 def _facts() -> dict[str, Any]:
+    system = platform.uname()
     versions = {"jaxarc": jaxarc.__version__, "python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in _LIBRARIES}
     folders = {"data": data_folder(), "traces": default_folder(), "configs": config_folder()}
     return {
         "versions": versions,
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}, {sys.executable}",
+        "system": f"{system.system} {system.release} {system.machine}, {sys.executable}",
         "cores": host_cores(),
         "free_memory": host_memory(),
         "devices": [f"{device.platform} {device.id}: {device.device_kind}" for device in jax.devices()],

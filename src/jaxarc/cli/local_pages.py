@@ -1,5 +1,6 @@
 """``jaxarc play`` and ``jaxarc watch``: pages on this machine, opened in a browser."""
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -12,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from jaxarc.cli.processes import GracefulStop
+from jaxarc.cli.processes import signals_interrupt
 from jaxarc.cli.trace_options import FormatOption, action_format_of, pair_id_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
@@ -68,7 +69,8 @@ def serve(site: "LocalSite", opens: bool, console: Console) -> None:
     if opens:
         # The command line of a browser can be read by other users: the address on it leads in once only.
         webbrowser.open(site.entrance)
-    with GracefulStop(None):  # the server has handlers of its own, and hands the signal on when it has ended
+    # The server has handlers of its own while it runs, and raises the signal again when it has ended.
+    with contextlib.suppress(KeyboardInterrupt), signals_interrupt():
         site.run()
 
 

@@ -69,15 +69,15 @@ class GracefulStop:
     """Inside this context a signal sets ``is_set`` once there is something to keep; the next one ends the command.
 
     Args:
-        promise: what is kept of the work so far, for the notice at the first signal; None gives no notice.
+        promise: what is kept of the work so far, for the notice at the first signal.
         keeps: whether there is something to keep already; until then, the first signal ends the command.
     """
 
-    def __init__(self, promise: str | None = _LEARNED, *, keeps: bool = True) -> None:
+    def __init__(self, promise: str = _LEARNED, *, keeps: bool = True) -> None:
         self.is_set = False
         self.keeps = keeps
         self._num_heard = 0  # by the thread, which hears of a signal before ``note``
-        self._notice = b"" if promise is None else f"\nStopping: {promise}. Ctrl-C again quits at once.\n".encode()
+        self._notice = f"\nStopping: {promise}. Ctrl-C again quits at once.\n".encode()
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "GracefulStop":
@@ -106,7 +106,7 @@ class GracefulStop:
 
 @contextlib.contextmanager
 def signals_interrupt() -> Iterator[None]:
-    """Let the first SIGINT or SIGTERM raise ``KeyboardInterrupt`` inside the block, which runs Python of a user.
+    """Let the first SIGINT or SIGTERM raise ``KeyboardInterrupt`` inside the block: Python of a user, or a server.
 
     The next one ends the process, so that code which catches everything cannot hold it.
     """

@@ -230,7 +230,7 @@ _SUBSET_ERRORS: Final = (SubsetError, UnknownTaskError, FileNotFoundError, OSErr
 def _require_sound(tasks: TaskSet) -> None:
     for task in tasks:
         for _, grid in task.named_grids():
-            require(grid.dtype == np.int8 and 0 <= grid.min() and grid.max() <= 9, "a grid is not one of colors")
+            require(grid.dtype == np.int8 and np.isin(grid, range(10)).all(), "a grid is not one of colors")
             require(grid.ndim == 2 and max(grid.shape) <= 30, "a grid is too large")
 
 
