@@ -29,12 +29,13 @@ action = jaxarc.BboxAction(3, 0, 0, 1, 1)
 flow = watch(lambda: env.step(state, action, params))
 """
 _UPDATE = """
-import importlib, pkgutil
+import contextlib, importlib, pkgutil
 import jaxarc
 from jaxarc.cli.main import main
 # What runs while a module is imported is no part of the flow.
 for module in pkgutil.walk_packages(jaxarc.__path__, "jaxarc."):
-    importlib.import_module(module.name)
+    with contextlib.suppress(ImportError):  # a library of an extra
+        importlib.import_module(module.name)
 choices = ["experiment=small_grids", "agent.num_envs=8", "agent.rollout_steps=4", "agent.num_minibatches=2",
     "task.max_side=3", "dataset.max_grid_height=3", "dataset.max_grid_width=3", "environment.max_episode_steps=3",
     "training.total_steps=64", "training.updates_per_report=1", "logging.run_root={folder}"]
