@@ -57,7 +57,16 @@ def reader(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("page", [page for page, text in PAGES.items() if python_blocks(text) and page != PROFILING])
 def test_every_python_block_runs(page):
-    run_blocks(PAGES[page], page)
+    namespace = run_blocks(PAGES[page], page)
+    assigned = {
+        target.id
+        for _, code in python_blocks(PAGES[page])
+        for node in ast.parse(code).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert assigned <= namespace.keys()
 
 
 def test_every_python_block_of_profiling_runs_in_a_process_of_its_own(tmp_path):
@@ -80,7 +89,9 @@ def test_blocks_that_do_not_run_everywhere_import_what_exists(page):
         tree.body = [
             node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module.startswith("jaxarc")
         ]
-        exec(compile(tree, page, "exec"), {})
+        namespace: dict[str, object] = {}
+        exec(compile(tree, page, "exec"), namespace)
+        assert {alias.asname or alias.name for node in tree.body for alias in node.names} <= namespace.keys()
 
 
 @pytest.mark.usefixtures("reader")

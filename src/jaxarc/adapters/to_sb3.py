@@ -81,10 +81,12 @@ class Sb3VecEnv(VecEnv):
         return [getattr(source, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        raise NotImplementedError("environments of one call share their attributes; set them when making the env")
+        raise NotImplementedError(
+            f"{attr_name!r} is shared by all environments of a batch; set it when making the environment"
+        )
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        raise NotImplementedError("there are no single environments behind one call; call the batch's own methods")
+        raise NotImplementedError(f"{method_name!r}: a batch has no single environments; call a method of the batch")
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
         return [False] * len(list(self._get_indices(indices)))
