@@ -13,6 +13,7 @@ USER_PAGES = [
         for name in (
             "index",
             "concepts",
+            "environment",
             "guide",
             "faq",
             "bring_your_own_agent",
