@@ -9,8 +9,7 @@ import pytest
 from reference.cases import Cases, random_cases
 from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results, kernel_arguments, with_boxes
 
-from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch
-from jaxarc.envs.operations.execute import _of_one_environment as kernel_of
+from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch, kernel_of
 from jaxarc.envs.operations.kernels import flood_fill
 from jaxarc.envs.structured_actions import OperationSet
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import equinox as eqx
 import jax
@@ -89,23 +88,6 @@ def test_a_saved_state_is_restored_exactly_and_is_ten_times_smaller(selection_fo
     full = tmp_path / "full.eqx"
     eqx.tree_serialise_leaves(full, (_shown(state), state.task_data))
     assert path.stat().st_size <= full.stat().st_size / 10
-
-
-def test_saving_efficiently_is_no_slower_than_a_full_dump(tmp_path):
-    state = _played(_config("mask"))
-    arrays = (_shown(state), state.task_data)
-
-    def least_seconds(save):
-        """The least of several runs, of this process alone: other work on the machine does not count."""
-        seconds = []
-        for _ in range(20):
-            start = time.process_time()
-            save()
-            seconds.append(time.process_time() - start)
-        return min(seconds)
-
-    full = least_seconds(lambda: eqx.tree_serialise_leaves(tmp_path / "full.eqx", arrays))
-    assert least_seconds(lambda: save_state_efficiently(state, tmp_path / "state")) <= 1.5 * full
 
 
 def test_a_loaded_state_goes_on_like_the_saved_one(tmp_path):

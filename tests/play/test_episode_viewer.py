@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxarc import constants as c
 from jaxarc.evaluation.episodes import EpisodeTrajectory
-from jaxarc.play.episode_viewer import _episode
+from jaxarc.play.episode_viewer import episode_for_page
 
 
 def film_of(rewards):
@@ -30,7 +30,7 @@ def film_of(rewards):
 
 
 def test_rewards_that_are_no_finite_numbers_are_told_as_unknown():
-    told = _episode(film_of([0.123, np.inf, np.nan]), "one")
+    told = episode_for_page(film_of([0.123, np.inf, np.nan]), "one")
     assert told["rewards"] == [0.123, None, None]
     assert told["grids"][0] == told["target"] == [[4]]
     json.dumps(told, allow_nan=False)

@@ -27,7 +27,7 @@ from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import Report
 from jaxarc.training.run_folder import RunFolder, create_run_folder
 from jaxarc.training.run_state import RunState, save_run_state
-from jaxarc.training.saved_agent import TrainedAgent, _parts_of_policy, _require_weights_fit
+from jaxarc.training.saved_agent import TrainedAgent, policy_shapes, require_weights_fit
 from jaxarc.training.updates import make_params, start_training
 
 RULES = JaxArcConfig().with_fields(
@@ -50,7 +50,7 @@ def test_weights_for_the_cells_of_one_canvas_are_refused_on_another(kind):
     rules = experiment.environment.with_fields(max_grid_height=6, max_grid_width=6)
     message = r"the agent of run has weights for .* canvas of 5x4, so it plays on no other; train .*kind=relational"
     with pytest.raises(CheckpointError, match=message):
-        _require_weights_fit(RunFolder(Path("run")), experiment, _parts_of_policy(experiment, rules))
+        require_weights_fit(RunFolder(Path("run")), experiment, policy_shapes(experiment, rules))
 
 
 @pytest.mark.parametrize(("kind", "side"), [("relational", 6), ("cells", None)])
@@ -59,8 +59,8 @@ def test_weights_without_places_fit_every_canvas_and_all_fit_their_own(kind, sid
     rules = experiment.environment
     if side is not None:
         rules = rules.with_fields(max_grid_height=side, max_grid_width=side)
-    parts = _parts_of_policy(experiment, rules)
-    _require_weights_fit(RunFolder(Path("run")), experiment, parts)
+    parts = policy_shapes(experiment, rules)
+    require_weights_fit(RunFolder(Path("run")), experiment, parts)
     assert parts["learner.policy"].grid_shape == rules.grid_shape
 
 

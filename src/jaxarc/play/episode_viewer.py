@@ -90,7 +90,9 @@ class EpisodeViewer:
             self._shown = before._replace(number=before.number + 1, note=reason)
             return
         assert self._pairs is not None
-        episodes = [_episode(trajectory, self._pairs.task_ids[trajectory.task_index]) for trajectory in trajectories]
+        episodes = [
+            episode_for_page(trajectory, self._pairs.task_ids[trajectory.task_index]) for trajectory in trajectories
+        ]
         newest = {"update": update, "solved": [trajectory.is_solved for trajectory in trajectories]}
         self._shown = _Shown(before.number + 1, note, episodes, [*before.history, newest][-_MOST_KEPT:])
 
@@ -116,7 +118,8 @@ def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
     return TaskSet("shown pairs", tuple(unseen[index] for index in indices))
 
 
-def _episode(trajectory: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
+def episode_for_page(trajectory: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
+    """Return what the page draws of an episode, as JSON: grids without padding, rewards that are finite or None."""
     names = [describe_operation(action[0]) for action in trajectory.actions]
     return {
         "task": task_id,

@@ -65,8 +65,8 @@ def load_policy(
     seeds = experiment.training.seeds
     if seed is not None and seed not in seeds:
         raise CheckpointError(f"the run {folder.path} has no seed {seed}; it has {', '.join(map(str, seeds))}")
-    like = _parts_of_policy(experiment, rules or experiment.environment)
-    _require_weights_fit(folder, experiment, like)
+    like = policy_shapes(experiment, rules or experiment.environment)
+    require_weights_fit(folder, experiment, like)
     # Only the policy's part of the training state is read, for all seeds; the leading axis then gives the seed's own.
     path = folder.checkpoints.at(record.update)
     parts = {name: load_checkpoint(path, part, within=name) for name, part in like.items()}
@@ -138,8 +138,9 @@ def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRe
     return record
 
 
-def _require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[str, Any]) -> None:
-    learned = _parts_of_policy(experiment, experiment.environment)
+def require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[str, Any]) -> None:
+    """Raise CheckpointError if the run's agent has weights for the cells of another canvas than ``like``'s."""
+    learned = policy_shapes(experiment, experiment.environment)
     # Shapes for the canvas that it learned on, and for the one that it is to play on: equal ones mean that weights fit.
     shapes = [[leaf.shape for leaf in jax.tree.leaves(tree)] for tree in (learned, like)]
     if shapes[0] != shapes[1]:
@@ -150,7 +151,7 @@ def _require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[s
         )
 
 
-def _parts_of_policy(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]:
+def policy_shapes(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]:
     """Return the shapes of the parts of the policies of all seeds, by their paths in a training state."""
     train_config = experiment.train_config
     predicts_answers = train_config.answer.source == "imagined"

@@ -35,6 +35,13 @@ WAYS = {
 }
 
 
+@dataclasses.dataclass
+class Tuned(CellExpert):
+    """An expert with a setting."""
+
+    patience: object = 1
+
+
 def failures(recording):
     return {node: recording.failures[one] for node, one in recording.hash_of_node.items() if one in recording.failures}
 
@@ -165,10 +172,6 @@ def test_whoever_stops_goes_on_where_the_recording_ended(tmp_path):
 
 
 def test_settings_of_an_expert_are_part_of_what_is_recorded():
-    @dataclasses.dataclass
-    class Tuned(CellExpert):
-        patience: int = 1
-
     hashes = {record_traces(GRAPH, Tuned(patience)).hash_of_node["pair 0"] for patience in (1, 1, 2)}
     assert len(hashes) == 2
 
@@ -183,10 +186,6 @@ def test_settings_of_an_expert_are_part_of_what_is_recorded():
     ],
 )
 def test_an_expert_that_cannot_be_identified_is_refused(fields, complaint):
-    @dataclasses.dataclass
-    class Tuned(CellExpert):
-        patience: object = 1
-
     expert = Tuned()
     for name, value in fields.items():
         setattr(expert, name, value)

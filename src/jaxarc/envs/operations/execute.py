@@ -117,11 +117,13 @@ def execute(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: Ke
     Returns:
         The edited canvas, and the number of cells that match the target.
     """
-    return _of_one_environment(statics)((canvas, action), pairs)
+    return kernel_of(statics)((canvas, action), pairs)
 
 
 @functools.cache
-def _of_one_environment(statics: KernelStatics) -> Callable[[tuple[Canvas, CheckedAction], PairTable], Edit]:
+def kernel_of(statics: KernelStatics) -> Callable[[tuple[Canvas, CheckedAction], PairTable], Edit]:
+    """Return the kernel of one environment, the same function for equal statics, so that JAX traces it once."""
+
     def kernel(rows: tuple[Canvas, CheckedAction], pairs: PairTable) -> Edit:
         return execute_batch(*rows, pairs, statics)
 
