@@ -84,6 +84,10 @@ class TaskSource(eqx.Module):
         """How many tests a task has."""
 
     @abc.abstractmethod
+    def count_pairs(self) -> tuple[Int32[Array, " T"] | int, Int32[Array, " T"] | int]:
+        """Return how many demonstrations and how many tests each task has; a number where all have as many."""
+
+    @abc.abstractmethod
     def stored_pairs(self, task_index: Int32[Array, "*B"]) -> StoredPairs | None:
         """Point at the pairs of a task; None where each reset generates them."""
 
@@ -131,6 +135,9 @@ class TaskBuffer(TaskSource):
 
     def num_test_of(self, task_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
         return self.num_test[task_index]
+
+    def count_pairs(self) -> tuple[Int32[Array, " T"], Int32[Array, " T"]]:
+        return self.num_train, self.num_test
 
     def stored_pairs(self, task_index: Int32[Array, "*B"]) -> StoredPairs:
         # The row under symmetry s is ``num_pairs * s`` further on, which the caller adds.
@@ -196,6 +203,9 @@ class TaskGenerator(TaskSource):
 
     def num_test_of(self, task_index: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
         return jnp.full(task_index.shape, self.num_test, jnp.int32)
+
+    def count_pairs(self) -> tuple[int, int]:
+        return self.num_train, self.num_test
 
     def stored_pairs(self, task_index: Int32[Array, "*B"]) -> None:
         """Nothing: each reset makes its pairs."""

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Float32, Int32
 
 from jaxarc.prng import as_typed_key
@@ -70,4 +71,4 @@ def uniform_weights(num_tasks: int) -> Float32[Array, " T"]:
     """
     if num_tasks < 1:
         raise ValueError(f"num_tasks must be at least 1, got {num_tasks}; load a dataset that has tasks")
-    return jnp.full(num_tasks, 1.0 / num_tasks, jnp.float32)
+    return jnp.asarray(np.full(num_tasks, 1.0 / num_tasks, np.float32))
