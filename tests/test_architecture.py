@@ -34,7 +34,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "unroll": LEAF | {"envs"},
     "parallel": CORE | TASKS,
     "wrappers": CORE,
-    "render": LEAF | {"envs.state", "envs.operations"},
+    "render": LEAF | {"envs.state", "envs.operations", "tasks.raw_task"},
     "io": LEAF | {"utils", "tasks.registry"},
     "adapters": CORE | TASKS | {"wrappers", "registration", "render"},
     "experts": CORE | TASKS | {"parallel", "io"},

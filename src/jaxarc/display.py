@@ -32,7 +32,8 @@ from jaxarc.evaluation.episodes import action_numbers
 from jaxarc.files import write_whole
 from jaxarc.prng import as_typed_key
 from jaxarc.render import pixels, svg
-from jaxarc.render.pictures import animate, draw_episodes, episode_frames, episodes_gif, frame_of_state, task_pairs
+from jaxarc.render.layout import task_pairs
+from jaxarc.render.pictures import animate, draw_episodes, episode_frames, episodes_gif, frame_of_state
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 from jaxarc.render.sheets import frame_svg, frames_svg, pairs_svg, tasks_html
 from jaxarc.render.terminal import print_frames, print_task

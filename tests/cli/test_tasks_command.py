@@ -1,6 +1,9 @@
 """``jaxarc tasks list | show | stats | verify``."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from run_command import run_command
@@ -233,3 +236,51 @@ def test_a_broken_file_is_one_line_too(tmp_path):
     result = run("stats", str(tmp_path))
     assert result.exit_code == 1
     assert "bad[red].json: not JSON at line 1" in result.stderr
+
+
+IN_A_FRESH_PROCESS = """
+import os, sys
+from jaxarc.cli import main
+def leave(code):
+    sys.stdout.flush()
+    os._exit(100 if "jax" in sys.modules else code)
+main.leave = leave
+main.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "007bbfb7"),
+        ("show", "007bbfb7", "--pair", "test/0", "--json"),
+        ("show", "007bbfb7", "-o", "task.svg"),
+        ("show", "007bbfb7", "-o", "task.png"),
+        ("list",),
+        ("stats", "arc-agi-1/training:first 3"),
+        ("verify", "arc-agi-2/evaluation"),
+        ("export", "007bbfb7", "tasks"),
+    ],
+    ids=" ".join,
+)
+def test_what_reads_files_does_not_load_jax(words, tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_A_FRESH_PROCESS, "tasks", *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_shell_completes_the_names_of_datasets():
+    asked = {
+        "_JAXARC_COMPLETE": "complete_bash",
+        "COMP_WORDS": "jaxarc tasks stats arc-agi-2/",
+        "COMP_CWORD": "3",
+        "_TYPER_COMPLETE_ARGS": "jaxarc tasks stats arc-agi-2/",
+    }
+    ended = subprocess.run(
+        [sys.executable, "-c", "from jaxarc.cli.main import main; main()"],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stdout.split() == ["arc-agi-2/training", "arc-agi-2/evaluation"]

@@ -248,3 +248,10 @@ def test_ctrl_c_keeps_what_was_recorded(data, cache):
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     assert 3 <= len(list(TraceCache(cache).traces())) < 30
+
+
+def test_a_format_that_an_expert_does_not_act_in_is_a_wrong_value(data, cache):
+    result = run("record", data, "--expert", "greedy", "--format", "mask", cache=cache)
+    assert result.exit_code == 2
+    assert "'mask'" in result.stderr
+    assert "'bbox'" in result.stderr

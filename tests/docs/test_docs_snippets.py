@@ -47,7 +47,7 @@ def reader(tmp_path, monkeypatch):
     """Work as a reader does: in a folder of one's own, with JAX's usual promotion; leave nothing behind."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    monkeypatch.setattr(names, "_RULES", dict(names._RULES))
+    monkeypatch.setattr(names, "registered", {})
     monkeypatch.setattr(catalogue, "_REGISTERED", dict(catalogue._REGISTERED))
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield

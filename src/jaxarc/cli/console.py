@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,14 +15,28 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+
+def complete_dataset(incomplete: str) -> list[str]:
+    """Return the names of datasets that a shell completes a word to."""
+    from jaxarc.datasets.catalogue import dataset_names  # only a shell that completes waits for it
+
+    return [name for name in dataset_names() if name.startswith(incomplete)]
+
+
 DatasetArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="Name of a dataset, or path of a file or folder of ARC JSON.", metavar="DATASET")
+    str,
+    typer.Argument(
+        help="Name of a dataset, or path of a file or folder of ARC JSON.",
+        metavar="DATASET",
+        autocompletion=complete_dataset,
+    ),
 ]
 FormerDatasetOption: TypeAlias = Annotated[str | None, typer.Option("--dataset", hidden=True)]  # an argument now
 QuietOption: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors, no bar and no table.")
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+_PAIR: Final = re.compile(r"(train|test)/([0-9]{1,4})")
 _BAR_WIDTH: Final = 30
 _SECONDS_BETWEEN_LINES: Final = 2.0  # of a live line, if the output is no terminal
 _WIDTH_FOR_A_BAR: Final = 100  # columns of the terminal
@@ -37,6 +52,18 @@ _ADVICE: Final = {
     errno.EISDIR: "name a file",
     errno.EIO: "check the disk",
 }
+
+
+def split_pair(word: str) -> tuple[str, int]:
+    """Return the split and the index that a word such as ``train/0`` names.
+
+    Raises:
+        typer.BadParameter: it is no such word.
+    """
+    matched = _PAIR.fullmatch(word)
+    if matched is None:
+        raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {word!r}", param_hint="PAIR")
+    return matched[1], int(matched[2])
 
 
 def number_table(*headers: str, num_words: int = 1, **options: Any) -> Table:

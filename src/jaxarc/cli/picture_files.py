@@ -8,7 +8,7 @@ import typer
 from PIL import Image
 
 from jaxarc.render import pixels, svg
-from jaxarc.render.pictures import Renderer
+from jaxarc.render.layout import Renderer
 
 RENDERERS: Final[dict[str, Renderer]] = {".svg": svg, ".png": pixels}
 

@@ -1,5 +1,6 @@
 """``jaxarc tasks``: list the datasets, draw a task, count, verify, download, import, remove and export."""
 
+import contextlib
 import difflib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,18 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import task_files
-from jaxarc.cli.console import DatasetArgument, JsonOption, print_json
+from jaxarc.cli.console import DatasetArgument, JsonOption, complete_dataset, print_json, split_pair
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.task_checks import count, counts_table, pairs_table, sides_table, verify
-from jaxarc.cli.trace_options import pair_id_of
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import arc_json
 from jaxarc.datasets.published import Erratum, is_concept, known_issues
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.files import write_whole
+from jaxarc.render.layout import draw_pairs, task_pairs
 from jaxarc.render.palette import PALETTES
-from jaxarc.render.pictures import draw_pairs, task_pairs
 from jaxarc.render.terminal import render_task
 from jaxarc.tasks.procedural import procedural_names
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
@@ -76,7 +76,11 @@ def list_datasets(as_json: JsonOption = False) -> None:
 def show(
     name: Annotated[str, typer.Argument(help="Id or title of a task, such as 007bbfb7, or name of a dataset.")],
     dataset: Annotated[
-        str | None, typer.Option(help="Name of a dataset or path of a folder; by default every dataset is searched.")
+        str | None,
+        typer.Option(
+            help="Name of a dataset or path of a folder; by default every dataset is searched.",
+            autocompletion=complete_dataset,
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=f"Draw into this file instead: {', '.join(RENDERERS)}.")
@@ -95,22 +99,21 @@ def show(
     kind = None if output is None else require_kind(output, *RENDERERS)
     tasks, task_id = _find(name, dataset)
     raw = tasks.raw_task(task_id)
-    only = None if pair is None else pair_id_of(tasks, task_id, pair)
+    only = None if pair is None else _pair_of(raw, pair)
     if as_json:
         pairs = arc_json(raw)
-        chosen = pairs if only is None else pairs[only.split][only.pair_index]
+        chosen = pairs if only is None else pairs[only[0]][only[1]]
         print_json(
             {"id": task_id, "dataset": tasks.name, "title": raw.title, "concept": _concept_of(raw, tasks), **chosen}
         )
         return
-    name_of_pair = f"{only.split} {only.pair_index}" if only is not None else ""
-    task = tasks.get_task_by_id(task_id)
+    name_of_pair = f"{only[0]} {only[1]}" if only is not None else ""
     console = Console()
     title = f"{task_id} in {tasks.name}"
     if output is None or kind is None:
-        console.print(render_task(task, title, name_of_pair))
+        console.print(render_task(raw, title, name_of_pair))
     else:
-        pairs = [named for named in task_pairs(task) if name_of_pair in ("", named[0])]
+        pairs = [named for named in task_pairs(raw) if name_of_pair in ("", named[0])]
         drawing = draw_pairs(RENDERERS[kind], pairs, title, palette=PALETTES[colors])
         write_whole(output, bytes_of(drawing, title))
         console.print(f"{title}: {output}", highlight=False, markup=False, soft_wrap=True)
@@ -199,19 +202,32 @@ def _find(name: str, dataset: str | None) -> tuple[TaskSet, str]:
     if dataset is not None:
         tasks = load_tasks(dataset)
         return tasks, _by_title([tasks], name) or tasks.raw_task(name).task_id
-    try:
-        sets = [load_tasks(name)]
-    except UnknownDatasetError:
-        sets = [load_tasks(known.name) for known in _plain_datasets() if known.where()]
-    else:
-        return sets[0], sets[0].task_ids[0]
-    for tasks in sets:
-        if name in tasks:
-            return tasks, name
+    with contextlib.suppress(UnknownDatasetError):
+        tasks = load_tasks(name)
+        return tasks, tasks.task_ids[0]
+    sets = []
+    for known in _plain_datasets():
+        if known.where():
+            sets.append(load_tasks(known.name))
+            if name in sets[-1]:
+                return sets[-1], name
     for tasks in sets:
         if found := _by_title([tasks], name):
             return tasks, found
     raise UnknownTaskError(_unknown(name, sets))
+
+
+def _pair_of(task: RawTask, word: str) -> tuple[str, int]:
+    """Return the split and the index of a pair that the task has."""
+    split, index = split_pair(word)
+    count = len(task.train if split == "train" else task.test)
+    if index >= count:
+        raise typer.BadParameter(
+            f"task {task.task_id!r} has {len(task.train)} train and {len(task.test)} test pairs, counted from 0, got "
+            f"{word}; correct it",
+            param_hint="--pair",
+        )
+    return split, index
 
 
 def _by_title(sets: list[TaskSet], title: str) -> str | None:

@@ -1,12 +1,12 @@
 """Options that several commands share, and the look-ups of an expert, a spec and a pair."""
 
-import re
 import sys
 from pathlib import Path
 from typing import Annotated, Final, cast
 
 import typer
 
+from jaxarc.cli.console import split_pair
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import ActionFormat, Expert, ExpertError, Pair
 from jaxarc.experts.expert import ACTION_FORMATS, EXPERTS, find_expert
@@ -17,7 +17,6 @@ from jaxarc.tasks.raw_task import require_answer
 
 DEFAULT_EXPERT: Final = "painter"
 DEFAULT_FORMAT: Final = "bbox"
-_PAIR: Final = re.compile(r"(train|test)/([0-9]+)")
 
 ExpertOption = Annotated[
     str, typer.Option(help=f"{', '.join(EXPERTS)}, or module:attribute of your own.", metavar="EXPERT")
@@ -63,10 +62,7 @@ def pair_id_of(tasks: TaskSet, task_id: str, word: str) -> PairId:
     Raises:
         typer.BadParameter: the word names no pair of the task.
     """
-    matched = _PAIR.fullmatch(word)
-    if matched is None:
-        raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {word!r}", param_hint="PAIR")
-    pair_id = PairId(task_id, matched[1], int(matched[2]))
+    pair_id = PairId(task_id, *split_pair(word))
     try:
         find_pair(tasks.raw_task(task_id), pair_id)
     except ExpertError as error:

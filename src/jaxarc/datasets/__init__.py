@@ -1,12 +1,14 @@
 """Datasets of ARC tasks: find them by name, read them from files, choose some of their tasks."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from jaxarc.datasets.catalogue import (
     UnknownDatasetError,
     dataset_names,
     find_dataset,
     load_tasks,
     register_dataset,
-    sample_task_set,
 )
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import NotInstalledError
@@ -14,6 +16,9 @@ from jaxarc.datasets.json_files import TaskProblem, find_problems, read_json
 from jaxarc.datasets.published import Erratum, known_issues
 from jaxarc.datasets.selectors import SubsetError, TooLargeWarning
 from jaxarc.datasets.task_set import TaskSet, task_weights
+
+if TYPE_CHECKING:
+    from jaxarc.datasets.procedural_samples import sample_task_set
 
 __all__ = [
     "Dataset",
@@ -35,6 +40,12 @@ __all__ = [
     "sample_task_set",
     "task_weights",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "sample_task_set":  # it runs on the device, and brings JAX
+        return importlib.import_module("jaxarc.datasets.procedural_samples").sample_task_set
+    raise AttributeError(f"module 'jaxarc.datasets' has no attribute {name!r}; it has {', '.join(__all__)}")
 
 
 def __dir__() -> list[str]:

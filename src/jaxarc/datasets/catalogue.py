@@ -5,11 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from jaxarc.constants import PADDING
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import check_set_name, installed_names, read_installed
 from jaxarc.datasets.json_files import read_json
@@ -17,13 +12,8 @@ from jaxarc.datasets.published import concept_named, is_concept, known_issues, p
 from jaxarc.datasets.selectors import SubsetError, parse_clauses, split_clauses, split_version
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import UsageError
-from jaxarc.prng import as_typed_key
-from jaxarc.tasks.procedural import ProceduralTasks, procedural_names, procedural_tasks
-from jaxarc.tasks.raw_task import Pair, RawTask
-from jaxarc.tasks.registry import task_id_of
-from jaxarc.types import PRNGKey
+from jaxarc.tasks.procedural.names import procedural_names
 
-_NUM_SAMPLES: Final = 16  # tasks of a generator that load_tasks makes to look at
 _PUBLISHED: Final = {dataset.name: dataset for dataset in published_datasets()}
 _REGISTERED: dict[str, Dataset] = {}
 _LOADED: dict[tuple[str, str], TaskSet] = {}  # what cannot change while the process runs: (name, version)
@@ -131,33 +121,6 @@ def register_dataset(
     )
 
 
-def sample_task_set(generator: ProceduralTasks, key: PRNGKey, num_tasks: int) -> TaskSet:
-    """Make tasks and copy them to the host, alternating between the rules.
-
-    Ids are the rule's name and a number, such as ``procedural/gravity/0``; the concept is the rule's name.
-
-    Raises:
-        ValueError: ``num_tasks`` is less than 1.
-    """
-    if not isinstance(generator, ProceduralTasks):
-        raise TypeError(f"tasks are made by what procedural_tasks returns, got {type(generator).__name__}; pass that")
-    if num_tasks < 1:
-        raise ValueError(f"num_tasks must be at least 1, got {num_tasks}; ask for a task or more")
-    # Two rules and five tasks: 0 1 0 1 0. The number in an id counts the tasks of
-    # its rule, so the ids end in 0 0 1 1 2.
-    rules = np.arange(num_tasks, dtype=np.int32) % generator.num_tasks
-    keys = jax.random.split(as_typed_key(key), num_tasks)
-    # One compiled call makes all tasks, [N, P, HW].
-    inputs, outputs = jax.jit(jax.vmap(generator.generate))(keys, jnp.asarray(rules))
-    names = [task_id_of(index) for index in generator.registry_index.tolist()]
-    grids = zip(np.asarray(inputs), np.asarray(outputs), strict=True)
-    tasks = [
-        _task_of(names[rule], index // generator.num_tasks, generator, [*zip(*pairs, strict=True)])
-        for index, (rule, pairs) in enumerate(zip(rules, grids, strict=True))
-    ]
-    return TaskSet(" + ".join(names), tuple(tasks), generator.grid_shape)
-
-
 _FAMILIES: Final = {name.split("/")[0] for name in (*_PUBLISHED, "procedural")}
 
 
@@ -214,7 +177,9 @@ def _load_version(dataset: Dataset, version: DatasetVersion, cache: bool) -> Tas
 
 
 def _sample(name: str) -> TaskSet:
-    return sample_task_set(procedural_tasks(name), jax.random.key(0), _NUM_SAMPLES)
+    from jaxarc.datasets.procedural_samples import sample_of_rule  # it runs on the device, and brings JAX
+
+    return sample_of_rule(name)
 
 
 def _checked(name: str, tasks: Any) -> TaskSet:
@@ -236,13 +201,3 @@ def _unknown(name: str) -> str:
         f"no dataset, file or folder {name!r}; {hint}Known datasets: {', '.join(shown)}, concept-arc/<Concept>, "
         f"procedural/<rule>; or give the path of a folder of ARC JSON files"
     )
-
-
-def _task_of(name: str, number: int, generator: ProceduralTasks, padded: list[Pair]) -> RawTask:
-    pairs = tuple((_active_area(grid, generator), _active_area(output, generator)) for grid, output in padded)
-    return RawTask(f"{name}/{number}", pairs[: generator.num_train], pairs[generator.num_train :], concept=name)
-
-
-def _active_area(flat: np.ndarray, generator: ProceduralTasks) -> np.ndarray:
-    grid = flat.reshape(generator.grid_shape)
-    return grid[: (grid[:, 0] != PADDING).sum(), : (grid[0] != PADDING).sum()]

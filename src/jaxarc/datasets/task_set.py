@@ -8,22 +8,21 @@ import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float32
 
 from jaxarc.config.environment import TOO_LARGE
 from jaxarc.datasets.selectors import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
 from jaxarc.notebooks import notebook_html
-from jaxarc.prng import as_typed_key
-from jaxarc.tasks.buffer import TaskBuffer, pack_tasks
 from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
-from jaxarc.tasks.task import pad_task
-from jaxarc.types import JaxArcTask, PRNGKey
+
+if TYPE_CHECKING:  # what needs JAX loads it when it is called, so that files are read and drawn without it
+    from jaxtyping import Array, Float32
+
+    from jaxarc.tasks.buffer import TaskBuffer
+    from jaxarc.types import JaxArcTask, PRNGKey
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -133,20 +132,24 @@ class TaskSet:
         """Return the unpadded task, or raise ``UnknownTaskError``."""
         return self.tasks[self.index_of(task_id)]
 
-    def get_task_by_id(self, task_id: str, grid_shape: tuple[int, int] | None = None) -> JaxArcTask:
+    def get_task_by_id(self, task_id: str, grid_shape: tuple[int, int] | None = None) -> "JaxArcTask":
         """Return one task padded to ``grid_shape``, by default the canvas of this set, with its id registered.
 
         Raises:
             UnknownTaskError: a ``KeyError`` that names the nearest ids.
             ValueError: the task does not fit ``grid_shape``.
         """
+        from jaxarc.tasks.task import pad_task
+
         return pad_task(self.raw_task(task_id), grid_shape or self.grid_shape, register_task(task_id))
 
-    def get_random_task(self, key: PRNGKey) -> JaxArcTask:
+    def get_random_task(self, key: "PRNGKey") -> "JaxArcTask":
         """Return one task of this set, each as likely as any other."""
+        import jax
+
         return self.get_task_by_id(self.task_ids[int(jax.random.randint(key, (), 0, len(self)))])
 
-    def sample(self, key: PRNGKey | int, count: int = 1) -> "TaskSet":
+    def sample(self, key: "PRNGKey | int", count: int = 1) -> "TaskSet":
         """Return ``count`` different tasks in a random order, the same ones for the same key or seed.
 
         Raises:
@@ -154,6 +157,10 @@ class TaskSet:
         """
         if not 1 <= count <= len(self):
             raise ValueError(f"a sample of {self.name!r} has 1..{len(self)} tasks, got count={count}; change it")
+        import jax
+
+        from jaxarc.prng import as_typed_key
+
         key = jax.random.key(key) if isinstance(key, int) else as_typed_key(key)
         indices = jax.random.permutation(key, len(self))[:count].tolist()
         return self._subset([self.tasks[index] for index in indices])
@@ -252,12 +259,14 @@ class TaskSet:
         chosen = choose_tasks(kept, self.name, conditions)
         return self._subset(chosen)
 
-    def buffer(self, grid_shape: tuple[int, int] | None = None) -> TaskBuffer:
+    def buffer(self, grid_shape: tuple[int, int] | None = None) -> "TaskBuffer":
         """Put all tasks on the device, padded to ``grid_shape``, by default the canvas of this set.
 
         Raises:
             ValueError: a task does not fit; the message names it, its size, the canvas and what to do.
         """
+        from jaxarc.tasks.buffer import pack_tasks
+
         return pack_tasks(self.tasks, grid_shape or self.grid_shape)
 
     def _subset(self, tasks: Sequence[RawTask]) -> "TaskSet":
@@ -277,7 +286,7 @@ def digest_of(tasks: Iterable[RawTask]) -> str:
     return hashlib.sha256(b"".join(sorted(_digest_of_task(task) for task in tasks))).hexdigest()
 
 
-def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float]) -> Float32[Array, " T"]:
+def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float]) -> "Float32[Array, ' T']":
     """Weigh the tasks of a set by id, normalized to sum to one; a task that is not named gets 0.
 
     Args:
@@ -303,6 +312,8 @@ def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float])
         weights[task_set.index_of(task_id)] = weight
     if not weights.sum() > 0:
         raise ValueError(f"at least one task needs a positive weight, got {len(named)} weights that sum to 0")
+    import jax.numpy as jnp
+
     return jnp.asarray(weights / weights.sum(), jnp.float32)
 
 

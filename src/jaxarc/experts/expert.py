@@ -88,6 +88,10 @@ class NotSolvedError(ExpertError):
     """The actions do not end in the pair's output."""
 
 
+class WrongFormatError(UsageError, ExpertError):
+    """An expert does not act in this format."""
+
+
 class UnknownExpertError(UsageError, ExpertError):
     """No expert has this name, or the object of this name is not an expert."""
 

@@ -1,8 +1,14 @@
 """Pictures of grids, tasks, states and episodes: in a terminal, in SVG, in pixels, and as a page to replay them."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from jaxarc.render.palette import ARC_COLORS, COLOR_NAMES, PALETTES, SAFE_COLORS
-from jaxarc.render.pictures import Frame, animate, state_image, state_svg, task_image, task_svg
-from jaxarc.render.terminal import render_grid, render_state, render_task
+
+if TYPE_CHECKING:
+    from jaxarc.render.layout import Frame
+    from jaxarc.render.pictures import animate, state_image, state_svg, task_image, task_svg
+    from jaxarc.render.terminal import render_grid, render_state, render_task
 
 __all__ = [
     "ARC_COLORS",
@@ -19,6 +25,19 @@ __all__ = [
     "task_image",
     "task_svg",
 ]
+
+# Pictures of states bring JAX; those of tasks in files do not.
+_HOMES = {
+    "Frame": "jaxarc.render.layout",
+    **dict.fromkeys(["animate", "state_image", "state_svg", "task_image", "task_svg"], "jaxarc.render.pictures"),
+    **dict.fromkeys(["render_grid", "render_state", "render_task"], "jaxarc.render.terminal"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'jaxarc.render' has no attribute {name!r}; it has {', '.join(__all__)}")
 
 
 def __dir__() -> list[str]:

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from jaxtyping import Array, Bool, Int8
 from PIL import Image, ImageDraw, ImageFont
 
 from jaxarc.constants import PADDING
 from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
 from jaxarc.render.svg import CELL_SIZE, MARGIN, PADDING_COLOR, RIGHT_COLOR, checked_grid, checked_grids
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Int8
 
 GROUND: Final = "#ffffff"
 _INK: Final = "#333333"
@@ -18,8 +20,8 @@ _LINE: Final = "#80808073"  # half transparent, as in SVG
 
 
 def draw_grid(
-    grid: Int8[Array, "H W"] | np.ndarray,
-    selection: Bool[Array, "H W"] | np.ndarray | None = None,
+    grid: "Int8[Array, 'H W'] | np.ndarray",
+    selection: "Bool[Array, 'H W'] | np.ndarray | None" = None,
     cell_size: int = CELL_SIZE,
     show_numbers: bool = False,
     palette: Palette = ARC_COLORS,
@@ -47,8 +49,8 @@ def draw_grid(
 
 
 def draw_difference(
-    grid: Int8[Array, "H W"] | np.ndarray,
-    target: Int8[Array, "H W"] | np.ndarray,
+    grid: "Int8[Array, 'H W'] | np.ndarray",
+    target: "Int8[Array, 'H W'] | np.ndarray",
     cell_size: int = CELL_SIZE,
     palette: Palette = ARC_COLORS,
 ) -> Image.Image:

@@ -9,7 +9,7 @@ from jaxtyping import Int8
 
 from jaxarc.constants import PADDING
 from jaxarc.render import svg
-from jaxarc.render.pictures import Frame, draw_frame, draw_pairs
+from jaxarc.render.layout import Frame, draw_frame, draw_pairs
 from jaxarc.render.svg import Drawing
 
 _FRAME_SIDE: Final = 200  # pixels of the longest side of a grid

@@ -5,14 +5,16 @@ A :class:`Drawing` is a piece of SVG with a size. :func:`draw_grid` makes one, :
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
-from xml.sax.saxutils import escape
+from html import escape
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Bool, Int8
 
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Int8
 
 CELL_SIZE: Final = 20  # pixels
 MARGIN: Final = 3  # pixels around a grid, room for its outlines
@@ -41,13 +43,13 @@ class Drawing(NamedTuple):
         return (
             f"<svg xmlns='http://www.w3.org/2000/svg' width='{self.width}' height='{self.height}' "
             f"viewBox='0 0 {self.width} {self.height}' role='img'>\n"
-            f"<title>{escape(title)}</title>\n{ground}{self.body}\n</svg>\n"
+            f"<title>{escape(title, quote=False)}</title>\n{ground}{self.body}\n</svg>\n"
         )
 
 
 def draw_grid(
-    grid: Int8[Array, "H W"] | np.ndarray,
-    selection: Bool[Array, "H W"] | np.ndarray | None = None,
+    grid: "Int8[Array, 'H W'] | np.ndarray",
+    selection: "Bool[Array, 'H W'] | np.ndarray | None" = None,
     cell_size: int = CELL_SIZE,
     show_numbers: bool = False,
     palette: Palette = ARC_COLORS,
@@ -83,8 +85,8 @@ def draw_grid(
 
 
 def draw_difference(
-    grid: Int8[Array, "H W"] | np.ndarray,
-    target: Int8[Array, "H W"] | np.ndarray,
+    grid: "Int8[Array, 'H W'] | np.ndarray",
+    target: "Int8[Array, 'H W'] | np.ndarray",
     cell_size: int = CELL_SIZE,
     palette: Palette = ARC_COLORS,
 ) -> Drawing:
@@ -114,7 +116,7 @@ def draw_text(text: str, size: int = 12) -> Drawing:
     """Draw one line of text; its width is an estimate, fonts differ."""
     width = round(len(text) * size * 0.56) + 2
     style = f"{_FONT} font-size='{size}' fill='{_INK}'"
-    return Drawing(width, round(size * 1.4), f"<text y='{size}' {style}>{escape(text)}</text>")
+    return Drawing(width, round(size * 1.4), f"<text y='{size}' {style}>{escape(text, quote=False)}</text>")
 
 
 def draw_arrow(length: int = 26) -> Drawing:
@@ -161,7 +163,7 @@ def captioned(drawing: Drawing, caption: str, size: int = 11) -> Drawing:
 
 
 def checked_grid(
-    grid: Int8[Array, "H W"] | np.ndarray, selection: Bool[Array, "H W"] | np.ndarray | None
+    grid: "Int8[Array, 'H W'] | np.ndarray", selection: "Bool[Array, 'H W'] | np.ndarray | None"
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a grid and a selection as NumPy arrays; raises as :func:`draw_grid` says."""
     cells = np.asarray(grid)
@@ -178,7 +180,7 @@ def checked_grid(
 
 
 def checked_grids(
-    grid: Int8[Array, "H W"] | np.ndarray, target: Int8[Array, "H W"] | np.ndarray
+    grid: "Int8[Array, 'H W'] | np.ndarray", target: "Int8[Array, 'H W'] | np.ndarray"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a grid and its target as NumPy arrays; raises as :func:`draw_difference` says."""
     cells, _ = checked_grid(grid, None)

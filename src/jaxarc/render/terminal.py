@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Array, Bool, Int8
 from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.panel import Panel
@@ -13,11 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc.constants import PADDING
-from jaxarc.envs.state import ArcEnvState
+from jaxarc.render.layout import Frame, task_pairs
 from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
-from jaxarc.render.pictures import Frame, frame_of_state, task_pairs
 from jaxarc.render.svg import checked_grid
-from jaxarc.types import JaxArcTask
+from jaxarc.tasks.raw_task import RawTask
+
+if TYPE_CHECKING:
+    from jaxtyping import Array, Bool, Int8
+
+    from jaxarc.envs.state import ArcEnvState
+    from jaxarc.types import JaxArcTask
 
 _CELL_WIDTH = 2
 _FRAME_WIDTH = 4  # a panel's border and its inner margin, both sides
@@ -25,9 +30,9 @@ _ARROW = " → "
 
 
 def render_grid(
-    grid: Int8[Array, "H W"] | np.ndarray,
+    grid: "Int8[Array, 'H W'] | np.ndarray",
     cell_width: int = _CELL_WIDTH,
-    selection: Bool[Array, "H W"] | np.ndarray | None = None,
+    selection: "Bool[Array, 'H W'] | np.ndarray | None" = None,
     palette: Palette = ARC_COLORS,
 ) -> Text:
     """Draw one grid, cropped to its active area; padding inside it is blank.
@@ -56,7 +61,7 @@ def render_grid(
 class TaskView:
     """A task as a rich renderable: pairs input → output, as many in a row as the terminal is wide."""
 
-    def __init__(self, task: JaxArcTask, title: str = "", only: str = "") -> None:
+    def __init__(self, task: "JaxArcTask | RawTask", title: str = "", only: str = "") -> None:
         self.task = task
         self.title = title
         self.only = only
@@ -68,17 +73,19 @@ class TaskView:
         yield Columns([_draw_pair(*pair, options.max_width) for pair in pairs], padding=(0, 1))
 
 
-def render_task(task: JaxArcTask, title: str = "", only: str = "") -> TaskView:
+def render_task(task: "JaxArcTask | RawTask", title: str = "", only: str = "") -> TaskView:
     """Draw all pairs of a task, each cropped to its active area; or ``only`` one of them, such as ``train 0``."""
     return TaskView(task, title, only)
 
 
-def render_state(state: ArcEnvState) -> Group:
+def render_state(state: "ArcEnvState") -> Group:
     """Draw a state: working grid, target, and the clipboard unless it is empty; stars mark the cells last selected.
 
     Raises:
         ValueError: the state is a batch of states.
     """
+    from jaxarc.render.pictures import frame_of_state  # JAX, which a task in a file does without
+
     return render_frame(frame_of_state(state))
 
 
@@ -92,7 +99,7 @@ def render_frame(frame: Frame) -> Group:
     return Group(Columns(panels, padding=(0, 1)), Text(frame.caption, style="bold"))
 
 
-def print_task(task: JaxArcTask, title: str = "") -> None:
+def print_task(task: "JaxArcTask | RawTask", title: str = "") -> None:
     """Print a task on standard output."""
     console = Console()
     console.print(render_task(task, title))
@@ -107,7 +114,7 @@ def print_frames(title: str, frames: Sequence[Frame]) -> None:
         console.print(render_frame(frame))
 
 
-def _pairs(task: JaxArcTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def _pairs(task: "JaxArcTask | RawTask") -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     for name, source, target in task_pairs(task):
         yield name, _crop(source), _crop(target)
 

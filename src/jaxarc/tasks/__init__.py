@@ -3,11 +3,16 @@
 Datasets of tasks are found and read by :mod:`jaxarc.datasets`.
 """
 
-from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task, pack_tasks
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError, UnknownAnswerError
 from jaxarc.tasks.registry import UnknownTaskError, register_task, task_id_of, task_index_of
-from jaxarc.tasks.sampling import sample_task, uniform_weights
-from jaxarc.tasks.task import Task, create_mock_task, create_task
+
+if TYPE_CHECKING:
+    from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task, pack_tasks
+    from jaxarc.tasks.sampling import sample_task, uniform_weights
+    from jaxarc.tasks.task import Task, create_mock_task, create_task
 
 __all__ = [
     "RawTask",
@@ -27,6 +32,19 @@ __all__ = [
     "task_index_of",
     "uniform_weights",
 ]
+
+# What works on the device brings JAX, which the host side does without.
+_HOMES = {
+    **dict.fromkeys(["TaskBuffer", "TaskGenerator", "buffer_of_task", "pack_tasks"], "jaxarc.tasks.buffer"),
+    **dict.fromkeys(["sample_task", "uniform_weights"], "jaxarc.tasks.sampling"),
+    **dict.fromkeys(["Task", "create_mock_task", "create_task"], "jaxarc.tasks.task"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'jaxarc.tasks' has no attribute {name!r}; it has {', '.join(__all__)}")
 
 
 def __dir__() -> list[str]:

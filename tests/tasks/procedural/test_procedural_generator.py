@@ -12,6 +12,7 @@ from jaxarc.datasets import sample_task_set
 from jaxarc.tasks import task_id_of
 from jaxarc.tasks.procedural import UnknownRuleError, names, procedural_names, procedural_tasks, register_rule
 from jaxarc.tasks.procedural.pictures import MapColors
+from jaxarc.tasks.procedural.rules import BUILT_IN_RULES
 
 FIRST = jnp.int32(0)
 
@@ -194,11 +195,15 @@ def test_a_name_that_is_taken_cannot_be_registered(name):
 
 
 def test_a_registered_rule_is_known_by_name_and_joins_the_mixture(monkeypatch):
-    monkeypatch.setattr(names, "_RULES", dict(names._RULES))
+    monkeypatch.setattr(names, "registered", {})
     register_rule("procedural/map-large", MapColors(min_side=8))
     assert "procedural/map-large" in procedural_names()
     assert MapColors(min_side=8) in procedural_tasks("all").rules
     assert procedural_tasks("map-large", side=(2, 3)).rules == (MapColors(min_side=2, max_side=3),)
+
+
+def test_the_names_that_are_listed_without_jax_are_those_of_the_rules():
+    assert tuple(BUILT_IN_RULES) == names.BUILT_IN
 
 
 def test_registering_the_same_rule_again_changes_nothing():

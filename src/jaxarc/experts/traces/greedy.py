@@ -21,7 +21,7 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.experts.expert import Action, ActionFormat, BatchExpert, ExpertError, Pair
+from jaxarc.experts.expert import Action, ActionFormat, BatchExpert, Pair, WrongFormatError
 from jaxarc.experts.greedy_painter import GreedyPainter
 from jaxarc.experts.traces.replay import pair_params
 from jaxarc.types import Observation
@@ -42,7 +42,7 @@ class GreedyExpert(BatchExpert):
     def solve_all(self, pairs: Sequence[Pair], action_format: ActionFormat) -> Iterator[tuple[int, Sequence[Action]]]:
         """Paint all pairs; see :meth:`BatchExpert.solve_all`."""
         if action_format != "bbox":
-            raise ExpertError(f"the greedy painter fills boxes, so action_format must be 'bbox', got {action_format!r}")
+            raise WrongFormatError(f"the greedy painter fills boxes: the format must be 'bbox', got {action_format!r}")
         # Batches of one size run one compiled program for each canvas; _paint repeats the last pair of a batch that is
         # short.
         for side, indices in _by_side(pairs).items():
