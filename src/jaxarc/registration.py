@@ -200,5 +200,7 @@ def _params_of(
         weights = task_weights(task_set, {name: weight for name, weight in chosen.items() if name in task_set})
     else:
         weights = uniform_weights(len(task_set))
+    if task_set.has_pools:
+        return EnvParams(task_set.pair_pool(settings.grid_shape), weights, settings)
     buffer = task_set.buffer(settings.grid_shape).with_symmetries(settings.augmentation.num_symmetries)
     return EnvParams(buffer, weights, settings)

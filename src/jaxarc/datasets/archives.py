@@ -5,6 +5,7 @@ Tasks are read straight out of a zip archive, or out of a folder with the same f
 
 import dataclasses
 import functools
+import hashlib
 import json
 import lzma
 import os
@@ -18,12 +19,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
-from jaxarc.datasets.json_format import check_task, parse_json
+from jaxarc.datasets.json_format import parse_json
+from jaxarc.datasets.pair_lists import LeftOut, read_task
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
-MAX_FILE_BYTES: Final = 4 * 2**20  # 600 times the largest task file of the published sets
-MAX_TOTAL_BYTES: Final = 512 * 2**20
+MAX_FILE_BYTES: Final = 8 * 2**20  # 1,000 pairs of the largest grids take 6 MB
+MAX_TOTAL_BYTES: Final = 2**31
 MAX_ENTRIES: Final = 100_000
 
 PINS: Final = json.loads(Path(__file__).with_name("published.json").read_bytes())
@@ -51,23 +53,26 @@ class Archive:
     """One published task set.
 
     GitHub makes its archives on request and does not promise their bytes, so the digest of the tasks is pinned instead:
-    a repository that has changed is noticed and refused.
+    a repository that has changed is noticed and refused. A zip file that is part of a repository is pinned by the name
+    that git gives to its content.
     """
 
     url: str  # of a zip file
     homepage: str
     license: str
     num_tasks: int
-    digest: str  # of the tasks, see digest_of
+    digest: str  # of the tasks, see digest_of; "": the file is pinned by its git_blob instead
     label: Callable[[str], Label | None]  # of a path in the archive, with slashes; None: not a task of this set
     example: str  # a path that has a label, for messages
+    git_blob: str = ""  # name that git gives to the content of the zip file
     loose_cells: bool = False  # null stands for color 0, and "7" for 7
 
 
 def any_json(path: str) -> Label | None:
-    """Take every JSON file as a task named after the file; skip hidden files, and those that macOS adds."""
+    """Take every JSON file as a task named after the file; skip hidden files, macOS's, and re-arc's metadata."""
     *folders, file = path.split("/")
-    if not file.endswith(".json") or any(part.startswith((".", "__MACOSX")) for part in (*folders, file)):
+    is_hidden = any(part.startswith((".", "__MACOSX")) for part in (*folders, file))
+    if is_hidden or not file.endswith(".json") or file == "metadata.json":
         return None
     return {"task_id": file.removesuffix(".json")}
 
@@ -101,6 +106,7 @@ ARCHIVES: Final[dict[str, Archive]] = {
         digest=pins["digest"],
         label=functools.partial(label_by_patterns, pins["files"]),
         example=pins["example"],
+        git_blob=pins.get("git_blob", ""),
         loose_cells=pins["loose_cells"],
     )
     for pins in PINS["archives"]
@@ -119,8 +125,10 @@ def read_archive(path: Path, archive: Archive, name: str) -> TaskSet:
         TaskFormatError: the file is no zip, is damaged or encrypted, or unpacks to more than any task set; a file in it
             is not an ARC task; or the tasks are not those that are pinned.
     """
-    tasks = TaskSet(name, tuple(_read_tasks(path, archive.label, archive.example, archive.loose_cells)))
-    if (found := digest_of(tasks)) != archive.digest:
+    if archive.git_blob:
+        _require_blob(path, archive, name)
+    tasks = TaskSet(name, _read_tasks(path, archive.label, archive.example, archive.loose_cells))
+    if archive.digest and (found := digest_of(tasks)) != archive.digest:
         raise TaskFormatError(
             f"{path}: these are not the tasks pinned as {name!r}: expected {archive.num_tasks} tasks with the digest "
             f"{archive.digest}, found {len(tasks)} with {found}; take an unchanged copy of {archive.url}, or import "
@@ -136,25 +144,44 @@ def read_zip(path: Path) -> TaskSet:
         FileNotFoundError: there is nothing at ``path``.
         TaskFormatError: as for :func:`read_archive`, or two files have one name.
     """
-    return TaskSet(str(path), tuple(_read_tasks(path, any_json, "task.json", loose_cells=False)))
+    return TaskSet(str(path), _read_tasks(path, any_json, "task.json", loose_cells=False))
 
 
-def _read_tasks(path: Path, label: Callable[[str], Label | None], example: str, loose_cells: bool) -> Iterator[RawTask]:
+def _require_blob(path: Path, archive: Archive, name: str) -> None:
+    if path.is_dir():
+        raise TaskFormatError(
+            f"{path}: {name!r} is known by its zip file; give an unchanged copy of {archive.url}, or import the folder "
+            "under a name of your own"
+        )
+    content = path.read_bytes()
+    found = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    if found != archive.git_blob:
+        raise TaskFormatError(
+            f"{path}: not the file pinned as {name!r}: git names its content {found}, expected {archive.git_blob}; "
+            f"take an unchanged copy of {archive.url}, or import this one under a name of your own"
+        )
+
+
+def _read_tasks(
+    path: Path, label: Callable[[str], Label | None], example: str, loose_cells: bool
+) -> tuple[RawTask, ...]:
     read = _read_folder if path.is_dir() else _read_zip
+    left_out = LeftOut()
+    found: list[tuple[str, str, RawTask | None]] = []  # id, place and task; each file is parsed when it is read
+    for labels, content, source in read(path, label):
+        data = parse_json(content, source)
+        task = read_task(data=_plain_cells(data) if loose_cells else data, source=source, left_out=left_out, **labels)
+        found.append((labels["task_id"], source, task))
     # In the order of ids, so equal ids are neighbors, and the result does not depend on how the archive was packed.
-    files = sorted(read(path, label), key=lambda file: file[0]["task_id"])
-    if not files:
+    found.sort(key=lambda one: one[:2])
+    if not found:
         raise TaskFormatError(f"{path}: no task found; expected files such as {example}")
     # The id is the name of a file, and two folders of one archive may have files of one name.
-    for (first, _, one), (second, _, other) in pairwise(files):
-        if first["task_id"] == second["task_id"]:
-            raise TaskFormatError(
-                f"two files give the task id {first['task_id']!r}: {one} and {other}; remove one of them"
-            )
-    for found, content, source in files:
-        data = parse_json(content, source)
-        train, test = check_task(_plain_cells(data) if loose_cells else data, source)
-        yield RawTask.of_checked_pairs(train=train, test=test, **found)
+    for (first, one, _), (second, other, _) in pairwise(found):
+        if first == second:
+            raise TaskFormatError(f"two files give the task id {first!r}: {one} and {other}; remove one of them")
+    left_out.warn(path)
+    return tuple(task for _, _, task in found if task is not None)
 
 
 def _read_zip(path: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from jaxarc.datasets.archives import read_zip
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import check_set_name, installed_names, read_installed
 from jaxarc.datasets.json_files import read_json
@@ -66,7 +67,7 @@ def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
     text = str(name)
     # A known name comes before a file of the same name in the working folder; a ``Path`` always means the file.
     if isinstance(name, Path) or (_find(text) is None and text and Path(text).exists()):
-        return read_json(name)
+        return _read_path(name)
     base, clauses = split_clauses(text)
     # "name@version:first 10" is cut at the colon: the base first, then its clauses.
     tasks, issues = _load_base(base, text, cache)
@@ -147,7 +148,7 @@ def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, A
     dataset = _find(base)
     version = None
     if dataset is None and base and Path(base).exists():
-        return read_json(base), {}
+        return _read_path(base), {}
     if dataset is None:
         # The name as a whole was not found, so an @ in it may begin a version.
         name, version = split_version(base)
@@ -180,6 +181,10 @@ def _sample(name: str) -> TaskSet:
     from jaxarc.datasets.procedural_samples import sample_of_rule  # it runs on the device, and brings JAX
 
     return sample_of_rule(name)
+
+
+def _read_path(path: str | Path) -> TaskSet:
+    return read_zip(Path(path)) if Path(path).suffix == ".zip" and Path(path).is_file() else read_json(path)
 
 
 def _checked(name: str, tasks: Any) -> TaskSet:

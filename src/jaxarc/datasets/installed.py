@@ -11,6 +11,7 @@ import platformdirs
 
 from jaxarc.datasets.archives import ARCHIVES
 from jaxarc.datasets.json_format import check_task, parse_json
+from jaxarc.datasets.pair_lists import pack_pool, unpack_pool
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.errors import UsageError
 from jaxarc.files import write_whole
@@ -75,7 +76,8 @@ def install(task_set: TaskSet, name: str, folder: Path | None = None) -> Path:
         task.task_id: {
             "title": task.title,
             "concept": task.concept,
-            **arc_json(task),
+            **_splits_json(task),
+            **({"pool": pack_pool(task.pool), "pool_size": len(task.pool)} if task.pool else {}),
         }
         for task in task_set
     }
@@ -103,8 +105,15 @@ def uninstall(name: str, folder: Path | None = None) -> Path:
     return path
 
 
-def arc_json(task: RawTask) -> dict[str, Any]:
-    """Return the pairs of a task in the format of ARC's files; an unknown answer is left out."""
+def arc_json(task: RawTask) -> dict[str, Any] | list[Any]:
+    """Return the pairs of a task in the format of ARC's files; an unknown answer is left out.
+
+    A task with a pool is a list of all its pairs, as in re-arc.
+    """
+    return [_pair_json(pair) for pair in task.all_pairs] if task.pool else _splits_json(task)
+
+
+def _splits_json(task: RawTask) -> dict[str, Any]:
     return {"train": [_pair_json(pair) for pair in task.train], "test": [_pair_json(pair) for pair in task.test]}
 
 
@@ -129,7 +138,8 @@ def read_installed(name: str, folder: Path | None = None) -> TaskSet:
 def has_published_set(name: str, folder: Path | None = None) -> bool:
     """Tell whether the data folder has a whole copy of one of :data:`jaxarc.datasets.archives.ARCHIVES`."""
     try:
-        return digest_of(read_installed(name, folder)) == ARCHIVES[name].digest
+        tasks = read_installed(name, folder)
+        return digest_of(tasks) == ARCHIVES[name].digest or (bool(ARCHIVES[name].git_blob) and len(tasks) > 0)
     except (NotInstalledError, TaskFormatError):
         return False
 
@@ -168,7 +178,11 @@ def _task(task_id: str, entry: Any, path: Path) -> RawTask:
     concept = entry.get("concept")
     if not task_id or not isinstance(title, str) or not isinstance(concept, str):
         raise TaskFormatError(f"{source}: damaged, id, title and concept are strings")
-    return RawTask.of_checked_pairs(task_id, train, test, title, concept)
+    pool, size = entry.get("pool", ""), entry.get("pool_size", 0)
+    if not isinstance(pool, str) or type(size) is not int or bool(pool) != (size > 0):
+        raise TaskFormatError(f"{source}: damaged, pool and pool_size do not agree")
+    pairs = unpack_pool(pool, size, source) if pool else ()
+    return RawTask.of_checked_pairs(task_id, train, test, title, concept, pairs)
 
 
 def _pair_json(pair: Pair) -> dict[str, Any]:

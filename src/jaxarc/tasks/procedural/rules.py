@@ -53,7 +53,8 @@ def register_rule(name: str, rule: Rule) -> None:
     short = name.removeprefix(PREFIX)
     if not short or short == ALL or _rules().get(short, rule) != rule:
         raise ValueError(f"the name {name!r} is empty or taken; choose another, taken are {', '.join(_rules())}, {ALL}")
-    names.registered[short] = rule
+    if short not in BUILT_IN_RULES:
+        names.registered[short] = rule
 
 
 def procedural_tasks(

@@ -1,0 +1,163 @@
+"""Tasks whose files list pairs without saying which are demonstrations: re-arc and BARC.
+
+re-arc has a file for each task, ``[{"input": grid, "output": grid}, ...]`` with 1,000 pairs. BARC has lines of JSON,
+each a task ``{"examples": [[input, output], ...], ...}``. Such a task shows three demonstrations and a test; the other
+pairs are its pool, from which :class:`jaxarc.tasks.pair_pool.PairPool` draws at every reset.
+"""
+
+import base64
+import binascii
+import dataclasses
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
+from jaxarc.datasets.json_format import check_task, parse_json
+from jaxarc.datasets.selectors import TooLargeWarning
+from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError, check_grid, describe_value
+
+_EXAMPLES: Final = "examples"  # of BARC
+_ID_KEYS: Final = ("id", "task_id", "uid")  # of a line, whichever it has
+_MAX_LINE_BYTES: Final = 16 * 2**20
+
+
+@dataclasses.dataclass
+class LeftOut:
+    """Counts what a reader leaves out because it is larger than 30x30, and warns once."""
+
+    num_pairs: int = 0
+    of_pairs: int = 0
+    num_tasks: int = 0
+
+    def warn(self, source: str | Path) -> None:
+        """Say what was left out, in one line, if anything was."""
+        if not self.num_pairs:
+            return
+        tasks = f"; {self.num_tasks:,} tasks, which have fewer than 2 others, too" if self.num_tasks else ""
+        warnings.warn(
+            f"{source}: {self.num_pairs:,} of {self.of_pairs:,} pairs have a grid over {MAX_GRID_SIZE}x{MAX_GRID_SIZE} "
+            f"and are left out{tasks}",
+            TooLargeWarning,
+            stacklevel=2,
+        )
+
+
+def is_pair_list(data: Any) -> bool:
+    """Whether data is a list of pairs, or an object of BARC that holds one."""
+    pairs = data.get(_EXAMPLES) if isinstance(data, dict) and "train" not in data else data
+    return isinstance(pairs, list) and bool(pairs) and isinstance(pairs[0], dict | list)
+
+
+def read_task(
+    task_id: str,
+    data: Any,
+    source: str,
+    left_out: LeftOut,
+    *,
+    null_color: int | None = None,
+    answers_hidden: bool = False,
+    title: str = "",
+    concept: str = "",
+) -> RawTask | None:
+    """Turn the JSON of a task, split into demonstrations and tests or not, into a task.
+
+    Pairs of a list that are larger than 30x30 are left out and counted; None if fewer than two are left.
+
+    Raises:
+        TaskFormatError: any rule of the format is broken; the message starts with ``source``.
+    """
+    if not is_pair_list(data):
+        train, test = check_task(data, source, null_color, answers_hidden=answers_hidden)
+        return RawTask.of_checked_pairs(task_id, train, test, title, concept)
+    listed = data[_EXAMPLES] if isinstance(data, dict) else data
+    if len(listed) < 2:
+        raise TaskFormatError(f"{source}: a list of pairs needs 2 or more, got {len(listed)}; add pairs")
+    found = [_pair_of(pair, f"{source}: pair {index}", null_color) for index, pair in enumerate(listed)]
+    pairs = [pair for pair in found if pair is not None]
+    left_out.of_pairs += len(found)
+    left_out.num_pairs += len(found) - len(pairs)
+    if len(pairs) < 2:
+        left_out.num_tasks += 1
+        return None
+    return RawTask.of_pool(task_id, pairs, title, concept)
+
+
+def read_lines(file: Path) -> Iterator[tuple[str, Any, str]]:
+    """Yield the tasks of a file with one in each line: id, unchecked data, and where it is.
+
+    The id is what the line calls so, or else the name of the file and the number of the line, from 0 on.
+
+    Raises:
+        TaskFormatError: a line is too long or not JSON.
+        OSError: the file cannot be read.
+    """
+    with file.open("rb") as lines:
+        number = 0
+        while line := lines.readline(_MAX_LINE_BYTES + 1):
+            source = f"{file}: line {number + 1}"
+            if len(line) > _MAX_LINE_BYTES:
+                raise TaskFormatError(f"{source}: more than {_MAX_LINE_BYTES:,} bytes, which no task has; split it")
+            if line.strip():
+                data = parse_json(line, source)
+                named = [data[key] for key in _ID_KEYS if isinstance(data, dict) and isinstance(data.get(key), str)]
+                yield (named or [f"{file.stem}-{number}"])[0], data, source
+            number += 1
+
+
+def _pair_of(pair: Any, where: str, null_color: int | None) -> Pair | None:
+    if isinstance(pair, dict) and {"input", "output"} <= pair.keys():
+        sides = pair["input"], pair["output"]
+    elif isinstance(pair, list) and len(pair) == 2:
+        sides = pair
+    else:
+        raise TaskFormatError(
+            f"{where}: a pair is {{'input': ..., 'output': ...}} or [input, output], got {describe_value(pair)}; "
+            "give both grids"
+        )
+    for grid in sides:
+        if not isinstance(grid, list):
+            raise TaskFormatError(f"{where}: a grid is a list of rows, got {describe_value(grid)}; write [[0, 1]]")
+    try:
+        return check_grid(sides[0], f"{where} input", null_color), check_grid(sides[1], f"{where} output", null_color)
+    except TaskFormatError:
+        if any(map(_is_too_large, sides)):
+            return None
+        raise
+
+
+def _is_too_large(grid: list[Any]) -> bool:
+    widths = {len(row) for row in grid if isinstance(row, list)}
+    return len(widths) == 1 and (len(grid) > MAX_GRID_SIZE or max(widths) > MAX_GRID_SIZE)
+
+
+def pack_pool(pairs: Sequence[Pair]) -> str:
+    """Pack the pairs of a pool into a text: base64 of compressed bytes, four sizes of each pair and all cells."""
+    sizes = np.array([[*source.shape, *target.shape] for source, target in pairs], np.int8)
+    cells = b"".join(grid.tobytes() for pair in pairs for grid in pair)
+    return base64.b64encode(zlib.compress(sizes.tobytes() + cells, 6)).decode("ascii")
+
+
+def unpack_pool(text: str, count: int, source: str) -> tuple[Pair, ...]:
+    """Return the pairs that :func:`pack_pool` packed.
+
+    Raises:
+        TaskFormatError: the text is damaged.
+    """
+    try:
+        content = np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), np.int8)
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise TaskFormatError(f"{source}: damaged, its pool cannot be unpacked ({error})") from error
+    sizes = content[: 4 * count].reshape(-1, 4).astype(np.int64)
+    cells = content[4 * count :]
+    areas = sizes[:, 0::2] * sizes[:, 1::2]  # of input and output
+    fits = sizes.size == 4 * count and sizes.min(initial=1) >= 1 and sizes.max(initial=1) <= MAX_GRID_SIZE
+    if not fits or areas.sum() != cells.size or cells.min(initial=0) < 0 or cells.max(initial=0) >= NUM_COLORS:
+        raise TaskFormatError(f"{source}: damaged, its pool does not hold {count} pairs of grids")
+    grids = np.split(cells, np.cumsum(areas.ravel())[:-1])
+    shaped = [grid.reshape(size) for grid, size in zip(grids, sizes.reshape(-1, 2).tolist(), strict=True)]
+    return tuple(zip(shaped[0::2], shaped[1::2], strict=True))

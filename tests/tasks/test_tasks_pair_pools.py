@@ -1,0 +1,208 @@
+"""Tasks whose files list pairs without a split, as re-arc's and BARC's do, and the pairs that a reset draws."""
+
+import dataclasses
+import json
+import zipfile
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from run_command import run_command
+
+import jaxarc
+from jaxarc.datasets import TooLargeWarning, load_tasks
+from jaxarc.datasets.archives import ARCHIVES, read_archive
+from jaxarc.datasets.installed import install, installed_path, read_installed
+from jaxarc.datasets.json_files import find_problems
+from jaxarc.datasets.task_set import digest_of
+from jaxarc.tasks import RawTask, TaskFormatError
+from jaxarc.tasks.pair_pool import draw_distinct
+
+IDS = ("00d62c1b", "007bbfb7")
+
+
+def pair(number):
+    """A pair that no other number gives: the number in base 10, and the same backwards."""
+    digits = [int(digit) for digit in f"{number:03d}"]
+    return {"input": [digits], "output": [digits[::-1]]}
+
+
+@pytest.fixture
+def re_arc(tmp_path):
+    """The layout of re-arc: twelve pairs of one task, seven of another, and the metadata."""
+    tasks = tmp_path / "re_arc" / "tasks"
+    tasks.mkdir(parents=True)
+    (tasks / f"{IDS[0]}.json").write_text(json.dumps([pair(100 + i) for i in range(12)]))
+    (tasks / f"{IDS[1]}.json").write_text(json.dumps([pair(200 + i) for i in range(7)]))
+    metadata = {task_id: {"n_generations": 12, "runtime": 0.5, "rng_difficulties": [0.5]} for task_id in IDS}
+    (tasks.parent / "metadata.json").write_text(json.dumps(metadata))
+    return tasks.parent
+
+
+def zipped(folder):
+    path = folder.with_suffix(".zip")
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(folder.rglob("*.json")):
+            archive.write(file, file.relative_to(folder.parent))
+    return path
+
+
+def test_a_folder_and_a_zip_of_re_arc_hold_the_same_tasks(re_arc):
+    folder = load_tasks(re_arc)
+    assert folder.task_ids == tuple(sorted(IDS))
+    assert [len(task.all_pairs) for task in folder] == [7, 12]
+    assert {task.concept for task in folder} == {""}
+    assert digest_of(load_tasks(str(zipped(re_arc)))) == digest_of(folder)
+    assert find_problems(re_arc) == []
+
+
+def test_of_a_list_of_pairs_three_are_shown_and_the_fourth_is_the_test(re_arc):
+    (task,) = load_tasks(re_arc / "tasks" / f"{IDS[0]}.json")
+    assert [grid.tolist() for grid, _ in task.train] == [pair(i)["input"] for i in (100, 101, 102)]
+    assert [grid.tolist() for grid, _ in task.test] == [pair(103)["input"]]
+    assert len(task.pool) == 8
+    assert "+ 8 more" in repr(task)
+
+
+def test_pairs_over_30x30_are_left_out_and_counted(re_arc):
+    large = {"input": [[1] * 36] * 21, "output": [[1]]}
+    (re_arc / "tasks" / f"{IDS[0]}.json").write_text(json.dumps([pair(1), large, pair(2), pair(3)]))
+    (re_arc / "tasks" / f"{IDS[1]}.json").write_text(json.dumps([large, pair(2)]))
+    with pytest.warns(TooLargeWarning, match=r"2 of 6 pairs .* 30x30 .* 1 tasks"):
+        tasks = load_tasks(re_arc)
+    assert tasks.task_ids == (IDS[0],)
+    assert len(tasks[0].all_pairs) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ([pair(1)], "needs 2 or more, got 1"),
+        ([pair(1), {"input": [[1]]}], "pair 1: a pair is"),
+        ([pair(1), [[[1]], [[2]], [[3]]]], "pair 1: a pair is"),
+        ([pair(1), [[[1]], [[1, 2], [3]]]], "pair 1 output, row 1"),
+        ([pair(1), [[[1]], 7]], "pair 1: a grid is a list of rows, got 7"),
+        ([pair(1), [[[1]], [[12]]]], "pair 1 output, row 0, column 0: got 12"),
+    ],
+    ids=["one-pair", "no-output", "three-grids", "ragged", "no-grid", "no-color"],
+)
+def test_a_wrong_pair_is_named(tmp_path, content, words):
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(TaskFormatError) as caught:
+        load_tasks(file)
+    assert words in str(caught.value)
+    assert str(file) in str(caught.value)
+    assert [problem.message for problem in find_problems(file)] == [str(caught.value)]
+
+
+def test_lines_of_barc_are_tasks(tmp_path):
+    file = tmp_path / "problems.jsonl"
+    examples = [[one["input"], one["output"]] for one in map(pair, range(6))]
+    lines = [{"examples": examples, "code": "x: y", "seeds": []}, {"examples": examples[:2]}, {"id": "own", **split()}]
+    file.write_text("\n".join(map(json.dumps, lines)) + "\n\n")
+    tasks = load_tasks(str(file))
+    assert tasks.task_ids == ("problems-0", "problems-1", "own")
+    assert [(len(task.train), len(task.test), len(task.pool)) for task in tasks] == [(3, 1, 2), (1, 1, 0), (1, 1, 0)]
+
+
+def split():
+    return {"train": [pair(1)], "test": [pair(2)]}
+
+
+def test_a_line_that_is_no_json_is_named(tmp_path):
+    file = tmp_path / "problems.jsonl"
+    file.write_text(json.dumps(split()) + "\n{")
+    with pytest.raises(TaskFormatError, match="line 2: not JSON"):
+        load_tasks(file)
+
+
+def test_an_installed_set_keeps_its_pools_and_exports_them(re_arc, tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXARC_DATA", str(tmp_path / "data"))
+    tasks = load_tasks(re_arc)
+    install(tasks, "mine")
+    assert digest_of(read_installed("mine")) == digest_of(tasks)
+    assert run_command("tasks", "export", "mine", tmp_path / "out").exit_code == 0
+    assert digest_of(load_tasks(tmp_path / "out")) == digest_of(tasks)
+
+
+@pytest.mark.parametrize("change", [{"pool": "x"}, {"pool_size": 7}, {"pool_size": 0}, {"pool": ""}], ids=str)
+def test_a_damaged_pool_is_refused(re_arc, tmp_path, monkeypatch, change):
+    monkeypatch.setenv("JAXARC_DATA", str(tmp_path / "data"))
+    install(load_tasks(re_arc), "mine")
+    record = json.loads(installed_path("mine").read_text())
+    record["tasks"][IDS[0]].update(change)
+    installed_path("mine").write_text(json.dumps(record))
+    with pytest.raises(TaskFormatError, match="damaged"):
+        read_installed("mine")
+
+
+def test_the_published_file_is_known_by_the_name_that_git_gives_it(re_arc, tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXARC_DATA", str(tmp_path / "data"))
+    path = zipped(re_arc)
+    with pytest.raises(TaskFormatError, match="git names its content") as caught:
+        read_archive(path, ARCHIVES["re-arc"], "re-arc")
+    named = str(caught.value).split("content ")[1].split(",")[0]
+    pinned = dataclasses.replace(ARCHIVES["re-arc"], git_blob=named)
+    assert len(read_archive(path, pinned, "re-arc")) == 2
+    with pytest.raises(TaskFormatError, match="known by its zip file"):
+        read_archive(re_arc, pinned, "re-arc")
+
+
+def test_drawn_numbers_are_different_and_every_order_comes_up():
+    draw = jax.jit(jax.vmap(lambda key, count: draw_distinct(key, count, 3), (0, None)))
+    drawn = np.asarray(draw(jax.random.split(jax.random.key(0), 6000), jnp.int32(4)))
+    assert set(drawn.ravel().tolist()) == {0, 1, 2, 3}
+    assert all(len(set(row)) == 3 for row in drawn.tolist())
+    counts = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert len(counts) == 24  # 4 * 3 * 2 orders, 250 each: five standard deviations
+    assert abs(counts - 250).max() < 80
+
+
+def test_a_reset_draws_pairs_of_its_task(re_arc):
+    tasks = load_tasks(re_arc)
+    env, params = jaxarc.make(tasks, max_grid_height=3, max_grid_width=3, mode="test", include_demonstrations=True)
+    states, shown = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(1), 64), params)
+    inputs = np.asarray(states.pairs.inputs)[:, :, :3]
+    outputs = np.asarray(states.pairs.outputs)[:, :, :3]
+    assert inputs.shape == (64, 4, 3)
+    assert (outputs == inputs[..., ::-1]).all()
+    families = np.where(np.asarray(states.task_index) == 0, 2, 1)  # 200s and 100s, in the order of ids
+    assert (inputs[..., 0] == families[:, None]).all()
+    assert all(len({tuple(row) for row in rows}) == 4 for rows in inputs.tolist())
+    assert len({tuple(row) for rows in inputs.tolist() for row in rows}) == 19  # every pair is drawn
+    # What is played is the fourth, and no demonstration shows its answer.
+    assert (np.asarray(states.target_grid)[:, 0] == outputs[:, 3]).all()
+    hidden = np.asarray(states.target_grid)[:, None]
+    assert not (np.asarray(shown["demonstrations"]["outputs"]) == hidden).all((-2, -1)).any()
+
+
+def test_the_number_of_demonstrations_can_be_chosen(re_arc):
+    pool = load_tasks(re_arc).pair_pool((3, 3), num_train=5, num_test=2)
+    assert (pool.num_train, pool.num_test, pool.num_tasks) == (5, 2, 2)
+    env, params = jaxarc.make(pool, max_grid_height=3, max_grid_width=3)
+    state, _ = env.reset(jax.random.key(0), params)
+    assert state.pairs.inputs.shape == (7, 9)
+    with pytest.raises(ValueError, match=r"'007bbfb7' has 7 pairs, and an episode draws 7 \+ 1"):
+        load_tasks(re_arc).pair_pool(num_train=7)
+
+
+def test_pairs_that_do_not_fit_are_left_out_of_the_draw(re_arc):
+    wide = [{"input": [[1, 2, 3, 4]], "output": [[1]]}, *(pair(300 + i) for i in range(4))]
+    (re_arc / "tasks" / "11111111.json").write_text(json.dumps(wide))
+    (re_arc / "tasks" / "22222222.json").write_text(json.dumps([wide[0], *wide[:4]]))
+    tasks = load_tasks(re_arc)
+    with pytest.raises(ValueError, match="does not fit the canvas 3x3"):
+        jaxarc.make(tasks, max_grid_height=3, max_grid_width=3)
+    with pytest.warns(TooLargeWarning, match="6 of 29 pairs and 1 of 4 tasks"):
+        _, params = jaxarc.make(tasks, max_grid_height=3, max_grid_width=3, too_large="report")
+    assert params.tasks.num_tasks == 3
+    assert params.tasks.inputs.shape[0] == 23
+    _, one = jaxarc.make(tasks, tasks=[IDS[0]], max_grid_height=3, max_grid_width=3)
+    assert one.tasks.inputs.shape[0] == 12
+
+
+def test_a_task_of_one_pair_has_no_test():
+    with pytest.raises(TaskFormatError, match="needs 2 pairs or more, got 1"):
+        RawTask.of_pool("one", load_tasks("arc-agi-1/training")[0].train[:1])
