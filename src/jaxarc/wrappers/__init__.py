@@ -5,8 +5,9 @@ from jaxarc.wrappers.episode_statistics import EpisodeStatistics
 from jaxarc.wrappers.flat_actions import FlatActions
 from jaxarc.wrappers.stacked_observations import StackedObservations
 from jaxarc.wrappers.trials import Trials
+from jaxarc.wrappers.wrapper import Wrapper
 
-__all__ = ["AutoReset", "EpisodeStatistics", "FlatActions", "StackedObservations", "Trials"]
+__all__ = ["AutoReset", "EpisodeStatistics", "FlatActions", "StackedObservations", "Trials", "Wrapper"]
 
 
 def __dir__() -> list[str]:
