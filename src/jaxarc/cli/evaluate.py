@@ -5,14 +5,14 @@ import dataclasses
 import datetime
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from jaxarc.cli.console import JsonOption, QuietOption, print_json, progress_bar, warn
-from jaxarc.cli.evaluation_files import print_evaluation, write_evaluation
+from jaxarc.cli.evaluation_files import BenchmarkFiles, benchmark_files, print_evaluation, write_evaluation
 from jaxarc.cli.players import (
     DEFAULT_FORMAT,
     DEFAULT_SIDE,
@@ -104,6 +104,13 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
     ] = None,
+    submission_format: Annotated[
+        Literal["kaggle", "arc-prize"],
+        typer.Option(
+            help="kaggle: submission.json; arc-prize: also a file for each task in the folder arc-prize, as the ARC "
+            "Prize's arc-agi-benchmarking reads them."
+        ),
+    ] = "kaggle",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     against: Annotated[
@@ -120,7 +127,8 @@ def evaluate(
 
     A hidden test set, a challenges file without its solutions, gives a submission and no score.
 
-    With --score nothing is played; --output writes all files except the submission.
+    With --score nothing is played; --output writes all files except the submission. With --submission-format arc-prize
+    the scored submission is written in that format.
 
     With the run folder of a surrogate, evaluate the surrogate on held-out examples and pairs.
 
@@ -133,11 +141,17 @@ def evaluate(
         jaxarc evaluate arc-agi-1/evaluation --agent runs/NAME --answers-visible
         jaxarc evaluate arc-agi-1/training --agent my_solver:solve --json
         jaxarc evaluate arc-agi-1/training --score submission.json
+        jaxarc evaluate arc-agi-1/training --score submission.json --submission-format arc-prize -o scored
         jaxarc evaluate runs/NAME-surrogate
     """
     run = _surrogate_run(dataset)
     if run is not None:
-        given = {"--agent": agent, "--score": score, "--json": as_json}
+        given = {
+            "--agent": agent,
+            "--score": score,
+            "--json": as_json,
+            "--submission-format": submission_format != "kaggle",
+        }
         _require_unused(given, "does not go with the run folder of a surrogate; leave it out")
         _evaluate_surrogate(run, checkpoint or "last", against or [])
         return
@@ -147,10 +161,16 @@ def evaluate(
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
     tasks = load_tasks(dataset)
     folder = output or Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
+    benchmark = None
+    if submission_format == "arc-prize":
+        _require_unused({"--answers-visible": answers_visible}, "gives no submission; leave it out")
+        if agent is None and output is None:
+            raise typer.BadParameter("name the folder for the files of arc-prize", param_hint="--output")
+        benchmark = benchmark_files(folder, tasks, Path(agent or "submission").name)
     if agent is None:
         assert score is not None
         folder = output  # what is scored may stay without files
-        result, summary = _score_file(score, attempts, tasks, output)
+        result, summary = _score_file(score, attempts, tasks, output, benchmark)
     elif is_solver(agent):
         given = {
             "--votes": votes,
@@ -163,7 +183,7 @@ def evaluate(
             "--expert": expert,
         }
         _require_unused(given, "does not go with a solver, which returns grids and takes no actions; leave it out")
-        result, summary = _run_solver(agent, tasks, attempts, folder, dataset, quiet)
+        result, summary = _run_solver(agent, tasks, attempts, folder, dataset, quiet, benchmark)
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
         override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
@@ -182,7 +202,9 @@ def evaluate(
         }
         # Grids of an agent that saw the answers must not be taken for a submission.
         title = f"{Path(agent).name} on {dataset}"
-        summary = write_evaluation(folder, result, tasks, about, title, has_submission=not answers_visible)
+        summary = write_evaluation(
+            folder, result, tasks, about, title, has_submission=not answers_visible, benchmark=benchmark
+        )
     console = Console(quiet=quiet)
     if as_json:
         print_json({**summary, "folder": None if folder is None else str(folder)})
@@ -235,18 +257,27 @@ def _evaluate_surrogate(
     evaluate_run(folder, experiment, checkpoint, against)
 
 
-def _score_file(file: Path, attempts: int, tasks: TaskSet, output: Path | None) -> tuple[Evaluation, dict[str, Any]]:
+def _score_file(
+    file: Path, attempts: int, tasks: TaskSet, output: Path | None, benchmark: BenchmarkFiles | None
+) -> tuple[Evaluation, dict[str, Any]]:
     submission = read_submission(file, attempts)
     score = score_submission(submission, tasks)
     result = Evaluation(submission, score, rows_of_submission(submission, tasks))
     about = {"dataset": tasks.name, "submission": str(file), "attempts": attempts, "solved": score.solved}
     if output is None:
         return result, {**about, "score": score.as_dict()}
-    return result, write_evaluation(output, result, tasks, about, f"{file} on {tasks.name}", has_submission=False)
+    title = f"{file} on {tasks.name}"
+    return result, write_evaluation(output, result, tasks, about, title, has_submission=False, benchmark=benchmark)
 
 
 def _run_solver(
-    name: str, tasks: TaskSet, attempts: int, folder: Path, dataset: str, quiet: bool
+    name: str,
+    tasks: TaskSet,
+    attempts: int,
+    folder: Path,
+    dataset: str,
+    quiet: bool,
+    benchmark: BenchmarkFiles | None,
 ) -> tuple[Evaluation, dict[str, Any]]:
     """Call a solver for every task; Ctrl-C keeps the tasks that are done."""
     solve = load_solver(name)
@@ -264,7 +295,8 @@ def _run_solver(
                 raise
     result = evaluation_of(done, tasks.name, attempts)
     about = {"dataset": dataset, "agent": name, "attempts": attempts, "tasks_done": len(done), "tasks": len(tasks)}
-    return result, write_evaluation(folder, result, tasks, about, f"{name} on {dataset}", has_submission=True)
+    title = f"{name} on {dataset}"
+    return result, write_evaluation(folder, result, tasks, about, title, has_submission=True, benchmark=benchmark)
 
 
 def _play(

@@ -1,10 +1,11 @@
 """What ``jaxarc evaluate`` leaves in a folder and prints: submission, a line and pictures for each task, tables."""
 
+import datetime
 import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,14 +14,46 @@ from rich.table import Table
 from jaxarc.cli.console import number_table, percent
 from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import Evaluation, Score, TaskRow, best_first, write_submission, write_task_rows
-from jaxarc.evaluation.submission import SUBMISSION_DIGEST
+from jaxarc.evaluation.submission import SUBMISSION_DIGEST, write_benchmark_files
 from jaxarc.files import write_whole
 
+BENCHMARK_FOLDER: Final = "arc-prize"  # below the folder of an evaluation: the scorer takes every file in it for a task
 _SHOWN_TASKS: Final = 5  # of the best and of the worst each, and of those with an error
 
 
+class BenchmarkFiles(NamedTuple):
+    """Where the files of arc-agi-benchmarking go, and what they say of the agent."""
+
+    folder: Path
+    model: str
+    began: datetime.datetime
+
+
+def benchmark_files(folder: Path, tasks: TaskSet, model: str) -> BenchmarkFiles:
+    """Return the place of the files in the folder of an evaluation.
+
+    Raises:
+        FileExistsError: it holds files of other tasks, which the scorer would count too.
+    """
+    place = folder / BENCHMARK_FOLDER
+    others = sorted(file.name for file in place.glob("*.json") if file.stem not in tasks)
+    if others:
+        raise FileExistsError(
+            f"{place} holds {len(others)} files that are of no task of {tasks.name}, such as {others[0]}; name another "
+            "--output"
+        )
+    return BenchmarkFiles(place, model, datetime.datetime.now(datetime.UTC))
+
+
 def write_evaluation(
-    folder: Path, result: Evaluation, tasks: TaskSet, about: dict[str, Any], title: str, *, has_submission: bool
+    folder: Path,
+    result: Evaluation,
+    tasks: TaskSet,
+    about: dict[str, Any],
+    title: str,
+    *,
+    has_submission: bool,
+    benchmark: BenchmarkFiles | None = None,
 ) -> dict[str, Any]:
     """Write all files of an evaluation, and return its summary.
 
@@ -31,12 +64,16 @@ def write_evaluation(
         about: what the result depends on, the beginning of the summary.
         title: of the pictures; the score is added.
         has_submission: False writes no submission file, as for grids of an agent that saw the answers.
+        benchmark: also write the submission as arc-agi-benchmarking reads it.
     """
     from jaxarc.render.attempts import AttemptedTask, draw_overview, write_attempts_page
 
     if has_submission:
         file = write_submission(folder / "submission.json", result.submission)
         about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
+    if benchmark is not None:
+        times = benchmark.began, datetime.datetime.now(datetime.UTC)
+        write_benchmark_files(benchmark.folder, result.submission, benchmark.model, tasks.name, times)
     write_task_rows(folder / "tasks.jsonl", result.rows)
     attempted = []
     for row in best_first(result.rows):

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +24,22 @@ Submission: TypeAlias = Mapping[str, Sequence[Sequence[np.ndarray]]]
 """By task id: for each test input, in their order, the attempts ``int8[h, w]``."""
 
 _ATTEMPT: Final = "attempt_"
+_NO_MODEL: Final = {  # the metadata of arc-agi-benchmarking for an answer that no language model gave
+    "provider": "jaxarc",
+    "choices": [],
+    "kwargs": {},
+    "usage": {
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "total_tokens": 0,
+        "completion_tokens_details": {
+            "reasoning_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    },
+    "cost": {"prompt_cost": 0.0, "completion_cost": 0.0, "total_cost": 0.0},
+}
 _SUMMARY: Final = "summary.json"  # beside a submission; holds its SHA-256 under the name below
 SUBMISSION_DIGEST: Final = "submission_sha256"
 
@@ -40,6 +57,34 @@ def write_submission(path: str | Path, submission: Submission) -> Path:
     # One line a task, so that two submissions can be compared line by line.
     tasks = [f"{json.dumps(task_id)}: {json.dumps(_as_json(inputs))}" for task_id, inputs in submission.items()]
     return write_whole(path, ("{" + ",\n".join(tasks) + "}\n").encode())
+
+
+def write_benchmark_files(
+    folder: Path, submission: Submission, model: str, dataset: str, times: tuple[datetime, datetime]
+) -> None:
+    """Write a submission as the ARC Prize's tool arc-agi-benchmarking reads it: a file ``ID.json`` for each task.
+
+    A file is a list with an object for each test input, ``{"attempt_1": {"answer": grid, "metadata": {...}}, ...}``.
+    Metadata are those of a language model, which an agent here is not: it has no choices, no tokens and no cost.
+
+    Args:
+        folder: is made if it is not there; the tool takes every JSON file in it for a task.
+        submission: attempts for every test input.
+        model: the name of what answered.
+        dataset: the name of the task set.
+        times: when it began to answer, and when it had.
+    """
+    for task_id, inputs in submission.items():
+        metadata = {**_NO_MODEL, "model": model, "task_id": task_id, "test_id": dataset}
+        metadata |= {"start_timestamp": times[0].isoformat(), "end_timestamp": times[1].isoformat()}
+        content = [
+            {
+                f"{_ATTEMPT}{number}": {"answer": grid.tolist(), "metadata": {**metadata, "pair_index": index}}
+                for number, grid in enumerate(attempts, start=1)
+            }
+            for index, attempts in enumerate(inputs)
+        ]
+        write_whole(folder / f"{task_id}.json", json.dumps(content).encode(), flush=False)
 
 
 def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[list[np.ndarray]]]:
