@@ -358,7 +358,6 @@ _ANYTHING = "any value of the kind that it names will do"
 _SAME = "another name of a class of this table"
 
 NOTHING_TO_REFUSE: Final[dict[str, str]] = {
-    "Wrapper": "a base class, whose subclasses refuse what is no environment",
     **dict.fromkeys(
         (
             *(
