@@ -1,5 +1,6 @@
 """``jaxarc traces``: from recording to verifying, files in and out, and a recording that is killed."""
 
+import csv
 import json
 import os
 import signal
@@ -173,7 +174,7 @@ def test_sessions_of_people_are_imported(data, tmp_path):
     (tmp_path / "trace.json").write_text(json.dumps(session))
     result = run("import", tmp_path / "trace.json", data, cache=tmp_path / "other")
     assert result.exit_code == 0, result.output
-    assert "1 traces imported, 0 rejected of 1 sessions; 2 of 2 steps were written as fills" in result.output
+    assert "1 traces imported, 0 rejected of 1 sessions" in result.output
     verified = run("verify", data, "--expert", "human", "--format", "mask", cache=tmp_path / "other")
     assert cells_of_first_row(verified)[1:4] == ["6", "2", "2"]
 
@@ -255,3 +256,47 @@ def test_a_format_that_an_expert_does_not_act_in_is_a_wrong_value(data, cache):
     assert result.exit_code == 2
     assert "'mask'" in result.stderr
     assert "'bbox'" in result.stderr
+
+
+def o2arc(*steps):
+    """A session of ARCTraj: operations, each with the grid before it."""
+    return json.dumps([{"operation": name, "grid": grid, **fields} for name, grid, fields in steps])
+
+
+def test_every_session_of_arctraj_has_a_verdict(data, tmp_path):
+    cells = [{"x": 0, "y": 0}, {"x": 1, "y": 0}]
+    painted = ("Paint", [[0, 0]], {"color": 3, "object": cells})
+    sessions = [
+        ("one", o2arc(("ResizeGrid", [[0]], {}), painted, ("Submit", [[3, 3]], {}))),
+        ("one", o2arc(("Undo", [[0]], {}), painted, ("Submit", [[3, 3]], {}))),
+        ("one", o2arc(("Submit", [[0]], {}))),
+        ("three", o2arc(("Submit", [[0]], {}))),
+        ("one", "no session"),
+    ]
+    with (tmp_path / "ARCTraj.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["logId", "userId", "taskId", "score", "actionSequence"])
+        table.writerows((number, 7, task_id, 0, actions) for number, (task_id, actions) in enumerate(sessions))
+    verdicts = tmp_path / "verdicts.jsonl"
+    result = run("import", tmp_path / "ARCTraj.csv", data, "--verdicts", verdicts, cache=tmp_path / "other")
+    assert result.exit_code == 0, result.output
+    assert "1 traces imported, 3 rejected of 5 sessions" in result.output
+    counted = [line.strip("│").split("│") for line in result.output.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in row] for row in counted[:5]] == [
+        ["exact", "", "1", "3", "0", "1"],
+        ["rewritten", "", "1", "3", "1", "1"],
+        ["rejected", "it does not end in the answer", "1", "1", "0", "0"],
+        ["rejected", "its task is not in the dataset", "1", "1", "0", "0"],
+        ["rejected", "it cannot be read", "1", "0", "0", "0"],
+    ]
+    listed = [json.loads(line) for line in verdicts.read_text().splitlines()]
+    assert [one["verdict"] for one in listed] == ["exact", "rewritten", "rejected", "rejected", "rejected"]
+    assert (listed[0]["session"], listed[0]["pair"], listed[0]["steps"]) == ("ARCTraj.csv, row 1, log 0", "test/0", 3)
+    assert all(bool(one["reason"]) == (one["verdict"] == "rejected") for one in listed)
+
+
+def test_lines_of_traces_get_no_verdicts(data, tmp_path):
+    (tmp_path / "traces.jsonl").write_text("{}")
+    result = run("import", tmp_path / "traces.jsonl", data, "--verdicts", tmp_path / "verdicts.jsonl")
+    assert result.exit_code == 2
+    assert "--verdicts" in result.stderr

@@ -1,29 +1,43 @@
 """``jaxarc traces import``: lines of JSON, and what people did in the O2ARC editor."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument
+from jaxarc.cli.console import DatasetArgument, number_table
 from jaxarc.cli.trace_options import CacheOption, find_pair
 from jaxarc.datasets import TaskSet, load_tasks
-from jaxarc.experts import Action, ExpertError, Pair
+from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.experts.traces.human_traces import convert_sessions, read_human_sessions
+from jaxarc.experts.traces.human_traces import HumanTraces, SessionVerdict, convert_sessions, read_human_sessions
 from jaxarc.experts.traces.trace import checked_trace, hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_lines
+from jaxarc.files import write_whole
 from jaxarc.tasks import UnknownTaskError
 
+_SHOWN: Final = 20  # rejected ones
+_UNSOLVED: Final = "the environment says that it is not solved"
+_ORDER: Final = ("exact", "rewritten", "rejected")
 
-class _Imported(NamedTuple):
-    traces: dict[tuple[PairId, str], Trace]  # by place and action format
-    rejected: list[tuple[str, str]]  # what, and why
-    note: str = ""
+
+class _Candidate(NamedTuple):
+    """A trace that the environment is still to check."""
+
+    name: str  # of the line or the session
+    place: PairId
+    trace: Trace
+
+
+class _Rejected(NamedTuple):
+    name: str
+    reason: str
+    kind: str
 
 
 def import_traces(
@@ -35,67 +49,72 @@ def import_traces(
     ],
     dataset: DatasetArgument,
     cache: CacheOption = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(help="For sessions of people: write the verdict on each into this file, a line of JSON each."),
+    ] = None,
 ) -> None:
     """Import traces and keep those that solve their pair when they are replayed in the environment.
 
     A trace in the cache stays unless the imported one of the same pair and spec is shorter.
 
-    Sessions of people become traces by the expert "human" in the format mask. What cannot be imported is listed with
-    the reason. The exit code is 1 if nothing could be imported, or a line of a *.jsonl file could not.
+    Sessions of people become traces by the expert "human" in the format mask; of several on one pair the shortest is
+    kept. Each session has a verdict: exact, every step is the action of the same name; rewritten, some steps are
+    written as fills, because no single action does the same; rejected, with the reason. The exit code is 1 if nothing
+    could be imported, or a line of a *.jsonl file could not.
 
     Examples:
         jaxarc traces import traces.jsonl arc-agi-1/training
+        jaxarc traces import ARCTraj.csv arc-agi-1/training --verdicts verdicts.jsonl
     """
-    from jaxarc.experts.traces.replay import replay
-
     tasks = load_tasks(dataset)
     console = Console()
-    store = TraceCache(cache)
     is_ours = file.suffix == ".jsonl"
-    imported = _read_lines(file, tasks) if is_ours else _read_people(file, tasks)
-    pairs = pairs_by_id(tasks)
-    kept = num_known = 0
-    with Console(stderr=True).status("Replaying ..."):
-        for form in sorted({form for _, form in imported.traces}):
-            chosen = {place: trace for (place, its_form), trace in imported.traces.items() if its_form == form}
-            trace_format = next(iter(chosen.values())).spec.action_format
-            solved = replay([pairs[place] for place in chosen], [one.actions for one in chosen.values()], trace_format)
-            for (place, trace), is_solved in zip(chosen.items(), solved, strict=True):
-                if is_solved:
-                    known = store.get(trace.unit_hash)
-                    if known is None or len(trace.actions) < len(known.actions):
-                        store.put(trace)
-                        kept += 1
-                    else:
-                        num_known += 1
-                else:
-                    imported.rejected.append((place.node, "the environment says that it is not solved"))
-    console.print(f"{kept:,} traces imported, {len(imported.rejected):,} rejected{imported.note}", highlight=False)
+    if is_ours and verdicts is not None:
+        raise typer.BadParameter("is for sessions of people (*.csv, *.json); leave it out", param_hint="--verdicts")
+    people = None if is_ours else convert_sessions(read_human_sessions(file), tasks)
+    candidates, rejected = _read_lines(file, tasks) if people is None else _of_people(people)
+    solved, unsolved = _replayed(candidates, tasks)
+    rejected += [_Rejected(one.name, _UNSOLVED, _UNSOLVED) for one in unsolved]
+    kept, num_known = _keep(solved, TraceCache(cache))
+    of_sessions = "" if people is None else f" of {len(people.verdicts):,} sessions"
+    console.print(f"{kept:,} traces imported, {len(rejected):,} rejected{of_sessions}", highlight=False)
     if num_known:
         console.print(f"{num_known:,} are no shorter than those in the cache, which stay", highlight=False)
-    if imported.rejected:
+    if people is not None:
+        refused = {one.name for one in unsolved}
+        console.print(_verdict_table(people, refused))
+        if verdicts is not None:
+            lines = (json.dumps(_verdict_json(one, one.name in refused)) for one in people.verdicts)
+            write_whole(verdicts, "".join(f"{line}\n" for line in lines).encode())
+            console.print(f"Verdicts: {verdicts}", highlight=False, markup=False, soft_wrap=True)
+    if rejected:
         table = Table("rejected", "because")
-        for what, reason in imported.rejected:
-            table.add_row(escape(what), escape(reason))
+        for one in rejected[:_SHOWN]:
+            table.add_row(escape(one.name), escape(one.reason))
         console.print(table)
-    if not (kept or num_known) or (is_ours and imported.rejected):
+        if len(rejected) > _SHOWN:
+            rest = "" if is_ours or verdicts is not None else "; --verdicts FILE writes all"
+            console.print(f"and {len(rejected) - _SHOWN:,} more{rest}", highlight=False)
+    if not (kept or num_known) or (is_ours and rejected):
         raise typer.Exit(1)
 
 
-def _read_lines(file: Path, tasks: TaskSet) -> _Imported:
-    imported = _Imported({}, [])
+def _read_lines(file: Path, tasks: TaskSet) -> tuple[list[_Candidate], list[_Rejected]]:
+    candidates = []
+    rejected = []
     for line in read_trace_lines(file):
         if isinstance(line, TraceFileError):
             where, _, reason = str(line).partition(": ")
-            imported.rejected.append((where, reason))
+            rejected.append(_Rejected(where, reason, ""))
             continue
         try:
             trace = _trace(find_pair(tasks.raw_task(line.pair_id.task_id), line.pair_id), line.spec, line.actions)
         except (ExpertError, UnknownTaskError) as error:
-            imported.rejected.append((line.where, str(error)))
+            rejected.append(_Rejected(line.where, str(error), ""))
         else:
-            imported.traces[line.pair_id, f"{line.spec}"] = trace
-    return imported
+            candidates.append(_Candidate(line.where, line.pair_id, trace))
+    return candidates, rejected
 
 
 def _trace(pair: Pair, spec: ExpertSpec, actions: Sequence[Action]) -> Trace:
@@ -103,12 +122,71 @@ def _trace(pair: Pair, spec: ExpertSpec, actions: Sequence[Action]) -> Trace:
     return checked_trace(hash_of(unit.to_json()), unit, actions)
 
 
-def _read_people(file: Path, tasks: TaskSet) -> _Imported:
-    found = convert_sessions(read_human_sessions(file), tasks)
-    traces = {(place, "mask"): trace for place, trace in found.traces.items()}
-    rejected = [(f"{one.name} {one.task_id}".strip(), one.reason) for one in found.rejected]
-    note = (
-        f" of {found.num_sessions:,} sessions; {found.num_rewritten:,} of {found.num_steps:,} steps were written as "
-        "fills, because no single action does the same"
-    )
-    return _Imported(traces, rejected, note)
+def _of_people(people: HumanTraces) -> tuple[list[_Candidate], list[_Rejected]]:
+    candidates = [
+        _Candidate(one.name, one.place, one.trace)
+        for one in people.verdicts
+        if one.place is not None and one.trace is not None
+    ]
+    return candidates, [_Rejected(f"{one.name} {one.task_id}".strip(), one.reason, one.kind) for one in people.rejected]
+
+
+def _replayed(candidates: Sequence[_Candidate], tasks: TaskSet) -> tuple[list[_Candidate], list[_Candidate]]:
+    """Play every trace in the environment, and return those that solve their pair, and the others."""
+    from jaxarc.experts.traces.replay import replay
+
+    pairs = pairs_by_id(tasks)
+    by_format: dict[ActionFormat, list[_Candidate]] = {}
+    for one in candidates:
+        by_format.setdefault(one.trace.spec.action_format, []).append(one)
+    solved: list[_Candidate] = []
+    unsolved: list[_Candidate] = []
+    with Console(stderr=True).status("Replaying ..."):
+        for form, chosen in by_format.items():
+            listed = replay([pairs[one.place] for one in chosen], [one.trace.actions for one in chosen], form)
+            for one, is_solved in zip(chosen, listed, strict=True):
+                (solved if is_solved else unsolved).append(one)
+    return solved, unsolved
+
+
+def _keep(solved: Iterable[_Candidate], store: TraceCache) -> tuple[int, int]:
+    """Store the shortest trace of each unit, and return how many were stored, and how many were there already."""
+    shortest: dict[str, Trace] = {}
+    for one in solved:
+        known = shortest.get(one.trace.unit_hash)
+        if known is None or len(one.trace.actions) < len(known.actions):
+            shortest[one.trace.unit_hash] = one.trace
+    kept = 0
+    for unit_hash, trace in shortest.items():
+        known = store.get(unit_hash)
+        if known is None or len(trace.actions) < len(known.actions):
+            store.put(trace)
+            kept += 1
+    return kept, len(shortest) - kept
+
+
+def _verdict_table(people: HumanTraces, refused: Set[str]) -> Table:
+    """Count the sessions of each verdict, their steps, and of rejected ones the kinds of reasons."""
+    table = number_table("verdict", "because", "sessions", "steps", "rewritten", "pairs", num_words=2)
+    rows: dict[tuple[str, str], list[SessionVerdict]] = {("exact", ""): [], ("rewritten", ""): []}
+    for one in people.verdicts:
+        row = ("rejected", _UNSOLVED) if one.name in refused else (one.verdict, one.kind)
+        rows.setdefault(row, []).append(one)
+    for (verdict, kind), found in sorted(rows.items(), key=lambda row: (_ORDER.index(row[0][0]), -len(row[1]))):
+        places = {one.place for one in found if one.place is not None}
+        counts = (len(found), sum(one.num_steps for one in found), sum(one.num_rewritten for one in found), len(places))
+        table.add_row(verdict, kind, *(f"{count:,}" for count in counts))
+    return table
+
+
+def _verdict_json(one: SessionVerdict, is_refused: bool) -> dict[str, Any]:
+    return {
+        "session": one.name,
+        "task": one.task_id,
+        "verdict": "rejected" if is_refused else one.verdict,
+        "pair": None if one.place is None else f"{one.place.split}/{one.place.pair_index}",
+        "steps": one.num_steps,
+        "rewritten": one.num_rewritten,
+        "actions": None if one.trace is None else len(one.trace.actions),
+        "reason": _UNSOLVED if is_refused else one.reason or None,
+    }

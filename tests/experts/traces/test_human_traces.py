@@ -50,14 +50,14 @@ def only_trace(found):
 def test_tools_of_mini_arc_become_our_actions(tmp_path):
     found = mini_arc(tmp_path, START, COPIED, MOVED, PAINTED)
     assert only_trace(found) == ((31,), (32,), (23, 0, 0), (3, 1, 1), (34,))
-    assert (found.num_sessions, found.num_steps, found.num_rewritten) == (1, 3, 0)
+    assert [(one.verdict, one.num_steps, one.num_rewritten) for one in found.verdicts] == [("exact", 3, 0)]
 
 
 @pytest.mark.parametrize("tool", ["undo", "paste", "rotate"])
 def test_a_step_that_we_have_not_becomes_fills(tmp_path, tool):
     found = mini_arc(tmp_path, START, COPIED, ({"tool": tool, "selected_cells": [CELL]}, OUTPUT))
     assert only_trace(found) == ((31,), (32,), (0, 0, 0), (1, 0, 1), (3, 1, 1), (34,))
-    assert found.num_rewritten == 1
+    assert [(one.verdict, one.num_rewritten) for one in found.verdicts] == [("rewritten", 1)]
 
 
 def test_an_action_that_leaves_another_grid_is_not_taken(tmp_path):
@@ -87,7 +87,7 @@ SOLVING = [
 def test_operations_of_arctraj_become_our_actions(tmp_path):
     found = arctraj(tmp_path, ("l6ab", entries(*SOLVING)))
     assert only_trace(found) == ((33, 0, 1), (33, 1, 1), (23, 0, 0), (3, 1, 1), (34,))
-    assert found.num_rewritten == 0
+    assert [one.verdict for one in found.verdicts] == ["exact"]
 
 
 def test_of_several_sessions_on_a_pair_the_shortest_is_kept(tmp_path):
@@ -97,7 +97,7 @@ def test_of_several_sessions_on_a_pair_the_shortest_is_kept(tmp_path):
         ("Undo", [[5, 1], [0, 0]], {}),
     ]
     found = arctraj(tmp_path, ("l6ab", entries(*longer, *SOLVING[3:])), ("l6ab", entries(*SOLVING)))
-    assert found.num_sessions == 2
+    assert len(found.verdicts) == 2
     assert len(only_trace(found)) == 5
 
 
@@ -110,14 +110,14 @@ def test_of_several_sessions_on_a_pair_the_shortest_is_kept(tmp_path):
         (("l6ab", entries(("Submit", [[11]], {}))), "colors are 0..9, got 11..11"),
         (("l6ab", entries(("Submit", [[1, 2], [3]], {}))), "shape"),
         (("l6ab", entries(("Submit", [[10**30]], {}))), "too large"),
-        (("l6ab", entries(("Submit", INPUT, {}))), "the last grid is the output of none of the 1 test pairs"),
+        (("l6ab", entries(("Submit", INPUT, {}))), "its last grid answers none of the 1 tests"),
         (("other", entries(*SOLVING)), "'people' has no task 'other'"),
     ],
 )
 def test_what_cannot_be_mapped_is_rejected_with_the_reason(tmp_path, row, reason):
     found = arctraj(tmp_path, row, ("l6ab", entries(*SOLVING)))
     (rejected,) = found.rejected
-    assert rejected.name == "people.csv, row 1"
+    assert rejected.name == "people.csv, row 1, log 0"
     assert reason in rejected.reason
     assert len(found.traces) == 1
 
@@ -129,3 +129,10 @@ def test_a_mini_arc_trace_that_does_not_start_is_rejected(tmp_path):
 
 def test_a_title_names_a_task_too(tmp_path):
     assert mini_arc(tmp_path, START, COPIED, MOVED, PAINTED, task_id="turn it").rejected == []
+
+
+@pytest.mark.parametrize("fields", [{}, {"color": "red"}, {"color": 3, "object": [{"x": None, "y": 1}]}], ids=str)
+def test_fields_that_cannot_be_read_leave_the_session_its_grids(tmp_path, fields):
+    painted = ("Paint", [[0, 1], [0, 0]], {"object": [{"x": 1, "y": 1}], **fields})
+    found = arctraj(tmp_path, ("l6ab", entries(*SOLVING[:3], painted, SOLVING[4])))
+    assert [(one.verdict, one.num_rewritten) for one in found.verdicts] == [("rewritten", 1)]

@@ -84,7 +84,8 @@ def _read_table(file: Path) -> Iterator[HumanSession]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a session is a field of up to some megabytes
     with file.open(encoding="utf-8", errors="replace", newline="") as lines:
         for number, row in enumerate(csv.DictReader(lines), start=1):
-            yield _session(f"{file.name}, row {number}", row, _arctraj)
+            log = f", log {row['logId']}" if row.get("logId") else ""
+            yield _session(f"{file.name}, row {number}{log}", row, _arctraj)
 
 
 def _session(name: str, content: Any, read: Callable[[Any], _Content]) -> HumanSession:
@@ -102,7 +103,7 @@ def _mini_arc(text: str) -> _Content:
     entries = json.loads(record["action_sequence"])["action_sequence"]
     if not entries or entries[0]["action"]["tool"] != "start":
         raise _UnreadableError("it does not begin with the tool 'start'")
-    steps = [HumanStep(_guess_of_tool(entry["action"]), _grid(entry["grid"])) for entry in entries[1:]]
+    steps = [HumanStep(_guessed(_guess_of_tool, entry["action"]), _grid(entry["grid"])) for entry in entries[1:]]
     return str(record["task_id"]), _grid(entries[0]["grid"]), steps
 
 
@@ -114,10 +115,18 @@ def _arctraj(row: Mapping[str, str]) -> _Content:
     # is none, and the session's last grid stands for it.
     grids = [_grid(entry["grid"]) for entry in entries]
     steps = [
-        HumanStep(_guess_of_operation(entry, after), after)
+        HumanStep(_guessed(_guess_of_operation, entry, after), after)
         for entry, after in zip(entries, [*grids[1:], grids[-1]], strict=True)
     ]
     return str(row["taskId"]), grids[0], steps
+
+
+def _guessed(guess: Callable[..., Action | None], *arguments: Any) -> Action | None:
+    """Return the action of the same name; None if its fields name no cells or colors, as then the grids still count."""
+    try:
+        return guess(*arguments)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
 
 
 def _guess_of_tool(action: Mapping[str, Any]) -> Action | None:
@@ -160,58 +169,89 @@ def _grid(rows: Any) -> Grid:
     return grid.astype(np.int8)
 
 
-class Rejected(NamedTuple):
-    """A session that gives no trace."""
+class SessionVerdict(NamedTuple):
+    """What became of one session: its trace, or why it has none."""
 
     name: str
-    task_id: str
-    reason: str
+    task_id: str  # as the session names it
+    num_steps: int
+    place: PairId | None = None  # the pair that it solves; None if it is rejected
+    trace: Trace | None = None
+    num_rewritten: int = 0  # steps that no single action does, written as fills of the cells that changed
+    reason: str = ""  # why it is rejected
+    kind: str = ""  # of the reason, the same for many sessions
+
+    @property
+    def verdict(self) -> str:
+        """``exact``, ``rewritten`` or ``rejected``."""
+        if self.trace is None:
+            return "rejected"
+        return "rewritten" if self.num_rewritten else "exact"
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class HumanTraces:
-    """The traces that sessions gave, and the sessions that gave none."""
+    """The verdicts on sessions, in their order."""
 
-    traces: dict[PairId, Trace]  # of several that solve a pair, the shortest
-    rejected: list[Rejected]
-    num_sessions: int = 0
-    num_steps: int = 0  # of the sessions that give traces
-    num_rewritten: int = 0  # of them: steps that no single action does, written as fills of the cells that changed
+    verdicts: tuple[SessionVerdict, ...]
+
+    @property
+    def rejected(self) -> list[SessionVerdict]:
+        return [one for one in self.verdicts if one.trace is None]
+
+    @property
+    def traces(self) -> dict[PairId, Trace]:
+        """By pair; of several sessions that solve one, the shortest, and of equally short ones the first."""
+        shortest: dict[PairId, Trace] = {}
+        for one in self.verdicts:
+            if one.place is None or one.trace is None:
+                continue
+            if one.place not in shortest or len(one.trace.actions) < len(shortest[one.place].actions):
+                shortest[one.place] = one.trace
+        return shortest
 
 
 def convert_sessions(sessions: Iterable[HumanSession], tasks: "TaskSet") -> HumanTraces:
-    """Turn sessions on the test pairs of some tasks into traces.
+    """Turn sessions on the test pairs of some tasks into traces, each with a verdict.
 
     The editor has tools that this environment lacks (undo, layers), and some that work differently (it rotates a
     selection around its own center). A step becomes the action of the same name if that leaves exactly the grid that
-    the session recorded; otherwise it becomes fills, one for each color, that leave that grid. A session that does not
-    end in the output is rejected.
+    the session recorded; otherwise it becomes fills, one for each color, that leave that grid. A session is exact if
+    every step became the action of the same name, rewritten if some became fills, and rejected if it cannot be read,
+    its task is not among these, or it does not end in the output.
     """
-    found = HumanTraces({}, [])
-    for session in sessions:
-        found.num_sessions += 1
-        try:
-            pair_id, trace, num_rewritten = _convert(session, tasks)
-        except ExpertError as error:
-            found.rejected.append(Rejected(session.name, session.task_id, str(error)))
-            continue
-        found.num_steps += len(session.steps)
-        found.num_rewritten += num_rewritten
-        if pair_id not in found.traces or len(trace.actions) < len(found.traces[pair_id].actions):
-            found.traces[pair_id] = trace
-    return found
+    return HumanTraces(tuple(_verdict(session, tasks) for session in sessions))
+
+
+def _verdict(session: HumanSession, tasks: "TaskSet") -> SessionVerdict:
+    about = SessionVerdict(session.name, session.task_id, len(session.steps))
+    try:
+        place, trace, num_rewritten = _convert(session, tasks)
+    except _RejectedError as error:
+        return about._replace(reason=str(error), kind=error.kind)
+    except ExpertError as error:
+        return about._replace(reason=str(error), kind="its actions break a rule")
+    return about._replace(place=place, trace=trace, num_rewritten=num_rewritten)
+
+
+class _RejectedError(ExpertError):
+    """A session gives no trace."""
+
+    def __init__(self, kind: str, reason: str = "") -> None:
+        super().__init__(reason or kind)
+        self.kind = kind
 
 
 def _convert(session: HumanSession, tasks: "TaskSet") -> tuple[PairId, Trace, int]:
     if session.problem or session.start is None:
-        raise ExpertError(session.problem)
+        raise _RejectedError("it cannot be read", session.problem)
     task_id = _task_named(session.task_id, tasks)
     # A session does not say which test pair it is about: the pair is the one whose output it ends in.
     end = session.steps[-1].after if session.steps else session.start
     outputs = [pair[1] for pair in tasks.raw_task(task_id).test]
     index = next((i for i, output in enumerate(outputs) if np.array_equal(output, end)), None)
     if index is None:
-        raise ExpertError(f"the last grid is the output of none of the {len(outputs)} test pairs")
+        raise _RejectedError("it does not end in the answer", f"its last grid answers none of the {len(outputs)} tests")
     pair = Pair(*tasks.raw_task(task_id).test[index])
     actions, num_rewritten = _actions(session.start, session, pair)
     unit = WorkUnit(pair, HUMAN)
@@ -225,7 +265,7 @@ def _task_named(task_id: str, tasks: "TaskSet") -> str:
     for task in tasks:
         if task_id.endswith(f"_{task.task_id}") or (task.title and task_id.casefold() == task.title.casefold()):
             return task.task_id
-    raise ExpertError(f"{tasks.name!r} has no task {task_id!r}")
+    raise _RejectedError("its task is not in the dataset", f"{tasks.name!r} has no task {task_id!r}")
 
 
 def _actions(start: Grid, session: HumanSession, pair: Pair) -> tuple[list[Action], int]:
