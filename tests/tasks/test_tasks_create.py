@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import load_tasks
+from jaxarc.envs import arc_reset
 from jaxarc.tasks import RawTask, TaskFormatError, create_mock_task, create_task, register_task, task_id_of
+from jaxarc.tasks.task import pad_task
 
 ONE = [[1, 2], [3, 4]]
 
@@ -157,3 +161,42 @@ def test_mock_task_is_deterministic_and_has_an_id():
 def test_mock_task_refuses_an_impossible_canvas(shape):
     with pytest.raises(ValueError, match=r"each 1\.\.30"):
         create_mock_task(*shape)
+
+
+def test_tasks_padded_to_equal_slots_share_one_program_and_stack():
+    tasks = load_tasks("arc-agi-1/training:max_side=8")
+    shapes = {(len(task.train), len(task.test)) for task in tasks}
+    assert len(shapes) > 3
+    config = JaxArcConfig().with_fields(max_grid_height=8, max_grid_width=8, selection_format="bbox")
+    padded = [tasks.get_task_by_id(task.task_id, (8, 8), tasks.max_pairs) for task in tasks]
+    traced = 0
+
+    @jax.jit
+    def reset(key, task):
+        nonlocal traced
+        traced += 1
+        return arc_reset(key, config, task)[0].target_grid
+
+    first_of_shape = {(len(raw.train), len(raw.test)): task for raw, task in zip(tasks, padded, strict=True)}
+    for task in first_of_shape.values():
+        reset(jax.random.key(0), task)
+    assert traced == 1
+    # A padded task plays as the task itself does: the same pair is drawn, whatever slots are free.
+    raw = tasks[0]
+    assert (reset(jax.random.key(7), padded[0]) == reset(jax.random.key(7), pad_task(raw, (8, 8)))).all()
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *padded)
+    states = jax.vmap(lambda key, task: arc_reset(key, config, task)[0], (0, 0))(
+        jax.random.split(jax.random.key(0), len(tasks)), stacked
+    )
+    assert states.working_grid.shape == (len(tasks), 8, 8)
+    answers = {task.task_id: [grid.tolist() for _, grid in task.train] for task in tasks}
+    for index, task in enumerate(tasks):
+        target = np.asarray(states.target_grid[index])
+        height, width = (int((target >= 0).any(axis=axis).sum()) for axis in (1, 0))
+        assert target[:height, :width].tolist() in answers[task.task_id]
+
+
+def test_a_task_with_more_pairs_than_slots_is_refused():
+    with pytest.raises(ValueError, match=r"has 2 train pairs, got max_pairs=\(1, 1\)"):
+        create_task(one_pair() * 2, one_pair(), max_pairs=(1, 1))
+    assert create_task(one_pair(), one_pair(), max_pairs=(4, 2)).test_input_grids.shape == (2, 2, 2)

@@ -115,6 +115,11 @@ class TaskSet:
         return self.max_grid_shape if self.canvas is None else self.canvas
 
     @property
+    def max_pairs(self) -> tuple[int, int]:
+        """Demonstrations of the task that has most, and tests of the one that has most."""
+        return max(len(task.train) for task in self.tasks), max(len(task.test) for task in self.tasks)
+
+    @property
     def has_answers(self) -> bool:
         """Whether the output of every test pair is known; of a hidden test set it is not."""
         return all(task.has_answers for task in self.tasks)
@@ -140,16 +145,26 @@ class TaskSet:
         """Return the unpadded task, or raise ``UnknownTaskError``."""
         return self.tasks[self.index_of(task_id)]
 
-    def get_task_by_id(self, task_id: str, grid_shape: tuple[int, int] | None = None) -> "JaxArcTask":
+    def get_task_by_id(
+        self,
+        task_id: str,
+        grid_shape: tuple[int, int] | None = None,
+        max_pairs: tuple[int, int] | None = None,
+    ) -> "JaxArcTask":
         """Return one task padded to ``grid_shape``, by default the canvas of this set, with its id registered.
+
+        Args:
+            task_id: the id.
+            grid_shape: rows and columns of the canvas.
+            max_pairs: slots for demonstrations and for tests, see :attr:`max_pairs`; by default one for each pair.
 
         Raises:
             UnknownTaskError: a ``KeyError`` that names the nearest ids.
-            ValueError: the task does not fit ``grid_shape``.
+            ValueError: the task does not fit ``grid_shape``, or has more pairs than slots.
         """
         from jaxarc.tasks.task import pad_task
 
-        return pad_task(self.raw_task(task_id), grid_shape or self.grid_shape, register_task(task_id))
+        return pad_task(self.raw_task(task_id), grid_shape or self.grid_shape, register_task(task_id), max_pairs)
 
     def get_random_task(self, key: "PRNGKey") -> "JaxArcTask":
         """Return one task of this set, each as likely as any other."""

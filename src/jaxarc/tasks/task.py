@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from jaxarc.constants import PADDING
-from jaxarc.tasks.raw_task import Pair, RawTask, check_canvas, check_fits, pad_grids
+from jaxarc.tasks.raw_task import UNKNOWN, Pair, RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import NO_TASK, register_task, task_id_of
 from jaxarc.types import JaxArcTask
 
@@ -22,35 +22,51 @@ def create_task(
     test: Sequence[tuple[Any, Any]],
     grid_shape: tuple[int, int] | None = None,
     task_index: int = NO_TASK,
+    max_pairs: tuple[int, int] | None = None,
 ) -> JaxArcTask:
     """Build a padded task from ``(input, output)`` pairs of integer arrays or nested lists.
 
-    The task has one slot per pair that exists. Grids stand at the top left, padded with -1.
+    The task has one slot per pair that exists, or as many as ``max_pairs`` says. Grids stand at the top left, padded
+    with -1.
 
     Args:
         train: demonstration pairs, at least one; grids ``int[h, w]`` of any integer dtype, colors 0..9.
         test: test pairs, at least one, with their outputs.
         grid_shape: rows and columns ``(H, W)`` of the canvas; by default the smallest that holds every grid.
         task_index: what ``register_task(task_id)`` returned; -1 for a task without an id.
+        max_pairs: slots for demonstrations and for tests. Tasks with as many slots share one program of ``arc_reset``
+            and can be stacked, whatever number of pairs they have.
 
     Raises:
         TaskFormatError: a ``ValueError``; a pair or grid breaks a rule of the format.
-        ValueError: a grid does not fit ``grid_shape``, or that is not a canvas.
+        ValueError: a grid does not fit ``grid_shape``, that is not a canvas, or there are more pairs than slots.
     """
     name = "(unnamed)" if int(task_index) == NO_TASK else task_id_of(task_index)
-    return pad_task(RawTask(name, tuple(train), tuple(test)), grid_shape, task_index)
+    return pad_task(RawTask(name, tuple(train), tuple(test)), grid_shape, task_index, max_pairs)
 
 
-def pad_task(task: RawTask, grid_shape: tuple[int, int] | None = None, task_index: int = NO_TASK) -> JaxArcTask:
-    """Pad a task that is already checked to one canvas, by default the smallest that holds it.
+def pad_task(
+    task: RawTask,
+    grid_shape: tuple[int, int] | None = None,
+    task_index: int = NO_TASK,
+    max_pairs: tuple[int, int] | None = None,
+) -> JaxArcTask:
+    """Pad a task that is already checked to one canvas, by default the smallest that holds it; see :func:`create_task`.
 
     Raises:
-        ValueError: a grid does not fit ``grid_shape``, or that is not a canvas.
+        ValueError: a grid does not fit ``grid_shape``, that is not a canvas, or there are more pairs than slots.
     """
     shape = task.grid_shape if grid_shape is None else check_canvas(grid_shape)
     check_fits(task, shape)
-    inputs, outputs = _pad_pairs(task.train, shape)
-    test_inputs, test_outputs = _pad_pairs(task.test, shape)
+    slots = (len(task.train), len(task.test)) if max_pairs is None else max_pairs
+    for split, count, most in zip(("train", "test"), (len(task.train), len(task.test)), slots, strict=True):
+        if count > most:
+            raise ValueError(
+                f"task {task.task_id!r} has {count} {split} pairs, got max_pairs={tuple(slots)}; raise it, or leave "
+                "the task out"
+            )
+    inputs, outputs = _pad_pairs(task.train, shape, slots[0])
+    test_inputs, test_outputs = _pad_pairs(task.test, shape, slots[1])
     return JaxArcTask(
         input_grids_examples=inputs,
         input_masks_examples=inputs != PADDING,
@@ -92,5 +108,6 @@ def _mock_pair(index: int, height: int, width: int) -> Pair:
     return grid, _MOCK_RECOLOR[grid]
 
 
-def _pad_pairs(pairs: tuple[Pair, ...], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    return pad_grids([pair[0] for pair in pairs], shape), pad_grids([pair[1] for pair in pairs], shape)
+def _pad_pairs(pairs: tuple[Pair, ...], shape: tuple[int, int], slots: int) -> tuple[np.ndarray, np.ndarray]:
+    filled = [*pairs, *[(UNKNOWN, UNKNOWN)] * (slots - len(pairs))]  # a grid of no cells leaves its slot all padding
+    return pad_grids([pair[0] for pair in filled], shape), pad_grids([pair[1] for pair in filled], shape)
