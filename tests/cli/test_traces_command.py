@@ -115,7 +115,10 @@ def test_replay_draws_every_step(data, cache):
 def test_an_exported_file_is_read_by_evaluation_and_imported_again(data, cache, tmp_path):
     run("record", data, *CELLS, "--processes", 0, cache=cache)
     file = tmp_path / "traces.jsonl"
-    assert run("export", data, file, *CELLS, cache=cache).exit_code == 0
+    exported = run("export", data, file, *CELLS, cache=cache)
+    assert exported.exit_code == 0
+    assert "of test pairs" in exported.output
+    assert "--pairs all" in exported.output
     assert sorted(read_recordings(file)) == [("one", 0), ("two", 0)]
     imported = run("import", file, data, cache=tmp_path / "other")
     assert imported.exit_code == 0, imported.output

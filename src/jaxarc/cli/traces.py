@@ -140,7 +140,8 @@ def export(
         console.print(f"No trace by {spec.title}; record some with: jaxarc traces record {dataset}", markup=False)
         raise typer.Exit(1)
     write_trace_file(file, traces, {"dataset": lasting_name(dataset)})
-    console.print(f"{len(traces):,} traces: {file}", highlight=False, markup=False, soft_wrap=True)
+    which = "" if pairs == "all" else f" of {pairs} pairs (--pairs all writes every pair's)"
+    console.print(f"{len(traces):,} traces{which}: {file}", highlight=False, markup=False, soft_wrap=True)
 
 
 @app.command()
