@@ -10,7 +10,7 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import UnknownDatasetError
 from jaxarc.tasks import UnknownTaskError, task_id_of
 from jaxarc.training.pairs import load_pairs
-from jaxarc.wrappers import FlatActions, StackedObservations
+from jaxarc.wrappers import FlatActions
 
 
 @pytest.mark.parametrize("name", ["007bbfb7", "arc-agi-1/training/007bbfb7"])
@@ -72,7 +72,6 @@ def test_a_topic_is_chosen_by_the_name_of_a_file():
 def test_the_starter_shows_the_answer_and_takes_flat_actions():
     env, params = jaxarc.make("starter")
     assert isinstance(env, FlatActions)
-    assert isinstance(env.env, StackedObservations)
     assert env.action_space(params).n == 45
     assert env.observation_space(params).shape == (3, 3, 22)
     state, observation = env.reset(jax.random.key(0), params)
@@ -87,14 +86,16 @@ def test_the_starter_shows_the_answer_and_takes_flat_actions():
     assert bool(done)
     assert bool(info["success"])
     assert total + float(reward) > 1
-    plain, rules = jaxarc.make("starter", flat_actions=False, stack_observations=False, max_episode_steps=5)
+    plain, rules = jaxarc.make("starter", flat_actions=False, layout="dict", max_episode_steps=5)
     assert isinstance(plain, jaxarc.ArcEnvironment)
+    assert set(plain.observation_space(rules).entries) == {"target_grid", "working_grid"}
     assert rules.config.environment.max_episode_steps == 5
 
 
-def test_flat_actions_and_stacked_observations_are_chosen_for_any_dataset():
+@pytest.mark.parametrize("layout", [{"layout": "stacked"}, {"stack_observations": True}])
+def test_flat_actions_and_stacked_observations_are_chosen_for_any_dataset(layout):
     fields = {"selection_format": "point", "max_grid_height": 9, "max_grid_width": 9}
-    env, params = jaxarc.make("007bbfb7", flat_actions=True, stack_observations=True, **fields)
+    env, params = jaxarc.make("007bbfb7", flat_actions=True, **layout, **fields)
     _, observation = env.reset(jax.random.key(0), params)
     assert observation.shape == (9, 9, 11)
     assert env.action_space(params).n == 36 * 81

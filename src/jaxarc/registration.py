@@ -24,7 +24,6 @@ from jaxarc.tasks.procedural.pictures import RandomGrids
 from jaxarc.tasks.registry import UnknownTaskError, register_task
 from jaxarc.tasks.sampling import uniform_weights
 from jaxarc.wrappers.flat_actions import FlatActions
-from jaxarc.wrappers.stacked_observations import StackedObservations
 
 STARTER: Final = "starter"
 _STARTER_COLORS: Final = 4
@@ -37,6 +36,7 @@ _STARTER_RULES: Final = JaxArcConfig().with_fields(
     max_grid_width=_STARTER_SIDE,
     max_episode_steps=20,  # ten at most are needed: nine cells, and the submit
     reveal_target=True,
+    layout="stacked",
     history_enabled=False,
     success_bonus=1.0,
     unsolved_submission_penalty=0.0,
@@ -49,7 +49,6 @@ def make(
     *,
     tasks: Iterable[str] | Mapping[str, float] | None = None,
     flat_actions: bool | None = None,
-    stack_observations: bool | None = None,
     **fields: Any,
 ) -> tuple[Environment[ArcEnvState], EnvParams]:
     """Make an environment that plays the tasks of a dataset, and the params that hold them.
@@ -72,10 +71,8 @@ def make(
         config: the config that ``fields`` change; by default the defaults, or those of the preset.
         tasks: ids to play, or a weight for each; only these are loaded. By default every task, with equal weights.
         flat_actions: one integer for each action, see :class:`~jaxarc.wrappers.FlatActions`; None: ``starter`` only.
-        stack_observations: one array ``float32[H, W, C]``, see :class:`~jaxarc.wrappers.StackedObservations`; None:
-            ``starter`` only.
-        **fields: config fields by their own name, of any topic; or a topic with the name of a choice in ``configs/``,
-            such as ``reward="editing"``.
+        **fields: config fields by their own name, of any topic, such as ``layout="stacked"`` for one array of
+            observations; or a topic with the name of a choice in ``configs/``, such as ``reward="editing"``.
 
     Returns:
         The environment and its params; a curriculum changes ``params.weights`` without a recompilation.
@@ -92,6 +89,8 @@ def make(
     if config is not None and not isinstance(config, JaxArcConfig):
         raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
     is_starter = isinstance(dataset, str) and dataset == STARTER
+    if (stacked := fields.pop("stack_observations", None)) is not None:  # an older name of the layout
+        fields["layout"] = "stacked" if stacked else "dict"
     fields = {name: _chosen(name, value) for name, value in fields.items()}
     found, settings = _find(dataset, config, fields)
     if not isinstance(found, TaskGenerator):
@@ -101,8 +100,6 @@ def make(
     else:
         params = EnvParams(found, uniform_weights(found.num_tasks), settings)
     env: Environment[ArcEnvState] = ArcEnvironment(Defaults(_name_of(dataset, found), params))
-    if is_starter if stack_observations is None else stack_observations:
-        env = StackedObservations(env)
     if is_starter if flat_actions is None else flat_actions:
         env = FlatActions(env)
     return env, params

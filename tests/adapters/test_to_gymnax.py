@@ -1,5 +1,7 @@
 """The gymnax environment plays what ours plays, and gymnax's own wrappers and a PPO loop take it."""
 
+import copy
+
 import gymnax
 import jax
 import jax.numpy as jnp
@@ -30,7 +32,9 @@ from gymnax.wrappers import (
 from ppo_loop import train
 
 from jaxarc.adapters import GymnaxEnvironment, register_gymnax
-from jaxarc.envs import PointAction
+from jaxarc.adapters.conversion import choice_of_id
+from jaxarc.envs import JaxArcConfig, PointAction
+from jaxarc.envs.action_masks import flat_action_mask
 
 KEY = jax.random.key(0)
 ID = "jaxarc/arc-agi-1-training-v1"
@@ -43,8 +47,9 @@ def action(place, row=0, col=0):
 PAINT, HAND_IN = action(0, 1, 1), action(SUBMIT_PLACE)
 
 
-def make_gymnax(action_format="point", **fields):
-    return GymnaxEnvironment(TASKS, flat_actions=action_format == "flat", **world_fields(action_format, **fields))
+def make_gymnax(action_format="point", legacy_step=False, **fields):
+    rules = world_fields(action_format, **fields)
+    return GymnaxEnvironment(TASKS, legacy_step=legacy_step, flat_actions=action_format == "flat", **rules)
 
 
 @pytest.fixture(scope="module")
@@ -166,9 +171,64 @@ def test_default_params_of_an_environment_that_is_made_inside_jit_are_no_tracers
 def test_ids_are_registered_once_and_make_the_environment():
     assert ID in register_gymnax()
     assert register_gymnax() == register_gymnax()
-    env, params = gymnax.make("jaxarc/procedural-gravity-v1", flat_actions=True, **world_fields("flat"))
+    env, params = gymnax.make("jaxarc-procedural-gravity-v1", layout="dict", flat_actions=True, **world_fields("flat"))
     assert env.name == "jaxarc/procedural/gravity"
     assert env.reset(KEY, params)[0].shape == CANVAS
+
+
+@pytest.mark.parametrize("dataset", ["procedural-gravity", "starter"])
+def test_an_id_alone_shows_one_array_and_takes_one_integer(dataset):
+    register_gymnax()
+    env, params = gymnax.make(f"jaxarc/{dataset}-v1", max_grid_height=3, max_grid_width=3)
+    shown = env.observation_space(params)
+    assert isinstance(shown, spaces.Box)
+    assert shown.dtype == jnp.float32
+    assert shown.shape[:2] == (3, 3)
+    assert isinstance(env.action_space(params), spaces.Discrete)
+    assert env.num_actions == env.action_space(params).n
+
+
+def test_what_an_id_is_given_by_name_is_not_changed():
+    assert choice_of_id({"selection_format": "bbox"}) == {"selection_format": "bbox", "layout": "stacked"}
+    point = {"selection_format": "point", "flat_actions": True}
+    assert choice_of_id({"layout": "dict"}) == {"layout": "dict", **point}
+    assert choice_of_id({"config": JaxArcConfig()}) == {"config": JaxArcConfig()}
+
+
+def test_five_values_are_those_of_six_and_a_copy_steps_alike():
+    """rejax copies every environment that it is given, deeply."""
+    six, five = make_gymnax("flat"), make_gymnax("flat", legacy_step=True)
+    params = five.default_params
+    state = six.reset(KEY, params)[1]
+    for env in (five, copy.deepcopy(five)):
+        for number in (0, six.num_actions - 1):  # the last one ends the episode
+            observation, after, reward, terminated, truncated, info = six.step(KEY, state, number, params)
+            assert_trees_equal(
+                env.step(KEY, state, number, params), (observation, after, reward, terminated | truncated, info)
+            )
+
+
+def test_a_batch_steps_as_its_rows_do_and_resets_those_that_ended(flat_env):
+    params = flat_env.default_params
+    keys = jax.random.split(KEY, 4)
+    states = jax.vmap(flat_env.reset, (0, None))(keys, params)[1]
+    actions = jnp.array([0, flat_env.num_actions - 1, 0, flat_env.num_actions - 1], jnp.int32)
+    together = jax.vmap(flat_env.step, (0, 0, 0, None))(keys, states, actions, params)
+    assert together[1].time.tolist() == [1, 0, 1, 0]
+    rows = [
+        flat_env.step(keys[row], jax.tree.map(lambda leaf, row=row: leaf[row], states), actions[row], params)
+        for row in range(4)
+    ]
+    assert_trees_equal(together, jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows))
+
+
+def test_the_action_mask_is_of_the_observation_that_is_returned():
+    env = make_gymnax("flat", mask_in_info=True)
+    params = env.default_params
+    state = env.reset(KEY, params)[1]
+    for _ in range(5):
+        _, state, *_, info = env.step(KEY, state, 0, params)
+        assert_trees_equal(info["action_mask"], flat_action_mask(state.arc, params.arc.config))
 
 
 @pytest.mark.usefixtures("standard_promotion")

@@ -23,6 +23,27 @@ def environment_ids() -> dict[str, str]:
     return {environment_id(name): name for name in (STARTER, *dataset_names())}
 
 
+_OBSERVATION_NAMES: Final = {"config", "observation", "layout", "grid_format", "stack_observations"}
+_ACTION_NAMES: Final = {"config", "action", "selection_format", "flat_actions"}
+
+
+def choice_of_id(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of :func:`jaxarc.make` for a registered id: one array to see, one integer to act.
+
+    Most clients take nothing else. Whoever names a layout or a form of actions gets that, and the defaults of the
+    config for the rest: ``layout="dict"`` and ``selection_format="mask"`` are those of ``make``.
+
+    Args:
+        choice: arguments that the user gave.
+    """
+    defaults: dict[str, Any] = {}
+    if not _OBSERVATION_NAMES & choice.keys():
+        defaults["layout"] = "stacked"
+    if not _ACTION_NAMES & choice.keys():
+        defaults |= {"selection_format": "point", "flat_actions": True}
+    return {**defaults, **choice}
+
+
 _COORDINATES: Final = {  # selection format -> coordinates, each with its axis of the canvas
     "point": (("row", 0), ("col", 1)),
     "bbox": (("r1", 0), ("c1", 1), ("r2", 0), ("c2", 1)),

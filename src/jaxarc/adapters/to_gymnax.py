@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32
+from jaxtyping import Array, Bool, Float32, UInt32
 
 try:
     import gymnax
@@ -15,14 +15,16 @@ try:
 except ImportError as error:
     raise ImportError("GymnaxEnvironment needs gymnax 1.0; pip install gymnax six") from error
 
-from jaxarc.adapters.conversion import action_of_fields, environment_ids, field_sizes
+from jaxarc.adapters.conversion import action_of_fields, choice_of_id, environment_ids, field_sizes
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.prng import as_typed_key, from_key_data
 from jaxarc.registration import make
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.wrappers.conditional_reset import reset_where, with_next_mask
 
 
 @struct.dataclass
@@ -44,6 +46,7 @@ class GymnaxState(environment.EnvState):
 class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
     """One environment behind gymnax's interface: six values from ``step``, which also resets.
 
+    A step starts what gymnax's own would, by the same keys, but computes a reset only where an episode has ended.
     ``reset(key, params)`` starts what ``env.reset(key, params.arc)`` starts. The params hold the tasks, so
     ``params.replace(arc=params.arc.only(task_index=3))`` plays another task without
     a recompilation. ``info["final_observation"]`` is gymnax's.
@@ -56,6 +59,7 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
 
     Args:
         dataset: what :func:`jaxarc.make` takes.
+        legacy_step: return five values from ``step``, as before gymnax 1.0: observation, state, reward, done and info.
         **choice: the other arguments of :func:`jaxarc.make`, such as ``flat_actions=True``.
 
     Raises:
@@ -66,10 +70,13 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
     def __init__(
         self,
         dataset: str | Path | TaskSet | TaskGenerator,
+        *,
+        legacy_step: bool = False,
         **choice: Any,
     ):
         with jax.ensure_compile_time_eval():  # an environment may be made inside jit
             self._env, arc = make(dataset, **choice)
+        self._has_legacy_step = legacy_step
         self._env.action_space(arc)  # refuses more flat actions than a policy can have logits for
         self._default_params = GymnaxParams(max_steps_in_episode=arc.config.environment.max_episode_steps, arc=arc)
 
@@ -77,6 +84,32 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
     def default_params(self) -> GymnaxParams:
         """All tasks with equal weights, and the config's time limit."""
         return self._default_params
+
+    @partial(jax.jit, static_argnames=("self",))
+    def step(
+        self, key: PRNGKey, state: GymnaxState, action: Any, params: GymnaxParams | None = None
+    ) -> tuple[Any, ...]:
+        """Take a step, and start the next episode where one ends.
+
+        Returns:
+            Observation, state, reward, terminated, truncated and info; with ``legacy_step`` done in place of both.
+            State and observation are those of the next episode where one has ended, all else is of the one that ended;
+            ``info["final_observation"]`` is the observation before any reset.
+        """
+        params = self.default_params if params is None else params
+        key_step, key_reset = jax.random.split(key)
+        last, ended, reward, terminated, info = self.step_env(key_step, state, action, params)
+        truncated = self.is_truncated(ended, params)
+        done = terminated | truncated
+        words = jax.random.key_data(as_typed_key(key_reset))
+        after = reset_where(done, self._start, ended.arc, words, params.arc)
+        info = {**info, "terminated": terminated, "truncated": truncated, "final_observation": last}
+        info = with_next_mask(self._env, info, after, params.arc)
+        started = self._env.observe(after, params.arc), GymnaxState(after.step_count, after), reward
+        return (*started, done, info) if self._has_legacy_step else (*started, terminated, truncated, info)
+
+    def _start(self, _: ArcEnvState, words: UInt32[Array, " words"], arc: EnvParams) -> ArcEnvState:
+        return self._env.reset(from_key_data(words), arc)[0]
 
     def reset_env(self, key: PRNGKey, params: GymnaxParams) -> tuple[Observation, GymnaxState]:
         state, observation = self._env.reset(key, params.arc)
@@ -128,17 +161,25 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
 def register_gymnax() -> tuple[str, ...]:
     """Register every dataset with gymnax; ids that are registered stay as they are.
 
-    ``gymnax.make("jaxarc/arc-agi-1-training-v1", selection_format="point", flat_actions=True)`` takes the arguments of
-    :class:`GymnaxEnvironment` and loads the tasks; nothing is loaded before.
+    ``gymnax.make("jaxarc/arc-agi-1-training-v1", max_grid_height=5)`` takes the arguments of
+    :class:`GymnaxEnvironment` and loads the tasks; nothing is loaded before. Unless told otherwise, an id has one array
+    as observation and one integer as action. An id with ``-`` in place of the slash stands for the same environment:
+    rejax reads a slash as the name of a library.
 
     Returns:
         The ids.
     """
-    ids = environment_ids()
+    ids = {
+        spelled: dataset for name, dataset in environment_ids().items() for spelled in (name, name.replace("/", "-"))
+    }
     for name, dataset in ids.items():
         if name not in gymnax.registered_envs:
-            gymnax.register(name, partial(GymnaxEnvironment, dataset))
+            gymnax.register(name, partial(_make_of_id, dataset=dataset))
     return tuple(ids)
+
+
+def _make_of_id(**choice: Any) -> GymnaxEnvironment:
+    return GymnaxEnvironment(**choice_of_id(choice))
 
 
 class IntegerBox(spaces.Box):

@@ -247,6 +247,7 @@ class EditPolicy(eqx.Module):
 def missing_for_editing(config: JaxArcConfig) -> list[str]:
     """List what a config lacks for an :class:`EditPolicy`, each as one sentence; empty when nothing is missing."""
     wanted = {
+        "observation.layout": (config.observation.layout, "dict"),
         "observation.reveal_target": (config.observation.reveal_target, True),
         "observation.include_step_count": (config.observation.include_step_count, True),
         "action.selection_format": (config.action.selection_format, "bbox"),

@@ -55,12 +55,18 @@ class ActionConfig(CheckedConfig):
     selection_format: SelectionFormat = "mask"
     allowed_operations: tuple[int, ...] | None = None  # ids; None allows every operation that the episode allows
     invalid_action_policy: Literal["raise", "noop", "clip"] = "raise"  # noop: no change; clip: coordinates into range
+    mask_in_info: bool = False  # adds info["action_mask"], bool: which of the flat actions can do something
 
     def validate(self) -> list[str]:
+        problems = []
+        if self.mask_in_info and self.selection_format == "mask":
+            problems.append(
+                "mask_in_info=True has an entry for each flat action, so selection_format must be 'point' or 'bbox', "
+                "got 'mask'"
+            )
         allowed = self.allowed_operations
         if allowed is None:
-            return []
-        problems = []
+            return problems
         wrong = [operation for operation in allowed if not 0 <= operation < NUM_OPERATIONS]
         if wrong:
             problems.append(f"allowed_operations must be ids in 0..{NUM_OPERATIONS - 1}, got {wrong}")
@@ -121,8 +127,9 @@ class HistoryConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class ObservationConfig(CheckedConfig):
-    """What an observation holds besides the working grid, and the format of its grids."""
+    """What an observation holds besides the working grid, the format of its grids, and how its entries are laid out."""
 
+    layout: Literal["dict", "stacked", "flat"] = "dict"  # one array: [H, W, C], or one vector; see guide.md
     grid_format: Literal["planes", "one_hot", "tokens"] = "planes"  # int8 [H, W], padding -1; [H, W, 11]; int32 [H * W]
     reveal_target: bool = False  # adds "target_grid"; refused in test mode
     include_input: bool = False  # adds "input_grid", of the current pair

@@ -1,11 +1,14 @@
 """Observations, the space of them, and the info of a step."""
 
+import math
+
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, NUM_OPERATIONS, PADDING
-from jaxarc.envs.action_masks import legal_operation_mask
+from jaxarc.envs.action_masks import flat_action_mask, legal_operation_mask
 from jaxarc.envs.pairs import PairSource, PairTable
 from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
@@ -13,38 +16,56 @@ from jaxarc.types import Info, Observation
 
 
 def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Observation:
-    """Show the working grid; as an entry of a dictionary when ``config.observation`` asks for more.
+    """Show the working grid, and what else ``config.observation`` asks for.
 
-    ``demonstrations`` has ``inputs`` and ``outputs``, grids with a leading axis of slots, ``mask``, bool[slots], true
-    where a slot holds a demonstration, and ``count``. In training the slot of the pair that is played is empty: its
-    output would be the answer.
+    With ``layout="dict"`` it is the grid alone, or a dictionary. ``demonstrations`` has ``inputs`` and ``outputs``,
+    grids with a leading axis of slots, ``mask``, bool[slots], true where a slot holds a demonstration, and ``count``.
+    In training the slot of the pair that is played is empty: its output would be the answer.
+
+    The other layouts are one array, in which the entries follow one another, sorted by name:
+
+    - ``"stacked"``, float32[H, W, C] with entries 0 .. 1. A grid takes 11 channels, one for each color and the last for
+      padding; a mask of cells takes one; a number takes one that is constant, divided by its largest value. Example:
+      ``reveal_target`` on 3x3 gives 3x3x22, first the target, then the working grid. With ``grid_format="tokens"`` it
+      is int32, a grid takes one channel of 0 .. 10, and no number is divided.
+    - ``"flat"``, float32[N]: the same entries, each as a vector, so that a number takes one element.
 
     Args:
         state: of one environment or a batch.
         source: the pairs that the state plays.
         config: the one that the state was made with.
     """
+    entries = _entries(state, source, config)
+    if config.observation.layout == "dict":
+        return entries if len(entries) > 1 else entries["working_grid"]
+    num_slots = 0 if state.demonstrations is None else state.demonstrations.inputs.shape[-2]
+    boxes = _boxes(_entry_spaces(config, num_slots))
+    # Dictionaries are flattened in the order of their sorted names, by JAX and by ``_boxes`` alike.
+    parts = [_part(leaf, box, config) for leaf, box in zip(jax.tree.leaves(entries), boxes, strict=True)]
+    return jnp.concatenate(parts, axis=-1)
+
+
+def _entries(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> dict[str, Observation]:
     shown = _Grids(config)
     rule = config.observation
-    more: dict[str, Observation] = {}
+    entries: dict[str, Observation] = {"working_grid": shown.encode(state.canvas.grid)}
     if rule.reveal_target:
-        more["target_grid"] = shown.encode(state.canvas.target)
+        entries["target_grid"] = shown.encode(state.canvas.target)
     if rule.include_input:
-        more["input_grid"] = shown.encode(source.input_of(state.pair_index))
+        entries["input_grid"] = shown.encode(source.input_of(state.pair_index))
     if rule.include_clipboard:
-        more["clipboard"] = shown.encode(state.canvas.clipboard)
+        entries["clipboard"] = shown.encode(state.canvas.clipboard)
     if rule.include_selection:
-        more["selection"] = state.selected
+        entries["selection"] = state.selected
     if state.demonstrations is not None:
-        more["demonstrations"] = _demonstrations(state.demonstrations, state.pair_index, shown)
+        entries["demonstrations"] = _demonstrations(state.demonstrations, state.pair_index, shown)
     if rule.include_operations:
-        more["operations"] = legal_operation_mask(state, config)
+        entries["operations"] = legal_operation_mask(state, config)
     if rule.include_step_count:
-        more["step_count"] = state.step_count
+        entries["step_count"] = state.step_count
     if rule.include_submission_count:
-        more["submission_count"] = state.submission_count
-    grid = shown.encode(state.canvas.grid)
-    return {"working_grid": grid, **more} if more else grid
+        entries["submission_count"] = state.submission_count
+    return entries
 
 
 def _demonstrations(pairs: PairTable, pair_index: Int32[Array, "*B"], shown: "_Grids") -> dict[str, Observation]:
@@ -74,21 +95,29 @@ def observation_space(config: JaxArcConfig, num_slots: int) -> Space:
         config: says what is shown.
         num_slots: of demonstrations, where they are shown.
     """
+    entries = _entry_spaces(config, num_slots)
+    if config.observation.layout == "dict":
+        return Dict(entries) if len(entries) > 1 else entries["working_grid"]
+    boxes = _boxes(entries)
+    return _joined_space(sum(_size(box, config) for box in boxes), max(box.high for box in boxes), config)
+
+
+def _entry_spaces(config: JaxArcConfig, num_slots: int) -> dict[str, Space]:
     shown = _Grids(config)
     rule = config.observation
     flag = lambda shape: Box(0, 1, shape, jnp.bool_)
-    more: dict[str, Space] = {}
+    entries: dict[str, Space] = {"working_grid": shown.space()}
     for name, is_shown in (
         ("target_grid", rule.reveal_target),
         ("input_grid", rule.include_input),
         ("clipboard", rule.include_clipboard),
     ):
         if is_shown:
-            more[name] = shown.space()
+            entries[name] = shown.space()
     if rule.include_selection:
-        more["selection"] = flag(config.grid_shape)
+        entries["selection"] = flag(config.grid_shape)
     if rule.include_demonstrations:
-        more["demonstrations"] = Dict(
+        entries["demonstrations"] = Dict(
             {
                 "inputs": shown.space((num_slots,)),
                 "outputs": shown.space((num_slots,)),
@@ -97,20 +126,94 @@ def observation_space(config: JaxArcConfig, num_slots: int) -> Space:
             }
         )
     if rule.include_operations:
-        more["operations"] = flag((NUM_OPERATIONS,))
+        entries["operations"] = flag((NUM_OPERATIONS,))
     if rule.include_step_count:
-        more["step_count"] = Box(0, config.environment.max_episode_steps, (), jnp.int32)
+        entries["step_count"] = Box(0, config.environment.max_episode_steps, (), jnp.int32)
     if rule.include_submission_count:
-        more["submission_count"] = Box(0, config.environment.max_submissions, (), jnp.int32)
-    return Dict({"working_grid": shown.space(), **more}) if more else shown.space()
+        entries["submission_count"] = Box(0, config.environment.max_submissions, (), jnp.int32)
+    return entries
+
+
+def add_number(
+    observation: Observation, name: str, number: Int32[Array, "*B"], high: int, config: JaxArcConfig
+) -> Observation:
+    """Add a number to an observation of any layout: the entry of this name, or one more channel or element at the end.
+
+    Args:
+        observation: of one environment or a batch.
+        name: of the entry.
+        number: 0 .. high.
+        high: its largest value.
+        config: the one that the observation was made with.
+    """
+    if config.observation.layout == "dict":
+        entries = observation if isinstance(observation, dict) else {"working_grid": observation}
+        return {**entries, name: number}
+    return jnp.concatenate([observation, _part(number, Box(0, high, (), jnp.int32), config)], axis=-1)
+
+
+def add_number_space(space: Space, name: str, high: int, config: JaxArcConfig) -> Space:
+    """Describe what :func:`add_number` returns for an observation of a space."""
+    if isinstance(space, Box) and config.observation.layout != "dict":
+        return _joined_space(space.shape[-1] + 1, max(space.high, high), config)
+    entries = space.entries if isinstance(space, Dict) else {"working_grid": space}
+    return Dict({**entries, name: Box(0, high, (), jnp.int32)})
+
+
+def _joined_space(size: int, high: int, config: JaxArcConfig) -> Box:
+    """Return the space of a joined observation; ``size`` counts its channels or elements."""
+    has_tokens = config.observation.grid_format == "tokens"
+    is_flat = config.observation.layout == "flat"
+    shape = (size,) if is_flat else (*config.grid_shape, size)
+    return Box(0, high if has_tokens else 1, shape, jnp.int32 if has_tokens and not is_flat else jnp.float32)
+
+
+def _boxes(spaces: dict[str, Space]) -> list[Box]:
+    return jax.tree.leaves(spaces, is_leaf=lambda space: isinstance(space, Box))
+
+
+def _fills_cells(box: Box) -> bool:
+    """Whether an entry has values for each cell: grids of numbers and masks of cells, but not 42 operations."""
+    return box.shape != () and (box.dtype != jnp.bool_ or len(box.shape) == 2)
+
+
+def _size(box: Box, config: JaxArcConfig) -> int:
+    """How many channels or elements an entry takes."""
+    size = math.prod(box.shape)
+    return (
+        size // math.prod(config.grid_shape) if config.observation.layout == "stacked" and _fills_cells(box) else size
+    )
+
+
+def _part(value: Array, box: Box, config: JaxArcConfig) -> Array:
+    """Turn one entry into channels, [*B, H, W, C], or elements, [*B, N].
+
+    The row ``2 -1`` becomes ``0 0 1 0 0 0 0 0 0 0 0`` and ``0 0 0 0 0 0 0 0 0 0 1``; step 5 of at most 20 becomes 0.25.
+    As tokens the row becomes ``3 0``, and step 5 stays 5.
+    """
+    batch = value.shape[: value.ndim - len(box.shape)]
+    has_tokens = config.observation.grid_format == "tokens"
+    is_flat = config.observation.layout == "flat"
+    value = value.astype(jnp.int32 if has_tokens and not is_flat else jnp.float32)
+    if box.high > 1 and not has_tokens:
+        value = value / jnp.float32(box.high)
+    if is_flat:
+        return value.reshape(*batch, math.prod(box.shape))
+    if not _fills_cells(box):
+        return jnp.broadcast_to(value.reshape(*batch, 1, 1, -1), (*batch, *config.grid_shape, math.prod(box.shape)))
+    # [*B, P, H, W, 11] -> [*B, H, W, P * 11]; a single grid has no axis P, and tokens and masks have 1 in place of 11.
+    per_cell = box.shape[-1] if len(box.shape) > 2 else 1
+    grids = value.reshape(*batch, -1, *config.grid_shape, per_cell)
+    return jnp.moveaxis(grids, -4, -2).reshape(*batch, *config.grid_shape, -1)
 
 
 class _Grids:
     """How flat grids are shown: as planes, channels or tokens."""
 
     def __init__(self, config: JaxArcConfig):
+        rule = config.observation
         self.config = config
-        self.form = config.observation.grid_format
+        self.form = "one_hot" if rule.layout != "dict" and rule.grid_format == "planes" else rule.grid_format
         self.shape = config.grid_shape
 
     def encode(self, flat: Array) -> Array:
@@ -137,13 +240,15 @@ class _Grids:
 def make_info(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array, "*B"], config: JaxArcConfig) -> Info:
     """Metrics of the episode, with the same keys on every step and at reset.
 
-    On a pair with a hidden target ``similarity`` is 0, and ``success`` false unless ``reward.score_on_submit``.
+    On a pair with a hidden target ``similarity`` is 0, and ``success`` false unless ``reward.score_on_submit``. With
+    ``action.mask_in_info`` there is ``action_mask``, the bool[actions] of
+    :func:`~jaxarc.envs.action_masks.flat_action_mask`.
     """
     # Metrics reach the agent too, so they must not tell more about a hidden output than the reward does.
     hidden = source.hides(state.pair_index)
     similarity = jnp.where(hidden, jnp.float32(0), state.similarity_score)
     success = state.is_solved & (~hidden | config.reward.score_on_submit)
-    return {
+    info: Info = {
         "terminated": state.terminated,
         "truncated": state.truncated,
         "discount": state.discount,
@@ -155,3 +260,6 @@ def make_info(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array
         "task_index": state.task_index,
         "pair_index": state.pair_index,
     }
+    if config.action.mask_in_info:
+        info["action_mask"] = flat_action_mask(state, config)
+    return info

@@ -161,6 +161,7 @@ def missing_for_lookahead(config: JaxArcConfig) -> list[str]:
     """List what observations lack for a :class:`LookaheadAgent`, a sentence each; empty when all is there."""
     shown = config.observation
     wanted = (
+        ("layout", shown.layout, "dict"),
         ("reveal_target", shown.reveal_target, True),
         ("include_input", shown.include_input, True),
         ("grid_format", shown.grid_format, "planes"),

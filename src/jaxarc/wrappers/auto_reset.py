@@ -8,7 +8,7 @@ from jaxarc.envs.compilation import compiled
 from jaxarc.envs.environment import Action, Environment, State, Step, checks_actions
 from jaxarc.envs.params import EnvParams
 from jaxarc.types import Info
-from jaxarc.wrappers.conditional_reset import reset_where
+from jaxarc.wrappers.conditional_reset import reset_where, with_next_mask
 from jaxarc.wrappers.wrapper import Wrapper
 
 
@@ -18,7 +18,8 @@ class AutoReset(Wrapper[State]):
     """Same-step auto-reset: a step that ends an episode returns the next one's first state and observation.
 
     ``reward``, ``done`` and ``info`` belong to the episode that ended; ``info["final_observation"]`` is the observation
-    before any reset, on every step. The params are kept, so curricula survive. Wrap it directly around the environment,
+    before any reset, on every step, and ``info["action_mask"]``, where there is one, belongs to the observation that is
+    returned. The params are kept, so curricula survive. Wrap it directly around the environment,
     or around :class:`~jaxarc.wrappers.Trials`.
     """
 
@@ -37,4 +38,5 @@ def _step(env: Environment[State], state: State, action: Action, params: EnvPara
     # one.
     ended, observation, reward, done, info = env.step(state, action, params)
     after = reset_where(done, lambda state, _, params: env.reset_next(state, params)[0], ended, (), params)
-    return after, env.observe(after, params), reward, done, {**info, "final_observation": observation}
+    info = with_next_mask(env, {**info, "final_observation": observation}, after, params)
+    return after, env.observe(after, params), reward, done, info

@@ -8,7 +8,9 @@ import jax
 from jaxtyping import Array, Bool, PyTree
 
 from jaxarc.envs.compilation import Kernel, choose_executor, update_rows, with_batch_rule
+from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.types import Info
 
 State = TypeVar("State", bound=PyTree[Array])
 
@@ -48,3 +50,10 @@ def reset_where(
         return jax.vmap(functools.partial(renew_rows, "dense"), (0, axes))(rows, params)
 
     return with_batch_rule(functools.partial(renew_rows, executor), renew_apart)((need, state, facts), params)
+
+
+def with_next_mask(env: Environment[Any], info: Info, after: Any, params: EnvParams) -> Info:
+    """Put the action mask of the state after a reset, whose observation is returned, in place of the ended one's."""
+    if not params.config.action.mask_in_info:
+        return info
+    return {**info, "action_mask": env.info(after, params)["action_mask"]}

@@ -9,12 +9,13 @@ from jaxtyping import Array, Int, Int32, UInt32
 
 from jaxarc.envs.compilation import compiled, vary_like
 from jaxarc.envs.environment import Action, Environment, Step, checks_actions
+from jaxarc.envs.observations import add_number, add_number_space
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import Box, Dict, Space
+from jaxarc.envs.spaces import Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
 from jaxarc.types import Info, Observation, PRNGKey
-from jaxarc.wrappers.conditional_reset import reset_where
+from jaxarc.wrappers.conditional_reset import reset_where, with_next_mask
 from jaxarc.wrappers.wrapper import Wrapper
 
 
@@ -36,8 +37,8 @@ class Trials(Wrapper[TrialsState]):
     its submits or after ``max_episode_steps`` steps, and the step that ends it returns the start of the next one. Only
     the last trial ends the episode. Its rewards and its info are those of test mode: its target is hidden.
 
-    ``info`` is about the trial that was played, with ``trial_index`` and ``trial_done``. Observations are dictionaries
-    with the entry ``trial_index``. Wrap it directly around the environment, and auto-reset around it.
+    ``info`` is about the trial that was played, with ``trial_index`` and ``trial_done``. Observations have the
+    entry ``trial_index``. Wrap it directly around the environment, and auto-reset around it.
     """
 
     env: Environment[ArcEnvState]
@@ -60,7 +61,7 @@ class Trials(Wrapper[TrialsState]):
         env_state, observation = self.env.reset(key, params, task_index, 0)
         words = jax.random.key_data(as_typed_key(key))
         (first,) = vary_like((jnp.int32(0),), words)
-        return TrialsState(env_state, first, words), _with_trial(observation, first)
+        return TrialsState(env_state, first, words), _with_trial(observation, first, params)
 
     def reset_next(self, state: TrialsState, params: EnvParams) -> tuple[TrialsState, Observation]:
         # The key that the inner environment is about to use; every later trial is reset with it, and so plays the same
@@ -68,23 +69,22 @@ class Trials(Wrapper[TrialsState]):
         words = state.env_state.key
         env_state, observation = self.env.reset_next(state.env_state, params)
         first = jnp.zeros_like(state.trial_index)
-        return TrialsState(env_state, first, words), _with_trial(observation, first)
+        return TrialsState(env_state, first, words), _with_trial(observation, first, params)
 
     def step(self, state: TrialsState, action: Action, params: EnvParams) -> Step[TrialsState]:
         _require_trials(params)
         return _step(self.env, state, action, params)
 
     def observe(self, state: TrialsState, params: EnvParams) -> Observation:
-        return _with_trial(self.env.observe(state.env_state, params), state.trial_index)
+        return _with_trial(self.env.observe(state.env_state, params), state.trial_index, params)
 
     def info(self, state: TrialsState, params: EnvParams) -> Info:
         info = self.env.info(state.env_state, params)
         return _trial_info(info, state.trial_index, jnp.zeros_like(info["terminated"]), params)
 
     def observation_space(self, params: EnvParams) -> Space:
-        inner = self.env.observation_space(params)
-        entries = inner.entries if isinstance(inner, Dict) else {"working_grid": inner}
-        return Dict({**entries, "trial_index": Box(0, params.config.episode.num_trials, (), jnp.int32)})
+        space = self.env.observation_space(params)
+        return add_number_space(space, "trial_index", params.config.episode.num_trials, params.config)
 
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
@@ -103,7 +103,8 @@ def _step(env: Environment[ArcEnvState], state: TrialsState, action: Action, par
         return TrialsState(env.reset(played.episode_key, params, task, pair)[0], trial, played.episode_key)
 
     after = reset_where(goes_on, next_trial, played, (), params)
-    observation = _with_trial(env.observe(after.env_state, params), after.trial_index)
+    observation = _with_trial(env.observe(after.env_state, params), after.trial_index, params)
+    info = with_next_mask(env, info, after.env_state, params)
     return after, observation, reward, trial_done & is_last, _trial_info(info, state.trial_index, trial_done, params)
 
 
@@ -125,9 +126,8 @@ def _pair_of(
 _TEST_WORD = 7  # a reset uses the words before it
 
 
-def _with_trial(observation: Observation, trial_index: Int32[Array, "*B"]) -> Observation:
-    entries = observation if isinstance(observation, dict) else {"working_grid": observation}
-    return {**entries, "trial_index": trial_index}
+def _with_trial(observation: Observation, trial_index: Int32[Array, "*B"], params: EnvParams) -> Observation:
+    return add_number(observation, "trial_index", trial_index, params.config.episode.num_trials, params.config)
 
 
 def _trial_info(info: Info, trial_index: Int32[Array, "*B"], trial_done: Array, params: EnvParams) -> Info:

@@ -257,6 +257,7 @@ def answer_shown_config(config: JaxArcConfig) -> JaxArcConfig:
 def missing_for_answer_prediction(config: JaxArcConfig) -> list[str]:
     """List what a config lacks for an :class:`AnswerPredictingPolicy`, each as one sentence; else empty."""
     wanted = {
+        "observation.layout": (config.observation.layout, "dict"),
         "observation.reveal_target": (config.observation.reveal_target, False),
         "observation.include_demonstrations": (config.observation.include_demonstrations, True),
         "observation.include_input": (config.observation.include_input, True),
