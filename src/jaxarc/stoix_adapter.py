@@ -57,9 +57,9 @@ def make_jaxarc_env(config: Mapping[str, Any]) -> tuple[StoaEnvironment, StoaEnv
     choice["selection_format"] = (rules.get("action") or {}).get("mode", "point")
     choice |= {ours: bool(shown[theirs]) for theirs, ours in _SHOWN.items() if theirs in shown}
     choice |= {name: _plain(value) for name, value in (rules.get("kwargs") or {}).items()}
-    name = rules["scenario"]["name"]
+    name: str = rules["scenario"]["name"]
     train, evaluation = (
-        StoaEnvironment(*make(_DATASETS.get(dataset, dataset), **choice), auto_reset=False)
+        StoaEnvironment(*make(_DATASETS.get(dataset) or dataset, **choice), auto_reset=False)
         for dataset in (name, rules["scenario"].get("eval_name", name))
     )
     return train, evaluation
@@ -78,7 +78,7 @@ class ExtendedMetricsState(stoa.WrapperState):
     steps_to_solve: Int32[Array, ""]  # 0 until the episode is solved
 
 
-class ExtendedMetrics(stoa.Wrapper[ExtendedMetricsState]):
+class ExtendedMetrics(stoa.Wrapper[Any]):
     """Adds metrics of ARC to ``extras["episode_metrics"]``; put it around Stoa's ``RecordEpisodeMetrics``.
 
     They are those of the running episode: ``solved``, ``steps_to_solve`` (0 where it is not solved),
@@ -100,7 +100,7 @@ class ExtendedMetrics(stoa.Wrapper[ExtendedMetricsState]):
 def _extend(
     inner: Any, time_step: stoa.TimeStep, best_similarity: Float32[Array, ""], steps_to_solve: Int32[Array, ""]
 ) -> tuple[ExtendedMetricsState, stoa.TimeStep]:
-    told = time_step.extras
+    told: dict[str, Any] = dict(time_step.extras)
     best_similarity = jnp.maximum(best_similarity, told["similarity"])
     is_first = told["success"] & (steps_to_solve == 0)
     steps_to_solve = jnp.where(is_first, told["step_count"], steps_to_solve)
@@ -113,4 +113,10 @@ def _extend(
         "was_truncated": told["truncated"],
     }
     state = ExtendedMetricsState(base_env_state=inner, best_similarity=best_similarity, steps_to_solve=steps_to_solve)
-    return state, time_step.replace(extras={**told, "episode_metrics": metrics})
+    return state, stoa.TimeStep(
+        step_type=time_step.step_type,
+        reward=time_step.reward,
+        discount=time_step.discount,
+        observation=time_step.observation,
+        extras={**told, "episode_metrics": metrics},
+    )

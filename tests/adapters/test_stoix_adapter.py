@@ -54,7 +54,7 @@ def test_what_it_makes_is_wrapped_and_scanned_as_stoix_does():
     assert metrics.keys() - METRICS == {"episode_return", "episode_length", "is_terminal_step"}
     assert metrics["is_terminal_step"].tolist() == [False, False, True, False, True]
     assert metrics["was_truncated"].tolist() == [False, False, True, False, False]
-    assert metrics["episode_length"].tolist() == [0, 0, 3, 3, 2]
+    assert metrics["episode_length"].tolist() == [0, 0, 3, 0, 2]
     assert (metrics["best_similarity"] >= metrics["final_similarity"]).all()
 
 

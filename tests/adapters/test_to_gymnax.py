@@ -190,7 +190,7 @@ def test_an_id_alone_shows_one_array_and_takes_one_integer(dataset):
 
 def test_what_an_id_is_given_by_name_is_not_changed():
     assert choice_of_id({"selection_format": "bbox"}) == {"selection_format": "bbox", "layout": "stacked"}
-    point = {"selection_format": "point", "flat_actions": True}
+    point = {"selection_format": "point", "flat_actions": True, "invalid_action_policy": "noop"}
     assert choice_of_id({"layout": "dict"}) == {"layout": "dict", **point}
     assert choice_of_id({"config": JaxArcConfig()}) == {"config": JaxArcConfig()}
 

@@ -30,8 +30,8 @@ _ACTION_NAMES: Final = {"config", "action", "selection_format", "flat_actions"}
 def choice_of_id(choice: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of :func:`jaxarc.make` for a registered id: one array to see, one integer to act.
 
-    Most clients take nothing else. Whoever names a layout or a form of actions gets that, and the defaults of the
-    config for the rest: ``layout="dict"`` and ``selection_format="mask"`` are those of ``make``.
+    Most clients take nothing else, and inside a compiled loop no step should check its action. A layout or a form of
+    actions that is named replaces these: ``layout="dict"`` and ``selection_format="mask"`` are the defaults of ``make``.
 
     Args:
         choice: arguments that the user gave.
@@ -40,7 +40,7 @@ def choice_of_id(choice: Mapping[str, Any]) -> dict[str, Any]:
     if not _OBSERVATION_NAMES & choice.keys():
         defaults["layout"] = "stacked"
     if not _ACTION_NAMES & choice.keys():
-        defaults |= {"selection_format": "point", "flat_actions": True}
+        defaults |= {"selection_format": "point", "flat_actions": True, "invalid_action_policy": "noop"}
     return {**defaults, **choice}
 
 
