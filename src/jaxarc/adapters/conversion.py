@@ -31,7 +31,7 @@ def choice_of_id(choice: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of :func:`jaxarc.make` for a registered id: one array to see, one integer to act.
 
     Most clients take nothing else, and inside a compiled loop no step should check its action. A layout or a form of
-    actions that is named replaces these: ``layout="dict"`` and ``selection_format="mask"`` are the defaults of ``make``.
+    actions that is named replaces these; ``layout="dict"`` and ``selection_format="mask"`` are those of ``make``.
 
     Args:
         choice: arguments that the user gave.
