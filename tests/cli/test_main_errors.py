@@ -46,6 +46,7 @@ def run(capsys, *arguments):
         (["trian"], 2, "Did you mean 'train'?"),
         (["tasks", "shw"], 2, "Did you mean 'show'?"),
         (["tasks", "show"], 2, "'name'. See: jaxarc tasks show --help"),
+        (["replay", "nowhere"], 2, "human. See: jaxarc replay --help"),
         (["rollout", "--num-env", "3"], 2, "--num-envs"),
         (["rollout", "--num-envs", "0"], 2, "--num-envs"),
         (["rollout", "--tasks", "split"], 2, "'split' is neither replicated nor sharded"),

@@ -206,7 +206,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _usage_message(error: Any) -> str:
     """Return what Typer says of a wrong command line, and where to read on."""
     message = error.format_message()
-    return f"{message} See: {error.ctx.command_path} --help" if message and error.ctx is not None else message
+    if not message or error.ctx is None:
+        return message
+    stop = "" if message.endswith((".", "?", "!")) else "."
+    return f"{message}{stop} See: {error.ctx.command_path} --help"
 
 
 if __name__ == "__main__":
