@@ -152,3 +152,46 @@ def test_states_params_and_environments_print_on_one_short_line():
     assert repr(params) == "EnvParams(1 task on 3x4, bbox actions, train mode, 6 steps)"
     assert repr(state).startswith("ArcEnvState(3x4, bbox, task 0, pair 1, step 1, similarity 0.")
     assert repr(state).endswith(", terminated)")
+
+
+def test_grids_and_counters_of_a_state_are_replaced_by_their_names():
+    env, params = made()
+    action = BboxAction(5, 0, 0, 0, 1)
+    start, _ = env.reset(jax.random.key(0), params)
+    later, *_ = env.step(start, action, params)
+    assert not (later.working_grid == start.working_grid).all()
+    back = later.replace(working_grid=start.working_grid, step_count=0)
+    assert (back.working_grid == start.working_grid).all()
+    assert back.similarity_score == start.similarity_score
+    assert (back.grid_size == start.grid_size).all()
+    again, *_ = env.step(back, action, params)
+    assert (again.working_grid == later.working_grid).all()
+    assert again.similarity_score == later.similarity_score
+    small = jnp.full((3, 4), -1).at[:1, :2].set(7)
+    shrunk = start.replace(working_grid=small, target_grid=small, pair_index=1)
+    assert shrunk.grid_size.tolist() == [1, 2]
+    assert (shrunk.similarity_score, int(shrunk.pair_index)) == (1.0, 1)
+
+
+def test_states_of_a_batch_and_inside_jit_are_replaced_alike():
+    env, params = made()
+    states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(0), 4), params)
+    replaced = jax.jit(lambda states: states.replace(working_grid=states.target_grid, step_count=jnp.arange(4)))(states)
+    assert replaced.step_count.tolist() == [0, 1, 2, 3]
+    assert replaced.similarity_score.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"done": True}, TypeError, "'done'"),
+        ({"working_grid": jnp.zeros((2, 2))}, ValueError, r"\(3, 4\), got \(2, 2\)"),
+        ({"step_count": jnp.zeros(2)}, ValueError, r"step_count .* got \(2,\)"),
+    ],
+    ids=["no-view", "other-canvas", "a-batch"],
+)
+def test_what_cannot_be_replaced_is_named(changes, error, words):
+    env, params = made()
+    state, _ = env.reset(jax.random.key(0), params)
+    with pytest.raises(error, match=words):
+        state.replace(**changes)

@@ -68,8 +68,8 @@ def list_datasets(as_json: JsonOption = False) -> None:
     concepts = [name.partition("/")[2] for name in dataset_names() if is_concept(name)]
     rules = [name.partition("/")[2] for name in procedural_names()]
     console.print(f"concept-arc/CONCEPT, ten tasks each: {', '.join(concepts)}", highlight=False)
-    console.print(f"procedural/RULE, endless tasks: {', '.join(rules)}", highlight=False)
-    console.print("Bring what is not here with: jaxarc tasks download NAME", highlight=False)
+    console.print(f"procedural/RULE, unlimited tasks: {', '.join(rules)}", highlight=False)
+    console.print("Download what is not here: jaxarc tasks download NAME", highlight=False)
 
 
 @app.command()

@@ -28,7 +28,7 @@ class UnknownDatasetError(UsageError, KeyError):
 def dataset_names() -> tuple[str, ...]:
     """List the names that :func:`load_tasks` knows: published, installed, registered, and procedural ones.
 
-    ``procedural/...`` makes endless tasks; :func:`load_tasks` returns a sample of them to look at.
+    ``procedural/...`` makes unlimited tasks; :func:`load_tasks` returns a sample of them to look at.
     """
     installed = [name for name in installed_names() if _family(name) not in _FAMILIES]
     return tuple(dict.fromkeys([*_PUBLISHED, *installed, *_REGISTERED, *procedural_names()]))
@@ -141,7 +141,7 @@ def _find(name: str) -> Dataset | None:
     if name in _REGISTERED:
         return _REGISTERED[name]
     if name in procedural_names():
-        return Dataset(name, lambda version: _sample(name), lambda: "made by rules", "endless tasks")
+        return Dataset(name, lambda version: _sample(name), lambda: "made by rules", "unlimited tasks")
     if name in installed_names() and _family(name) not in _FAMILIES:
         return Dataset(name, lambda version: read_installed(name), lambda: "installed")
     concept = concept_named(name)

@@ -6,6 +6,7 @@ a ring that has seen ``n`` steps was last written at the largest step below ``n`
 """
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -25,6 +26,8 @@ from jaxarc.tasks.augmentation import Augmentation, augment_task, restore_task
 from jaxarc.types import JaxArcTask
 
 STEP, SUBMISSION, TASK, PAIR, SOLVED = range(5)
+_COUNTERS = {"step_count": STEP, "submission_count": SUBMISSION, "task_index": TASK, "pair_index": PAIR}
+_GRIDS = {"working_grid": "grid", "target_grid": "target"}  # views and the canvas's fields
 STORED_FIELDS = 3  # of a record of an action, besides its selection: operation, pair index, valid
 
 
@@ -167,6 +170,45 @@ class ArcEnvState(eqx.Module):
         facts.append(f"similarity {float(self.similarity_score):.2f}")
         facts += [name for name, holds in zip(("terminated", "truncated"), self.endings, strict=True) if holds]
         return f"ArcEnvState({', '.join(facts)})"
+
+    def replace(self, **changes: Any) -> "ArcEnvState":
+        """Return a state with fields replaced, or grids and counters by the names of their views.
+
+        The views are ``working_grid``, ``target_grid``, ``step_count``, ``submission_count``, ``task_index`` and
+        ``pair_index``: ``state.replace(working_grid=grid, step_count=0)``. The similarity follows the grids.
+        ``eqx.tree_at`` replaces fields, not views.
+
+        Raises:
+            TypeError: there is no such field or view.
+            ValueError: a grid or a counter has another shape.
+        """
+        views = {name: changes.pop(name) for name in [*_GRIDS, *_COUNTERS] if name in changes}
+        unknown = sorted(changes.keys() - {field.name for field in dataclasses.fields(self)})
+        if unknown:
+            raise TypeError(
+                f"a state has no field or view {unknown[0]!r} to replace; views are {', '.join([*_GRIDS, *_COUNTERS])}"
+            )
+        state = dataclasses.replace(self, **changes)
+        for name, value in views.items():
+            array = jnp.asarray(value)
+            wanted = state.step_count.shape + (state.grid_shape if name in _GRIDS else ())
+            if array.shape != wanted:
+                raise ValueError(f"{name} of this state has shape {wanted}, got {array.shape}; pad or batch it alike")
+            state = state._with_grid(name, array) if name in _GRIDS else state._with_counter(name, array)
+        return state
+
+    def _with_counter(self, name: str, value: Array) -> "ArcEnvState":
+        counts = self.counts.at[..., _COUNTERS[name]].set(value.astype(jnp.int32))
+        return dataclasses.replace(self, counts=counts)
+
+    def _with_grid(self, name: str, grid: Array) -> "ArcEnvState":
+        flat = grid.astype(jnp.int8).reshape(*grid.shape[:-2], -1)
+        canvas = dataclasses.replace(self.canvas, **{_GRIDS[name]: flat})
+        height, width = layout.grid_size(flat, self.grid_shape)
+        first = layout.HEIGHT if name == "working_grid" else layout.TARGET_HEIGHT
+        sizes = canvas.sizes.at[..., first].set(height).at[..., first + 1].set(width)
+        score = layout.similarity(layout.count_matches(canvas.grid, canvas.target), layout.count_union(sizes[..., :4]))
+        return dataclasses.replace(self, canvas=dataclasses.replace(canvas, sizes=sizes), similarity_score=score)
 
     def with_task(self, task: JaxArcTask) -> "ArcEnvState":
         """Return the state with this task, as it stands in the data, attached and reported as its own."""
