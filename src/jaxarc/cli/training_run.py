@@ -163,7 +163,7 @@ def _actions(outcome: AgentResult, pairs: TrainingPairs) -> str:
     solved, steps = (part[:, pairs.num_train :] for part in outcome.played)
     if not solved.any():
         return "No unseen pair was solved."
-    return f"A solved unseen pair took {steps[solved].mean():.1f} actions in the mean, the submit included."
+    return f"A solved unseen pair took {steps[solved].mean():.1f} actions on average, the submit included."
 
 
 def _drawn(kind: str, reports: Sequence[Report], num_learned: int) -> str:

@@ -44,7 +44,7 @@ class EpisodeList {
     const steps = this.shown.reduce((sum, episodeIndex) => sum + episodes[episodeIndex].steps, 0);
     const words = count.toLocaleString("en");
     document.getElementById("summary").textContent = count
-      ? `${words} episode${count === 1 ? "" : "s"}, ${percent(solved / count)} solved, ${(steps / count).toFixed(1)} actions in the mean`
+      ? `${words} episode${count === 1 ? "" : "s"}, ${percent(solved / count)} solved, ${(steps / count).toFixed(1)} actions on average`
       : "No episode fits; change the filter.";
   }
 
