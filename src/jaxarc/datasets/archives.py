@@ -170,7 +170,14 @@ def _read_tasks(
     found: list[tuple[str, str, RawTask | None]] = []  # id, place and task; each file is parsed when it is read
     for labels, content, source in read(path, label):
         data = parse_json(content, source)
-        task = read_task(data=_plain_cells(data) if loose_cells else data, source=source, left_out=left_out, **labels)
+        task = read_task(
+            labels["task_id"],
+            _plain_cells(data) if loose_cells else data,
+            source,
+            left_out,
+            title=labels.get("title", ""),
+            concept=labels.get("concept", ""),
+        )
         found.append((labels["task_id"], source, task))
     # In the order of ids, so equal ids are neighbors, and the result does not depend on how the archive was packed.
     found.sort(key=lambda one: one[:2])

@@ -148,16 +148,18 @@ def unpack_pool(text: str, count: int, source: str) -> tuple[Pair, ...]:
     Raises:
         TaskFormatError: the text is damaged.
     """
+    most = count * (4 + 2 * MAX_GRID_SIZE**2)  # a damaged text must not unpack to more
+    unpacker = zlib.decompressobj()
     try:
-        content = np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), np.int8)
+        content = np.frombuffer(unpacker.decompress(base64.b64decode(text, validate=True), most), np.int8)
     except (binascii.Error, zlib.error, ValueError) as error:
         raise TaskFormatError(f"{source}: damaged, its pool cannot be unpacked ({error})") from error
-    sizes = content[: 4 * count].reshape(-1, 4).astype(np.int64)
+    sizes = content[: 4 * count].astype(np.int64)
     cells = content[4 * count :]
-    areas = sizes[:, 0::2] * sizes[:, 1::2]  # of input and output
-    fits = sizes.size == 4 * count and sizes.min(initial=1) >= 1 and sizes.max(initial=1) <= MAX_GRID_SIZE
-    if not fits or areas.sum() != cells.size or cells.min(initial=0) < 0 or cells.max(initial=0) >= NUM_COLORS:
+    fits = unpacker.eof and sizes.size == 4 * count and sizes.min() >= 1 and sizes.max() <= MAX_GRID_SIZE
+    areas = sizes[0::2] * sizes[1::2] if fits else sizes  # of input and output, alternately
+    if not fits or areas.sum() != cells.size or cells.min() < 0 or cells.max() >= NUM_COLORS:
         raise TaskFormatError(f"{source}: damaged, its pool does not hold {count} pairs of grids")
-    grids = np.split(cells, np.cumsum(areas.ravel())[:-1])
+    grids = np.split(cells, np.cumsum(areas)[:-1])
     shaped = [grid.reshape(size) for grid, size in zip(grids, sizes.reshape(-1, 2).tolist(), strict=True)]
     return tuple(zip(shaped[0::2], shaped[1::2], strict=True))

