@@ -238,6 +238,21 @@ def test_a_broken_file_is_one_line_too(tmp_path):
     assert "bad[red].json: not JSON at line 1" in result.stderr
 
 
+@pytest.mark.filterwarnings("always::jaxarc.datasets.TooLargeWarning")
+def test_stats_count_the_pairs_of_a_pool_and_what_is_left_out_takes_one_line(tmp_path):
+    (tmp_path / "tasks").mkdir()
+    pairs = [PAIR] * 9 + [{"input": [[1] * 36], "output": [[1]]}]
+    (tmp_path / "tasks" / "e26a3af2.json").write_text(json.dumps(pairs))
+    result = run("stats", tmp_path)
+    assert result.exit_code == 0
+    assert "pairs to draw from         │ 9 (9..9 a task)" in result.stdout
+    (warning,) = result.stderr.splitlines()
+    assert warning.startswith("warning: ")
+    assert "1 of 10 pairs have a grid over 30x30 and are left out" in warning
+    assert json.loads(run("stats", tmp_path, "--json").stdout)["num_pairs"] == 9
+    assert "concept" not in run("show", tmp_path).stdout
+
+
 IN_A_FRESH_PROCESS = """
 import os, sys
 from jaxarc.cli import main

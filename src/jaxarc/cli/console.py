@@ -5,6 +5,7 @@ import json
 import re
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypeAlias
@@ -187,6 +188,14 @@ class LiveLine:
 def warn(message: str) -> None:
     """Print a warning on stderr, in one line."""
     Console(stderr=True, soft_wrap=True).print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False)
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Print Python's warnings as those of a command, without the place in the source."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: warn(" ".join(str(message).split()))
+        yield
 
 
 def print_error(error: BaseException | str) -> None:

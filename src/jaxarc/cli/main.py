@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from jaxarc import __version__
-from jaxarc.cli.console import message_of, print_error, warn
+from jaxarc.cli.console import message_of, print_error, warn, warnings_in_one_line
 from jaxarc.cli.processes import leave, left_at_once, signals_end_the_command
 from jaxarc.errors import JaxarcError
 from jaxarc.files import COMPILED_BYTES, compiled_folder
@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     or training fail; 130 for Ctrl-C before there was anything to keep. An error of jaxarc carries its code, see
     :mod:`jaxarc.errors`.
     """
-    with signals_end_the_command(), left_at_once():
+    with signals_end_the_command(), left_at_once(), warnings_in_one_line():
         try:
             code = app(
                 args=arguments if arguments is None else list(arguments), prog_name="jaxarc", standalone_mode=False

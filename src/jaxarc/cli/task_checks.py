@@ -33,6 +33,7 @@ def count(tasks: TaskSet, num_issues: int) -> dict[str, Any]:
         "num_tasks": len(tasks),
         "num_train_pairs": sum(len(task.train) for task in tasks),
         "num_test_pairs": sum(len(task.test) for task in tasks),
+        "num_pairs": sum(len(task.all_pairs) for task in tasks),
         "has_answers": tasks.has_answers,
         "num_same_shape": sum(map(keeps_shape, tasks)),
         "colors": colors.tolist(),
@@ -47,7 +48,7 @@ def counts_table(tasks: TaskSet, num_issues: int) -> Table:
     """Count tasks and pairs, and what a buffer of them takes."""
     train = [len(task.train) for task in tasks]
     test = [len(task.test) for task in tasks]
-    colors = [np.unique(np.concatenate([grid.ravel() for pair in task.pairs for grid in pair])) for task in tasks]
+    colors = [np.unique(np.concatenate([grid.ravel() for pair in task.all_pairs for grid in pair])) for task in tasks]
     used = np.unique(np.concatenate(colors))
     same_shape = sum(keeps_shape(task) for task in tasks)
     height, width = tasks.max_grid_shape
@@ -55,6 +56,9 @@ def counts_table(tasks: TaskSet, num_issues: int) -> Table:
     table.add_row("tasks", str(len(tasks)))
     table.add_row("train pairs", f"{sum(train)} ({_spread(train)} a task)")
     table.add_row("test pairs", f"{sum(test)} ({_spread(test)} a task)")
+    if tasks.has_pools:
+        drawn = [len(task.all_pairs) for task in tasks]
+        table.add_row("pairs to draw from", f"{sum(drawn)} ({_spread(drawn)} a task)")
     table.add_row("answers", "known" if tasks.has_answers else "unknown")
     table.add_row("output as large as input", f"{same_shape} tasks ({100 * same_shape / len(tasks):.0f} %)")
     table.add_row("colors", f"{len(used)} of {NUM_COLORS} ({_spread([len(some) for some in colors])} a task)")
@@ -96,7 +100,7 @@ def _histogram(what: str, title: str, rows: Iterable[tuple[str, int]]) -> Table:
 
 
 def _buffer(tasks: TaskSet, height: int, width: int) -> str:
-    pairs = [pair for task in tasks for pair in task.pairs]
+    pairs = [pair for task in tasks for pair in task.all_pairs]
     padded = 2 * len(pairs) * height * width
     cells = sum(grid.size for pair in pairs for grid in pair)
     return f"{padded / 1e6:.2f} MB, {100 * (1 - cells / padded):.0f} % of it padding"

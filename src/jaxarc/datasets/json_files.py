@@ -162,7 +162,7 @@ def _read_tasks(path: Path, null_color: int | None, report: Report, left_out: Le
             report(file, "", error)
             continue
         # A folder between the given one and the file is the concept, as in ConceptARC: corpus/Center/Center1.json.
-        concept = file.parent.name if file.parent != path and file != path and not _is_of_re_arc(file) else ""
+        concept = file.parent.name if file.parent != path and file != path and not _is_in_tasks_folder(file) else ""
         for task_id, data in tasks.items():
             wrong = _problem_of_id(task_id, file, file_of_id)
             if wrong is not None:
@@ -211,8 +211,8 @@ def _read_lines(file: Path, null_color: int | None, report: Report, left_out: Le
                 yield task
 
 
-def _is_of_re_arc(file: Path) -> bool:
-    return file.parent.name == "tasks" and (file.parent.parent / "metadata.json").is_file()
+def _is_in_tasks_folder(file: Path) -> bool:
+    return file.parent.name == "tasks"  # which is no concept
 
 
 def _problem_of_id(task_id: str, file: Path, file_of_id: dict[str, Path]) -> TaskFormatError | None:

@@ -55,5 +55,5 @@ def test_the_greedy_painter_solves_every_pair_and_repeats_itself():
 
 
 def test_the_greedy_painter_fills_boxes_only():
-    with pytest.raises(ExpertError, match="action_format must be 'bbox', got 'mask'"):
+    with pytest.raises(ExpertError, match="must be 'bbox', got 'mask'"):
         record_traces(Graph({"a": PAIRS[0]}), GreedyExpert(), "mask")
