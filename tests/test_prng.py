@@ -14,6 +14,7 @@ from jaxarc.prng import (
     random_bits,
     split_words,
     threefry,
+    to_index,
 )
 
 
@@ -79,3 +80,19 @@ def test_the_keys_of_seeds_are_those_of_each():
     seeds = (0, 5, 2**31 - 1)
     expected = [jax.random.key_data(jax.random.key(seed)) for seed in seeds]
     np.testing.assert_array_equal(jax.random.key_data(keys_of_seeds(seeds)), expected)
+
+
+def test_an_index_is_exact_for_tables_of_every_size():
+    words = jax.random.bits(jax.random.key(2), (2000, 2), jnp.uint32)
+    words = words.at[:4].set(jnp.array([[0, 0], [0, 2**32 - 1], [2**32 - 1, 0], [2**32 - 1, 2**32 - 1]], jnp.uint32))
+    for count in (2**16 + 1, 100_000, 2**24 - 3, 2**31 - 1):
+        found = jax.jit(jax.vmap(lambda words, count=count: to_index(words, count)))(words)
+        expected = [((int(high) << 32 | int(low)) * count) >> 64 for high, low in words.tolist()]
+        assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("count", [1, 7, 2**16])
+def test_an_index_of_a_small_table_is_drawn_from_one_word(count):
+    words = jax.random.bits(jax.random.key(3), (100, 2), jnp.uint32)
+    expected = [(int(word) >> 16) * count >> 16 for word in words[:, 0]]
+    assert jax.vmap(lambda words: to_index(words, count))(words).tolist() == expected

@@ -125,6 +125,32 @@ def to_randint(word: UInt32[Array, ""], count: Int32[Array, ""]) -> Int32[Array,
     return ((high * count.astype(jnp.uint32)) >> jnp.uint32(16)).astype(jnp.int32)
 
 
+def to_index(words: UInt32[Array, " words"], count: int) -> Int32[Array, ""]:
+    """Turn the random words of a key into an index of a table, ``0 .. count - 1``, for any static count.
+
+    Up to 2**16 entries it is :func:`to_randint` of the first word. Above, two words are a fraction of 2**64, and each
+    index's chance is within ``count / 2**64`` of uniform, relatively.
+    """
+    if count <= 2**16:
+        return to_randint(words[0], jnp.int32(count))
+    # The upper word of the product of a 64-bit fraction and a 32-bit count. With digits of 4 bits instead of 32, the
+    # fraction 0x9C and the count 7: 7 * 9 = 0x3F and 7 * 12 = 0x54, so 0x3F0 + 0x54 = 0x444, whose upper digit is 4.
+    size = jnp.uint32(count)
+    high, low = _multiply(words[0], size)
+    carry = low + _multiply(words[1], size)[0] < low  # the sum of two digits wraps around where it carries
+    return (high + carry.astype(jnp.uint32)).astype(jnp.int32)
+
+
+def _multiply(word: UInt32[Array, ""], other: UInt32[Array, ""]) -> tuple[UInt32[Array, ""], UInt32[Array, ""]]:
+    """Return the upper and the lower word of a product, by halves of 16 bits as on paper: no dtype has 64 bits here."""
+    half = jnp.uint32(16)
+    low_half = jnp.uint32(0xFFFF)
+    lows = (word & low_half) * (other & low_half)
+    first = (word >> half) * (other & low_half) + (lows >> half)
+    second = (word & low_half) * (other >> half) + (first & low_half)
+    return (word >> half) * (other >> half) + (first >> half) + (second >> half), word * other
+
+
 def mixed_radix_ints(word: UInt32[Array, ""], bases: Sequence[int]) -> list[Int32[Array, ""]]:
     """Turn a random word into one number below each base: its digits in a mixed radix, lowest first.
 

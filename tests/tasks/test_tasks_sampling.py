@@ -128,3 +128,11 @@ def test_weights_by_id(tasks):
 def test_wrong_weights_are_refused(tasks, chosen, error, message):
     with pytest.raises(error, match=message):
         task_weights(tasks, chosen)
+
+
+def test_every_task_of_a_large_table_is_drawn_alike():
+    num_tasks = 100_000
+    counts = np.bincount(draw(uniform_weights(num_tasks), 20 * num_tasks), minlength=num_tasks)
+    assert counts.min() > 0
+    chi_square = ((counts - 20) ** 2 / 20).sum()
+    assert abs(chi_square - num_tasks) < 5 * np.sqrt(2 * num_tasks)  # five standard deviations

@@ -13,8 +13,8 @@ def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
     """Draw a task with probability proportional to its weight.
 
     A task whose weight is not positive is never drawn. Weights need not sum to one; one below about 1e-7 of the sum
-    (float32) may be lost to rounding. If no weight is positive the draw is task 0:
-    :func:`jaxarc.datasets.task_weights` refuses such weights.
+    (float32) may be lost to rounding, so a table of equal weights may hold millions of tasks. If no weight is positive
+    the draw is task 0: :func:`jaxarc.datasets.task_weights` refuses such weights.
     """
     return sample_task_index(jax.random.uniform(as_typed_key(key), (), weights.dtype), weights)
 

@@ -210,3 +210,17 @@ def test_registering_the_same_rule_again_changes_nothing():
     before = procedural_names()
     register_rule("color-map", MapColors())
     assert procedural_names() == before
+
+
+POOL = 100_000  # more entries than 16 bits can point at
+
+
+def test_a_rule_of_a_large_pool_is_drawn_from_all_of_it():
+    # Entry i of the pool is the key (0, i), so the drawn key says which entry it is.
+    entries = jnp.arange(POOL, dtype=jnp.uint32)
+    generator = procedural_tasks("rotate", rule_keys=jnp.stack([jnp.zeros_like(entries), entries], axis=1))
+    words = jax.random.key_data(jax.random.split(jax.random.key(0), 20 * POOL))
+    counts = np.bincount(np.asarray(jax.jit(jax.vmap(generator._rule_key))(words))[:, 1], minlength=POOL)
+    assert counts.min() > 0, f"{(counts == 0).sum()} of {POOL} rules are never drawn"
+    chi_square = ((counts - 20) ** 2 / 20).sum()
+    assert abs(chi_square - POOL) < 5 * np.sqrt(2 * POOL)  # five standard deviations
