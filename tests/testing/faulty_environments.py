@@ -329,3 +329,77 @@ class PaysTowardsTheAnswer(Toy):
         closer = (after.grid.reshape(-1) == state.answer).sum().astype(jnp.float32)
         done = state.terminated | state.truncated
         return after, observation, jnp.where(done, 0, reward + closer), *rest
+
+
+class CountsTheAnswersCells(Toy):
+    def info(self, state, params):
+        return {**super().info(state, params), "size": (state.answer >= 0).sum(dtype=jnp.int32)}
+
+
+class SizesAnArrayByTheAnswers(Toy):
+    """Made from params; its info has an entry for each cell of the hidden answers."""
+
+    def __init__(self, params):
+        rows = params.tasks.first_pair + params.tasks.num_train
+        self.num_cells = int((params.tasks.outputs[rows] >= 0).sum())
+
+    def info(self, state, params):
+        return {**super().info(state, params), "seen": jnp.zeros(self.num_cells, jnp.bool_)}
+
+
+class SaysWhetherASubmitIsRight(Toy):
+    def info(self, state, params):
+        right = state.terminated & (state.grid.reshape(-1) == state.answer).all()
+        return {**super().info(state, params), "right": right}
+
+
+class ShowsTheLastAnswer(Toy):
+    def reset_next(self, state, params):
+        after, _ = super().reset_next(state, params)
+        after = dataclasses.replace(after, grid=state.answer.reshape(after.grid.shape))
+        return after, self.observe(after, params)
+
+
+# Tasks and keys of the next episodes.
+class RepeatsItsTask(Toy):
+    def reset_next(self, state, params):
+        state = self.start(jax.random.split(state.key)[1], state.task_index, params)
+        return state, self.observe(state, params)
+
+
+class StartsOneTask(Toy):
+    def reset_next(self, state, params):
+        after, observation = self.reset(jax.random.key(7), params)
+        return dataclasses.replace(after, key=jax.random.split(state.key)[1]), observation
+
+
+class KeepsItsKey(Toy):
+    def reset_next(self, state, params):
+        after, observation = super().reset_next(state, params)
+        return dataclasses.replace(after, key=state.key), observation
+
+
+class KeepsTheWordsOfItsKey(Toy):
+    """A raw key, which JAX cannot follow."""
+
+    def reset(self, key, params, task_index=None, pair_index=None):
+        state, observation = super().reset(key, params)
+        return dataclasses.replace(state, key=jax.random.key_data(key)), observation
+
+    def reset_next(self, state, params):
+        return self.reset(jax.random.wrap_key_data(state.key), params)
+
+
+class DrawsTwiceFromAKey(Toy):
+    def start(self, key, task, params):
+        key_state, key_color = jax.random.split(key)
+        state = super().start(key_state, task, params)
+        corner = jax.random.randint(key_color, (), 0, 3) + jax.random.randint(key_color, (), 0, 3)
+        return dataclasses.replace(state, grid=state.grid.at[0, 0].set(corner.astype(jnp.int8)))
+
+
+class DrawsAlikeInEachStep(Toy):
+    def change(self, state, action, params):
+        color = jax.random.randint(jax.random.clone(state.key), (), 0, 10)
+        after = super().change(state, action, params)
+        return dataclasses.replace(after, grid=after.grid.at[0, 0].set(color.astype(jnp.int8)))

@@ -5,6 +5,7 @@ import re
 
 import faulty_environments as faulty
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from faulty_environments import Toy, ToyAutoReset
@@ -14,7 +15,12 @@ from jaxarc.constants import CLEAR, FILL, SUBMIT
 from jaxarc.datasets import TaskSet
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
-from jaxarc.testing import EnvironmentCheckError, check_environment, create_test_config
+from jaxarc.testing import (
+    EnvironmentCheckError,
+    EnvironmentCheckWarning,
+    check_environment,
+    create_test_config,
+)
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions
 
 CANVAS = (3, 4)
@@ -140,6 +146,83 @@ def test_planted_fault_is_found_and_named(fault, check, said):
     sentences = [sentence for name, sentence in caught.value.failures if name == check]
     assert any(re.search(said, sentence) for sentence in sentences), sentences
     assert all(";" in sentence for sentence in sentences), "a sentence says what and how to mend it"
+
+
+FULL = np.arange(12).reshape(CANVAS) % 10
+FULL_TASKS = TaskSet(
+    "full",
+    tuple(
+        RawTask(f"full/{name}", ((FULL, FULL),), ((FULL, output),))
+        for name, output in (("one", FULL[::-1]), ("two", (FULL + 2) % 10))
+    ),
+)
+
+
+def failures_of(env, params, **options):
+    with pytest.raises(EnvironmentCheckError) as caught:
+        check_environment(env, params, **options)
+    return {
+        check: [said for other, said in caught.value.failures if other == check] for check, _ in caught.value.failures
+    }
+
+
+LEAKS = {
+    "cells of an answer": (lambda params: faulty.CountsTheAnswersCells(), r"info of step .*'size'"),
+    "shape of an array": (faulty.SizesAnArrayByTheAnswers, r"shape .*depends on the hidden answer.*'seen'"),
+    "submit": (lambda params: faulty.SaysWhetherASubmitIsRight(), r"info of step at or after a submit .*'right'"),
+    "next episode": (lambda params: faulty.ShowsTheLastAnswer(), "next episode depends on the hidden answer"),
+    "next episode after auto-reset": (
+        lambda params: ToyAutoReset(faulty.ShowsTheLastAnswer()),
+        "observation of step in the next episode depends on the hidden answer",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make_env", "said"), LEAKS.values(), ids=LEAKS)
+def test_a_leak_is_found_wherever_it_is(make_env, said):
+    # Answers that fill the canvas cannot be made larger, and no random grid is ever one of them.
+    params = make(mode="test", tasks=FULL_TASKS)[1]
+    found = failures_of(make_env(params), params, make_env=make_env)
+    assert list(found) == ["answers stay hidden"]
+    assert any(re.search(said, sentence) for sentence in found["answers stay hidden"]), found
+
+
+def test_a_scored_submit_may_tell_whether_it_was_right_and_nothing_more():
+    params = make(mode="test", tasks=FULL_TASKS, score_on_submit=True)[1]
+    assert "answers stay hidden" in check_environment(faulty.SaysWhetherASubmitIsRight(), params).passed
+    assert "answers stay hidden" in failures_of(ToyAutoReset(faulty.ShowsTheLastAnswer()), params)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"), [(faulty.RepeatsItsTask, "kept the task"), (faulty.StartsOneTask, r"started task \d")]
+)
+def test_an_auto_reset_that_never_goes_on_to_another_task_is_found(fault, said):
+    found = failures_of(ToyAutoReset(fault()), make()[1])
+    assert list(found) == ["auto-reset changes the task"]
+    assert re.search(said, found["auto-reset changes the task"][0])
+
+
+def test_whether_tasks_change_is_left_open_where_one_task_has_nearly_all_weight():
+    params = make()[1]
+    report = check_environment(ToyAutoReset(Toy()), params.replace(weights=jnp.array([1e-6, 1.0])))
+    assert "auto-reset changes the task" in report.skipped
+
+
+@pytest.mark.parametrize(
+    ("fault", "warned"),
+    [
+        (faulty.KeepsItsKey, {"keys are used once", "keys advance"}),
+        (faulty.KeepsTheWordsOfItsKey, {"keys advance"}),
+        (faulty.DrawsTwiceFromAKey, {"keys are used once"}),
+        (faulty.DrawsAlikeInEachStep, {"keys advance"}),
+    ],
+)
+def test_a_key_that_is_used_again_gives_a_warning(fault, warned):
+    with pytest.warns(EnvironmentCheckWarning) as caught:
+        report = check_environment(fault(), make()[1])
+    assert set(report.warned) == warned
+    assert {str(warning.message).partition(":")[0] for warning in caught} == warned
+    assert warned.isdisjoint(report.passed)
 
 
 def test_all_faults_are_listed_at_once():

@@ -1,18 +1,20 @@
 """``check_environment``: does an environment keep the contract that agents, wrappers and rollouts rely on?"""
 
 import dataclasses
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
-from jaxtyping import Array, UInt32
+import jax.numpy as jnp
+from jaxtyping import Array, Key, UInt32
 
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.errors import JaxarcError
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.testing import rollout_checks, trace_checks
+from jaxarc.testing import reset_checks, rollout_checks, secrecy_checks, trace_checks
 from jaxarc.testing.random_rollout import RandomRollout, RolloutFunction, compile_rollout
 from jaxarc.types import PRNGKey
 
@@ -26,10 +28,15 @@ class CheckReport:
 
     passed: tuple[str, ...]  # names of the checks
     skipped: dict[str, str]  # name of a check -> the reason why it was not made
+    warned: dict[str, str]  # name of a check -> what it found, which is no breach of the contract by itself
     num_steps: int
     num_envs: int
     episodes_terminated: int
     episodes_truncated: int
+
+
+class EnvironmentCheckWarning(UserWarning):
+    """An environment keeps its contract, but does what is hardly meant."""
 
 
 class EnvironmentCheckError(JaxarcError, AssertionError):
@@ -51,6 +58,7 @@ def check_environment(
     key: PRNGKey | None = None,
     num_envs: int = 8,
     num_steps: int | None = None,
+    make_env: Callable[[EnvParams], Environment[Any]] | None = None,
 ) -> CheckReport:
     """Check that an environment keeps its contract: types, spaces, purity, determinism, endings, resets, secrecy.
 
@@ -63,6 +71,8 @@ def check_environment(
         key: random key; None for a fixed one.
         num_envs: B, environments of the batch, 2 or more.
         num_steps: S; None for as many as a truncated episode takes, 1000 at most.
+        make_env: makes the environment from params, for one that keeps something of its tasks, such as the size of an
+            array; it is made again for other hidden answers. None: the environment knows of tasks what params hold.
 
     Returns:
         The checks that passed, and those that were skipped.
@@ -70,6 +80,9 @@ def check_environment(
     Raises:
         EnvironmentCheckError: it names each check that failed, where, and how to fix it.
         ValueError: ``num_envs`` or ``num_steps`` is too small.
+
+    Warns:
+        EnvironmentCheckWarning: a random key never advances, or is used twice.
     """
     if not isinstance(params, EnvParams):
         raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
@@ -84,10 +97,13 @@ def check_environment(
     # One run of random actions is recorded; nearly all checks that follow read it, or compare another run with it.
     run = _first_run(log, play, params, jax.random.key_data(jax.random.split(key, num_envs)))
     _check_episodes(log, env, params, run, play)
-    _check_secrecy(log, params, run, play)
+    _check_resets(log, env, params, run, play, jax.random.fold_in(key, 1))
+    _check_secrecy(log, env, params, run, play, jax.random.fold_in(key, 2), make_env)
     log.close_if_failed()
+    for name, sentence in log.warned.items():
+        warnings.warn(f"{name}: {sentence}", EnvironmentCheckWarning, stacklevel=2)
     ended = [int(rollout_checks.episodes_ended(run, how).sum()) for how in ("terminated", "truncated")]
-    return CheckReport(tuple(log.passed), log.skipped, steps, num_envs, *ended)
+    return CheckReport(tuple(log.passed), log.skipped, log.warned, steps, num_envs, *ended)
 
 
 class CheckLog:
@@ -96,6 +112,7 @@ class CheckLog:
     def __init__(self) -> None:
         self.passed: list[str] = []
         self.skipped: dict[str, str] = {}
+        self.warned: dict[str, str] = {}
         self.failures: list[tuple[str, str]] = []
 
     def note(self, check: str, faults: Iterator[str]) -> None:
@@ -103,6 +120,14 @@ class CheckLog:
         found = [(check, fault) for fault in faults]
         self.failures += found
         if not found:
+            self.passed.append(check)
+
+    def warn(self, check: str, faults: Iterator[str]) -> None:
+        """Run a check whose faults are worth a warning only."""
+        found = list(faults)
+        if found:
+            self.warned[check] = "; ".join(found)
+        else:
             self.passed.append(check)
 
     def close_if_failed(self) -> None:
@@ -152,31 +177,81 @@ def _check_episodes(
     log.note("independent of neighbors", rollout_checks.environments_do_not_see_one_another(play, params, run))
     if not rollout_checks.resets_itself(run):
         log.note("inert when done", rollout_checks.ended_states_are_inert(run))
+    else:
+        log.skipped["inert when done"] = "the environment resets itself"
+
+
+def _check_resets(
+    log: CheckLog,
+    env: Environment[Any],
+    params: EnvParams,
+    run: RandomRollout,
+    play: RolloutFunction,
+    key: Key[Array, ""],
+) -> None:
+    log.warn("keys are used once", reset_checks.keys_are_used_once(env, params, key))
+    log.warn("keys advance", reset_checks.keys_advance(env, params, run))
+    if not rollout_checks.resets_itself(run):
         log.skipped["auto-reset"] = "the environment does not reset itself"
         return
-    log.skipped["inert when done"] = "the environment resets itself"
-    log.note("auto-reset", rollout_checks.auto_resets_keep_the_contract(env, params, run))
+    log.note("auto-reset", reset_checks.auto_resets_keep_the_contract(env, params, run))
     last = params.tasks.num_tasks - 1
     if last == 0 or "task_index" not in run.reported:
-        log.skipped["auto-reset keeps params"] = "it takes two tasks, and task_index in info"
+        for name in ("auto-reset keeps params", "auto-reset changes the task"):
+            log.skipped[name] = "it takes two tasks, and task_index in info"
         return
     log.note("auto-reset keeps params", _drawn_by_params(play, params, run, last))
+    stuck = reset_checks.auto_resets_change_the_task(play, params, run, key)
+    if stuck is None:
+        log.skipped["auto-reset changes the task"] = "too few episodes end to tell; allow more steps or even weights"
+    else:
+        log.note("auto-reset changes the task", stuck)
 
 
 def _drawn_by_params(play: RolloutFunction, params: EnvParams, run: RandomRollout, task_index: int) -> Iterator[str]:
-    yield from rollout_checks.auto_resets_draw_by_the_params(play(params.only(task_index), run.keys), task_index)
+    yield from reset_checks.auto_resets_draw_by_the_params(play(params.only(task_index), run.keys), task_index)
 
 
-def _check_secrecy(log: CheckLog, params: EnvParams, run: RandomRollout, play: RolloutFunction) -> None:
+def _check_secrecy(
+    log: CheckLog,
+    env: Environment[Any],
+    params: EnvParams,
+    run: RandomRollout,
+    play: RolloutFunction,
+    key: Key[Array, ""],
+    make_env: Callable[[EnvParams], Environment[Any]] | None,
+) -> None:
     name = "answers stay hidden"
-    if params.config.episode.mode != "test":
+    if params.config.episode.mode == "train":
         log.skipped[name] = "in train mode targets may be seen; pass params with mode='test'"
     elif not isinstance(params.tasks, TaskBuffer):
         log.skipped[name] = "a generator makes its answers itself; pass tasks in a buffer"
     else:
-        if not rollout_checks.before_submits(run).any():
-            log.skipped[name] = "every environment submitted in its first step; allow more operations than submit"
-            return
-        log.note(
-            name, rollout_checks.answers_stay_hidden(run, play(rollout_checks.with_other_answers(params), run.keys))
-        )
+        # One sentence for each fault, whichever of the other answers showed it.
+        faults = dict.fromkeys(_leaks(env, params, run, play, key, make_env))
+        log.note(name, iter(faults))
+
+
+def _leaks(
+    env: Environment[Any],
+    params: EnvParams,
+    run: RandomRollout,
+    play: RolloutFunction,
+    key: Key[Array, ""],
+    make_env: Callable[[EnvParams], Environment[Any]] | None,
+) -> Iterator[str]:
+    runs = [run]
+    if not params.config.scores_submissions:
+        # Here a right submit must look like a wrong one, and one at once is right where the answer is the input.
+        keys = secrecy_checks.keys_that_submit_first(play, params, run.num_envs, key)
+        runs += [] if keys is None else [play(params, jnp.asarray(keys))]
+    for other in secrecy_checks.with_other_answers(params):
+        other_env = env if make_env is None else make_env(other)
+        other_play = play if make_env is None else compile_rollout(other_env, run.num_steps)
+        for known in runs:
+            changed = other_play(other, known.keys)
+            faults = list(secrecy_checks.answers_stay_hidden(known, changed, params))
+            yield from faults
+            if not faults and not rollout_checks.resets_itself(run):
+                sides = ((env, params, known), (other_env, other, changed))
+                yield from secrecy_checks.next_episodes_tell_nothing(*sides)

@@ -103,7 +103,9 @@ def kind_of(leaf: jax.ShapeDtypeStruct) -> str:
 
 
 def differing_leaves(ours: PyTree, theirs: PyTree, exact: bool = True) -> list[str]:
-    """Name the leaves of two trees of one structure whose values differ; NaN equals NaN."""
+    """Name the leaves of two trees whose shapes or values differ; NaN equals NaN."""
+    if jax.tree.structure(ours) != jax.tree.structure(theirs):
+        return sorted(set(_names(ours)) ^ set(_names(theirs))) or ["the type"]
     pairs = zip(jax.tree_util.tree_leaves_with_path(ours), jax.tree.leaves(theirs), strict=True)
     return [_name(path) for (path, mine), other in pairs if not _equal(as_numpy(mine), as_numpy(other), exact)]
 
@@ -140,13 +142,19 @@ def _is_key(leaf: Any) -> bool:
 
 def _equal(mine: np.ndarray, other: np.ndarray, exact: bool) -> bool:
     # Bytes and not values: then -0.0 differs from 0.0, and NaN equals itself.
+    if mine.shape != other.shape:
+        return False
     if exact or not np.issubdtype(mine.dtype, np.floating):
-        return mine.shape == other.shape and mine.tobytes() == other.tobytes()
+        return mine.tobytes() == other.tobytes()
     return np.allclose(mine, other, rtol=FLOAT_TOLERANCE, atol=FLOAT_TOLERANCE, equal_nan=True)
 
 
 def _paths(tree: PyTree) -> str:
-    return f"[{', '.join(_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree))}]"
+    return f"[{', '.join(_names(tree))}]"
+
+
+def _names(tree: PyTree) -> list[str]:
+    return [_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
 
 
 def _name(path: Any) -> str:

@@ -1,19 +1,15 @@
-"""Checks of a rollout: spaces, finite numbers, endings, resets, purity, determinism, secrecy."""
+"""Checks of a rollout: spaces, finite numbers, endings, purity, determinism."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, PyTree
+from jaxtyping import Bool
 
-from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.prng import from_key_data
-from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.testing.random_rollout import (
     RandomRollout,
     RolloutFunction,
@@ -22,7 +18,6 @@ from jaxarc.testing.random_rollout import (
     not_finite_leaves,
     to_host,
 )
-from jaxarc.wrappers.wrapper import Wrapper
 
 FINAL = "final_observation"  # the entry of info by which an environment shows that it resets itself
 
@@ -43,17 +38,17 @@ def spaces_contain_what_is_seen(run: RandomRollout) -> Iterator[str]:
     """Check that the spaces contain all observations and actions."""
     if not run.first_in_space.all():
         yield (
-            f"the observation of reset lies outside observation_space in environment {_where(~run.first_in_space)}; "
+            f"the observation of reset lies outside observation_space in environment {where(~run.first_in_space)}; "
             "declare its structure, shape, dtype and range, or fix the observation"
         )
     if not run.observation_in_space.all():
         yield (
-            f"the observation of step lies outside observation_space at {_where(~run.observation_in_space)}; declare "
+            f"the observation of step lies outside observation_space at {where(~run.observation_in_space)}; declare "
             "its structure, shape, dtype and range, or fix the observation"
         )
     if not run.action_in_space.all():
         yield (
-            f"action_space does not contain an action that it drew, at {_where(~run.action_in_space)}; make sample and "
+            f"action_space does not contain an action that it drew, at {where(~run.action_in_space)}; make sample and "
             "contains agree on dtype and range"
         )
 
@@ -78,7 +73,7 @@ def views_show_the_state(run: RandomRollout) -> Iterator[str]:
     """Check that ``observe(state)`` is the observation that ``step`` returned with the state."""
     if leaves := differing_leaves(run.shown, run.observations):
         yield (
-            f"observe(state) shows something else than the step that made the state, in {_some(leaves)}; return from "
+            f"observe(state) shows something else than the step that made the state, in {some(leaves)}; return from "
             "step what observe returns for the new state"
         )
 
@@ -89,13 +84,13 @@ def endings_agree(run: RandomRollout) -> Iterator[str]:
     truncated = run.infos["truncated"]
     wrong = run.dones != (terminated | truncated)
     if wrong.any():
-        yield f"done is not terminated | truncated at {_where(wrong)}; compute it from the two"
+        yield f"done is not terminated | truncated at {where(wrong)}; compute it from the two"
     both = terminated & truncated
     if both.any():
-        yield f"an episode both terminated and was truncated at {_where(both)}; truncate only what did not terminate"
+        yield f"an episode both terminated and was truncated at {where(both)}; truncate only what did not terminate"
     off = run.infos["discount"] != 1 - terminated.astype(np.float32)
     if off.any():
-        yield f"discount is not 1 - terminated at {_where(off)}; a truncated episode keeps the discount 1"
+        yield f"discount is not 1 - terminated at {where(off)}; a truncated episode keeps the discount 1"
 
 
 def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
@@ -107,86 +102,23 @@ def ended_states_are_inert(run: RandomRollout) -> Iterator[str]:
     hint = f"; step must return a done state as it is (one that resets itself puts {FINAL!r} into info)"
     revived = before & ~after
     if revived.any():
-        yield f"a state that was done no longer is, after {_where(revived)}{hint}"
+        yield f"a state that was done no longer is, after {where(revived)}{hint}"
     paid = before & (run.rewards[1:] != 0)
     if paid.any():
-        yield f"a step in a state that is done has a reward, after {_where(paid)}; return 0 there"
+        yield f"a step in a state that is done has a reward, after {where(paid)}; return 0 there"
     # All states after steps that began done, beside the states before them: both are [N, ...] after the mask.
     leaves = differing_leaves(at(at(run.states, slice(1, None)), before), at(at(run.states, slice(-1)), before))
     if leaves:
-        yield f"a step in a state that is done changes {_some(leaves)}{hint}"
+        yield f"a step in a state that is done changes {some(leaves)}{hint}"
 
 
-def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
-    """Check the final observation and the first state of the next episode."""
-    if not resets_itself(run):
-        return
-    finals = run.infos[FINAL]
-    if jax.tree.structure(finals) != jax.tree.structure(run.observations):
-        yield f"info[{FINAL!r}] has another structure than an observation; put the observation before the reset there"
-        return
-    # Where nothing ends, the final observation is the observation itself; at an end, the observation is that of the
-    # next episode already.
-    running = ~run.dones
-    if leaves := differing_leaves(at(finals, running), at(run.observations, running)):
-        yield f"info[{FINAL!r}] is not the observation in a step that ends nothing, in {_some(leaves)}; fill it always"
-    ended = run.dones & (run.reported["terminated"] | run.reported["truncated"])
-    if ended.any():
-        yield f"the state after an episode's end is done itself at {_where(ended)}; return the next one's first state"
-    yield from _reset_is_the_next_reset_of_the_inner_one(env, params, run)
-
-
-def auto_resets_draw_by_the_params(restricted: RandomRollout, task_index: int) -> Iterator[str]:
-    """Check a run under params that play one task only."""
-    if not resets_itself(restricted):
-        return
-    drawn = restricted.reported["task_index"]
-    if (drawn != task_index).any():
-        yield (
-            f"params play task {task_index} only, but an auto-reset drew task {int(drawn[drawn != task_index][0])} at "
-            f"{_where(drawn != task_index)}; reset with the params that step was given, not with others"
-        )
-
-
-def _reset_is_the_next_reset_of_the_inner_one(
-    env: Environment[Any], params: EnvParams, run: RandomRollout
-) -> Iterator[str]:
-    """Compare an outermost auto-reset with a step and a reset_next of the environment inside."""
-    if not isinstance(env, Wrapper) or not run.dones.any():
-        return
-    # The first end in the run is played again by the environment inside, and what
-    # comes out must be what the wrapper showed.
-    step, number = (int(index) for index in np.argwhere(run.dones)[0])
-    state = run.state_before(step, number)
-    action = run.action(step, number)
-    if not _has_same_state(env, params, state) or FINAL in env.env.info(state, params):
-        return
-    ended, last, *_ = env.env.step(state, action, params)
-    if leaves := differing_leaves(at(run.infos[FINAL], step, number), last, exact=False):
-        yield (
-            f"info[{FINAL!r}] is not the last observation of the episode that ended at step {step}, in "
-            f"{_some(leaves)}; take it before the reset"
-        )
-    first, _ = env.env.reset_next(ended, params)
-    if leaves := differing_leaves(at(run.states, step, number), first, exact=False):
-        yield (
-            f"the state after the end at step {step} is not reset_next(ended state, params), in {_some(leaves)}; start "
-            "the next episode with reset_next of the environment inside, and with the params of the step"
-        )
-
-
-def _has_same_state(env: Wrapper[Any], params: EnvParams, state: PyTree) -> bool:
-    inner, _ = jax.eval_shape(env.env.reset, jax.random.key(0), params)
-    return jax.tree.structure(inner) == jax.tree.structure(state)
-
-
-def _where(wrong: np.ndarray) -> str:
+def where(wrong: np.ndarray) -> str:
     """Name the first true entry of a mask over steps and environments, or over environments."""
     index = [int(i) for i in np.argwhere(wrong)[0]]
     return f"step {index[0]} of environment {index[1]}" if len(index) == 2 else str(index[0])
 
 
-def _some(leaves: list[str]) -> str:
+def some(leaves: list[str]) -> str:
     return ", ".join(leaves[:3]) + (f" and {len(leaves) - 3} more" if len(leaves) > 3 else "")
 
 
@@ -290,56 +222,3 @@ def loops_trace_once(env: Environment[Any], params: EnvParams, run: RandomRollou
                 f"{method} is traced {count} times in a loop of 3; its state changes type or static fields on the way: "
                 "keep counters in arrays and dtypes fixed"
             )
-
-
-_NAMES = {
-    "actions": "the action space",
-    "observations": "the observation of step",
-    "rewards": "the reward of step",
-    "dones": "done of step",
-    "infos": "info of step",
-    "shown": "observe(state)",
-    "reported": "info(state)",
-}
-
-
-def with_other_answers(params: EnvParams) -> EnvParams:
-    """Return params whose test outputs have other colors and another size; everything else stays, demonstrations too.
-
-    Raises:
-        TypeError: the tasks are not a buffer.
-    """
-    if not isinstance(params.tasks, TaskBuffer):
-        raise TypeError(f"only the answers of a TaskBuffer can be changed, got a {type(params.tasks).__name__}")
-    buffer = params.tasks
-    outputs = np.array(buffer.outputs).reshape(buffer.num_symmetries, buffer.num_pairs, -1)
-    # Colors move on by three, and padding becomes color 5: another answer, of another size.
-    changed = np.where(outputs > PADDING, (outputs + 3) % NUM_COLORS, 5).astype(np.int8)
-    is_test = np.zeros(buffer.num_pairs, np.bool_)
-    for first, num_train, num_test in zip(
-        *(np.array(x) for x in (buffer.first_pair, buffer.num_train, buffer.num_test)), strict=True
-    ):
-        is_test[first + num_train : first + num_train + num_test] = True
-    mixed = np.where(is_test[None, :, None], changed, outputs).reshape(buffer.outputs.shape)
-    return dataclasses.replace(params, tasks=dataclasses.replace(buffer, outputs=jnp.asarray(mixed)))
-
-
-def answers_stay_hidden(run: RandomRollout, changed: RandomRollout) -> Iterator[str]:
-    """Compare two runs with the same keys and other answers, up to the first submit of each environment."""
-    if leaves := differing_leaves(run.first_observations, changed.first_observations):
-        yield f"the first observation depends on the hidden answer, in {leaves[:3]}; show the target in train mode only"
-    # A submit tells whether the answer was right, so what comes after it may depend on the answer.
-    before = before_submits(run) & before_submits(changed)
-    for name in ("actions", "observations", "rewards", "dones", "infos", "shown", "reported"):
-        ours, theirs = (at(run_._asdict()[name], before) for run_ in (run, changed))
-        if leaves := differing_leaves(ours, theirs):
-            yield (
-                f"{_NAMES[name]} before a submit depends on the hidden answer, in {leaves[:3]}; in test mode compute "
-                "it without the target, its size and the similarity"
-            )
-
-
-def before_submits(run: RandomRollout) -> Bool[np.ndarray, "S B"]:
-    """Return whether an environment has not submitted yet, after each step."""
-    now = run.infos["submission_count"] > 0 if "submission_count" in run.infos else run.infos["terminated"]
-    return ~np.logical_or.accumulate(now, axis=0)
