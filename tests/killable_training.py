@@ -25,10 +25,9 @@ def start(target, *arguments: Any) -> BaseProcess:
 def prepare(file: Path, overrides: list[str]) -> None:
     """Compile what a run calls, and write it into a file together with the run's first state."""
     experiment = read_experiment(overrides)
-    pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
-    learned, measured = (
-        agent_training.make_params(tasks, experiment.environment) for tasks in (pairs.train, pairs.eval)
-    )
+    rules = experiment.environment
+    pairs = load_pairs(experiment.task, rules.grid_shape, augmentation=rules.augmentation)
+    learned, measured = (agent_training.make_params(tasks, rules) for tasks in (pairs.train, pairs.eval))
     keys = keys_of_seeds(experiment.training.seeds)
     state = agent_training.start_training(keys, learned, experiment.train_config, experiment.curriculum)
     length = experiment.training.updates_per_report

@@ -24,13 +24,24 @@ _CLOCKS: Final = ("seconds", "steps_per_second")
 def small_run(tasks: Path, updates: int, *choices: str) -> list[str]:
     """Return the choices of such a run, for ``jaxarc train``."""
     length = f"training.total_steps={updates * STEPS_PER_UPDATE}"
-    return [*SMALL, *choices, length, f"task.train_dataset={tasks}", f"task.evaluation_dataset={tasks}"]
+    data = (f"task.train_dataset={tasks}", f"task.evaluation_dataset={write_measured_tasks(tasks)}")
+    return [*SMALL, *choices, length, *data]
 
 
 def write_small_tasks(folder: Path) -> Path:
     """Write three tasks that such a run can learn, and return their folder."""
     for color in (1, 2, 3):
         pair, test = ({"input": [[0, 0]], "output": [[color, color]]}, {"input": [[0], [0]], "output": [[color]] * 2})
+        (folder / f"task{color}.json").write_text(json.dumps({"train": [pair], "test": [test]}))
+    return folder
+
+
+def write_measured_tasks(tasks: Path) -> Path:
+    """Write three other tasks beside those that a run learns, and return their folder; it may be there."""
+    folder = tasks.with_name(f"{tasks.name}-measured")
+    folder.mkdir(exist_ok=True)
+    for color in (1, 2, 3):
+        pair, test = ({"input": [[0, color]], "output": [[color, 0]]}, {"input": [[color]], "output": [[color], [0]]})
         (folder / f"task{color}.json").write_text(json.dumps({"train": [pair], "test": [test]}))
     return folder
 

@@ -176,7 +176,12 @@ def _find_preset(
     hides_answers = experiment.answer.source == "imagined"
     if split != "evaluation":
         return load_train_tasks(experiment.task, settings.grid_shape, hides_answers=hides_answers), settings
-    unseen = load_evaluation_tasks(experiment.task, settings.grid_shape, hides_answers=hides_answers)
+    unseen = load_evaluation_tasks(
+        experiment.task,
+        settings.grid_shape,
+        hides_answers=hides_answers,
+        augmentation=experiment.environment.augmentation,
+    )
     measured = {"start_grid": "input", "augmentation": AugmentationConfig(), "demo_selection": "first"}
     return unseen, settings.with_fields(**{**measured, **fields})
 

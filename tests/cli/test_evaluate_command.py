@@ -339,13 +339,16 @@ def test_tasks_are_told_best_first_and_only_the_extremes_of_many(run, tmp_path):
 @pytest.fixture(scope="module")
 def trained(dataset, tmp_path_factory):
     """A run folder with a fresh agent, and the agent."""
+    measured = tmp_path_factory.mktemp("measured")
+    pair = {"input": [[6]], "output": [[6, 6]]}
+    (measured / "other.json").write_text(json.dumps({"train": [pair], "test": [pair]}))
     experiment = experiment_of(
         {
             "dataset": {"max_grid_height": 3, "max_grid_width": 3},
             "observation": {"reveal_target": True, "include_step_count": True},
             "action": {"selection_format": "bbox", "invalid_action_policy": "noop"},
             "environment": {"max_episode_steps": 3},
-            "task": {"train_dataset": dataset, "evaluation_dataset": dataset, "max_side": 3},
+            "task": {"train_dataset": dataset, "evaluation_dataset": str(measured), "max_side": 3},
             "training": {"seed": 4, "num_seeds": 2},
             "agent": {"num_envs": 2, "rollout_steps": 2, "num_minibatches": 1},
         }
@@ -391,7 +394,9 @@ def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission
     code, out, err = run(dataset, "--agent", folder, "--answers-visible", "--output", tmp_path / "out")
     assert (code, err) == (0, "")
     assert "no score by the rules of ARC" in out
-    assert read(tmp_path / "out" / "summary.json")["answers_visible"] is True
+    assert "learned from 4 of the 4 test pairs" in out
+    summary = read(tmp_path / "out" / "summary.json")
+    assert (summary["answers_visible"], summary["test_pairs_learned"]) == (True, 4)
     assert not (tmp_path / "out" / "submission.json").exists()
     code, _, err = run(dataset, "--agent", folder)
     assert code == 2

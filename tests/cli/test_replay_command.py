@@ -174,13 +174,16 @@ def test_a_wrong_trace_is_named(replay, data, tmp_path, text, complaint):
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory, data):
     """A checkpoint of an agent that has learned nothing."""
+    measured = tmp_path_factory.mktemp("measured")
+    other = {"train": [{"input": [[3]], "output": [[4]]}], "test": [{"input": [[3, 4]], "output": [[4, 3]]}]}
+    (measured / "two.json").write_text(json.dumps(other))
     experiment = experiment_of(
         {
             "dataset": {"max_grid_height": 3, "max_grid_width": 3},
             "observation": {"reveal_target": True, "include_step_count": True},
             "action": {"selection_format": "bbox", "invalid_action_policy": "noop"},
             "environment": {"max_episode_steps": 3},
-            "task": {"train_dataset": str(data), "evaluation_dataset": str(data), "max_side": 3},
+            "task": {"train_dataset": str(data), "evaluation_dataset": str(measured), "max_side": 3},
             "training": {"seed": 4},
             "agent": {"num_envs": 2, "rollout_steps": 2, "num_minibatches": 1},
         }

@@ -40,10 +40,11 @@ def moment(update, solved, **more):
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tasks")
-    pairs = [{"input": [[color, 0]], "output": [[0, color]]} for color in (1, 2, 3)]
-    (folder / "one.json").write_text(json.dumps({"train": pairs[:2], "test": pairs[2:]}))
-    task = TaskConfig(train_dataset=str(folder), evaluation_dataset=str(folder), max_side=3)
+    folders = [tmp_path_factory.mktemp(name) for name in ("learned", "measured")]
+    for folder, colors in zip(folders, ((4, 5, 6), (1, 2, 3)), strict=True):
+        pairs = [{"input": [[color, 0]], "output": [[0, color]]} for color in colors]
+        (folder / "one.json").write_text(json.dumps({"train": pairs[:2], "test": pairs[2:]}))
+    task = TaskConfig(*map(str, folders), max_side=3)
     return Experiment(environment=RULES, task=task)
 
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_run import write_small_tasks
+from small_run import write_measured_tasks, write_small_tasks
 
 import jaxarc
 from jaxarc.agents import EditPolicy
@@ -67,11 +67,11 @@ def test_weights_without_places_fit_every_canvas_and_all_fit_their_own(kind, sid
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A run of two fresh agents, and the policy of each."""
-    tasks = str(write_small_tasks(tmp_path_factory.mktemp("tasks")))
+    tasks = write_small_tasks(tmp_path_factory.mktemp("tasks"))
     experiment = Experiment(
         environment=RULES.with_fields(max_grid_height=2, max_grid_width=2, max_episode_steps=3),
         agent=AgentConfig(num_envs=2, rollout_steps=2, num_minibatches=1),
-        task=TaskConfig(train_dataset=tasks, evaluation_dataset=tasks, max_side=2),
+        task=TaskConfig(str(tasks), str(write_measured_tasks(tasks)), max_side=2),
         training=TrainingConfig(seed=4, num_seeds=2),
         logging=LoggingConfig(run_root=str(tmp_path_factory.mktemp("runs"))),
     )

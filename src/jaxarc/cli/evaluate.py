@@ -160,6 +160,7 @@ def evaluate(
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
     tasks = load_tasks(dataset)
+    num_learned: int | None = 0
     folder = output or Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
     benchmark = None
     if submission_format == "arc-prize":
@@ -189,6 +190,7 @@ def evaluate(
         override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
         player = load_player(agent, tasks, override, AgentRequest(checkpoint or "best", agent_seed))
         _require_voter(player, votes)
+        num_learned = player.num_learned
         tasks = _on_canvas(tasks, player.rules.grid_shape)
         counts = {} if expert is None else read_action_counts(expert)
         result = _play(player, tasks, config, answers_visible, counts, quiet)
@@ -196,6 +198,7 @@ def evaluate(
             "dataset": dataset,
             "agent": agent,
             "answers_visible": answers_visible,
+            "test_pairs_learned": num_learned,
             "efficiency": result.efficiency,
             "evaluation": dataclasses.asdict(config),
             "rules": dataclasses.asdict(player.rules),
@@ -211,6 +214,11 @@ def evaluate(
     else:
         if answers_visible:
             console.print("[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC.")
+        if num_learned is None:
+            console.print("The training tasks of the agent are not here, so it may have learned from these test pairs.")
+        elif num_learned:
+            num_tests = sum(len(task.test) for task in tasks)
+            console.print(f"[bold]The agent learned from {num_learned:,} of the {num_tests:,} test pairs.[/]")
         print_evaluation(console, result)
         if folder is not None:
             console.print(f"Files: {escape(str(folder))}", highlight=False, soft_wrap=True)

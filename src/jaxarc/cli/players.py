@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jaxarc.agents import EditPolicy
 from jaxarc.config import JaxArcConfig
-from jaxarc.datasets import TaskSet
+from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
@@ -26,8 +26,9 @@ from jaxarc.evaluation import (
 from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
-from jaxarc.training import RunFolder
+from jaxarc.training import Experiment, RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint, load_policy, saved_experiment
+from jaxarc.training.seen_pairs import pairs_seen_by
 
 DEFAULT_FORMAT: Final = "bbox"
 DEFAULT_SIDE: Final = 30
@@ -58,6 +59,7 @@ class Player:
 
     agent: Agent | Policy
     rules: JaxArcConfig
+    num_learned: int | None = 0  # test pairs that the agent learned from; None: its training data are not here
 
 
 def load_player(name: str, tasks: TaskSet, override: RulesOverride, of_run: AgentRequest) -> Player:
@@ -71,7 +73,7 @@ def load_player(name: str, tasks: TaskSet, override: RulesOverride, of_run: Agen
         return PLAIN_AGENTS[name](override)
     path = Path(name)
     if path.is_dir():
-        return _trained_player(RunFolder(path), override, of_run)
+        return _trained_player(RunFolder(path), tasks, override, of_run)
     if path.is_file():
         return _recorded_player(path, tasks, override)
     raise AgentMismatchError(
@@ -168,15 +170,24 @@ def _recorded_player(path: Path, tasks: TaskSet, override: RulesOverride) -> Pla
     return Player(RecordedAgent.create(recordings, tasks, rules), rules)
 
 
-def _trained_player(folder: RunFolder, override: RulesOverride, of_run: AgentRequest) -> Player:
+def _trained_player(folder: RunFolder, tasks: TaskSet, override: RulesOverride, of_run: AgentRequest) -> Player:
     """The agent plays by the rules that it learned by, on another canvas or with more time if that is requested."""
-    rules = saved_experiment(folder, of_run.checkpoint).environment
+    experiment = saved_experiment(folder, of_run.checkpoint)
+    rules = experiment.environment
     _require_same_rules(folder, rules, override)
     if override.side is not None:
         rules = rules.with_fields(max_grid_height=override.side, max_grid_width=override.side)
     if override.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=override.max_steps)
-    return Player(load_trained_agent(folder, of_run, rules), rules)
+    return Player(load_trained_agent(folder, of_run, rules), rules, _count_learned(experiment, tasks))
+
+
+def _count_learned(experiment: Experiment, tasks: TaskSet) -> int | None:
+    try:
+        seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
+    except (UnknownDatasetError, NotInstalledError):
+        return None
+    return sum(pair in seen for task in tasks for pair in task.test)
 
 
 def load_trained_agent(folder: RunFolder, request: AgentRequest, rules: JaxArcConfig | None = None) -> Agent:

@@ -158,7 +158,8 @@ def show_run(
         raise typer.BadParameter(f"{folder.path} holds no agent that plays: {error}", param_hint="SOURCE") from error
     agent = load_trained_agent(folder, AgentRequest(which, seed))
     hides = experiment.answer.source == "imagined"
-    pairs = load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
+    rules = experiment.environment
+    pairs = load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
     player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
     infos = list(_infos_of(pairs.eval, experiment.task, hides, player))
     first = 0 if with_learned else pairs.num_train

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from jaxarc.cli.console import LiveLine, number_table, percent, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured
+from jaxarc.cli.training_run import left_out
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.parallel import use_host_cores
@@ -33,7 +34,7 @@ from jaxarc.training.surrogates import (
     train_surrogate,
 )
 from jaxarc.training.surrogates.agreement import Agreement
-from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy
+from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
 from jaxarc.training.surrogates.evaluate import (
     EvalResult,
     SurrogateEvaluation,
@@ -42,6 +43,7 @@ from jaxarc.training.surrogates.evaluate import (
     load_models,
     write_evaluation,
 )
+from jaxarc.training.surrogates.lookahead import LookaheadTask
 from jaxarc.training.surrogates.task import SurrogateTask
 
 _EXPERTS: Final = {
@@ -72,7 +74,7 @@ def learn_surrogate(
     tasks = load_surrogate_tasks(experiment)
     folder = resume or create_run_folder(experiment)
     with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
-        console.print(_announcement(experiment, folder), highlight=False, soft_wrap=True)
+        console.print(_announcement(experiment, tasks, folder), highlight=False, soft_wrap=True)
         writers: list[LogWriter] = [
             *open_log_writers(experiment, folder),
             SurrogateProgress(console, experiment.num_updates),
@@ -118,7 +120,7 @@ def load_surrogate_tasks(experiment: SurrogateExperiment) -> dict[str, Surrogate
         raise ConfigValidationError(f"jaxarc train: {error}") from error
 
 
-def _announcement(experiment: SurrogateExperiment, folder: RunFolder) -> str:
+def _announcement(experiment: SurrogateExperiment, tasks: Mapping[str, SurrogateTask], folder: RunFolder) -> str:
     problem = experiment.surrogate.problem
     model = experiment.surrogate.model
     task = experiment.task
@@ -128,6 +130,8 @@ def _announcement(experiment: SurrogateExperiment, folder: RunFolder) -> str:
             f"Pairs of {task.train_dataset}, sides up to {task.max_side}; measured on those of "
             f"{task.evaluation_dataset}. [bold]The answer is visible.[/]"
         )
+        counts = [each.num_left_out for each in tasks.values() if isinstance(each, LookaheadTask | TransitionDataset)]
+        lines[-1] += left_out(max(counts, default=0))
     return "\n".join([*lines, f"Run folder: {escape(str(folder.path))}"])
 
 
@@ -190,7 +194,7 @@ def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console:
     if evaluation.policies:
         console.print(_policies(evaluation.policies))
         if evaluation.num_left_out:
-            told = f"{evaluation.num_left_out:,} held-out pairs are left out, because a baseline learned from them."
+            told = f"{evaluation.num_left_out:,} held-out pairs are left out, because a policy learned from them."
             console.print(told, highlight=False)
 
 

@@ -105,10 +105,11 @@ def _check_devices(experiment: Experiment) -> None:
 def _load(experiment: Experiment) -> TrainingPairs:
     try:
         hides = experiment.answer.source == "imagined"
-        return load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
+        rules = experiment.environment
+        return load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
     except TaskFormatError:
         raise
-    except ValueError as error:  # no task is small enough, or both data sets are the same
+    except ValueError as error:  # no task is small enough, or none is unseen
         raise ConfigValidationError(f"jaxarc train: {error}") from error
 
 
@@ -118,7 +119,8 @@ def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolde
     lines = [
         f"Learning from {_material(experiment, pairs)}"
         f"{', their colors permuted anew in every episode' if recolors else ''}.",
-        f"Measuring also on {pairs.num_evaluation} unseen pairs of {task.evaluation_dataset}.",
+        f"Measuring also on {pairs.num_evaluation} {_evaluated(pairs)} pairs of {task.evaluation_dataset}."
+        f"{left_out(pairs.num_left_out)}",
         f"Run folder: {escape(str(folder.path))}",
     ]
     if experiment.environment.observation.reveal_target:
@@ -130,6 +132,18 @@ def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolde
     if experiment.training.num_seeds > 1:
         lines.insert(0, f"{experiment.training.num_seeds} agents learn side by side, {_seeds(experiment)}.")
     return "\n".join(lines)
+
+
+def _evaluated(pairs: TrainingPairs) -> str:
+    """Name the evaluation pairs: where rules make the training pairs, chance may make one of these again."""
+    return "unseen" if pairs.num_train else "newly drawn"
+
+
+def left_out(count: int) -> str:
+    """Say how many pairs are not measured; nothing where all are."""
+    if not count:
+        return ""
+    return f" {'One more is' if count == 1 else f'{count:,} more are'} left out: the training pairs hold them."
 
 
 def _material(experiment: Experiment, pairs: TrainingPairs) -> str:
@@ -148,7 +162,7 @@ def _results(experiment: Experiment, outcome: AgentResult, pairs: TrainingPairs)
         rates = [mean_share(report.train_solve_rate for report in stage) for stage in (first, last)]
         table.add_row("training pairs", str(pairs.num_train), *rates)
     rates = [mean_share(report.evaluation_solve_rate for report in stage) for stage in (first, last)]
-    table.add_row("unseen evaluation pairs", str(pairs.num_evaluation), *rates)
+    table.add_row(f"{_evaluated(pairs)} evaluation pairs", str(pairs.num_evaluation), *rates)
     if outcome.played is not None and len(rules := pairs_by_rule(pairs)) > 1:
         for rule, places in rules.items():
             solved = mean_share(of_seed[places].mean().item() for of_seed in outcome.played.solved)

@@ -112,8 +112,9 @@ class EpisodeViewer:
 def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
     """Choose pairs at even distances among those unseen in training."""
     hides = experiment.answer.source == "imagined"
-    pairs = load_pairs(experiment.task, experiment.environment.grid_shape, hides_answers=hides)
-    unseen = pairs.eval.tasks[pairs.num_train :] or pairs.eval.tasks
+    rules = experiment.environment
+    pairs = load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
+    unseen = pairs.eval.tasks[pairs.num_train :]
     indices = np.unique(np.linspace(0, len(unseen) - 1, count).round().astype(int)).tolist()
     return TaskSet("shown pairs", tuple(unseen[index] for index in indices))
 

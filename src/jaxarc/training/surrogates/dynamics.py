@@ -67,6 +67,7 @@ class TransitionDataset:
     Attributes:
         train_params: pairs that the model learns from, and rules.
         eval_params: held-out pairs, without augmentation.
+        num_left_out: pairs of the held-out data set that training holds.
     """
 
     metric_fields: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -79,11 +80,13 @@ class TransitionDataset:
         eval_params: EnvParams,
         config: EditStepsConfig,
         network: SurrogateNetworkConfig,
+        num_left_out: int = 0,
     ):
         self.train_params = train_params
         self.eval_params = eval_params
         self.config = config
         self.network = network
+        self.num_left_out = num_left_out
         self._operations = jnp.array(trajectory_operations(train_params.config), jnp.int32)
         self._held_out_steps: TransitionBatch | None = None
 
@@ -96,9 +99,10 @@ class TransitionDataset:
         Raises:
             UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
         """
-        pairs = load_pairs(task, rules.grid_shape)
+        pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
         plain = rules.with_fields(recolor="none", symmetries="none")
-        return cls(make_params(pairs.train, rules), held_out_params(pairs, plain), config, network)
+        held_out = held_out_params(pairs, plain)
+        return cls(make_params(pairs.train, rules), held_out, config, network, pairs.num_left_out)
 
     def make_model(self, key: PRNGKey) -> TransitionModel:
         """Make a fresh model; the features of an action are the one-hot operation."""

@@ -29,9 +29,10 @@ from jaxarc.surrogate.train_step import Model
 from jaxarc.training.checkpoint import load_checkpoint
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import read_metrics
-from jaxarc.training.pairs import contents_of, load_pairs, train_pair_contents
+from jaxarc.training.pairs import load_pairs
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint, load_policy, saved_experiment
+from jaxarc.training.seen_pairs import pairs_seen_by, without_seen
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
 from jaxarc.training.surrogates.experiment import CANDIDATES, SurrogateExperiment
@@ -290,25 +291,24 @@ def _pairs_without_training(
     task: TaskConfig, rules: JaxArcConfig, agents: Mapping[RunFolder, Experiment]
 ) -> tuple[TaskSet, int]:
     """Return the held-out pairs that no policy learned from, and the number of the others."""
-    pairs = load_pairs(task, rules.grid_shape)
-    held_out = tuple(pairs.eval)[pairs.num_train :]
-    train_contents = set(train_pair_contents(task))
+    pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
+    held_out = TaskSet("held-out pairs", tuple(pairs.eval)[pairs.num_train :])
+    unseen = tuple(held_out)
     for folder, experiment in agents.items():
-        # The contents add up over all agents: a pair that any of them learned from is left out for all.
-        mine = train_pair_contents(experiment.task)
-        if all(contents_of(pair) <= mine for pair in held_out):
+        seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
+        if not without_seen(held_out, seen):
             raise ConfigValidationError(
                 f"the agent of {folder.path} learned from {experiment.task.train_dataset}, which holds every pair of "
                 f"{task.evaluation_dataset}, which is held out here; leave that agent out"
             )
-        train_contents |= mine
-    unseen = tuple(pair for pair in held_out if not contents_of(pair) <= train_contents)
+        # A pair that any of the agents learned from is left out for all.
+        unseen = without_seen(unseen, seen)
     if not unseen:
         raise ConfigValidationError(
             f"the policies learned from all {len(held_out)} pairs of {task.evaluation_dataset}, which is held out "
             "here; leave some of the agents out"
         )
-    return TaskSet("held-out pairs", unseen), len(held_out) - len(unseen)
+    return TaskSet("held-out pairs", unseen), pairs.num_left_out + len(held_out) - len(unseen)
 
 
 def _play_baseline(baseline: Baseline) -> EvalResult:

@@ -25,7 +25,7 @@ from jaxarc.surrogate import CandidateScorer, CandidateSet, TrainingBatchJAX
 from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, describe_boxes, describe_grids
 from jaxarc.surrogate.scorers import CountingScorer
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.pairs import load_pairs, shared_ids
+from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates.agreement import Agreement, agreement
 from jaxarc.training.surrogates.task import HELD_OUT_SEED, CandidateTask, ExpertBatch, held_out_params
 from jaxarc.training.updates import make_params
@@ -56,6 +56,7 @@ class LookaheadTask(CandidateTask):
     Attributes:
         train_params: pairs that the model learns from, and rules.
         eval_params: held-out pairs, without augmentation.
+        num_left_out: pairs of the held-out data set that training holds.
     """
 
     def __init__(
@@ -64,11 +65,13 @@ class LookaheadTask(CandidateTask):
         eval_params: EnvParams,
         config: LookaheadConfig,
         network: SurrogateNetworkConfig,
+        num_left_out: int = 0,
     ):
         self.train_params = train_params
         self.eval_params = eval_params
         self.config = config
         self.network = network
+        self.num_left_out = num_left_out
         self._held_out: list[LookaheadExamples] = []
 
     @classmethod
@@ -79,17 +82,13 @@ class LookaheadTask(CandidateTask):
 
         Raises:
             UnknownDatasetError, TaskFormatError: see :func:`jaxarc.training.load_pairs`.
-            ValueError: no task is small enough, the data sets share pairs, or there are too few candidates.
+            ValueError: no task is small enough, training holds every pair, or there are too few candidates.
         """
         require_count(config.num_candidates, rules)
-        pairs = load_pairs(task, rules.grid_shape)
-        if shared := shared_ids(pairs):
-            raise ValueError(
-                f"task.evaluation_dataset={task.evaluation_dataset} is held out, but shares {len(shared)} pairs with "
-                f"task.train_dataset={task.train_dataset}, such as {min(shared)}; choose another one"
-            )
+        pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
         plain = rules.with_fields(recolor="none", symmetries="none")
-        return cls(make_params(pairs.train, rules), held_out_params(pairs, plain), config, network)
+        held_out = held_out_params(pairs, plain)
+        return cls(make_params(pairs.train, rules), held_out, config, network, pairs.num_left_out)
 
     def make_model(self, key: PRNGKey) -> Model:
         """Make the fresh scorer that the config names; the features of a candidate are the one-hot operation."""
