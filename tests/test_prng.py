@@ -86,7 +86,7 @@ def test_an_index_is_exact_for_tables_of_every_size():
     words = jax.random.bits(jax.random.key(2), (2000, 2), jnp.uint32)
     words = words.at[:4].set(jnp.array([[0, 0], [0, 2**32 - 1], [2**32 - 1, 0], [2**32 - 1, 2**32 - 1]], jnp.uint32))
     for count in (2**16 + 1, 100_000, 2**24 - 3, 2**31 - 1):
-        found = jax.jit(jax.vmap(lambda words, count=count: to_index(words, count)))(words)
+        found = jax.jit(jax.vmap(lambda words, count=count: to_index(words, jnp.int32(count), 2**31 - 1)))(words)
         expected = [((int(high) << 32 | int(low)) * count) >> 64 for high, low in words.tolist()]
         assert found.tolist() == expected
 
@@ -95,4 +95,6 @@ def test_an_index_is_exact_for_tables_of_every_size():
 def test_an_index_of_a_small_table_is_drawn_from_one_word(count):
     words = jax.random.bits(jax.random.key(3), (100, 2), jnp.uint32)
     expected = [(int(word) >> 16) * count >> 16 for word in words[:, 0]]
-    assert jax.vmap(lambda words: to_index(words, count))(words).tolist() == expected
+    for most in (count, 2**31 - 1):
+        found = jax.vmap(lambda words, most=most: to_index(words, jnp.int32(count), most))(words)
+        assert found.tolist() == expected

@@ -125,20 +125,26 @@ def to_randint(word: UInt32[Array, ""], count: Int32[Array, ""]) -> Int32[Array,
     return ((high * count.astype(jnp.uint32)) >> jnp.uint32(16)).astype(jnp.int32)
 
 
-def to_index(words: UInt32[Array, " words"], count: int) -> Int32[Array, ""]:
-    """Turn the random words of a key into an index of a table, ``0 .. count - 1``, for any static count.
+def to_index(words: UInt32[Array, " words"], count: Int32[Array, ""], most: int) -> Int32[Array, ""]:
+    """Turn two random words into an index of a table, ``0 .. count - 1``, for tables of any size.
 
-    Up to 2**16 entries it is :func:`to_randint` of the first word. Above, two words are a fraction of 2**64, and each
+    Up to 2**16 entries it is :func:`to_randint` of the first word. Above, both words are a fraction of 2**64, and each
     index's chance is within ``count / 2**64`` of uniform, relatively.
+
+    Args:
+        words: the first two count.
+        count: entries of the table.
+        most: the largest ``count``, static; up to 2**16 the second word is not read, and nothing is computed with it.
     """
-    if count <= 2**16:
-        return to_randint(words[0], jnp.int32(count))
+    index = to_randint(words[0], count)
+    if most <= 2**16:
+        return index
     # The upper word of the product of a 64-bit fraction and a 32-bit count. With digits of 4 bits instead of 32, the
     # fraction 0x9C and the count 7: 7 * 9 = 0x3F and 7 * 12 = 0x54, so 0x3F0 + 0x54 = 0x444, whose upper digit is 4.
-    size = jnp.uint32(count)
+    size = count.astype(jnp.uint32)
     high, low = _multiply(words[0], size)
     carry = low + _multiply(words[1], size)[0] < low  # the sum of two digits wraps around where it carries
-    return (high + carry.astype(jnp.uint32)).astype(jnp.int32)
+    return jnp.where(count <= 2**16, index, (high + carry.astype(jnp.uint32)).astype(jnp.int32))
 
 
 def _multiply(word: UInt32[Array, ""], other: UInt32[Array, ""]) -> tuple[UInt32[Array, ""], UInt32[Array, ""]]:

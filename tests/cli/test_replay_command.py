@@ -176,7 +176,8 @@ def run_folder(tmp_path_factory, data):
     """A checkpoint of an agent that has learned nothing."""
     measured = tmp_path_factory.mktemp("measured")
     other = {"train": [{"input": [[3]], "output": [[4]]}], "test": [{"input": [[3, 4]], "output": [[4, 3]]}]}
-    (measured / "two.json").write_text(json.dumps(other))
+    for name in ("one", "two"):
+        (measured / f"{name}.json").write_text(json.dumps(other))
     experiment = experiment_of(
         {
             "dataset": {"max_grid_height": 3, "max_grid_width": 3},

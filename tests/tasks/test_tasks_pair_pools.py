@@ -151,13 +151,28 @@ def test_the_published_file_is_known_by_the_name_that_git_gives_it(re_arc, tmp_p
 
 
 def test_drawn_numbers_are_different_and_every_order_comes_up():
-    draw = jax.jit(jax.vmap(lambda key, count: draw_distinct(key, count, 3), (0, None)))
+    draw = jax.jit(jax.vmap(lambda key, count: draw_distinct(key, count, 3, 4), (0, None)))
     drawn = np.asarray(draw(jax.random.split(jax.random.key(0), 6000), jnp.int32(4)))
     assert set(drawn.ravel().tolist()) == {0, 1, 2, 3}
     assert all(len(set(row)) == 3 for row in drawn.tolist())
     counts = np.unique(drawn, axis=0, return_counts=True)[1]
     assert len(counts) == 24  # 4 * 3 * 2 orders, 250 each: five standard deviations
     assert abs(counts - 250).max() < 80
+
+
+def test_numbers_of_a_large_pool_are_drawn_from_all_of_it_and_those_of_a_small_one_as_before():
+    most = 200_000
+    draw = jax.jit(
+        jax.vmap(lambda key, count, most: draw_distinct(key, count, 4, most), (0, None, None)), static_argnums=2
+    )
+    keys = jax.random.split(jax.random.key(0), 40_000)
+    drawn = np.asarray(draw(keys, jnp.int32(most), most))
+    assert (np.sort(drawn, axis=1)[:, 1:] > np.sort(drawn, axis=1)[:, :-1]).all()
+    # Each number of a draw comes up once in 5 draws; 16 bits reach every third or fourth one only.
+    assert len(np.unique(drawn)) == pytest.approx(most * (1 - np.exp(-160_000 / most)), rel=0.01)
+    counts = np.bincount(drawn.ravel() // 1000, minlength=200)
+    assert ((counts - 800) ** 2 / 800).sum() < 200 + 5 * np.sqrt(2 * 200)  # five standard deviations
+    np.testing.assert_array_equal(draw(keys, jnp.int32(50), most), draw(keys, jnp.int32(50), 50))
 
 
 def test_a_reset_draws_pairs_of_its_task(re_arc):

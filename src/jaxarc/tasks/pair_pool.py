@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.constants import MAX_TRACKED_PAIRS
-from jaxarc.prng import as_typed_key, to_randint
+from jaxarc.prng import as_typed_key, to_index
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import register_task
@@ -31,6 +31,7 @@ class PairPool(TaskGenerator):
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
     num_train: int = eqx.field(static=True)  # demonstrations that an episode shows
     num_test: int = eqx.field(static=True)  # tests of an episode
+    most_pairs: int = eqx.field(static=True)  # of the task that has most
 
     def __repr__(self) -> str:
         height, width = self.grid_shape
@@ -41,22 +42,25 @@ class PairPool(TaskGenerator):
 
     def generate(self, key: PRNGKey, task_index: Int32[Array, ""]) -> tuple[Int8[Array, "P HW"], Int8[Array, "P HW"]]:
         """Draw the pairs of one task: inputs and outputs, demonstrations first."""
-        drawn = draw_distinct(key, self.pair_count[task_index], self.num_train + self.num_test)
+        drawn = draw_distinct(key, self.pair_count[task_index], self.num_train + self.num_test, self.most_pairs)
         row = self.first_pair[task_index] + drawn
         return self.inputs[row], self.outputs[row]
 
 
-def draw_distinct(key: PRNGKey, count: Int32[Array, ""], num_drawn: int) -> Int32[Array, " P"]:
+def draw_distinct(key: PRNGKey, count: Int32[Array, ""], num_drawn: int, most: int) -> Int32[Array, " P"]:
     """Draw different numbers 0 .. count - 1 in random order, each order as likely as any other.
 
     The second is drawn from one number less, and steps over the first; the third steps over both, the smaller one
-    first. From 0 .. 4 the draws 2, 2, 1 give 2, then 3, which steps over the 2, then 1.
+    first. From 0 .. 4 the draws 2, 2, 1 give 2, then 3, which steps over the 2, then 1. ``most`` is a static bound of
+    ``count``.
     """
-    words: UInt32[Array, " P"] = jax.random.bits(as_typed_key(key), (num_drawn,), jnp.uint32)
+    # Words past the first P are the second ones of large draws.
+    num_words = num_drawn if most <= 2**16 else 2 * num_drawn
+    words: UInt32[Array, " words"] = jax.random.bits(as_typed_key(key), (num_words,), jnp.uint32)
     drawn: list[Array] = []
     taken: list[Array] = []  # the same numbers, the smallest first
     for index in range(num_drawn):
-        number = to_randint(words[index], count - index)
+        number = to_index(words[index::num_drawn], count - index, most)
         for one in taken:
             number = number + (number >= one).astype(jnp.int32)
         drawn.append(number)
@@ -111,4 +115,5 @@ def pack_pool_tasks(
         grid_shape=(height, width),
         num_train=num_train,
         num_test=num_test,
+        most_pairs=max(counts),
     )

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Int8, Int32, Key, UInt32
 
 from jaxarc.constants import MAX_GRID_SIZE
@@ -103,7 +104,8 @@ class ProceduralTasks(TaskGenerator):
     def _rule_key(self, words: UInt32[Array, " words"]) -> UInt32[Array, " words"]:
         if self.rule_keys is None:
             return words
-        return self.rule_keys[to_index(words, self.rule_keys.shape[0])]
+        size = self.rule_keys.shape[0]
+        return self.rule_keys[to_index(words, jnp.int32(size), size)]
 
     def _pairs_of(self, rule: Rule, rule_key: UInt32[Array, " words"], pair_keys: UInt32[Array, "P words"]) -> Pairs:
         drawn = rule.draw(from_key_data(rule_key))
