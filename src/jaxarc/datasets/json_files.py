@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from jaxarc.constants import NUM_COLORS
 from jaxarc.datasets.json_format import find_problems_of_task, read_json_text
-from jaxarc.datasets.pair_lists import LeftOut, is_pair_list, read_lines, read_task
+from jaxarc.datasets.pair_lists import LeftOut, is_pair_list, read_rows, read_task
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
@@ -38,11 +38,11 @@ def read_json(path: str | Path, null_color: int | None = None) -> TaskSet:
     """Read a file of tasks, or every ``*.json`` below a folder in the order of their paths.
 
     A file holds one task, whose id is the file name without ``.json``, or a mapping from id to task; a file ``*.jsonl``
-    holds a task in each line. A task is an object with ``train`` and ``test``, or a list of pairs. The test outputs
-    of ``*_challenges.json`` come from ``*_solutions.json`` beside it; without that file those that are missing are
-    unknown (:attr:`jaxarc.tasks.RawTask.has_answers`). The concept of a task is the subfolder of its
-    file. Other files, hidden ones, ``metadata.json`` beside a folder ``tasks`` (re-arc) and links to folders are
-    skipped.
+    holds a task in each line, and a table ``*.csv`` one in each row. A task is an object with ``train`` and ``test``,
+    or a list of pairs. The test outputs of ``*_challenges.json`` come from ``*_solutions.json`` beside it; without that
+    file those that are missing are unknown (:attr:`jaxarc.tasks.RawTask.has_answers`). The concept of a task is the
+    subfolder of its file. Other files, hidden ones, ``metadata.json`` beside a folder ``tasks`` (re-arc) and links to
+    folders are skipped.
 
     Args:
         path: the file or folder.
@@ -148,8 +148,8 @@ def _read_tasks(path: Path, null_color: int | None, report: Report, left_out: Le
     # One walk serves both callers: ``report`` raises at the first problem, or notes it and lets the walk go on.
     file_of_id: dict[str, Path] = {}
     for file in json_files(path):
-        if file.suffix == ".jsonl":
-            yield from _read_lines(file, null_color, report, left_out)
+        if file.suffix in (".jsonl", ".csv"):
+            yield from _read_rows(file, null_color, report, left_out)
             continue
         if _is_solutions(file) and _challenges_of(file).exists():
             if file == path:
@@ -195,17 +195,25 @@ def _read_tasks(path: Path, null_color: int | None, report: Report, left_out: Le
                     yield task
 
 
-def _read_lines(file: Path, null_color: int | None, report: Report, left_out: LeftOut) -> Iterator[RawTask]:
+def _read_rows(file: Path, null_color: int | None, report: Report, left_out: LeftOut) -> Iterator[RawTask]:
     file_of_id: dict[str, Path] = {}
-    for task_id, data, source in read_lines(file):
-        wrong = _problem_of_id(task_id, file, file_of_id)
+    for row in read_rows(file):
+        wrong = _problem_of_id(row.task_id, file, file_of_id)
         if wrong is not None:
-            report(file, task_id, wrong)
+            report(file, row.task_id, wrong)
             continue
         try:
-            task = read_task(task_id, data, source, left_out, null_color=null_color)
+            task = read_task(
+                row.task_id,
+                row.data,
+                row.source,
+                left_out,
+                null_color=null_color,
+                concept=row.concept,
+                skips_large=True,
+            )
         except TaskFormatError as error:
-            report(file, task_id, error)
+            report(file, row.task_id, error)
         else:
             if task is not None:
                 yield task

@@ -1,18 +1,20 @@
-"""Tasks whose files list pairs without saying which are demonstrations: re-arc and BARC.
+"""Tasks as other projects write them: lists of pairs (re-arc, BARC), lines of JSON, and tables (ARC-TGI).
 
 re-arc has a file for each task, ``[{"input": grid, "output": grid}, ...]`` with 1,000 pairs. BARC has lines of JSON,
 each a task ``{"examples": [[input, output], ...], ...}``. Such a task shows three demonstrations and a test; the other
-pairs are its pool, from which :class:`jaxarc.tasks.pair_pool.PairPool` draws at every reset.
+pairs are its pool, from which :class:`jaxarc.tasks.pair_pool.PairPool` draws at every reset. ARC-TGI has CSV files with
+a task in each row: ``task_id``, ``generator_name``, ``data`` with the JSON of the task, and others.
 """
 
 import base64
 import binascii
+import csv
 import dataclasses
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -38,7 +40,7 @@ class LeftOut:
         """Say what was left out, in one line, if anything was."""
         if not self.num_pairs:
             return
-        tasks = f"; {self.num_tasks:,} tasks, which have fewer than 2 others, too" if self.num_tasks else ""
+        tasks = f", and {self.num_tasks:,} tasks with them" if self.num_tasks else ""
         warnings.warn(
             f"{source}: {self.num_pairs:,} of {self.of_pairs:,} pairs have a grid over {MAX_GRID_SIZE}x{MAX_GRID_SIZE} "
             f"and are left out{tasks}",
@@ -63,16 +65,24 @@ def read_task(
     answers_hidden: bool = False,
     title: str = "",
     concept: str = "",
+    skips_large: bool = False,
 ) -> RawTask | None:
     """Turn the JSON of a task, split into demonstrations and tests or not, into a task.
 
-    Pairs of a list that are larger than 30x30 are left out and counted; None if fewer than two are left.
+    Pairs of a list that are larger than 30x30 are left out and counted; None if fewer than two are left. A task with
+    demonstrations and tests is refused if a grid is too large; with ``skips_large`` it is left out and counted.
 
     Raises:
         TaskFormatError: any rule of the format is broken; the message starts with ``source``.
     """
     if not is_pair_list(data):
+        if skips_large and (num_large := _count_large(data)):
+            left_out.num_pairs += num_large
+            left_out.of_pairs += len(data["train"]) + len(data["test"])
+            left_out.num_tasks += 1
+            return None
         train, test = check_task(data, source, null_color, answers_hidden=answers_hidden)
+        left_out.of_pairs += len(train) + len(test)
         return RawTask.of_checked_pairs(task_id, train, test, title, concept)
     listed = data[_EXAMPLES] if isinstance(data, dict) else data
     if len(listed) < 2:
@@ -87,7 +97,45 @@ def read_task(
     return RawTask.of_pool(task_id, pairs, title, concept)
 
 
-def read_lines(file: Path) -> Iterator[tuple[str, Any, str]]:
+class TaskRow(NamedTuple):
+    """One task of a file that holds one in each line or row, not yet checked."""
+
+    task_id: str
+    data: Any
+    source: str  # where it is, for messages
+    concept: str = ""
+
+
+def read_rows(file: Path) -> Iterator[TaskRow]:
+    """Yield the tasks of a ``*.csv`` of ARC-TGI, or of any other file with a task of JSON in each line.
+
+    Raises:
+        TaskFormatError: a line is no such task.
+        OSError: the file cannot be read.
+    """
+    return _read_table(file) if file.suffix == ".csv" else _read_lines(file)
+
+
+def _read_table(file: Path) -> Iterator[TaskRow]:
+    with file.open(encoding="utf-8", errors="replace", newline="") as lines:
+        csv.field_size_limit(_MAX_LINE_BYTES)
+        table = csv.DictReader(lines)
+        try:
+            columns = table.fieldnames or ()
+            if not {"task_id", "data"} <= set(columns):
+                raise TaskFormatError(
+                    f"{file}: a table of tasks has the columns task_id and data, found "
+                    f"{str(list(columns))[:200]}; sessions of people are for jaxarc traces import"
+                )
+            for number, row in enumerate(table, start=1):
+                source = f"{file}: row {number}"
+                data = parse_json((row["data"] or "").encode(), source)
+                yield TaskRow(row["task_id"] or "", data, source, (row.get("generator_name") or "").strip())
+        except csv.Error as error:
+            raise TaskFormatError(f"{file}: row {table.line_num}: not a table ({error}); write it as CSV") from error
+
+
+def _read_lines(file: Path) -> Iterator[TaskRow]:
     """Yield the tasks of a file with one in each line: id, unchecked data, and where it is.
 
     The id is what the line calls so, or else the name of the file and the number of the line, from 0 on.
@@ -105,7 +153,7 @@ def read_lines(file: Path) -> Iterator[tuple[str, Any, str]]:
             if line.strip():
                 data = parse_json(line, source)
                 named = [data[key] for key in _ID_KEYS if isinstance(data, dict) and isinstance(data.get(key), str)]
-                yield (named or [f"{file.stem}-{number}"])[0], data, source
+                yield TaskRow((named or [f"{file.stem}-{number}"])[0], data, source)
             number += 1
 
 
@@ -128,6 +176,15 @@ def _pair_of(pair: Any, where: str, null_color: int | None) -> Pair | None:
         if any(map(_is_too_large, sides)):
             return None
         raise
+
+
+def _count_large(data: Any) -> int:
+    """Count the pairs of a task with a grid that is too large; 0 for what is no task."""
+    splits = [data.get(split) for split in ("train", "test")] if isinstance(data, dict) else []
+    if len(splits) < 2 or not all(isinstance(pairs, list) for pairs in splits):
+        return 0
+    pairs = [pair for split in splits for pair in split if isinstance(pair, dict)]
+    return sum(any(isinstance(grid, list) and _is_too_large(grid) for grid in pair.values()) for pair in pairs)
 
 
 def _is_too_large(grid: list[Any]) -> bool:

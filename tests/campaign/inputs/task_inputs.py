@@ -78,6 +78,19 @@ def task_lines(folder: Path) -> Target:
     return Target(read, (TaskFormatError,), (lines,), (*WORDS, "examples", "id"))
 
 
+def task_table(folder: Path) -> Target:
+    """A file of ARC-TGI: a task in each row."""
+    file = folder / "tasks.csv"
+
+    def read(content: bytes) -> None:
+        file.write_bytes(content)
+        _require_sound(read_json(file))
+
+    cells = json_bytes(TASK).decode().replace('"', '""')
+    rows = f'task_id,generator_name,data\r\na,turn,"{cells}"\r\n'.encode()
+    return Target(read, (TaskFormatError,), (rows,), (*WORDS, "task_id", "data", '"', "\r\n"))
+
+
 def _as_lists(pairs: list[dict[str, Any]]) -> list[list[Any]]:
     return [[pair["input"], pair["output"]] for pair in pairs]
 
@@ -259,6 +272,7 @@ TARGETS: Final[dict[Maker, int]] = {
     task_file: 60,
     pair_list_file: 30,
     task_lines: 30,
+    task_table: 30,
     mini_arc_file: 30,
     task_object: 100,
     raw_task: 60,
