@@ -97,7 +97,7 @@ def read_task(
     return RawTask.of_pool(task_id, pairs, title, concept)
 
 
-class TaskRow(NamedTuple):
+class UncheckedTask(NamedTuple):
     """One task of a file that holds one in each line or row, not yet checked."""
 
     task_id: str
@@ -106,7 +106,7 @@ class TaskRow(NamedTuple):
     concept: str = ""
 
 
-def read_rows(file: Path) -> Iterator[TaskRow]:
+def read_rows(file: Path) -> Iterator[UncheckedTask]:
     """Yield the tasks of a ``*.csv`` of ARC-TGI, or of any other file with a task of JSON in each line.
 
     Raises:
@@ -116,7 +116,7 @@ def read_rows(file: Path) -> Iterator[TaskRow]:
     return _read_table(file) if file.suffix == ".csv" else _read_lines(file)
 
 
-def _read_table(file: Path) -> Iterator[TaskRow]:
+def _read_table(file: Path) -> Iterator[UncheckedTask]:
     with file.open(encoding="utf-8", errors="replace", newline="") as lines:
         csv.field_size_limit(_MAX_LINE_BYTES)
         table = csv.DictReader(lines)
@@ -130,12 +130,12 @@ def _read_table(file: Path) -> Iterator[TaskRow]:
             for number, row in enumerate(table, start=1):
                 source = f"{file}: row {number}"
                 data = parse_json((row["data"] or "").encode(), source)
-                yield TaskRow(row["task_id"] or "", data, source, (row.get("generator_name") or "").strip())
+                yield UncheckedTask(row["task_id"] or "", data, source, (row.get("generator_name") or "").strip())
         except csv.Error as error:
             raise TaskFormatError(f"{file}: row {table.line_num}: not a table ({error}); write it as CSV") from error
 
 
-def _read_lines(file: Path) -> Iterator[TaskRow]:
+def _read_lines(file: Path) -> Iterator[UncheckedTask]:
     """Yield the tasks of a file with one in each line: id, unchecked data, and where it is.
 
     The id is what the line calls so, or else the name of the file and the number of the line, from 0 on.
@@ -153,7 +153,7 @@ def _read_lines(file: Path) -> Iterator[TaskRow]:
             if line.strip():
                 data = parse_json(line, source)
                 named = [data[key] for key in _ID_KEYS if isinstance(data, dict) and isinstance(data.get(key), str)]
-                yield TaskRow((named or [f"{file.stem}-{number}"])[0], data, source)
+                yield UncheckedTask((named or [f"{file.stem}-{number}"])[0], data, source)
             number += 1
 
 
