@@ -8,6 +8,7 @@ import argparse
 import time
 
 import jax
+import optax
 from evosax.algorithms import Open_ES
 from evosax.problems import GymnaxProblem
 from evosax.problems.networks import MLP, categorical_output_fn
@@ -18,7 +19,7 @@ from jaxarc.adapters import register_gymnax
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Evolve a policy for the starter environment, and for CartPole.")
-    parser.add_argument("--generations", type=int, default=50)
+    parser.add_argument("--generations", type=int, default=300)
     parser.add_argument("--population", type=int, default=128)
     given = parser.parse_args()
     register_gymnax()
@@ -29,7 +30,12 @@ def main() -> None:
         policy = MLP(layer_sizes=(32, num_actions), output_fn=categorical_output_fn)
         problem = GymnaxProblem(name, policy, episode_length=20, num_rollouts=4, env_kwargs=choice)
         state = problem.init(key)
-        strategy = Open_ES(population_size=given.population, solution=problem.sample(key))
+        strategy = Open_ES(
+            population_size=given.population,
+            solution=problem.sample(key),
+            optimizer=optax.adam(1e-2),
+            std_schedule=optax.constant_schedule(0.1),
+        )
         evolution = strategy.init(key, problem.sample(key), strategy.default_params)
 
         @jax.jit

@@ -15,6 +15,7 @@ from adapter_world import (
 )
 
 from jaxarc.envs import PointAction
+from jaxarc.envs.action_masks import flat_action_mask
 from jaxarc.wrappers import AutoReset
 
 stoa = pytest.importorskip("stoa", reason="stoa-env is not installed; pip install stoa-env")
@@ -102,6 +103,18 @@ def test_every_action_of_the_space_is_taken(action_format):
     assert len(shapes) == len(jax.tree.leaves(state))
     assert shapes["canvas.grid"] == ((12,), jnp.int8)
     assert env.environment_space().contains(first)
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_the_mask_wrapper_of_stoa_finds_the_mask_of_what_is_shown():
+    env, params = make_world("flat", mask_in_info=True)
+    masked = stoa.AddActionMaskWrapper(StoaEnvironment(env, params))
+    step = jax.jit(lambda state, action: masked.step(state, action))
+    state, shown = masked.reset(KEY)
+    for action in (0, env.action_space(params).n - 1, 0):  # the second ends the episode
+        assert_trees_equal(shown.observation["action_mask"], flat_action_mask(state, params.config))
+        state, shown = step(state, jnp.int32(action))
+    assert shown.observation["action_mask"].shape == (env.action_space(params).n,)
 
 
 def test_an_environment_that_resets_itself_is_refused(world):
