@@ -1,14 +1,20 @@
 """The pairs of a run: which are learned from, and which are played to measure."""
 
+import json
+
+import jax
 import numpy as np
 import pytest
 
-from jaxarc.config import TaskConfig
+from jaxarc.config import JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.evaluation import one_task_per_pair
+from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks, UnknownRuleError
 from jaxarc.training import load_pairs
 from jaxarc.training.pairs import pairs_by_rule
+from jaxarc.training.updates import make_params
 
 CONFIG = TaskConfig()
 RULES = TaskConfig("procedural/transpose+gravity", "procedural/gravity+transpose", min_side=2, max_side=3, num_unseen=4)
@@ -84,3 +90,34 @@ def test_with_hidden_answers_each_test_comes_first_and_only_demonstrations_follo
         whole = tasks[name]
         wanted = (whole.test[int(index)], *whole.train)
         assert content(found) == tuple((grid.shape, grid.tobytes()) for pair in wanted for grid in pair)
+
+
+@pytest.fixture
+def pooled(tmp_path):
+    """A training set of one task with 24 pairs, and an evaluation set of which one pair is among them."""
+    pairs = [{"input": [[a, b]], "output": [[b, a]]} for a in range(4) for b in range(6)]
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "mirror.json").write_text(json.dumps(pairs))
+    unseen = {"train": [{"input": [[5, 6]], "output": [[6, 5]]}], "test": [pairs[20]]}
+    (tmp_path / "other.json").write_text(json.dumps(unseen))
+    return TaskConfig(
+        train_dataset=str(tmp_path / "train"), evaluation_dataset=str(tmp_path / "other.json"), max_side=5
+    )
+
+
+def test_of_tasks_with_pools_every_reset_draws_the_pairs_and_none_of_them_is_unseen(pooled):
+    pairs = load_pairs(pooled, (5, 5))
+    assert isinstance(pairs.train, PairPool)
+    assert (pairs.train.num_train, pairs.train.num_tasks) == (pooled.num_demonstrations + 1, 1)
+    assert (pairs.train_ids, pairs.num_train) == (("mirror",), 0)
+    assert (pairs.num_evaluation, pairs.num_left_out) == (1, 1)
+    assert pairs.eval.tasks[0].pairs[0][0].tolist() == [[5, 6]]
+    config = JaxArcConfig().with_fields(max_grid_height=5, max_grid_width=5)
+    params = make_params(pairs.train, config)
+    states, _ = jax.vmap(ArcEnvironment().reset, (0, None))(jax.random.split(jax.random.key(0), 32), params)
+    assert len({tuple(row) for row in np.asarray(states.target_grid)[:, 0, :2].tolist()}) > 12
+
+
+def test_a_task_with_too_few_pairs_for_its_demonstrations_is_named(pooled):
+    with pytest.raises(ValueError, match=r"no task with 32 pairs up to 5x5; lower task\.num_demonstrations"):
+        load_pairs(pooled.replace(num_demonstrations=30), (5, 5))

@@ -19,7 +19,7 @@ from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_
 from jaxarc.cli.task_checks import count, counts_table, pairs_table, sides_table, verify
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
-from jaxarc.datasets.installed import arc_json
+from jaxarc.datasets.installed import splits_json
 from jaxarc.datasets.published import Erratum, is_concept, known_issues
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.files import write_whole
@@ -101,7 +101,7 @@ def show(
     raw = tasks.raw_task(task_id)
     only = None if pair is None else _pair_of(raw, pair)
     if as_json:
-        pairs = arc_json(raw)
+        pairs = splits_json(raw)
         chosen = pairs if only is None else pairs[only[0]][only[1]]
         print_json(
             {"id": task_id, "dataset": tasks.name, "title": raw.title, "concept": _concept_of(raw, tasks), **chosen}

@@ -76,7 +76,7 @@ def install(task_set: TaskSet, name: str, folder: Path | None = None) -> Path:
         task.task_id: {
             "title": task.title,
             "concept": task.concept,
-            **_splits_json(task),
+            **splits_json(task),
             **({"pool": pack_pool(task.pool), "pool_size": len(task.pool)} if task.pool else {}),
         }
         for task in task_set
@@ -110,10 +110,11 @@ def arc_json(task: RawTask) -> dict[str, Any] | list[Any]:
 
     A task with a pool is a list of all its pairs, as in re-arc.
     """
-    return [_pair_json(pair) for pair in task.all_pairs] if task.pool else _splits_json(task)
+    return [_pair_json(pair) for pair in task.all_pairs] if task.pool else splits_json(task)
 
 
-def _splits_json(task: RawTask) -> dict[str, Any]:
+def splits_json(task: RawTask) -> dict[str, Any]:
+    """Return demonstrations and tests alone."""
     return {"train": [_pair_json(pair) for pair in task.train], "test": [_pair_json(pair) for pair in task.test]}
 
 

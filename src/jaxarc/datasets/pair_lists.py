@@ -180,10 +180,11 @@ def _pair_of(pair: Any, where: str, null_color: int | None) -> Pair | None:
 
 def _count_large(data: Any) -> int:
     """Count the pairs of a task with a grid that is too large; 0 for what is no task."""
-    splits = [data.get(split) for split in ("train", "test")] if isinstance(data, dict) else []
-    if len(splits) < 2 or not all(isinstance(pairs, list) for pairs in splits):
+    splits = [data.get("train"), data.get("test")] if isinstance(data, dict) else [None]
+    lists = [pairs for pairs in splits if isinstance(pairs, list)]
+    if len(lists) < 2:
         return 0
-    pairs = [pair for split in splits for pair in split if isinstance(pair, dict)]
+    pairs = [pair for split in lists for pair in split if isinstance(pair, dict)]
     return sum(any(isinstance(grid, list) and _is_too_large(grid) for grid in pair.values()) for pair in pairs)
 
 

@@ -1,6 +1,6 @@
 """The pairs of a run: training pairs, and the pairs that evaluations play."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,13 +8,13 @@ import jax
 import numpy as np
 
 from jaxarc.config import AugmentationConfig, TaskConfig
-from jaxarc.datasets import TaskSet, load_tasks, sample_task_set
+from jaxarc.datasets import TaskSet, sample_task_set
 from jaxarc.evaluation import one_task_per_pair, one_task_per_test
-from jaxarc.tasks import RawTask
+from jaxarc.tasks import RawTask, TaskGenerator
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.registry import task_id_of
-from jaxarc.training.seen_pairs import SeenPairs, without_seen
+from jaxarc.training.seen_pairs import SeenPairs, load_small_tasks, without_seen
 
 _UNSEEN: Final = 2**31 + 1  # number of the key of the tasks that are measured, beyond those of all seeds
 
@@ -23,7 +23,7 @@ _UNSEEN: Final = 2**31 + 1  # number of the key of the tasks that are measured, 
 class TrainingPairs:
     """What training episodes are drawn from, and task sets in which each task is one pair."""
 
-    train: TaskSet | ProceduralTasks
+    train: TaskSet | TaskGenerator
     eval: TaskSet  # what is played to measure: the training pairs, then the evaluation pairs
     num_train: int  # how many of ``eval`` are training pairs; 0 if those are made as they are needed
     num_left_out: int = 0  # evaluation pairs that are not in ``eval``, because training holds them
@@ -65,10 +65,10 @@ def load_pairs(
         UnknownRuleError: a procedural dataset names a rule that does not exist.
         ValueError: no task is small enough, or training holds every evaluation pair.
     """
-    train = load_train_tasks(config, grid_shape, hides_answers=hides_answers)
+    train, learned = _train_tasks(config, grid_shape, hides_answers)
     train_pairs = train if isinstance(train, TaskSet) else ()
     evaluation = _evaluation_tasks(config, grid_shape, hides_answers)
-    unseen = _unseen(evaluation, train_pairs, config, augmentation)
+    unseen = _unseen(evaluation, learned, config, augmentation)
     # Training pairs first, so that ``num_train`` tells where the evaluation pairs begin.
     named = [replace(task, task_id=f"train/{task.task_id}") for task in train_pairs]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in unseen]
@@ -79,11 +79,29 @@ def load_pairs(
 
 def load_train_tasks(
     config: TaskConfig, grid_shape: tuple[int, int], *, hides_answers: bool = False
-) -> TaskSet | ProceduralTasks:
+) -> TaskSet | TaskGenerator:
     """Load what training episodes are drawn from; arguments and errors are those of :func:`load_pairs`."""
+    return _train_tasks(config, grid_shape, hides_answers)[0]
+
+
+def _train_tasks(
+    config: TaskConfig, grid_shape: tuple[int, int], hides_answers: bool
+) -> tuple[TaskSet | TaskGenerator, Sequence[RawTask]]:
+    """Return what training episodes are drawn from, and the tasks with all pairs that they may show."""
     if config.train_dataset.startswith(PREFIX):
-        return _generator(config.train_dataset, config, grid_shape)
-    return _take_apart(load_tasks(config.train_dataset).select(max_side=config.max_side), hides_answers)
+        return _generator(config.train_dataset, config, grid_shape), ()
+    tasks = load_small_tasks(config.train_dataset, config.max_side)
+    if not tasks.has_pools:
+        apart = _take_apart(tasks, hides_answers)
+        return apart, apart.tasks
+    num_train = config.num_demonstrations + 1  # training plays one of them and shows the others
+    enough = [task for task in tasks if len(task.all_pairs) > num_train]
+    if not enough:
+        raise ValueError(
+            f"task.train_dataset={config.train_dataset} has no task with {num_train + 1} pairs up to "
+            f"{config.max_side}x{config.max_side}; lower task.num_demonstrations or raise task.max_side"
+        )
+    return replace(tasks, tasks=tuple(enough)).pair_pool(grid_shape, num_train), enough
 
 
 def load_evaluation_tasks(
@@ -94,9 +112,9 @@ def load_evaluation_tasks(
     augmentation: AugmentationConfig = _AS_THEY_ARE,
 ) -> TaskSet:
     """Load the unseen pairs that evaluations play; arguments and errors are those of :func:`load_pairs`."""
-    train = load_train_tasks(config, grid_shape, hides_answers=hides_answers)
+    _, learned = _train_tasks(config, grid_shape, hides_answers)
     evaluation = _evaluation_tasks(config, grid_shape, hides_answers)
-    return _unseen(evaluation, train if isinstance(train, TaskSet) else (), config, augmentation)
+    return _unseen(evaluation, learned, config, augmentation)
 
 
 def _evaluation_tasks(config: TaskConfig, grid_shape: tuple[int, int], hides_answers: bool) -> TaskSet:
@@ -105,7 +123,7 @@ def _evaluation_tasks(config: TaskConfig, grid_shape: tuple[int, int], hides_ans
         return sample_task_set(
             generator, jax.random.fold_in(jax.random.key(0), _UNSEEN), config.num_unseen * generator.num_tasks
         )
-    return _take_apart(load_tasks(config.evaluation_dataset).select(max_side=config.max_side), hides_answers)
+    return _take_apart(load_small_tasks(config.evaluation_dataset, config.max_side), hides_answers)
 
 
 def _unseen(

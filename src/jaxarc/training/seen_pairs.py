@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxarc.config import AugmentationConfig, TaskConfig
 from jaxarc.constants import NUM_COLORS
-from jaxarc.datasets import load_tasks
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.raw_task import Pair
@@ -22,7 +22,7 @@ class SeenPairs:
 
     def __init__(self, tasks: Iterable[RawTask], augmentation: AugmentationConfig):
         self.augmentation = augmentation
-        self._forms = {canonical_form(pair, augmentation) for task in tasks for pair in task.pairs}
+        self._forms = {canonical_form(pair, augmentation) for task in tasks for pair in task.all_pairs}
 
     def __contains__(self, pair: Pair) -> bool:
         return canonical_form(pair, self.augmentation) in self._forms
@@ -37,7 +37,18 @@ def pairs_seen_by(config: TaskConfig, augmentation: AugmentationConfig) -> SeenP
     """
     if config.train_dataset.startswith(PREFIX):
         return SeenPairs((), augmentation)
-    return SeenPairs(load_tasks(config.train_dataset).select(max_side=config.max_side), augmentation)
+    return SeenPairs(load_small_tasks(config.train_dataset, config.max_side), augmentation)
+
+
+def load_small_tasks(dataset: str, max_side: int) -> TaskSet:
+    """Load the tasks whose grids are all small enough; of tasks with pools, the pairs that are.
+
+    Raises:
+        UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
+        ValueError: no task is small enough.
+    """
+    tasks = load_tasks(dataset)
+    return tasks.fit((max_side, max_side), "skip") if tasks.has_pools else tasks.select(max_side=max_side)
 
 
 def without_seen(tasks: Iterable[RawTask], seen: SeenPairs) -> tuple[RawTask, ...]:

@@ -33,6 +33,7 @@ from jaxarc.experts import GreedyPainter
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
 from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.tasks import uniform_weights
+from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.curriculum import (
     Curriculum,
     apply_tally,
@@ -42,7 +43,6 @@ from jaxarc.tasks.curriculum import (
     effective_task_count,
     start_curriculum,
 )
-from jaxarc.tasks.procedural import ProceduralTasks
 from jaxarc.training.cloning import clone_examples, clone_expert
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import BatchPolicy, Transition, unroll
@@ -318,13 +318,13 @@ def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvPara
     return dataclasses.replace(params, config=answer_shown_config(params.config))
 
 
-def make_params(task_set: TaskSet | ProceduralTasks, config: JaxArcConfig) -> EnvParams:
+def make_params(task_set: TaskSet | TaskGenerator, config: JaxArcConfig) -> EnvParams:
     """Put the tasks on the device, each as likely as any other.
 
     Raises:
         ValueError: a task does not fit the canvas.
     """
-    if isinstance(task_set, ProceduralTasks):
+    if isinstance(task_set, TaskGenerator):
         return EnvParams(task_set, uniform_weights(task_set.num_tasks), config)
     buffer = task_set.buffer(config.grid_shape).with_symmetries(config.augmentation.num_symmetries)
     return EnvParams(buffer, uniform_weights(len(task_set)), config)
