@@ -6,6 +6,7 @@
 """
 
 import importlib as _importlib
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -104,3 +105,8 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__doc__", "__version__"])
+
+
+# ``gymnasium.make("jaxarc:jaxarc/starter-v1")`` imports this module, and expects that its ids are registered then.
+if "gymnasium" in _sys.modules:
+    _importlib.import_module("jaxarc.adapters")

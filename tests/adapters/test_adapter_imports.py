@@ -17,6 +17,12 @@ def test_the_adapters_import_no_foreign_library_before_they_are_used():
     assert done.stdout == "\n"
 
 
+def test_an_id_with_its_module_is_all_that_a_client_needs():
+    code = "import gymnasium; print(gymnasium.make('jaxarc:jaxarc/starter-v1').spec.max_episode_steps)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "20\n"), done.stderr
+
+
 @pytest.mark.parametrize("library", ["gymnasium", "gymnax"])
 def test_importing_the_adapters_registers_them_where_the_library_is_imported(library):
     code = f"import {library}, jaxarc.adapters; print({library}.make('jaxarc/starter-v1', max_episode_steps=3))"

@@ -1,5 +1,11 @@
 """The single Gymnasium environment plays what ours plays."""
 
+import gc
+import importlib.util
+import subprocess
+import sys
+from functools import partial
+
 import gymnasium
 import jax
 import numpy as np
@@ -18,7 +24,11 @@ from adapter_world import (
 from gymnasium.utils.env_checker import check_env
 
 from jaxarc.adapters import GymnasiumEnv, register_gymnasium
+from jaxarc.adapters.gymnasium_making import SingleEnvironmentsWarning
+from jaxarc.config.build import UnknownFieldError
 from jaxarc.envs import PointAction
+from jaxarc.envs.action_masks import factored_action_mask, flat_action_mask
+from jaxarc.profiling import CompileCounter
 from jaxarc.render import pixels
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
@@ -32,20 +42,25 @@ def world():
     return make_world()
 
 
+def plain(info):
+    """Our info in numbers, without the flags that Gymnasium returns by themselves."""
+    return {name: value.item() for name, value in info.items() if name not in ("terminated", "truncated")}
+
+
 def test_its_episodes_are_those_of_our_environment(world):
     env, params = world
     ours, theirs = AutoReset(env), GymnasiumEnv(env, params)
     state, expected = ours.reset(jax.random.key(7), params)
     observation, info = theirs.reset(seed=7)
     np.testing.assert_array_equal(observation, expected)
-    assert info == {name: value.item() for name, value in env.info(state, params).items()}
+    assert info == plain(env.info(state, params))
     for action in (PAINT, HAND_IN, PAINT, PAINT, PAINT, PAINT, HAND_IN):
         point = PointAction(OPERATIONS[action[0]], int(action[1]), int(action[2]))
         state, expected, reward, done, told = ours.step(state, point, params)
         observation, gained, terminated, truncated, info = theirs.step(action)
         np.testing.assert_array_equal(observation, told.pop("final_observation"))
         assert (gained, terminated | truncated) == (float(reward), bool(done))
-        assert info == {name: value.item() for name, value in told.items()}
+        assert info == plain(told)
         if done:
             observation, _ = theirs.reset()
             np.testing.assert_array_equal(observation, expected)
@@ -122,7 +137,36 @@ def test_coordinates_are_row_and_column(world):
     assert np.argwhere(observation == OPERATIONS[0]).tolist() == [[1, 2]]
 
 
-@pytest.mark.parametrize("action", [np.array([3, 0, 0]), np.array([0, 3, 0]), np.array([0, 0]), [0, 0, -1], 1])
+def test_an_episode_runs_three_compiled_programs_and_nothing_else():
+    env = GymnasiumEnv(*make_world(max_grid_height=4, max_grid_width=5))  # shapes that no other test compiles
+    with CompileCounter() as counter:
+        env.reset(seed=0)
+        env.step([0, 1, 1])
+        env.reset()
+    assert counter.total == 3, counter.reasons
+
+
+@pytest.mark.parametrize(
+    ("action_format", "action"),
+    [
+        ("point", [0, 1, 2]),
+        ("point", (0, 1, 2)),
+        ("flat", np.int64(6)),  # operation 0 at row 1, column 2
+        ("mask", {"operation": 0, "selection": [[0] * 4, [0, 0, 1, 0], [0] * 4]}),
+        ("mask", {"operation": 0, "selection": np.arange(12).reshape(3, 4) == 6}),
+    ],
+)
+def test_an_action_may_be_a_list_or_of_another_integer_type(action_format, action):
+    fields = {"selection_format": "point"} if action_format == "flat" else {}
+    env = GymnasiumEnv(*make_world(action_format, **fields))
+    env.reset(seed=0, options={"task_index": 2})
+    observation, *_ = env.step(action)
+    assert np.argwhere(observation == OPERATIONS[0]).tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    "action", [np.array([3, 0, 0]), np.array([0, 3, 0]), np.array([0, 0]), [0, 0, -1], [0, [1], 2], [0.0, 1.0, 1.0], 1]
+)
 def test_an_action_outside_the_space_is_refused(world, action):
     env = GymnasiumEnv(*world)
     env.reset(seed=0)
@@ -173,6 +217,105 @@ def test_ids_are_registered_once_and_make_the_environment():
     assert env.action_space == gymnasium.spaces.Discrete(180)
     assert not env.step(env.action_space.sample())[4]["invalid_action"]
     assert env.unwrapped.spec.id == ID
+
+
+def test_a_configured_id_is_all_that_a_client_needs():
+    name = "adapters/points-v3"
+    assert register_gymnasium(name, dataset=TASKS, **world_fields()) == (name,)
+    try:
+        env = gymnasium.make(name)
+        assert env.action_space == gymnasium.spaces.MultiDiscrete([3, 3, 4])
+        assert (env.spec.max_episode_steps, env.unwrapped.spec.id) == (4, name)
+        assert gymnasium.make(name, max_episode_steps=2).spec.max_episode_steps == 2
+        assert gymnasium.wrappers.TimeAwareObservation(env).max_timesteps == 4
+        vector = gymnasium.make_vec(name, num_envs=2)
+        assert vector.spec.max_episode_steps == 4
+        again = gymnasium.make(env.spec)
+        again.reset(seed=0, options={"task_index": 1})
+        assert [again.step(PAINT)[2:4] for _ in range(4)] == [(False, False)] * 3 + [(False, True)]
+    finally:
+        del gymnasium.registry[name]
+    with pytest.raises(TypeError, match=r"'mine/x-v0'.*\[\]"):
+        register_gymnasium("mine/x-v0")
+    with pytest.raises(TypeError, match="flat_actions"):
+        register_gymnasium(flat_actions=True)
+
+
+def test_an_unknown_argument_is_a_type_error_in_the_words_of_python():
+    register_gymnasium()
+    for make in (gymnasium.make, partial(gymnasium.make_vec, num_envs=2)):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'") as caught:
+            make(ID, dataset=TASKS, frameskip=1)
+        assert isinstance(caught.value, UnknownFieldError)
+
+
+@pytest.mark.filterwarnings("ignore:.*HumanRendering:UserWarning")
+def test_rendering_for_a_human_is_a_window_of_gymnasium_or_its_own_refusal():
+    register_gymnasium()
+    env = gymnasium.make(ID, dataset=TASKS, render_mode="human", **world_fields())
+    assert isinstance(env, gymnasium.wrappers.HumanRendering)
+    if importlib.util.find_spec("pygame") is None:
+        with pytest.raises(gymnasium.error.DependencyNotInstalled, match="pygame"):
+            env.reset()
+
+
+@pytest.mark.parametrize("action_format", ["point", "bbox", "flat"])
+def test_action_masks_are_those_of_the_state(action_format):
+    env, params = make_world(action_format)
+    theirs = GymnasiumEnv(env, params)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        theirs.action_masks()
+    theirs.reset(seed=3)
+    state, _ = env.reset(jax.random.key(3), params)
+    compute = flat_action_mask if action_format == "flat" else factored_action_mask
+    masks = theirs.action_masks()
+    np.testing.assert_array_equal(masks, compute(state, params.config))
+    space = theirs.action_space
+    assert masks.shape == ((space.n,) if action_format == "flat" else (space.nvec.sum(),))
+    assert not masks.all(), "the canvas is larger than the grids"
+
+
+def test_masks_as_selections_have_no_action_masks():
+    env = GymnasiumEnv(*make_world("mask"))
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="selection_format"):
+        env.action_masks()
+
+
+def test_several_single_environments_are_advised_against_once(world):
+    gc.collect()
+    with pytest.warns(SingleEnvironmentsWarning, match="vector_entry_point") as caught:
+        kept = [GymnasiumEnv(*world) for _ in range(6)]
+    assert len(caught) == 1, len(kept)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_forked_child_is_refused_where_jax_would_hang_and_works_where_it_starts_jax_itself():
+    code = """
+import multiprocessing, sys
+import jax, jaxarc
+from jaxarc.adapters import GymnasiumEnv
+
+def play():
+    try:
+        env = GymnasiumEnv(*jaxarc.make("starter"))
+        env.reset(seed=0)
+        print("plays")
+    except RuntimeError as error:
+        print(type(error).__name__, "context='spawn'" in str(error))
+
+if sys.argv[1] == "started":
+    jax.numpy.zeros(1).block_until_ready()
+child = multiprocessing.get_context("fork").Process(target=play)
+child.start()
+child.join(200)
+assert child.exitcode == 0, child.exitcode
+"""
+    for way, expected in (("started", "ForkedProcessError True\n"), ("fresh", "plays\n")):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code, way], capture_output=True, text=True, timeout=400, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, expected), done.stderr
 
 
 def test_it_passes_the_checker_of_gymnasium():

@@ -56,12 +56,13 @@ def assert_alike(ours, theirs):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.filterwarnings("ignore::jaxarc.adapters.gymnasium_making.SingleEnvironmentsWarning")
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
 def test_it_returns_what_gymnasium_returns_for_as_many_single_environments(world, mode):
     ours = GymnasiumVectorEnv(*world, num_envs=B, autoreset_mode=mode)
     theirs = SyncVectorEnv([lambda: GymnasiumEnv(*world)] * B, autoreset_mode=mode)
     assert (ours.action_space, ours.observation_space) == (theirs.action_space, theirs.observation_space)
-    assert ours.metadata["autoreset_mode"] is mode
+    assert ours.metadata["autoreset_mode"] is ours.autoreset_mode is mode
     assert_alike(ours.reset(seed=11), theirs.reset(seed=11))
     ended = 0
     for actions in some_actions(12):
@@ -105,11 +106,22 @@ def test_without_autoreset_the_caller_resets_by_a_mask(world):
         env.step(PAINT)
     options = {"reset_mask": terminated, "task_index": 2}
     observation, infos = env.reset(options=options)
+    assert not {"terminated", "truncated"} & set(infos), "Gymnasium returns them by themselves"
     assert set(options) == {"reset_mask", "task_index"}, "the caller's options must stay as they are"
     np.testing.assert_array_equal(observation[[0, 2, 4]], before[[0, 2, 4]])
     assert observation[[1, 3]].max(axis=(1, 2)).tolist() == [3, 3]
     assert infos["_step_count"].tolist() == terminated.tolist()
     assert env.step(PAINT)[4]["step_count"].tolist() == [2, 1, 2, 1, 2]
+
+
+def test_a_mask_without_seeds_starts_the_episodes_that_auto_reset_starts(world):
+    ours, theirs = (GymnasiumVectorEnv(*world, num_envs=B, autoreset_mode=mode) for mode in (DISABLED, SAME_STEP))
+    ours.reset(seed=6), theirs.reset(seed=6)
+    for actions in some_actions(8):
+        seen, expected = ours.step(actions), theirs.step(actions)
+        ended = seen[2] | seen[3]
+        observation = ours.reset(options={"reset_mask": ended})[0] if ended.any() else seen[0]
+        np.testing.assert_array_equal(observation, expected[0])
 
 
 def test_seeds_are_one_for_each_environment(world):
@@ -168,6 +180,29 @@ def test_every_action_of_the_space_is_taken(action_format):
         assert not infos["invalid_action"].any()
         for final in [one for one in infos.get("final_obs", []) if one is not None]:
             assert env.single_observation_space.contains(final)
+
+
+def test_action_masks_are_those_of_as_many_single_environments():
+    for action_format in ("point", "flat"):
+        made = make_world(action_format)
+        vector = GymnasiumVectorEnv(*made, num_envs=2)
+        vector.reset(seed=4)
+        masks = vector.action_masks()
+        for seed, mask in zip((4, 5), masks, strict=True):
+            single = GymnasiumEnv(*made)
+            single.reset(seed=seed)
+            np.testing.assert_array_equal(mask, single.action_masks())
+
+
+def test_actions_may_be_lists():
+    for action_format, actions in (
+        ("point", PAINT.tolist()),
+        ("mask", {"operation": [0] * B, "selection": np.ones((B, 3, 4), int).tolist()}),
+        ("mask", [{"operation": np.int64(0), "selection": np.ones((3, 4), np.int8)}] * B),
+    ):
+        env = GymnasiumVectorEnv(*make_world(action_format), num_envs=B)
+        env.reset(seed=0, options={"task_index": 2})
+        assert (env.step(actions)[0] == OPERATIONS[0]).any(axis=(1, 2)).all()
 
 
 def test_what_cannot_work_is_refused(world):

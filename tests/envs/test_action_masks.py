@@ -13,7 +13,7 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, PointAction
-from jaxarc.envs.action_masks import FlatActionCodec, flat_action_mask, legal_operation_mask
+from jaxarc.envs.action_masks import FlatActionCodec, factored_action_mask, flat_action_mask, legal_operation_mask
 from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 
@@ -107,6 +107,53 @@ def test_flat_mask_leaves_out_the_padding_and_floods_of_many_cells():
                 c.PASTE: False,
             }.get(operation, True)
             assert mask[place, selection] == expected, (operation, top, left, bottom, right)
+
+
+@pytest.mark.parametrize(
+    ("selection_format", "allowed", "is_bounded"),
+    [
+        ("point", (c.FILL + 7, c.FLOOD_FILL + 8, c.COPY, c.PASTE, c.COPY_INPUT, c.SUBMIT), True),
+        (
+            "bbox",
+            (c.FILL + 7, c.FLOOD_FILL + 8, c.COPY, c.PASTE, c.MOVE_UP, c.CLEAR, c.ROTATE_CLOCKWISE, c.SUBMIT),
+            True,
+        ),
+        ("point", (c.FILL + 7, c.MOVE_UP), False),
+        ("point", (c.CLEAR, c.SUBMIT), False),
+        ("bbox", (c.FILL + 7, c.RESIZE), False),
+    ],
+)
+def test_what_a_factored_mask_leaves_out_is_of_no_use(selection_format, allowed, is_bounded):
+    env, params, state = make(selection_format, allowed)
+    mask = np.array(factored_action_mask(state, params.config))
+    sides = CANVAS if selection_format == "point" else (*CANVAS, *CANVAS)
+    kept = np.split(mask, np.cumsum((len(allowed), *sides))[:-1])
+    assert [part.sum() for part in kept[1:]] == list(GRID.shape if is_bounded else CANVAS) * (len(sides) // 2)
+    np.testing.assert_array_equal(kept[0], [operation != c.PASTE for operation in sorted(allowed)])
+
+    numbers = np.indices((len(allowed), *sides)).reshape(len(sides) + 1, -1)
+    kind = PointAction if selection_format == "point" else BboxAction
+    actions = kind(np.array(sorted(allowed))[numbers[0]], *numbers[1:])
+    after = jax.vmap(env.step, (None, 0, None))(state, actions, params)[0]
+    does = np.concatenate([after.canvas.grid, after.canvas.clipboard, after.canvas.sizes, after.done[:, None]], axis=1)
+    nothing = np.concatenate([state.canvas.grid, state.canvas.clipboard, state.canvas.sizes, state.done[None]])
+    is_kept = np.all([part[number] for part, number in zip(kept, numbers, strict=True)], axis=0)
+    useful = {row.tobytes() for row in does[is_kept]} | {nothing.astype(does.dtype).tobytes()}
+    assert all(row.tobytes() in useful for row in does[~is_kept])
+    if not is_bounded:
+        grid_only = {row.tobytes() for row in does[is_kept & _is_inside(numbers[1:])]}
+        assert len(useful) > len(grid_only | {nothing.astype(does.dtype).tobytes()}), "the padding is of use"
+
+
+def _is_inside(coordinates):
+    limits = np.array([GRID.shape[place % 2] for place in range(len(coordinates))])
+    return (coordinates < limits[:, None]).all(axis=0)
+
+
+def test_masks_of_selections_that_are_masks_are_refused():
+    _, params, state = make("mask")
+    with pytest.raises(ValueError, match="selection_format"):
+        factored_action_mask(state, params.config)
 
 
 def test_a_selection_touches_the_active_area_however_small_it_is():

@@ -177,3 +177,40 @@ def test_tensorboard_writes_below_the_run_folder(tmp_path):
     writer.write(report(0))
     writer.close()
     assert read_events(tmp_path / "tensorboard" / "seed_0") == [(0, "seconds", 0.0), (0, "episodes", 0.0)]
+
+
+OWN_WRITER = """
+class Lines:
+    def __init__(self, experiment, folder):
+        self.file = (folder / "lines.txt").open("w")
+        self.file.write(f"{experiment.logging.run_name}\\n")
+
+    def write(self, report):
+        self.file.write(f"{report.seed} {report.samples}\\n")
+
+    def close(self):
+        self.file.close()
+"""
+
+
+def test_a_class_of_a_user_gets_the_reports(tmp_path, monkeypatch):
+    (tmp_path / "own_writers_of_a_user.py").write_text(OWN_WRITER)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    wanted = experiment(writers=("own_writers_of_a_user:Lines",))
+    check_extras(wanted.logging)
+    with LogWriters(open_log_writers(wanted, RunFolder(tmp_path)), pytest.fail) as writers:
+        for seed in (0, 1):
+            writers.write(report(3, seed))
+    assert (tmp_path / "lines.txt").read_text() == "ppo\n0 300\n1 300\n"
+
+
+@pytest.mark.parametrize("name", ["no_such_module_here:Lines", "json:Lines"])
+def test_a_writer_that_cannot_be_found_is_refused_before_the_run(name):
+    with pytest.raises(ConfigValidationError, match=name):
+        check_extras(LoggingConfig(writers=(name,)))
+
+
+def test_a_writer_is_named_by_module_and_class():
+    with pytest.raises(ConfigValidationError, match=r"writers.*'mlflow'"):
+        LoggingConfig(writers=("mlflow",))

@@ -4,6 +4,7 @@ Where Gymnasium or gymnax is imported already, importing this module registers o
 ``gymnasium.register_envs(jaxarc.adapters)`` works as its documentation says.
 """
 
+import contextlib
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
@@ -52,4 +53,5 @@ def __dir__() -> list[str]:
 
 for _library in ("gymnasium", "gymnax"):
     if sys.modules.get(_library) is not None:
-        __getattr__(f"register_{_library}")()
+        with contextlib.suppress(ImportError):  # an old version of one library is no reason to refuse the others
+            __getattr__(f"register_{_library}")()

@@ -1,6 +1,5 @@
-"""What both Gymnasium environments share: spaces and actions, seeds and options, pictures."""
+"""What both Gymnasium environments share: spaces and actions, seeds and options, masks, pictures."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -8,18 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Array, Int8, UInt8
+from jaxtyping import Array, Bool, Int8, UInt8
 
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, field_sizes
+from jaxarc.config.build import spell
+from jaxarc.envs.action_masks import factored_action_mask, flat_action_mask
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.render import pixels, render_grid
-from jaxarc.types import Observation
-from jaxarc.wrappers.auto_reset import AutoReset
 from jaxarc.wrappers.episode_statistics import StatisticsState
-from jaxarc.wrappers.wrapper import Wrapper
+from jaxarc.wrappers.trials import TrialsState
 
 
 def to_gymnasium_space(space: Space) -> spaces.Space:
@@ -49,26 +48,31 @@ def to_gymnasium_space(space: Space) -> spaces.Space:
 
 
 def require_action(space: spaces.Space, action: Any) -> Any:
-    """Return an action as arrays for the device.
+    """Return an action as arrays for the device; lists of numbers are as good as arrays.
 
     Raises:
         ValueError: the space does not contain it.
     """
-    if not space.contains(action):
-        raise ValueError(f"an action must be in {space}, got {action!r}; see action_space.sample()")
-    return jax.tree.map(_narrow, action)
+    arrays = _fitted(space, action)
+    if not space.contains(arrays):
+        raise ValueError(f"an action must be in {space}, got {spell(action)}; see action_space.sample()")
+    return jax.tree.map(_narrow, arrays)
 
 
-def to_gymnasium_observation(observation: Observation, batch_axes: int = 0) -> Any:
-    """Copy an observation to new arrays on the host, in the shapes of the Gymnasium space."""
+def to_gymnasium_observation(observation: Any, batch_axes: int = 0) -> Any:
+    """Lay out an observation on the host in the shapes and dtypes of the Gymnasium space."""
 
-    def copy(value: Any) -> np.ndarray:
-        # Always a copy, since the device may reuse the memory. Gymnasium has no scalars:
-        # () becomes (1,), and [B] becomes [B, 1].
-        array = np.array(value, np.int8 if value.dtype == np.bool_ else None)
+    def shape(array: np.ndarray) -> np.ndarray:
+        # Gymnasium has no scalars: () becomes (1,), and [B] becomes [B, 1].
+        array = array.view(np.int8) if array.dtype == np.bool_ else array
         return array[..., None] if array.ndim == batch_axes else array
 
-    return jax.tree.map(copy, observation)
+    return jax.tree.map(shape, observation)
+
+
+def to_gymnasium_info(info: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Leave out the two flags that Gymnasium returns by themselves; TorchRL refuses an info that has them too."""
+    return {name: value for name, value in info.items() if name not in ("terminated", "truncated")}
 
 
 def to_our_action(space: Space, action: Any) -> Any:
@@ -78,9 +82,27 @@ def to_our_action(space: Space, action: Any) -> Any:
     return action_of_fields(space, action) if space.selection_format == "mask" else action_of_vector(space, action)
 
 
-def _narrow(value: Any) -> np.ndarray:
+def _fitted(space: spaces.Space, action: Any) -> Any:
+    """Return numbers and lists of numbers as arrays of the dtypes of a space, unless a number would change."""
+    if isinstance(space, spaces.Dict):
+        if isinstance(action, list | tuple) and action and all(isinstance(one, Mapping) for one in action):
+            action = {name: [one.get(name) for one in action] for name in action[0]}  # one for each environment
+        if not isinstance(action, Mapping):
+            return action
+        known = space.spaces
+        return {name: _fitted(known[name], value) if name in known else value for name, value in action.items()}
+    try:
+        array = np.asarray(action)
+    except ValueError:  # lists of unequal lengths, which spaces refuse with an error of NumPy
+        return np.empty(0, object)
+    if array.dtype == space.dtype or array.dtype.kind not in ("biu" if space.dtype == np.int8 else "iu"):
+        return array
+    cast = array.astype(space.dtype)
+    return cast if (cast == array).all() else array
+
+
+def _narrow(array: np.ndarray) -> np.ndarray:
     """Cast int64, which Gymnasium draws and JAX refuses, to int32; smaller dtypes stay."""
-    array = np.asarray(value)
     return array.astype(np.int32) if array.dtype.itemsize > 4 else array
 
 
@@ -113,46 +135,36 @@ def read_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> d
     return given
 
 
-def require_made(env: Environment[Any], params: EnvParams) -> None:
-    """Raise when these are not what ``jaxarc.make`` returned, or a wrapper around it.
+@jax.jit
+def action_mask(env: Environment[Any], state: Any, params: EnvParams) -> Bool[Array, "*B n"]:
+    """Return which actions can apply: one flag for each flat action, or for each value of each number of an action.
 
     Raises:
-        TypeError: naming what was given.
+        ValueError: selections are masks, which are too many to be numbered.
     """
-    if not isinstance(env, Environment) or not isinstance(params, EnvParams):
-        kinds = f"{type(env).__name__} and {type(params).__name__}"
-        raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")
+    state = inner_state(state)
+    if isinstance(env.action_space(params), Discrete):
+        return flat_action_mask(state, params.config)
+    return factored_action_mask(state, params.config)
 
 
-def require_no_auto_reset(env: Environment[Any]) -> None:
-    """Raise when an environment resets itself.
-
-    Raises:
-        ValueError: it is or wraps an :class:`AutoReset`.
-    """
-    while isinstance(env, Wrapper):
-        if isinstance(env, AutoReset):
-            raise ValueError("Gymnasium's interface decides when to reset; hand in the environment without AutoReset")
-        env = env.env
-
-
-def without_action_checks(params: EnvParams) -> EnvParams:
-    """Return params whose steps never raise: the host has checked the actions."""
-    return dataclasses.replace(params, config=params.config.with_fields(invalid_action_policy="noop"))
-
-
-RENDER_MODES: Final = ("rgb_array", "ansi")
 _CELL: Final = 16  # pixels of a cell's side
+
+
+def inner_state(state: Any) -> ArcEnvState:
+    """Return the state of our environment from that of our wrappers around it."""
+    # Wrappers carry the state of the environment inside theirs.
+    while isinstance(state, StatisticsState | TrialsState):
+        state = state.env_state
+    if not isinstance(state, ArcEnvState):
+        kind = type(state).__name__
+        raise TypeError(f"only states of jaxarc's own environment and wrappers are drawn and masked, got {kind}")
+    return state
 
 
 def working_grids(state: Any) -> Int8[np.ndarray, "*B H W"]:
     """Return the working grid of a state of our environment or of our wrappers around it."""
-    # Wrappers carry the state of the environment inside theirs.
-    while isinstance(state, StatisticsState):
-        state = state.env_state
-    if not isinstance(state, ArcEnvState):
-        raise TypeError(f"only states of jaxarc's own environment and wrappers are drawn, got {type(state).__name__}")
-    return np.asarray(state.working_grid)
+    return np.asarray(inner_state(state).working_grid)
 
 
 def draw_frame(grid: Int8[Array, "H W"] | np.ndarray, render_mode: str) -> UInt8[np.ndarray, "rows columns 3"] | str:
@@ -160,13 +172,3 @@ def draw_frame(grid: Int8[Array, "H W"] | np.ndarray, render_mode: str) -> UInt8
     if render_mode == "ansi":
         return render_grid(grid).plain
     return np.array(pixels.draw_grid(grid, cell_size=_CELL))
-
-
-def require_render_mode(render_mode: str | None) -> None:
-    """Raise when a render mode is unknown.
-
-    Raises:
-        ValueError: naming the known ones.
-    """
-    if render_mode is not None and render_mode not in RENDER_MODES:
-        raise ValueError(f"render_mode must be None or one of {RENDER_MODES}, got {render_mode!r}; choose one of these")

@@ -4,6 +4,8 @@ from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
+from jaxtyping import Bool
 
 try:
     import gymnasium
@@ -12,27 +14,34 @@ except ImportError as error:
 
 from jaxarc.adapters.conversion import environment_ids
 from jaxarc.adapters.gymnasium_conversion import (
-    RENDER_MODES,
+    action_mask,
     draw_frame,
     key_words,
     read_options,
     require_action,
-    require_made,
-    require_no_auto_reset,
-    require_render_mode,
+    to_gymnasium_info,
     to_gymnasium_observation,
     to_gymnasium_space,
     to_our_action,
-    without_action_checks,
     working_grids,
 )
+from jaxarc.adapters.gymnasium_making import (
+    RENDER_MODES,
+    LimitInSpec,
+    advise_batch,
+    make_from_arguments,
+    require_made,
+    require_no_auto_reset,
+    require_own_jax,
+    require_render_mode,
+    without_action_checks,
+)
+from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.registration import make
-from jaxarc.types import Info
 
 
-class GymnasiumEnv(gymnasium.Env[Any, Any]):
+class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[reportIncompatibleVariableOverride]
     """One environment behind Gymnasium's interface.
 
     ``reset(seed=s)`` starts the episode that ``env.reset(jax.random.key(s), params)`` starts; a reset without a seed
@@ -53,11 +62,16 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
 
     Raises:
         ValueError: the environment resets itself, or the render mode is unknown.
+        ForkedProcessError: this process was forked after JAX had started.
+
+    Warns:
+        SingleEnvironmentsWarning: there are several in this process; :class:`GymnasiumVectorEnv` is faster.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 10}  # noqa: RUF012  # as in the base
 
     def __init__(self, env: Environment[Any], params: EnvParams, render_mode: str | None = None):
+        require_own_jax()
         require_made(env, params)
         require_no_auto_reset(env)
         require_render_mode(render_mode)
@@ -67,6 +81,7 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
         self.action_space = to_gymnasium_space(env.action_space(params))
         self.observation_space = to_gymnasium_space(env.observation_space(params))
+        advise_batch(self)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode.
@@ -80,11 +95,11 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         # Without a seed the next episode follows from the state's own key. A seed, a chosen task
         # or the very first reset needs a new key.
         if seed is None and not chosen and self._state is not None:
-            self._state, observation = self._env.reset_next(self._state, self._params)
+            self._state, shown = _reset_next(self._env, self._state, self._params)
         else:
-            key = key_words(seed, self.np_random)
-            self._state, observation = self._env.reset(key, self._params, **chosen)
-        observation, info = jax.device_get((observation, self._env.info(self._state, self._params)))
+            self._params.require_index(chosen.get("task_index"), chosen.get("pair_index"))
+            self._state, shown = _reset(self._env, key_words(seed, self.np_random), self._params, chosen)
+        observation, info = shown.unpack()
         return to_gymnasium_observation(observation), _plain(info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -98,10 +113,23 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
         action = require_action(self.action_space, action)
         # Acting, stepping and translating are one compiled call, and everything that is
         # shown comes to the host in one copy.
-        self._state, *shown = _step(self._env, self._state, action, self._params)
-        observation, reward, info = jax.device_get(shown)
-        info = _plain(info)
-        return to_gymnasium_observation(observation), float(reward), info["terminated"], info["truncated"], info
+        self._state, shown = _step(self._env, self._state, action, self._params)
+        observation, reward, info = shown.unpack()
+        ends = bool(info["terminated"]), bool(info["truncated"])
+        return to_gymnasium_observation(observation), float(reward), *ends, _plain(info)
+
+    def action_masks(self) -> Bool[np.ndarray, " n"]:
+        """Return which actions can apply now, as sb3-contrib's ``MaskablePPO`` asks for it.
+
+        A flag for each flat action, see :func:`~jaxarc.envs.action_masks.flat_action_mask`; of a ``MultiDiscrete`` one
+        for each value of each number, see :func:`~jaxarc.envs.action_masks.factored_action_mask`.
+
+        Raises:
+            ResetNeeded: no episode has been started.
+            ValueError: selections are masks, which have no numbers.
+        """
+        self._require_episode()
+        return np.array(action_mask(self._env, self._state, self._params))
 
     def render(self) -> Any:
         """Draw the working grid as ``render_mode`` says: uint8[rows, columns, 3], or text.
@@ -119,38 +147,74 @@ class GymnasiumEnv(gymnasium.Env[Any, Any]):
             raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
 
 
-def register_gymnasium() -> tuple[str, ...]:
+def register_gymnasium(name: str | None = None, **choice: Any) -> tuple[str, ...]:
     """Register every dataset with Gymnasium, single and vectorized; ids that are registered stay as they are.
 
     ``gymnasium.make("jaxarc/arc-agi-1-training-v1", selection_format="bbox")`` takes the arguments of
     :func:`jaxarc.make`, such as ``flat_actions=True`` for one integer per action, and ``render_mode``;
     ``gymnasium.make_vec`` those of :class:`~jaxarc.adapters.GymnasiumVectorEnv` too. Nothing is loaded before that.
 
+    With a name, register an id of your own, for clients that take nothing but an id:
+    ``register_gymnasium("mine/gravity-v0", dataset="procedural/gravity", layout="flat")``.
+
+    Args:
+        name: ``namespace/name-v0``; None for the ids of all datasets.
+        **choice: the arguments of :func:`jaxarc.make` that the name stands for; ``gymnasium.make`` may add to them.
+
     Returns:
         The ids.
+
+    Raises:
+        TypeError: a name without ``dataset``, or arguments without a name.
     """
+    if (name is None) != ("dataset" not in choice) or (name is None and choice):
+        raise TypeError(
+            f"register_gymnasium takes a name and dataset=..., or nothing; got name={name!r} and {sorted(choice)}"
+        )
+    if name is not None:
+        _register(name, choice)
+        return (name,)
     ids = environment_ids()
-    for name, dataset in ids.items():
-        if name not in gymnasium.registry:
-            gymnasium.register(
-                id=name,
-                entry_point="jaxarc.adapters.to_gymnasium:make_single",
-                vector_entry_point="jaxarc.adapters.to_gymnasium_vector:make_vector",
-                kwargs={"dataset": dataset},
-            )
+    for known, dataset in ids.items():
+        if known not in gymnasium.registry:
+            _register(known, {"dataset": dataset})
     return tuple(ids)
+
+
+def _register(name: str, choice: dict[str, Any]) -> None:
+    gymnasium.register(
+        id=name,
+        entry_point="jaxarc.adapters.to_gymnasium:make_single",
+        vector_entry_point="jaxarc.adapters.to_gymnasium_vector:make_vector",
+        kwargs=choice,
+    )
 
 
 def make_single(render_mode: str | None = None, **choice: Any) -> GymnasiumEnv:
     """Make what ``gymnasium.make`` returns."""
-    return GymnasiumEnv(*make(**choice), render_mode=render_mode)
+    return GymnasiumEnv(*make_from_arguments(choice), render_mode=render_mode)
+
+
+vars(make_single)["metadata"] = GymnasiumEnv.metadata  # Gymnasium asks an entry point which render modes there are
+
+
+@jax.jit
+def _reset(env: Environment[Any], key: Any, params: EnvParams, chosen: dict[str, Any]) -> tuple[Any, Packed]:
+    state, observation = env.reset(key, params, **chosen)
+    return state, pack((observation, env.info(state, params)))
+
+
+@jax.jit
+def _reset_next(env: Environment[Any], state: Any, params: EnvParams) -> tuple[Any, Packed]:
+    state, observation = env.reset_next(state, params)
+    return state, pack((observation, env.info(state, params)))
 
 
 @partial(jax.jit, donate_argnums=1)
-def _step(env: Environment[Any], state: Any, action: Any, params: EnvParams) -> tuple[Any, ...]:
+def _step(env: Environment[Any], state: Any, action: Any, params: EnvParams) -> tuple[Any, Packed]:
     state, observation, reward, _, info = env.step(state, to_our_action(env.action_space(params), action), params)
-    return state, observation, reward, info
+    return state, pack((observation, reward, info))
 
 
-def _plain(info: Info) -> dict[str, Any]:
-    return {name: value.item() for name, value in info.items()}
+def _plain(info: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {name: value if value.ndim else value.item() for name, value in to_gymnasium_info(info).items()}

@@ -17,32 +17,40 @@ except ImportError as error:
     raise ImportError("GymnasiumVectorEnv needs gymnasium; pip install gymnasium") from error
 
 from jaxarc.adapters.gymnasium_conversion import (
-    RENDER_MODES,
+    action_mask,
     draw_frame,
     key_words,
     read_options,
     require_action,
-    require_made,
-    require_no_auto_reset,
-    require_render_mode,
+    to_gymnasium_info,
     to_gymnasium_observation,
     to_gymnasium_space,
     to_our_action,
-    without_action_checks,
     working_grids,
 )
+from jaxarc.adapters.gymnasium_making import (
+    RENDER_MODES,
+    LimitInSpec,
+    make_from_arguments,
+    require_made,
+    require_no_auto_reset,
+    require_own_jax,
+    require_render_mode,
+    without_action_checks,
+)
+from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.compilation import choose_executor, update_rows
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.registration import make
-from jaxarc.types import Info
 from jaxarc.wrappers.conditional_reset import RESET_FRACTION
 
 _VECTOR_ONLY: Final = ("num_envs", "autoreset_mode", "render_mode")
 _OPTIONS: Final = ("task_index", "pair_index", "reset_mask")
 
 
-class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
+class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]  # `spec`, as a property
+    LimitInSpec, VectorEnv[Any, Any, np.ndarray]
+):
     """A batch of environments behind Gymnasium's vector interface; one compiled call steps them all.
 
     Environment ``i`` plays what :class:`~jaxarc.adapters.GymnasiumEnv` plays with its seed: ``reset(seed=s)`` gives it
@@ -64,6 +72,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
 
     Raises:
         ValueError: the environment resets itself, ``num_envs`` is below 1, or a mode is unknown.
+        ForkedProcessError: this process was forked after JAX had started.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 10}  # noqa: RUF012  # as in the base
@@ -76,6 +85,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ):
+        require_own_jax()
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}; ask for one environment or more")
         require_made(env, params)
@@ -83,10 +93,10 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         require_render_mode(render_mode)
         self._env = env
         self._params = without_action_checks(params)
-        self._mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = AutoresetMode(autoreset_mode)  # where TorchRL looks for it
         self._states: Any = None
         self._ended = np.zeros(num_envs, np.bool_)  # episodes that ended in the last step
-        self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.single_action_space = to_gymnasium_space(env.action_space(params))
@@ -108,11 +118,9 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         """
         options = read_options(options, _OPTIONS)
         mask = self._read_mask(options.pop("reset_mask", None))
-        states = self._start(seed, options)
-        # All rows are reset, and those outside of the mask keep the state they had.
-        self._states = states if mask.all() else _merge(mask, states, self._states)
+        self._states = self._start(seed, options, mask)
         self._ended = self._ended & ~mask
-        observation, info = jax.device_get(_show(self._env, self._states, self._params))
+        observation, info = _show_packed(self._env, self._states, self._params).unpack()
         return to_gymnasium_observation(observation, 1), _masked(info, mask)
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -124,14 +132,26 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         """
         self._require_episodes()
         actions = require_action(self.action_space, actions)
-        self._states, seen, last = _step(self._env, self._states, actions, self._ended, self._params, self._mode)
-        observation, rewards, terminations, truncations, info = jax.device_get(seen)
-        self._ended = terminations | truncations  # a new array
+        self._states, seen, last = _step(
+            self._env, self._states, actions, self._ended, self._params, self.autoreset_mode
+        )
+        observation, rewards, terminations, truncations, info = seen.unpack()
+        self._ended = terminations | truncations
         infos = _masked(info, np.ones(self.num_envs, np.bool_))
         if last is not None and self._ended.any():
-            infos |= self._final(*jax.device_get(last))
+            infos |= self._final(*last.unpack())
         rewards = rewards.astype(np.float64)
-        return to_gymnasium_observation(observation, 1), rewards, terminations.copy(), truncations.copy(), infos
+        return to_gymnasium_observation(observation, 1), rewards, terminations, truncations, infos
+
+    def action_masks(self) -> Bool[np.ndarray, "B n"]:
+        """Return for each environment which actions can apply now; see :meth:`GymnasiumEnv.action_masks`.
+
+        Raises:
+            ResetNeeded: no episode has been started.
+            ValueError: selections are masks, which have no numbers.
+        """
+        self._require_started()
+        return np.array(action_mask(self._env, self._states, self._params))
 
     def render(self) -> tuple[Any, ...] | None:
         """Draw every working grid as ``render_mode`` says.
@@ -141,21 +161,27 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         """
         if self.render_mode is None:
             return None
-        if self._states is None:
-            raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
+        self._require_started()
         return tuple(draw_frame(grid, self.render_mode) for grid in working_grids(self._states))
 
-    def _start(self, seed: int | Sequence[int | None] | None, chosen: dict[str, Any]) -> Any:
+    def _start(
+        self, seed: int | Sequence[int | None] | None, chosen: dict[str, Any], mask: Bool[np.ndarray, " B"]
+    ) -> Any:
+        """Return the states after episodes were started where the mask is true."""
         seeds = self._read_seeds(seed)
         if seeds is None and not chosen and self._states is not None:
-            return _reset_next(self._env, self._states, self._params)
+            if mask.all():
+                return _reset_next(self._env, self._states, self._params)
+            return _reset_rows(self._env, mask, self._states, self._params)
         keys = np.stack([key_words(one, self.np_random) for one in seeds or [None] * self.num_envs])
         tasks, pairs = (self._read_indices(name, chosen.get(name)) for name in _OPTIONS[:2])
         for task, pair in {*zip(tasks, pairs, strict=True)}:
             self._params.require_index(task, pair)
         # None leaves the choice to the environment, for all rows or for none: the axes of ``vmap`` are static.
         columns = [None if None in column else np.array(column, np.int32) for column in (tasks, pairs)]
-        return _reset(self._env, keys, self._params, *columns)
+        states = _reset(self._env, keys, self._params, *columns)
+        # All rows are reset, and those outside of the mask keep the state they had.
+        return states if mask.all() else _merge(mask, states, self._states)
 
     def _read_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None] | None:
         if seed is None:
@@ -192,16 +218,19 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             raise gymnasium.error.ResetNeeded("reset all environments once before resetting some with a reset_mask")
         return mask
 
-    def _require_episodes(self) -> None:
+    def _require_started(self) -> None:
         if self._states is None:
             raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
-        if self._mode is AutoresetMode.DISABLED and self._ended.any():
+
+    def _require_episodes(self) -> None:
+        self._require_started()
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise gymnasium.error.ResetNeeded(
                 f"the episodes of environments {np.flatnonzero(self._ended).tolist()} have ended; reset them with "
                 "reset(options={'reset_mask': mask})"
             )
 
-    def _final(self, observation: Any, info: Info) -> dict[str, Any]:
+    def _final(self, observation: Any, info: dict[str, np.ndarray]) -> dict[str, Any]:
         ended = self._ended.copy()
         final = np.full(self.num_envs, None, dtype=object)
         leaves, structure = jax.tree.flatten(to_gymnasium_observation(observation, 1))
@@ -219,7 +248,7 @@ class GymnasiumVectorEnv(VectorEnv[Any, Any, np.ndarray]):
 def make_vector(**choice: Any) -> GymnasiumVectorEnv:
     """Make what ``gymnasium.make_vec`` returns."""
     own = {name: choice.pop(name) for name in _VECTOR_ONLY if name in choice}
-    return GymnasiumVectorEnv(*make(**choice), **own)
+    return GymnasiumVectorEnv(*make_from_arguments(choice), **own)
 
 
 @jax.jit
@@ -240,6 +269,10 @@ def _merge(mask: Bool[Array, " B"], new: Any, old: Any) -> Any:
 
 
 @jax.jit
+def _show_packed(env: Environment[Any], states: Any, params: EnvParams) -> Packed:
+    return pack(_show(env, states, params))
+
+
 def _show(env: Environment[Any], states: Any, params: EnvParams) -> Any:
     return jax.vmap(env.observe, (0, None))(states, params), jax.vmap(env.info, (0, None))(states, params)
 
@@ -252,7 +285,7 @@ def _step(
     ended: Bool[Array, " B"],
     params: EnvParams,
     mode: AutoresetMode,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Any, Packed, Packed | None]:
     """Step, and start the next episode where the mode says so.
 
     Returns:
@@ -264,16 +297,18 @@ def _step(
     # they showed last is returned beside. In NEXT_STEP rows that ended in the step before are reset instead of stepped.
     flags = info["terminated"], info["truncated"]
     if mode is AutoresetMode.DISABLED:
-        return states, (observation, rewards, *flags, info), None
+        return states, pack((observation, rewards, *flags, info)), None
     last = (observation, info) if mode is AutoresetMode.SAME_STEP else None
     resets = dones if last is not None else ended
     if last is None:  # an episode that had ended before the step starts anew instead of taking it
         flags = flags[0] & ~ended, flags[1] & ~ended
     states = _reset_rows(env, resets, states, params)
     observation, first = _show(env, states, params)
-    return states, (observation, rewards, *flags, _merge(resets, first, info)), last
+    seen = pack((observation, rewards, *flags, _merge(resets, first, info)))
+    return states, seen, None if last is None else pack(last)
 
 
+@jax.jit
 def _reset_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, params: EnvParams) -> Any:
     """Start the next episode in some rows; on a CPU at the cost of those rows alone."""
     reset = lambda some, _: _reset_next(env, some, params)
@@ -281,10 +316,12 @@ def _reset_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, par
     return update_rows(executor, rows, reset, states, (), RESET_FRACTION)
 
 
-def _masked(info: Info, mask: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:
-    """Lay out infos as Gymnasium does: an array for each name, zero where its ``_name`` is false."""
+def _masked(info: dict[str, np.ndarray], mask: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:
+    """Lay out infos as Gymnasium does: a new array for each name, zero where its ``_name`` is false."""
     infos: dict[str, np.ndarray] = {}
-    for name, value in info.items():
-        infos[name] = np.where(mask.reshape(-1, *(1,) * (value.ndim - 1)), value, np.zeros_like(value))
+    everywhere = mask.all()
+    for name, value in to_gymnasium_info(info).items():
+        shaped = mask.reshape(-1, *(1,) * (value.ndim - 1))
+        infos[name] = value.copy() if everywhere else np.where(shaped, value, np.zeros_like(value))
         infos[f"_{name}"] = mask.copy()
     return infos

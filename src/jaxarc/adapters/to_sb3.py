@@ -86,7 +86,13 @@ class Sb3VecEnv(VecEnv):
         )
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        raise NotImplementedError(f"{method_name!r}: a batch has no single environments; call a method of the batch")
+        """Return what ``action_masks()`` says of each environment; a batch has no other method of a single one."""
+        if method_name != "action_masks":
+            raise NotImplementedError(
+                f"{method_name!r}: a batch has no single environments; call a method of the batch, or 'action_masks'"
+            )
+        masks = self._envs.action_masks()
+        return [masks[index] for index in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
         return [False] * len(list(self._get_indices(indices)))

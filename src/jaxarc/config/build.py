@@ -42,6 +42,8 @@ class ConfigValidationError(UsageError, ValueError):
 class UnknownFieldError(ConfigValidationError, KeyError):
     """A mapping names a field that the config does not have."""
 
+    field: str = ""  # the name, as it was given
+
 
 def limited(default: Any, *, low: float | None = None, high: float | None = None) -> Any:
     """Declare a number field with bounds; a value that equals a bound is allowed."""
@@ -129,12 +131,14 @@ def check_known(owner: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UnknownFieldError(f"{owner}: no field {name!r:.100}; known fields: {', '.join(known)}.{hint}")
+        error = UnknownFieldError(f"{owner}: no field {name!r:.100}; known fields: {', '.join(known)}.{hint}")
+        error.field = name
+        raise error
 
 
 def spell(value: Any) -> str:
-    """Write a value for a message, cut if it is long."""
-    text = _BRIEF.repr(value)
+    """Write a value for a message, on one line and cut if it is long."""
+    text = " ".join(_BRIEF.repr(value).split())  # arrays have several lines
     return text if len(text) <= _MAX_LETTERS else text[: _MAX_LETTERS - 3] + "..."
 
 

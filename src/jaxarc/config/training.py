@@ -230,6 +230,7 @@ class LoggingConfig(CheckedConfig):
     tensorboard: bool = False  # also write the run folder's tensorboard/, one curve a seed; needs tensorboardX
     wandb: bool = False  # also send reports to Weights & Biases, as WANDB_MODE says; needs wandb
     wandb_project: str = "jaxarc"  # the project there
+    writers: tuple[str, ...] = ()  # log writers of your own, each module:class
 
     def validate(self) -> list[str]:
         problems = []
@@ -237,7 +238,8 @@ class LoggingConfig(CheckedConfig):
             problems.append(f"run_name must be part of a folder's name: not empty, no path; got {self.run_name!r}")
         if not self.wandb_project:
             problems.append("wandb_project must not be empty")
-        return problems
+        wrong = [name for name in self.writers if re.fullmatch(r"[\w.]+:\w+", name) is None]
+        return problems + [f"writers must each be module:class, got {name!r}" for name in wrong]
 
 
 def not_above_learning_rate(final: float, highest: float) -> list[str]:

@@ -7,6 +7,7 @@ depends on the size of the working grid and on the clipboard, never on the targe
 
 import dataclasses
 import functools
+from typing import Final
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,9 +17,20 @@ from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import NEEDS_ACTIVE_CELLS, NEEDS_ONE_CELL, BboxAction, PointAction, StructuredAction
+from jaxarc.envs.structured_actions import (
+    MOVES,
+    NEEDS_ACTIVE_CELLS,
+    NEEDS_ONE_CELL,
+    TURNS,
+    BboxAction,
+    OperationSet,
+    PointAction,
+    StructuredAction,
+)
 from jaxarc.utils.error_handling import IntegerRule
 
+_RESIZES: Final = OperationSet(((c.RESIZE, c.RESIZE),))
+_WHOLE_WITHOUT_SELECTION: Final = MOVES | TURNS | OperationSet(((c.CLEAR, c.CLEAR),))
 MAX_FLAT_ACTIONS = 100_000  # a policy has one logit for each; 30x30 points with all operations are 32,400
 
 
@@ -194,6 +206,30 @@ def flat_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*
     ]
     operations = legal_operation_mask(state, config)[..., ids]
     return (operations[..., None] & jnp.stack(fits, axis=-2)).reshape(*batch, -1)
+
+
+def factored_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*B n"]:
+    """True for the operations that can apply, and then, one coordinate after the other, for the values that matter.
+
+    The order is that of the action's fields: operation, row, column, or operation, r1, c1, r2, c2. A coordinate outside
+    the active area is false: every action with it does nothing, or what an action inside does. It is true where a legal
+    operation reads the padding: a resize, and with points those that take an empty selection for the whole grid.
+
+    Raises:
+        ValueError: selections are masks, which have no coordinates.
+    """
+    if config.action.selection_format == "mask":
+        raise ValueError(
+            "masks of actions need action.selection_format 'point' or 'bbox', got 'mask'; change the format"
+        )
+    is_point = config.action.selection_format == "point"
+    reads_padding = _RESIZES | _WHOLE_WITHOUT_SELECTION if is_point else _RESIZES
+    is_free = any(operation in reads_padding for operation in config.legal_operations)
+    # With a 2x3 active area on a 3x4 canvas, rows are 1 1 0 and columns 1 1 1 0.
+    sizes = zip(config.grid_shape, _active_size(state), strict=True)
+    inside = [(jnp.arange(length) < size[..., None]) | is_free for length, size in sizes]
+    operations = legal_operation_mask(state, config)[..., np.asarray(config.legal_operations)]
+    return jnp.concatenate([operations, *inside * (1 if is_point else 2)], axis=-1)
 
 
 def _active_size(state: ArcEnvState) -> tuple[Int32[Array, "*B"], Int32[Array, "*B"]]:

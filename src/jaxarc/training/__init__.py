@@ -3,6 +3,7 @@
 from jaxarc.training.agent_training import AgentResult, train
 from jaxarc.training.checkpoint import CheckpointError, Checkpoints, DamagedCheckpointWarning, load_checkpoint
 from jaxarc.training.experiment import Experiment
+from jaxarc.training.log_writers import LogWriter, LogWriterError, numbers_of
 from jaxarc.training.loop import Trainable, TrainingDivergedError, TrainResult
 from jaxarc.training.metrics import Report, read_metrics
 from jaxarc.training.pairs import TrainingPairs, load_pairs
@@ -17,6 +18,8 @@ __all__ = [
     "DamagedCheckpointWarning",
     "Experiment",
     "IncompatibleRunError",
+    "LogWriter",
+    "LogWriterError",
     "OtherVersionsWarning",
     "Report",
     "RunFolder",
@@ -29,6 +32,7 @@ __all__ = [
     "create_run_folder",
     "load_checkpoint",
     "load_pairs",
+    "numbers_of",
     "open_run_folder",
     "read_metrics",
     "train",

@@ -1,7 +1,8 @@
-"""Log writers: TensorBoard and Weights & Biases."""
+"""Log writers: TensorBoard, Weights & Biases, and those of users."""
 
 import dataclasses
 import importlib
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -24,7 +25,11 @@ _Report_contra = TypeVar("_Report_contra", bound=RunReport, contravariant=True)
 
 
 class LogWriter(Protocol[_Report_contra]):
-    """Takes the reports of a run, one after the other; several seeds alternate."""
+    """Takes the reports of a run, one after the other; several seeds alternate.
+
+    ``logging.writers=[my_module:MyWriter]`` calls ``my_module.MyWriter(experiment, folder)`` with the experiment, which
+    has ``as_dict()``, and the path of the run folder. :func:`numbers_of` has the measurements of a report by name.
+    """
 
     def write(self, report: _Report_contra) -> None:
         """Take one report.
@@ -130,11 +135,13 @@ class WandbWriter:
 
 
 def check_extras(logging: LoggingConfig) -> None:
-    """Refuse a config that asks for a library that is not installed.
+    """Refuse a config that asks for a library that is not installed, or for a writer that cannot be found.
 
     Raises:
-        ConfigValidationError: names the field and the command that installs the library.
+        ConfigValidationError: names the field, and the command that installs the library.
     """
+    for name in logging.writers:
+        _find_writer(name)
     for name, library in _EXTRAS.items():
         if getattr(logging, name):
             try:
@@ -156,7 +163,26 @@ def open_log_writers(experiment: RunConfig, folder: RunFolder) -> list[LogWriter
         writers.append(TensorBoardWriter(folder.path / "tensorboard"))
     if experiment.logging.wandb:
         writers.append(WandbWriter(experiment, folder.path))
+    writers += [_find_writer(name)(experiment, folder.path) for name in experiment.logging.writers]
     return writers
+
+
+def _find_writer(name: str) -> Callable[[RunConfig, Path], LogWriter[RunReport]]:
+    """Return a class by ``module:class``; modules are looked for in the working directory too.
+
+    Raises:
+        ConfigValidationError: there is none.
+    """
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigValidationError(
+            f"logging.writers: {name!r} cannot be loaded ({type(error).__name__}: {error}); give module:class of a "
+            "module that Python finds from here"
+        ) from error
 
 
 def numbers_of(report: RunReport) -> dict[str, float]:

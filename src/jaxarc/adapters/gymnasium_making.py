@@ -1,0 +1,161 @@
+"""What both Gymnasium environments check when they are made, and what Gymnasium reads of them."""
+
+import dataclasses
+import os
+import sys
+import warnings
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final
+
+import jax
+from gymnasium.envs.registration import EnvSpec
+
+from jaxarc.config.build import UnknownFieldError
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.params import EnvParams
+from jaxarc.errors import JaxarcError
+from jaxarc.registration import make
+from jaxarc.wrappers.auto_reset import AutoReset
+from jaxarc.wrappers.wrapper import Wrapper
+
+RENDER_MODES: Final = ("rgb_array", "ansi")
+
+
+class UnexpectedArgumentError(UnknownFieldError, TypeError):
+    """An argument that :func:`jaxarc.make` does not have.
+
+    It is a ``TypeError`` too, because clients that try an argument, as TorchRL tries ``frameskip``, expect one.
+    """
+
+
+def make_from_arguments(choice: Mapping[str, Any]) -> tuple[Environment[Any], EnvParams]:
+    """Make what the arguments of an id say.
+
+    Raises:
+        UnexpectedArgumentError: one is unknown.
+        ForkedProcessError: JAX would wait for ever.
+    """
+    require_own_jax()
+    try:
+        return make(**choice)
+    except UnknownFieldError as error:
+        if error.field not in choice:
+            raise
+        raise UnexpectedArgumentError(f"got an unexpected keyword argument {error.field!r}; {error}") from error
+
+
+class ForkedProcessError(JaxarcError, RuntimeError):
+    """This process was forked from one in which JAX ran, and a compiled call in it would wait for ever."""
+
+
+_forks: list[int] = []  # ids of this process, if JAX had started before the fork that began it
+
+
+def _note_fork() -> None:
+    # JAX refuses this option once it has started, and has no other public way to ask whether it has.
+    name = "jax_num_cpu_devices"
+    try:
+        jax.config.update(name, jax.config.values[name])
+    except RuntimeError:
+        _forks.append(os.getpid())
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+def require_own_jax() -> None:
+    """Raise in a process that cannot run JAX, such as a worker that ``AsyncVectorEnv`` forked.
+
+    Raises:
+        ForkedProcessError: saying how to start workers.
+    """
+    if os.getpid() in _forks:
+        raise ForkedProcessError(
+            f"process {os.getpid()} was forked after JAX had started, and JAX hangs in it; start workers with "
+            "context='spawn' (gymnasium.make_vec: vector_kwargs={'context': 'spawn'}), or step all environments in one "
+            "process with vectorization_mode='vector_entry_point'"
+        )
+
+
+class SingleEnvironmentsWarning(UserWarning):
+    """Several single environments live in one process, where a vector environment would step them in one call."""
+
+
+_MANY: Final = 4  # a client that compares has one to train and one to measure, and perhaps one to look at
+_living: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def advise_batch(env: Any) -> None:
+    """Recommend the vector environment when the fourth single one is made in this process.
+
+    Warns:
+        SingleEnvironmentsWarning: once, by Python's default filter.
+    """
+    _living.add(env)
+    if len(_living) == _MANY:
+        warnings.warn(
+            f"{_MANY} single environments in one process are stepped one after the other; "
+            "gymnasium.make_vec(id, num_envs, vectorization_mode='vector_entry_point'), or jaxarc.adapters.Sb3VecEnv, "
+            "steps them in one compiled call",
+            SingleEnvironmentsWarning,
+            stacklevel=3,
+        )
+
+
+class LimitInSpec:
+    """Adds the time limit of the config to the spec that Gymnasium sets, where its clients look for it."""
+
+    _params: EnvParams
+    _spec: EnvSpec | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What Gymnasium made the environment from, with the number of steps after which an episode is truncated."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        if spec is not None:
+            limit = self._params.config.environment.max_episode_steps
+            spec = dataclasses.replace(spec, max_episode_steps=min(limit, spec.max_episode_steps or limit))
+        self._spec = spec
+
+
+def require_made(env: Environment[Any], params: EnvParams) -> None:
+    """Raise when these are not what ``jaxarc.make`` returned, or a wrapper around it.
+
+    Raises:
+        TypeError: naming what was given.
+    """
+    if not isinstance(env, Environment) or not isinstance(params, EnvParams):
+        kinds = f"{type(env).__name__} and {type(params).__name__}"
+        raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")
+
+
+def require_no_auto_reset(env: Environment[Any]) -> None:
+    """Raise when an environment resets itself.
+
+    Raises:
+        ValueError: it is or wraps an :class:`AutoReset`.
+    """
+    while isinstance(env, Wrapper):
+        if isinstance(env, AutoReset):
+            raise ValueError("Gymnasium's interface decides when to reset; hand in the environment without AutoReset")
+        env = env.env
+
+
+def without_action_checks(params: EnvParams) -> EnvParams:
+    """Return params whose steps never raise: the host has checked the actions."""
+    return dataclasses.replace(params, config=params.config.with_fields(invalid_action_policy="noop"))
+
+
+def require_render_mode(render_mode: str | None) -> None:
+    """Raise when a render mode is unknown.
+
+    Raises:
+        ValueError: naming the known ones.
+    """
+    if render_mode is not None and render_mode not in RENDER_MODES:
+        raise ValueError(f"render_mode must be None or one of {RENDER_MODES}, got {render_mode!r}; choose one of these")
