@@ -2,10 +2,13 @@
 
 import dataclasses
 import difflib
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import jax
 import jax.numpy as jnp
 
 from jaxarc.config import AugmentationConfig, JaxArcConfig
@@ -17,6 +20,7 @@ from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.envs.environment import ArcEnvironment, Defaults, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.errors import JaxarcError
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX
@@ -82,10 +86,12 @@ def make(
         ConfigValidationError: a field or a choice is unknown, or breaks a rule.
         TypeError: the config is of another type.
         ValueError: a task is larger than the canvas, or ``tasks`` are given with a generator, which has none.
+        ForkedProcessError: this process was forked after JAX had started.
 
     Warns:
         TooLargeWarning: with ``too_large="report"``, tasks were left out because they do not fit the canvas.
     """
+    require_own_jax()
     if config is not None and not isinstance(config, JaxArcConfig):
         raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
     is_starter = isinstance(dataset, str) and dataset == STARTER
@@ -103,6 +109,43 @@ def make(
     if is_starter if flat_actions is None else flat_actions:
         env = FlatActions(env)
     return env, params
+
+
+class ForkedProcessError(JaxarcError, RuntimeError):
+    """This process was forked from one in which JAX ran, and a compiled call in it would wait for ever."""
+
+
+_forks: list[int] = []  # ids of this process, if JAX had started before the fork that began it
+
+
+def _note_fork() -> None:
+    # JAX refuses to change this option once it has started, and has no other public way to ask whether it has.
+    name = "jax_num_cpu_devices"
+    value = jax.config.values[name]
+    try:
+        jax.config.update(name, value + 1)
+    except RuntimeError:
+        _forks.append(os.getpid())
+    else:
+        jax.config.update(name, value)
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+def require_own_jax() -> None:
+    """Raise in a process that cannot run JAX, such as a worker that Gymnasium's ``AsyncVectorEnv`` forked.
+
+    Raises:
+        ForkedProcessError: saying how to start workers.
+    """
+    if os.getpid() in _forks:
+        raise ForkedProcessError(
+            f"process {os.getpid()} was forked after JAX had started, and JAX hangs in it; start workers with "
+            "context='spawn' (gymnasium.make_vec: vector_kwargs={'context': 'spawn'}), or step all environments in one "
+            "process with vectorization_mode='vector_entry_point'"
+        )
 
 
 def _name_of(dataset: Any, found: TaskSet | TaskGenerator) -> str:

@@ -308,12 +308,12 @@ if sys.argv[1] == "started":
     jax.numpy.zeros(1).block_until_ready()
 child = multiprocessing.get_context("fork").Process(target=play)
 child.start()
-child.join(200)
+child.join(100)
 assert child.exitcode == 0, child.exitcode
 """
     for way, expected in (("started", "ForkedProcessError True\n"), ("fresh", "plays\n")):
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code, way], capture_output=True, text=True, timeout=400, check=False
+            [sys.executable, "-W", "ignore", "-c", code, way], capture_output=True, text=True, timeout=200, check=False
         )
         assert (done.returncode, done.stdout) == (0, expected), done.stderr
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from adapter_world import TASKS
 from gymnasium.vector import AutoresetMode
 
 import jaxarc
@@ -59,3 +60,29 @@ def test_pictures_and_attributes_come_from_the_batch():
 def test_masks_are_refused():
     with pytest.raises(ValueError, match="mask"):
         jaxarc.adapters.Sb3VecEnv(*jaxarc.make("007bbfb7"), 2)
+
+
+@pytest.mark.filterwarnings("ignore::jaxarc.adapters.gymnasium_making.SingleEnvironmentsWarning")
+@pytest.mark.parametrize("flat_actions", [True, False])
+def test_maskable_ppo_takes_no_action_that_its_masks_leave_out(flat_actions):
+    contrib = pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")
+    from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+
+    # The grids are smaller than the canvas, so some actions cannot apply.
+    rules = {"selection_format": "point", "max_grid_height": 3, "max_grid_width": 4, "allowed_operations": (1, 3, 34)}
+    made = jaxarc.make(TASKS, flat_actions=flat_actions, **rules)
+    for envs in (
+        jaxarc.adapters.Sb3VecEnv(*made, NUM_ENVS),
+        sb3.common.vec_env.DummyVecEnv([lambda: jaxarc.adapters.GymnasiumEnv(*made)] * NUM_ENVS),
+    ):
+        assert is_masking_supported(envs)
+        model = contrib.MaskablePPO("MlpPolicy", envs, n_steps=16, batch_size=16, n_epochs=1, seed=0, device="cpu")
+        model.learn(96)
+        observation = envs.reset()
+        for _ in range(8):
+            masks = get_action_masks(envs)
+            assert not masks.all()
+            actions = model.predict(observation, action_masks=masks)[0]
+            numbers = actions[:, None] if flat_actions else actions + np.array([0, 3, 6])
+            assert np.take_along_axis(masks, numbers, axis=1).all()
+            observation = envs.step(actions)[0]

@@ -1,20 +1,16 @@
 """What both Gymnasium environments check when they are made, and what Gymnasium reads of them."""
 
 import dataclasses
-import os
-import sys
 import warnings
 import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 
-import jax
 from gymnasium.envs.registration import EnvSpec
 
 from jaxarc.config.build import UnknownFieldError
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.errors import JaxarcError
 from jaxarc.registration import make
 from jaxarc.wrappers.auto_reset import AutoReset
 from jaxarc.wrappers.wrapper import Wrapper
@@ -34,49 +30,13 @@ def make_from_arguments(choice: Mapping[str, Any]) -> tuple[Environment[Any], En
 
     Raises:
         UnexpectedArgumentError: one is unknown.
-        ForkedProcessError: JAX would wait for ever.
     """
-    require_own_jax()
     try:
         return make(**choice)
     except UnknownFieldError as error:
         if error.field not in choice:
             raise
         raise UnexpectedArgumentError(f"got an unexpected keyword argument {error.field!r}; {error}") from error
-
-
-class ForkedProcessError(JaxarcError, RuntimeError):
-    """This process was forked from one in which JAX ran, and a compiled call in it would wait for ever."""
-
-
-_forks: list[int] = []  # ids of this process, if JAX had started before the fork that began it
-
-
-def _note_fork() -> None:
-    # JAX refuses this option once it has started, and has no other public way to ask whether it has.
-    name = "jax_num_cpu_devices"
-    try:
-        jax.config.update(name, jax.config.values[name])
-    except RuntimeError:
-        _forks.append(os.getpid())
-
-
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_note_fork)
-
-
-def require_own_jax() -> None:
-    """Raise in a process that cannot run JAX, such as a worker that ``AsyncVectorEnv`` forked.
-
-    Raises:
-        ForkedProcessError: saying how to start workers.
-    """
-    if os.getpid() in _forks:
-        raise ForkedProcessError(
-            f"process {os.getpid()} was forked after JAX had started, and JAX hangs in it; start workers with "
-            "context='spawn' (gymnasium.make_vec: vector_kwargs={'context': 'spawn'}), or step all environments in one "
-            "process with vectorization_mode='vector_entry_point'"
-        )
 
 
 class SingleEnvironmentsWarning(UserWarning):

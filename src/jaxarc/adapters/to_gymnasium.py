@@ -32,13 +32,13 @@ from jaxarc.adapters.gymnasium_making import (
     make_from_arguments,
     require_made,
     require_no_auto_reset,
-    require_own_jax,
     require_render_mode,
     without_action_checks,
 )
 from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.registration import require_own_jax
 
 
 class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -34,7 +34,6 @@ from jaxarc.adapters.gymnasium_making import (
     make_from_arguments,
     require_made,
     require_no_auto_reset,
-    require_own_jax,
     require_render_mode,
     without_action_checks,
 )
@@ -42,6 +41,7 @@ from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.compilation import choose_executor, update_rows
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.registration import require_own_jax
 from jaxarc.wrappers.conditional_reset import RESET_FRACTION
 
 _VECTOR_ONLY: Final = ("num_envs", "autoreset_mode", "render_mode")
