@@ -241,6 +241,13 @@ def test_a_configured_id_is_all_that_a_client_needs():
         register_gymnasium(flat_actions=True)
 
 
+def test_an_id_alone_shows_one_array_and_takes_one_integer():
+    register_gymnasium()
+    for env in (gymnasium.make("jaxarc/procedural-gravity-v1"), gymnasium.make("jaxarc/starter-v1")):
+        assert isinstance(env.observation_space, gymnasium.spaces.Box)
+        assert isinstance(env.action_space, gymnasium.spaces.Discrete)
+
+
 def test_an_unknown_argument_is_a_type_error_in_the_words_of_python():
     register_gymnasium()
     for make in (gymnasium.make, partial(gymnasium.make_vec, num_envs=2)):

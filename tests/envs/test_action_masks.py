@@ -169,7 +169,7 @@ def test_masks_of_a_batch_are_those_of_its_states():
     other = env.step(state, BboxAction(c.COPY, 0, 0, 0, 0), params)[0]
     other = env.step(other, BboxAction(c.RESIZE, 2, 3, 2, 3), params)[0]
     batch = jax.tree.map(lambda *x: jnp.stack(x), state, other)
-    for compute in (legal_operation_mask, flat_action_mask):
+    for compute in (legal_operation_mask, flat_action_mask, factored_action_mask):
         one_by_one = jnp.stack([compute(one, params.config) for one in (state, other)])
         assert (one_by_one[0] != one_by_one[1]).any()
         np.testing.assert_array_equal(compute(batch, params.config), one_by_one)

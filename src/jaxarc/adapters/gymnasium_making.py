@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gymnasium.envs.registration import EnvSpec
 
+from jaxarc.adapters.conversion import choice_of_id
 from jaxarc.config.build import UnknownFieldError
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
@@ -26,13 +27,13 @@ class UnexpectedArgumentError(UnknownFieldError, TypeError):
 
 
 def make_from_arguments(choice: Mapping[str, Any]) -> tuple[Environment[Any], EnvParams]:
-    """Make what the arguments of an id say.
+    """Make what the arguments of an id say; what they leave open is chosen by :func:`choice_of_id`.
 
     Raises:
         UnexpectedArgumentError: one is unknown.
     """
     try:
-        return make(**choice)
+        return make(**choice_of_id(choice))
     except UnknownFieldError as error:
         if error.field not in choice:
             raise

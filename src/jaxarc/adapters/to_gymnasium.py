@@ -150,9 +150,10 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
 def register_gymnasium(name: str | None = None, **choice: Any) -> tuple[str, ...]:
     """Register every dataset with Gymnasium, single and vectorized; ids that are registered stay as they are.
 
-    ``gymnasium.make("jaxarc/arc-agi-1-training-v1", selection_format="bbox")`` takes the arguments of
-    :func:`jaxarc.make`, such as ``flat_actions=True`` for one integer per action, and ``render_mode``;
-    ``gymnasium.make_vec`` those of :class:`~jaxarc.adapters.GymnasiumVectorEnv` too. Nothing is loaded before that.
+    ``gymnasium.make("jaxarc/arc-agi-1-training-v1", max_grid_height=10, max_grid_width=10)`` takes the arguments of
+    :func:`jaxarc.make`, and ``render_mode``. Where they name neither a layout nor a form of actions, the observation is
+    one array and an action one integer. ``gymnasium.make_vec`` takes those of
+    :class:`~jaxarc.adapters.GymnasiumVectorEnv` too. Nothing is loaded before that.
 
     With a name, register an id of your own, for clients that take nothing but an id:
     ``register_gymnasium("mine/gravity-v0", dataset="procedural/gravity", layout="flat")``.
