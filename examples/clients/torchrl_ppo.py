@@ -14,7 +14,7 @@ from gymnasium.vector import SyncVectorEnv
 from rich.console import Console
 from tensordict.nn import TensorDictModule
 from torch import nn
-from torchrl.collectors import SyncDataCollector
+from torchrl.collectors import Collector
 from torchrl.envs import EnvBase, GymEnv, GymWrapper, RewardSum, TransformedEnv, check_env_specs
 from torchrl.modules import ProbabilisticActor, ValueOperator
 from torchrl.objectives import ClipPPOLoss
@@ -47,7 +47,7 @@ def train(env: EnvBase, num_steps: int) -> tuple[list[float], float]:
     advantage = GAE(gamma=0.99, lmbda=0.95, value_network=critic)
     loss = ClipPPOLoss(actor, critic, entropy_coeff=0.005)
     optimizer = torch.optim.Adam(loss.parameters(), 2.5e-3)
-    collector = SyncDataCollector(env, actor, frames_per_batch=NUM_ENVS * NUM_STEPS, total_frames=num_steps)
+    collector = Collector(env, actor, frames_per_batch=NUM_ENVS * NUM_STEPS, total_frames=num_steps)
     returns = []
     start = time.process_time()
     for batch in collector:

@@ -19,6 +19,8 @@ CLIENTS = {  # script -> modules that it needs, a clone or None, and further arg
     "evosax_es.py": (("evosax",), None, "--generations 2 --population 8"),
     "stoix_ppo.py": (("stoa", "rlax", "flashbax"), "Stoix", "--steps 20480"),
     "sb3_ppo.py": (("stable_baselines3",), None, "--steps 4096"),
+    "torchrl_ppo.py": (("torchrl",), None, "--steps 4096"),
+    "tianshou_ppo.py": (("tianshou",), None, "--steps 4096"),
     "cleanrl_ppo.py": (("torch", "tyro", "tensorboard"), "cleanrl", "--steps 4096"),
 }
 
