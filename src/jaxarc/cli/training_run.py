@@ -24,6 +24,8 @@ from jaxarc.parallel import (
     use_host_cores,
 )
 from jaxarc.tasks import TaskFormatError
+from jaxarc.tasks.pair_pool import PairPool
+from jaxarc.tasks.procedural import ProceduralTasks
 from jaxarc.training import AgentResult, Experiment, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
 from jaxarc.training import train as run_training
 from jaxarc.training.agent_training import training_mesh
@@ -136,7 +138,7 @@ def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolde
 
 def _evaluated(pairs: TrainingPairs) -> str:
     """Name the evaluation pairs: where rules make the training pairs, chance may make one of these again."""
-    return "unseen" if pairs.num_train else "newly drawn"
+    return "newly drawn" if isinstance(pairs.train, ProceduralTasks) else "unseen"
 
 
 def left_out(count: int) -> str:
@@ -148,6 +150,8 @@ def left_out(count: int) -> str:
 
 def _material(experiment: Experiment, pairs: TrainingPairs) -> str:
     task = experiment.task
+    if isinstance(pairs.train, PairPool):
+        return f"pairs of {task.train_dataset} that each episode draws, {pairs.train}"
     if pairs.num_train == 0:
         return f"{task.train_dataset}, new tasks as they are needed, sides {task.min_side} to {task.max_side}"
     return f"{pairs.num_train} pairs of {task.train_dataset}, sides up to {task.max_side}"
