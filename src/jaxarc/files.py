@@ -19,6 +19,7 @@ from jaxarc.errors import JaxarcError
 
 CHECKSUM: Final = "sha256"  # the field that add_checksum adds
 COMPILED_BYTES: Final = 2**30  # of compiled programs that are kept; the least recently used go first
+_PACKAGE: Final = Path(__file__).resolve().parent
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
 
 
@@ -120,6 +121,16 @@ def _sync_folder(folder: Path) -> None:
 
 class CacheFolderError(JaxarcError, PermissionError):
     """Other users can write programs into the cache folder."""
+
+
+def code_digest(package: Path = _PACKAGE) -> str:
+    """Return a hash of the names and the text of all Python files of a package, this one when left out."""
+    digest = hashlib.sha256()
+    # The names count as well: a file that moved is other code.
+    for file in sorted(package.rglob("*.py")):
+        digest.update(f"{file.relative_to(package).as_posix()}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def compiled_folder(directory: str | Path | None = None) -> Path:

@@ -4,6 +4,7 @@
 returns every step of them, for pages and pictures.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, require_agent_fits
 from jaxarc.parallel import NotEnoughMemoryError, available_memory, program_memory, require_memory
+from jaxarc.parallel.stored_programs import stored_path, trace_or_load
 from jaxarc.tasks.augmentation import restore_grid
 from jaxarc.types import Observation
 from jaxarc.unroll import Transition, actor_step
@@ -101,16 +103,17 @@ def play_episodes(
         on_progress: called with episodes done and episodes in all, after each batch.
 
     Raises:
+        AgentMismatchError: the agent needs other observations or takes other actions.
         NotEnoughMemoryError: not even one episode fits in memory; nothing has been played.
     """
     total = len(specs.task_index)
     key_data = jax.random.key_data(key)
-    batch_size = _size_that_fits(agent, params, key_data, specs, min(batch_size, total))
+    batch_size, play = _program_that_fits(agent, params, key_data, specs, min(batch_size, total))
     # Every batch has the same size, so one program plays all. The last one repeats its last episode, and the repeats
     # are cut off after the batches are joined.
     batches = []
     for first, chosen in _batches(total, batch_size):
-        batches.append(jax.device_get(_play_batch(agent, params, key_data, _select(specs, chosen))))
+        batches.append(jax.device_get(play(_select(specs, chosen))))
         on_progress(min(first + len(chosen), total), total)
     return Episodes(*(np.concatenate(parts)[:total] for parts in zip(*batches, strict=True)))
 
@@ -175,27 +178,46 @@ def _batches(total: int, batch_size: int) -> Iterator[tuple[int, Int32[np.ndarra
         yield first, np.minimum(np.arange(first, first + size, dtype=np.int32), total - 1)
 
 
-def _size_that_fits(
+def _program_that_fits(
     agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec, size: int
-) -> int:
-    """Return the size of a batch, or a smaller one whose program fits in memory; the program is then compiled.
+) -> tuple[int, Callable[[EpisodeSpec], Episodes]]:
+    """Return the size of a batch, or a smaller one whose program fits in memory, and the program that plays it.
 
     Raises:
-        NotEnoughMemoryError: none fits.
+        AgentMismatchError, NotEnoughMemoryError: see :func:`play_episodes`.
     """
     free = available_memory()
-    play: Any = _play_batch  # its type does not say that it can be lowered
+    arrays, rest = eqx.partition(agent, eqx.is_array)
     while True:
         chosen = _select(specs, np.resize(np.arange(len(specs.task_index), dtype=np.int32), size))
-        program = play.lower(agent, params, key_data, chosen).compile()
+        args = arrays, params, key_data, chosen
+        path = stored_path(_play_parts, args, (rest,))
+        # A program on disk was compiled for an agent and params like these, so they fit one another.
+        if path is None or not path.exists():
+            require_agent_fits(agent, params)
+        if path is None:
+            memory, play = _compile_in_memory(agent, params, key_data, chosen)
+        else:
+            program = trace_or_load(_play_parts, args, (rest,), (Episodes,), path).compile()
+            memory = program_memory(program)
+            play = functools.partial(program, *args[:3])
         try:
-            require_memory(size, program_memory(program.compiled), free)
+            require_memory(size, memory, free)
         except NotEnoughMemoryError as error:
             if not error.fitting_envs:
                 raise
             size = error.fitting_envs
         else:
-            return size
+            return size, play
+
+
+def _compile_in_memory(
+    agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec
+) -> tuple[int | None, Callable[[EpisodeSpec], Episodes]]:
+    """Compile a program that JAX keeps for this process, and return the memory that it takes."""
+    play: Any = _play_batch  # its type does not say that it can be lowered
+    memory = program_memory(play.lower(agent, params, key_data, specs).compile().compiled)
+    return memory, functools.partial(_play_batch, agent, params, key_data)
 
 
 def _select(specs: EpisodeSpec, chosen: Int32[np.ndarray, " B"]) -> EpisodeSpec:
@@ -225,6 +247,13 @@ def _step(agent: Agent, params: EnvParams, running: _Running) -> tuple[_Running,
     # Kept apart from the state, since an agent may pass the answer and then leave it again.
     best = jnp.maximum(running.best_similarity, states.similarity_score)
     return _Running(states, taken.extras, running.keys, best), taken
+
+
+def _play_parts(
+    arrays: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec, rest: Agent
+) -> Episodes:
+    """Play with an agent in two parts: its arrays, and the rest of it."""
+    return _play_batch(eqx.combine(arrays, rest), params, key_data, specs)
 
 
 @eqx.filter_jit

@@ -17,7 +17,7 @@ from jaxarc.config import AugmentationConfig, EvaluationConfig, JaxArcConfig
 from jaxarc.constants import PADDING
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent, require_agent_fits
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent
 from jaxarc.evaluation.episodes import Episodes, play_episodes
 from jaxarc.evaluation.submission import (
     Score,
@@ -95,7 +95,6 @@ def evaluate(
     config = config or EvaluationConfig()
     agent = as_agent(agent)
     params = _make_params(tasks, rules, config, answers_visible)
-    require_agent_fits(agent, params)
     specs = _make_specs(tasks, _episodes_per_input(config))
     key = jax.random.key(config.seed)
     episodes = play_episodes(agent, params, specs, key, config.batch_size, on_progress)

@@ -12,6 +12,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
 from jaxarc.agents.cloning import CloningExamples
+from jaxarc.agents.learner import Losses
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs.params import EnvParams
@@ -25,6 +26,7 @@ from jaxarc.parallel import (
     size_of,
     to_host,
 )
+from jaxarc.parallel.stored_programs import stored_path, trace_or_load
 from jaxarc.prng import keys_of_seeds
 from jaxarc.training.cloning import TraceExampleError, load_examples
 from jaxarc.training.experiment import Experiment
@@ -35,6 +37,7 @@ from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.run_state import RunState, require_same_start
 from jaxarc.training.tables import write_measured_table, write_task_table
 from jaxarc.training.updates import (
+    EpisodeCounts,
     Progress,
     TrainingState,
     answer_shown_params,
@@ -45,6 +48,7 @@ from jaxarc.training.updates import (
     start_training,
 )
 
+_RESULTS: Final = (Progress, EpisodeCounts, Losses, TaskResults)
 _GROWTH: Final = 4.0  # memory of an update over that of the state before it
 
 
@@ -220,15 +224,13 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
             write_measured_table(folder.measured, seeds, self.pairs.eval.task_ids, self.played)
 
     def _begin_compiling(self, state: TrainingState) -> None:
-        """Trace both programs, the one that compiles longer first, and compile each in a thread of its own."""
+        """Load both programs, or trace them, the one that compiles longer first, and compile each in a thread."""
         choices = self.experiment.train_config, self.intervals.updates_per_step
         place = self.mesh, self.experiment.parallel.over
-        pool = ThreadPoolExecutor(2)  # XLA compiles outside of Python's lock
         self._compiling = [
-            pool.submit(run_updates.lower(state, self.train_params, *choices, *place).compile),
-            pool.submit(measure.lower(state.policy, self.eval_params, *place).compile),
+            _compile_in_thread(run_updates, (state, self.train_params), (*choices, *place)),
+            _compile_in_thread(measure, (state.policy, self.eval_params), place),
         ]
-        pool.shutdown(wait=False)
 
     def _params_of(self, tasks: Any) -> EnvParams:
         """Put tasks on the device, or on all devices of the mesh."""
@@ -250,6 +252,16 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
             )
         params = answer_shown_params(self.train_params, train_config)
         return load_examples(train_config.cloning.traces, load_tasks(dataset), train, params, train_config.agent.gamma)
+
+
+def _compile_in_thread(function: Any, args: tuple[Any, ...], static: tuple[Any, ...]) -> Future[Any]:
+    """Trace a function or load what was traced, and compile in a thread: XLA compiles outside of Python's lock."""
+    path = stored_path(function, args, static)
+    program = function.lower(*args, *static) if path is None else trace_or_load(function, args, static, _RESULTS, path)
+    pool = ThreadPoolExecutor(1)
+    compiling = pool.submit(program.compile)
+    pool.shutdown(wait=False)
+    return compiling
 
 
 def _fields_of(progress: Progress, k: int) -> dict[str, Any]:

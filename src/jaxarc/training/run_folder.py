@@ -1,7 +1,6 @@
 """The folder of a run: the names of its files, its lock, and the versions that wrote it."""
 
 import datetime
-import hashlib
 import json
 import platform
 import shutil
@@ -21,7 +20,6 @@ from jaxarc.files import write_whole
 from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoint import Checkpoints
 
-_PACKAGE: Final = Path(__file__).parents[1]
 DISTRIBUTION: Final = "jaxarc-rl"  # by which pip knows this package
 _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost network drive must not hold up a run
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
@@ -178,13 +176,3 @@ def git_revision(folder: Path) -> str | None:
     except (OSError, subprocess.SubprocessError):  # no git, no repository, no commit yet
         return None
     return answer.stdout.strip()
-
-
-def code_digest(package: Path = _PACKAGE) -> str:
-    """Return a hash of the names and the text of all Python files of a package, this one when left out."""
-    digest = hashlib.sha256()
-    # The names count as well: a file that moved is other code.
-    for file in sorted(package.rglob("*.py")):
-        digest.update(f"{file.relative_to(package).as_posix()}\n".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]

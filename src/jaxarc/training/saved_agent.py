@@ -66,7 +66,8 @@ def load_policy(
     if seed is not None and seed not in seeds:
         raise CheckpointError(f"the run {folder.path} has no seed {seed}; it has {', '.join(map(str, seeds))}")
     like = policy_shapes(experiment, rules or experiment.environment)
-    require_weights_fit(folder, experiment, like)
+    if rules is not None and rules != experiment.environment:
+        require_weights_fit(folder, experiment, like)
     # Only the policy's part of the training state is read, for all seeds; the leading axis then gives the seed's own.
     path = folder.checkpoints.at(record.update)
     parts = {name: load_checkpoint(path, part, within=name) for name, part in like.items()}
