@@ -6,6 +6,7 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key
 
 from jaxarc.agents import EditPolicy
@@ -71,7 +72,8 @@ def load_policy(
     # Only the policy's part of the training state is read, for all seeds; the leading axis then gives the seed's own.
     path = folder.checkpoints.at(record.update)
     parts = {name: load_checkpoint(path, part, within=name) for name, part in like.items()}
-    mine = jax.tree.map(lambda leaf: leaf[0 if seed is None else seeds.index(seed)], parts)
+    index = 0 if seed is None else seeds.index(seed)
+    mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)  # JAX would compile each ``[index]``
     editor = mine[_EDITOR]
     return AnswerPredictingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
 
