@@ -17,6 +17,7 @@ from jaxarc.cli.console import DatasetArgument, FormerDatasetOption, JsonOption,
 from jaxarc.config import ParallelConfig
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
+from jaxarc.files import code_digest
 from jaxarc.parallel import (
     CompiledRollout,
     MetricTotals,
