@@ -112,7 +112,7 @@ def make(
 
 
 class ForkedProcessError(JaxarcError, RuntimeError):
-    """This process was forked from one in which JAX ran, and a compiled call in it would wait for ever."""
+    """This process was forked from one in which JAX ran, and a compiled call in it would wait forever."""
 
 
 _forks: list[int] = []  # ids of this process, if JAX had started before the fork that began it
