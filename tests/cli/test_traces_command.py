@@ -203,7 +203,7 @@ def test_gc_keeps_within_a_limit(data, cache):
         (["--format", "boxes"], 2, "got 'boxes'"),
         (["--pairs", "both"], 2, "got 'both'"),
         (["--expert", "greedy", "--time-limit", "2"], 2, "greedy solves whole batches on the device"),
-        (["--expert", "greedy", "--format", "mask"], 1, "action_format must be 'bbox'"),
+        (["--expert", "greedy", "--format", "mask"], 2, "the format must be 'bbox', got 'mask'"),
     ],
 )
 def test_a_wrong_wish_is_one_line(data, cache, capsys, monkeypatch, arguments, code, complaint):

@@ -109,7 +109,9 @@ def task_pairs(task: "JaxArcTask | RawTask") -> Iterator[tuple[str, Int8[np.ndar
     from jaxarc.types import JaxArcTask  # JAX, which a task in a file does without
 
     if not isinstance(task, JaxArcTask):
-        raise TypeError(f"a JaxArcTask was expected, got {type(task).__name__}; see TaskSet.get_task_by_id")
+        raise TypeError(
+            f"a RawTask or a JaxArcTask was expected, got {type(task).__name__}; see TaskSet.get_task_by_id"
+        )
     # Slots behind the count are padding, so only the first ``count`` of each array are pairs.
     splits = (
         ("train", task.num_train_pairs, task.input_grids_examples, task.output_grids_examples),

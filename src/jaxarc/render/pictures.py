@@ -15,6 +15,7 @@ from jaxarc.render.actions import acts_on_cells, describe_operation, selection_o
 from jaxarc.render.layout import CELL, Frame, Renderer, draw_frame, draw_pairs, task_pairs
 from jaxarc.render.palette import ARC_COLORS, Palette
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
+from jaxarc.tasks.raw_task import RawTask
 from jaxarc.types import JaxArcTask
 
 _BORDER: Final = 12  # pixels around the frames of a GIF, and around the steps of an episode
@@ -22,12 +23,14 @@ _SIDE: Final = 200  # pixels of the longest side of a grid in a picture of an ep
 _LEAST_CELL: Final = 5  # pixels of a cell's side, however large the grid is
 
 
-def task_svg(task: JaxArcTask, title: str = "", cell_size: int = CELL, palette: Palette = ARC_COLORS) -> str:
+def task_svg(task: JaxArcTask | RawTask, title: str = "", cell_size: int = CELL, palette: Palette = ARC_COLORS) -> str:
     """Draw all pairs of a task, demonstrations first, as a whole SVG file."""
     return draw_task(svg, task, title, cell_size, palette).to_svg(title or "a task")
 
 
-def task_image(task: JaxArcTask, title: str = "", cell_size: int = CELL, palette: Palette = ARC_COLORS) -> Image.Image:
+def task_image(
+    task: JaxArcTask | RawTask, title: str = "", cell_size: int = CELL, palette: Palette = ARC_COLORS
+) -> Image.Image:
     """Draw all pairs of a task in pixels; ``image.save("task.png")`` writes them."""
     return draw_task(pixels, task, title, cell_size, palette)
 
@@ -81,7 +84,11 @@ def frame_of_state(state: ArcEnvState) -> Frame:
 
 
 def draw_task(
-    renderer: Renderer, task: JaxArcTask, title: str = "", cell_size: int = CELL, palette: Palette = ARC_COLORS
+    renderer: Renderer,
+    task: JaxArcTask | RawTask,
+    title: str = "",
+    cell_size: int = CELL,
+    palette: Palette = ARC_COLORS,
 ) -> Any:
     """Draw all pairs of a task, demonstrations first, below its title."""
     return draw_pairs(renderer, task_pairs(task), title, cell_size, palette)
