@@ -19,6 +19,7 @@ from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import require_single, take_step
+from jaxarc.fusion import materialize
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
 from jaxarc.tasks.sampling import next_task_index, sample_task_index
@@ -279,7 +280,7 @@ def _reset(
     _require_params(params)
     keys = split_for_episode(key)
     if task_index is None:
-        task_index = sample_task_index(to_uniform(keys.task), params.weights)
+        task_index = materialize(sample_task_index(to_uniform(keys.task), params.weights))
     return _start(keys, params, jnp.clip(task_index, 0, params.tasks.num_tasks - 1), pair_index)
 
 
@@ -291,7 +292,7 @@ def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Obs
     if params.config.episode.task_order == "in_turn":
         task_index = next_task_index(state.task_index, params.weights)
     else:
-        task_index = sample_task_index(to_uniform(keys.task), params.weights)
+        task_index = materialize(sample_task_index(to_uniform(keys.task), params.weights))
     return _start(keys, params, task_index, None)
 
 

@@ -12,6 +12,7 @@ from jaxarc.envs.canvas import Canvas, cell_columns, cell_rows, count_matches, c
 from jaxarc.envs.compilation import vary_like
 from jaxarc.envs.pairs import PairSource, PairTable, show_demonstrations
 from jaxarc.envs.state import ArcEnvState, empty_history
+from jaxarc.fusion import materialize
 from jaxarc.prng import as_typed_key, from_key_data, split_words, to_randint
 from jaxarc.tasks.augmentation import Augmentation
 from jaxarc.types import JaxArcTask, PRNGKey
@@ -31,7 +32,7 @@ class EpisodeKeys(NamedTuple):
 def split_for_episode(key: PRNGKey) -> EpisodeKeys:
     """Draw everything that a reset needs from one key."""
     # [6, words]: task and pair take one word each of theirs, the other four rows are keys.
-    words = split_words(as_typed_key(key), 6)
+    words = materialize(split_words(as_typed_key(key), 6))
     return EpisodeKeys(words[0, 0], words[1, 0], *words[2:])
 
 

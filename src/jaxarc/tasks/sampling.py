@@ -28,7 +28,7 @@ def sample_task_index(fraction: Float[Array, ""], weights: Float[Array, " T"]) -
     """
     steps = cumulative_weights(weights)
     threshold = fraction.astype(weights.dtype) * steps[-1]
-    drawn = jnp.searchsorted(steps, threshold, side="right", method="scan_unrolled")
+    drawn = jnp.searchsorted(steps, threshold, side="right", method=_search_method())
     # The product may round up to the whole sum, past which no task is: then the last task of positive weight is drawn.
     last_positive = jnp.searchsorted(steps, steps[-1], side="left")
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)
@@ -43,7 +43,7 @@ def next_task_index(previous: Int32[Array, ""], weights: Float[Array, " T"]) -> 
     steps = cumulative_weights(weights)
 
     def first_above(level: Float[Array, ""]) -> Int32[Array, ""]:
-        return jnp.searchsorted(steps, level, side="right", method="scan_unrolled").astype(jnp.int32)
+        return jnp.searchsorted(steps, level, side="right", method=_search_method()).astype(jnp.int32)
 
     # Past the last task the search returns T, so it starts again at the first sum above 0.
     following = first_above(steps[previous])
@@ -72,3 +72,8 @@ def uniform_weights(num_tasks: int) -> Float32[Array, " T"]:
     if num_tasks < 1:
         raise ValueError(f"num_tasks must be at least 1, got {num_tasks}; load a dataset that has tasks")
     return jnp.asarray(np.full(num_tasks, 1.0 / num_tasks, np.float32))
+
+
+def _search_method() -> str:
+    """Return how a binary search is compiled: on a CPU as a loop, which compiles fast; elsewhere written out."""
+    return "scan" if jax.default_backend() == "cpu" else "scan_unrolled"

@@ -135,7 +135,10 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         require_memory(train_config.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
         if self.mesh is None:  # the first state is made while what it is for is compiled
             self._begin_compiling(shapes)
-        return start_training(self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
+        start = start_training.lower(
+            self._keys(), self.train_params, train_config, self.experiment.curriculum, examples
+        )
+        return start.compile(_compiled_quickly())(self._keys(), self.train_params, examples)
 
     def like(self) -> TrainingState:
         train_config = self.experiment.train_config
@@ -252,6 +255,13 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
             )
         params = answer_shown_params(self.train_params, train_config)
         return load_examples(train_config.cloning.traces, load_tasks(dataset), train, params, train_config.agent.gamma)
+
+
+def _compiled_quickly() -> dict[str, bool | int]:
+    """Return XLA's options for a program that runs once: two fifths of the compiling, and the same bits."""
+    if jax.default_backend() != "cpu":
+        return {}
+    return {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
 
 
 def _compile_in_thread(function: Any, args: tuple[Any, ...], static: tuple[Any, ...]) -> Future[Any]:
