@@ -102,4 +102,4 @@ def test_seeds_side_by_side_are_told_as_mean_and_spread(capsys, tmp_path, traine
     _, out = sweep(capsys, f"logging.run_root={tmp_path}", "training.num_seeds=3,4")
     assert "3 agents learn side by side, seeds 0 to 2." in out
     assert "25.0 ± 0.0 %" in out
-    assert "update 0/124  solved: unseen 0 % (0-0)" in out
+    assert "update 0/124  solved: evaluation 0 % (0-0)" in out

@@ -31,7 +31,7 @@ def is_png(path):
 def test_one_seed_is_one_line_a_column_without_the_points_that_were_not_measured(tmp_path, lines):
     draw_learning_curve([curve(0.0)], tmp_path / "curve.png", "title")
     assert is_png(tmp_path / "curve.png")
-    assert ([0, 10], [0.0, 0.25], "unseen evaluation pairs, each once (greedy)") in lines
+    assert ([0, 10], [0.0, 0.25], "evaluation pairs, each once (greedy)") in lines
     assert ([10], [1.0], "") in lines
     assert len(lines) == 4
 
@@ -40,7 +40,7 @@ def test_several_seeds_are_a_line_each_and_their_mean(tmp_path, lines):
     draw_learning_curve([curve(0.0), curve(0.5)], tmp_path / "curve.png")
     assert ([0, 10], [0.0, 0.25], None) in lines
     assert ([0, 10], [0.0, 0.75], None) in lines
-    assert ([0, 10], [0.0, 0.5], "unseen evaluation pairs, each once (greedy)") in lines
+    assert ([0, 10], [0.0, 0.5], "evaluation pairs, each once (greedy)") in lines
 
 
 def test_a_number_that_is_not_finite_leaves_a_gap(tmp_path, lines):

@@ -175,13 +175,13 @@ def _results(experiment: Experiment, outcome: AgentResult, pairs: TrainingPairs)
 
 
 def _actions(outcome: AgentResult, pairs: TrainingPairs) -> str:
-    """Say how many actions the unseen pairs took that were solved."""
+    """Say how many actions the evaluation pairs took that were solved."""
     if outcome.played is None:
         return "The run was measured when it ended; nothing was played again."
     solved, steps = (part[:, pairs.num_train :] for part in outcome.played)
     if not solved.any():
-        return "No unseen pair was solved."
-    return f"A solved unseen pair took {steps[solved].mean():.1f} actions on average, the submit included."
+        return "No evaluation pair was solved."
+    return f"A solved evaluation pair took {steps[solved].mean():.1f} actions on average, the submit included."
 
 
 def _drawn(kind: str, reports: Sequence[Report], num_learned: int) -> str:
@@ -262,7 +262,7 @@ class TrainingProgress:
 
     def _show(self, reports: list[Report]) -> None:
         if reports[0].evaluation_solve_rate is not None:
-            self._rates = f"solved: unseen {range_share(report.evaluation_solve_rate for report in reports)}"
+            self._rates = f"solved: evaluation {range_share(report.evaluation_solve_rate for report in reports)}"
         if reports[0].train_solve_rate is not None:
             self._rates += f", train {range_share(report.train_solve_rate for report in reports)}"
         parts = []

@@ -16,7 +16,7 @@ from jaxarc.files import write_whole
 
 _INK: Final = "#333333"
 _TRAIN: Final = "#0074d9"
-_UNSEEN: Final = "#d9480f"
+_EVALUATION: Final = "#d9480f"
 _SAMPLED: Final = "#aaaaaa"
 _RETURN: Final = "#2b8a3e"
 # Color-blind people can tell these apart (Okabe and Ito).
@@ -49,7 +49,7 @@ class LearningCurve:
 
     environment_steps: Sequence[int]
     train_solve_rate: SeedValues  # 0 .. 1, greedy, each training pair once
-    evaluation_solve_rate: SeedValues  # 0 .. 1, greedy, each unseen pair once
+    evaluation_solve_rate: SeedValues  # 0 .. 1, greedy, each evaluation pair once
     episode_solve_rate: SeedValues  # 0 .. 1, of the episodes it learned from
     mean_return: SeedValues  # of those episodes
 
@@ -76,10 +76,10 @@ def draw_learning_curve(curves: Sequence[LearningCurve], path: Path, title: str 
 def _draw_rates(axes: Axes, curves: Sequence[LearningCurve]) -> None:
     sampled = [(curve.environment_steps, curve.episode_solve_rate) for curve in curves]
     train = [(curve.environment_steps, curve.train_solve_rate) for curve in curves]
-    unseen = [(curve.environment_steps, curve.evaluation_solve_rate) for curve in curves]
+    evaluation = [(curve.environment_steps, curve.evaluation_solve_rate) for curve in curves]
     _plot(axes, sampled, _SAMPLED, "episodes learned from (sampled actions)")
     _plot(axes, train, _TRAIN, "training pairs, each once (greedy)", width=4.0)
-    _plot(axes, unseen, _UNSEEN, "unseen evaluation pairs, each once (greedy)")
+    _plot(axes, evaluation, _EVALUATION, "evaluation pairs, each once (greedy)")
     _style(axes, "solved")
     axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
