@@ -1,11 +1,11 @@
-"""Measure steps per second behind Gymnasium's vector interface."""
+"""Measure steps per second behind Gymnasium's interfaces."""
 
 import functools
 import itertools
 import time
 from typing import Final
 
-from jaxarc.adapters import GymnasiumVectorEnv
+from jaxarc.adapters import GymnasiumEnv, GymnasiumVectorEnv
 from jaxarc.benchmarks.measure import Row
 from jaxarc.benchmarks.suite import EnvSpec, Suite
 from jaxarc.envs import ArcEnvironment, EnvParams
@@ -15,8 +15,9 @@ _MODES: Final = {"next-step": "NextStep", "same-step": "SameStep"}
 
 
 def adapter_rows() -> tuple[Row, ...]:
-    """List a row for each autoreset mode and action format, and for our own step beside them."""
-    rows = []
+    """List a row for one environment, and for each autoreset mode and action format with the native loop."""
+    single = functools.partial(_single_steps_per_second, spec=EnvSpec(1, "bbox"))
+    rows = [Row("gymnasium-single", "30x30, bbox actions, one environment with its resets", "steps/s", single, 20.0)]
     for selection_format in ("point", "bbox", "mask"):
         spec = EnvSpec(_NUM_ENVS, selection_format)
         what = f"30x30, {selection_format} actions, {_NUM_ENVS:,} environments"
@@ -26,6 +27,27 @@ def adapter_rows() -> tuple[Row, ...]:
             measure = functools.partial(_vector_steps_per_second, spec=spec, autoreset_mode=mode)
             rows.append(Row(f"gymnasium-{name}-{selection_format}", f"{what}, {mode}", "steps/s", measure, 300e3))
     return tuple(rows)
+
+
+def _single_steps_per_second(suite: Suite, spec: EnvSpec) -> float:
+    env = _single(spec)
+    num_steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < suite.budget.seconds:
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        num_steps += 1
+        if terminated or truncated:
+            env.reset()
+    return num_steps / (time.perf_counter() - start)
+
+
+@functools.cache
+def _single(spec: EnvSpec) -> GymnasiumEnv:
+    env = GymnasiumEnv(ArcEnvironment(), spec.params())
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())  # compiles
+    env.reset()
+    return env
 
 
 _NUM_BATCHES: Final = 16  # of actions, drawn beforehand and played again and again

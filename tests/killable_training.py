@@ -41,7 +41,7 @@ def prepare(file: Path, overrides: list[str]) -> None:
 def command(file: Path, log: Path, arguments: list[str]) -> None:
     """Run ``jaxarc`` with what was compiled in place of the compiler."""
     state, run_updates, measure = pickle.loads(file.read_bytes())
-    agent_training.start_training = lambda *_: jax.tree.map(jax.numpy.asarray, state)
+    agent_training.start_once = lambda *_: jax.tree.map(jax.numpy.asarray, state)
     agent_training.run_updates, agent_training.measure = Compiled(*run_updates), Compiled(*measure)
     with log.open("a") as out, contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         main(arguments)

@@ -19,7 +19,10 @@ def shown(num_seeds, *reports):
 
 def test_one_seed_is_told_by_its_own_numbers():
     report = Report(4, 64, 1.0, 0, 2000.0, mean_return=1.25, train_solve_rate=0.5, evaluation_solve_rate=0.75)
-    assert shown(1, report) == ["compiling ...", "update 4/4  2k steps/s  return 1.25  solved: evaluation 75 %, train 50 %"]
+    assert shown(1, report) == [
+        "compiling ...",
+        "update 4/4  2k steps/s  return 1.25  solved: evaluation 75 %, train 50 %",
+    ]
 
 
 def test_several_seeds_are_one_line_of_means_ranges_and_the_speed_of_all():

@@ -100,7 +100,7 @@ def quick(compiled, monkeypatch):
     """Let ``train`` find its functions compiled."""
     monkeypatch.setattr(agent_training, "run_updates", Ready(compiled[2]))
     monkeypatch.setattr(agent_training, "measure", Ready(compiled[3]))
-    monkeypatch.setattr(agent_training, "start_training", lambda *_: compiled[0])
+    monkeypatch.setattr(agent_training, "start_once", lambda *_: compiled[0])
 
 
 def same(first, second):

@@ -12,8 +12,8 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
 from jaxarc.agents.cloning import CloningExamples
-from jaxarc.agents.learner import Losses
-from jaxarc.config import ConfigValidationError
+from jaxarc.agents.learner import Losses, TrainConfig
+from jaxarc.config import ConfigValidationError, CurriculumConfig
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults
@@ -135,10 +135,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         require_memory(train_config.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
         if self.mesh is None:  # the first state is made while what it is for is compiled
             self._begin_compiling(shapes)
-        start = start_training.lower(
-            self._keys(), self.train_params, train_config, self.experiment.curriculum, examples
-        )
-        return start.compile(_compiled_quickly())(self._keys(), self.train_params, examples)
+        return start_once(self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
 
     def like(self) -> TrainingState:
         train_config = self.experiment.train_config
@@ -257,11 +254,20 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         return load_examples(train_config.cloning.traces, load_tasks(dataset), train, params, train_config.agent.gamma)
 
 
-def _compiled_quickly() -> dict[str, bool | int]:
-    """Return XLA's options for a program that runs once: two fifths of the compiling, and the same bits."""
-    if jax.default_backend() != "cpu":
-        return {}
-    return {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
+def start_once(
+    keys: Key[Array, " K"],
+    params: EnvParams,
+    train_config: TrainConfig,
+    curriculum: CurriculumConfig,
+    examples: CloningExamples | None,
+) -> TrainingState:
+    """Run :func:`~jaxarc.training.updates.start_training`, compiled quickly, because it runs once.
+
+    On a CPU that takes two fifths of the time, and the result is bitwise equal.
+    """
+    quickly = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
+    start = start_training.lower(keys, params, train_config, curriculum, examples)
+    return start.compile(quickly if jax.default_backend() == "cpu" else None)(keys, params, examples)
 
 
 def _compile_in_thread(function: Any, args: tuple[Any, ...], static: tuple[Any, ...]) -> Future[Any]:
