@@ -42,7 +42,7 @@ class OpenPages:
         touch = {"has_touch": True, "is_mobile": True, "device_scale_factor": 2} if phone else {}
         context = self._browser.new_context(**{**looks, **touch, "reduced_motion": "reduce", **options})
         self._contexts.append(context)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         context.on("request", lambda request: self._require_home(request.url))
         context.on("console", self._note_console)
         context.on("weberror", lambda error: self.problems.append(f"uncaught: {error.error}"))
