@@ -279,7 +279,7 @@ def _reset(
 ) -> tuple[ArcEnvState, Observation]:
     _require_params(params)
     keys = split_for_episode(key)
-    if task_index is None:
+    if task_index is None:  # searched once, not again for every cell of the task's grids
         task_index = materialize(sample_task_index(to_uniform(keys.task), params.weights))
     return _start(keys, params, jnp.clip(task_index, 0, params.tasks.num_tasks - 1), pair_index)
 
