@@ -1,7 +1,9 @@
 """Files in the format of the ARC Prize: written and read back, scored, and refused with the reason."""
 
+import hashlib
 import json
 import re
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from small_exam import EXAM
 
 from jaxarc.evaluation import SubmissionError, read_submission, score_submission, write_submission
 from jaxarc.evaluation import submission as submission_module
+from jaxarc.evaluation.submission import SUBMISSION_DIGEST, write_benchmark_files
 
 GRID = arrays.arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 30)), elements=st.integers(0, 9))
 TASKS = st.lists(st.lists(GRID, min_size=2, max_size=2), min_size=1, max_size=3)
@@ -57,6 +60,30 @@ def test_the_file_is_what_the_arc_prize_asks_for(file):
         "a": [{"attempt_1": [[1, 2], [3, 4]], "attempt_2": [[0]]}, {"attempt_1": [[0]], "attempt_2": [[1, 2], [3, 4]]}],
         "b": [{"attempt_1": [[0]], "attempt_2": [[0]]}],
     }
+
+
+def test_the_files_of_the_benchmarking_tool_count_no_tokens_and_no_cost(tmp_path):
+    one, two = np.array([[1, 2]], np.int8), np.array([[0]], np.int8)
+    times = datetime(2026, 1, 2, 3, 4), datetime(2026, 1, 2, 3, 5)
+    write_benchmark_files(tmp_path, {"a": [[one, two], [two, one]]}, "random", "arc-agi-1/training", times)
+    content = json.loads((tmp_path / "a.json").read_text())
+    assert [[entry[f"attempt_{i}"]["answer"] for i in (1, 2)] for entry in content] == [
+        [[[1, 2]], [[0]]],
+        [[[0]], [[1, 2]]],
+    ]
+    for index, entry in enumerate(content):
+        assert list(entry) == ["attempt_1", "attempt_2"]
+        for attempt in entry.values():
+            metadata = attempt["metadata"]
+            details = metadata["usage"].pop("completion_tokens_details")
+            assert metadata["pair_index"] == index
+            assert (metadata["model"], metadata["task_id"], metadata["test_id"]) == (
+                "random",
+                "a",
+                "arc-agi-1/training",
+            )
+            assert (metadata["start_timestamp"], metadata["end_timestamp"]) == tuple(t.isoformat() for t in times)
+            assert {*details.values(), *metadata["usage"].values(), *metadata["cost"].values()} == {0}
 
 
 def test_either_attempt_may_be_right_and_the_order_of_tasks_does_not_matter(file):
@@ -137,6 +164,22 @@ def test_a_huge_file_is_refused_before_it_is_read(file, monkeypatch):
     monkeypatch.setattr(submission_module, "MAX_FILE_BYTES", 10)
     with pytest.raises(SubmissionError, match=r"bytes, the limit is 10; a submission for 400 tasks takes"):
         read_submission(write(file, GOOD))
+
+
+def test_a_file_of_just_the_size_that_is_allowed_is_read(file, monkeypatch):
+    monkeypatch.setattr(submission_module, "MAX_FILE_BYTES", write(file, GOOD).stat().st_size)
+    assert list(read_submission(file)) == list(GOOD)
+
+
+def test_a_submission_that_is_not_the_one_of_its_summary_is_refused(file):
+    write(file, GOOD)
+    summary = file.with_name("summary.json")
+    for harmless in ([], {}, {SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}):
+        write(summary, harmless)
+        assert list(read_submission(file)) == list(GOOD)
+    write(file, of(wrong=None))
+    with pytest.raises(SubmissionError, match=re.escape(f"{file}: its SHA-256 is not the one in summary.json")):
+        read_submission(file)
 
 
 @given(st.data())

@@ -262,11 +262,7 @@ def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
     """
     # Zero, whatever the words are, but computed from them: it varies over the devices that they vary over.
     zero = words[0] & jnp.uint32(0)
-
-    def mark(leaf: Array) -> Array:
-        return leaf | zero.astype(jnp.bool_) if leaf.dtype == jnp.bool_ else leaf + zero.astype(leaf.dtype)
-
-    return jax.tree.map(mark, tree)
+    return jax.tree.map(lambda leaf: leaf + zero.astype(leaf.dtype), tree)
 
 
 def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:

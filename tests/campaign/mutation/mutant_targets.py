@@ -8,6 +8,7 @@ _ALL: Final = tuple(
 )
 _CELLS: Final = "tests/envs/test_cells_and_boxes.py"
 _SINGLE: Final = f"{_FAMILIES}::test_a_single_canvas_agrees_with_the_reference"
+_NESTED: Final = f"{_FAMILIES}::test_every_canvas_may_load_from_a_table_of_its_own"
 _COMPACTION: Final = "tests/envs/test_compaction.py"
 _COMPILATION: Final = tuple(  # all but the one that starts a process
     f"tests/envs/test_compilation.py::{name}"
@@ -48,7 +49,7 @@ _TRANSITION: Final = (
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "envs/canvas.py": (_CELLS, "tests/envs/test_scoring.py"),
-    "envs/compilation.py": (*_COMPILATION, _COMPACTION, *_ALL, _SINGLE),
+    "envs/compilation.py": (*_COMPILATION, _COMPACTION, *_ALL, _SINGLE, _NESTED),
     "envs/operations/execute.py": (
         *_ALL,
         _FAMILIES,
