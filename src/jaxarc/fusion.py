@@ -11,6 +11,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
+from jax.experimental.layout import Layout, with_layout_constraint
 from jaxtyping import Array, Bool, PyTree
 
 Values = TypeVar("Values", bound=PyTree[Array])
@@ -34,9 +35,27 @@ def materialize_call(function: Callable[..., Out], *args: PyTree[Array], predica
         predicate_of: the array whose first element decides the branch; the first of the arguments when left out. Calls
             that share one share the predicate too, which is then computed once.
     """
-    if jax.default_backend() != "cpu":
+    if not compiles_for_cpu():
         return function(*args)
     return _in_branch(function)(jax.tree.leaves(args)[0] if predicate_of is None else predicate_of, *args)
+
+
+def by_rows(rows: Array) -> Array:
+    """Return the same array, stored row after row on an accelerator.
+
+    XLA chooses there how an array is stored: a transposed one in a flood fill made it store all grids by cells, which
+    every gather within a grid had to undo.
+    """
+    return rows if compiles_for_cpu() else with_layout_constraint(rows, Layout(tuple(range(rows.ndim))))
+
+
+def compiles_for_cpu() -> bool:
+    """Whether programs are compiled for a CPU: there a loop and a branch are cheap, and each large array costs time.
+
+    On an accelerator each kernel that is launched costs microseconds, and a loop or branch whose end depends on data
+    makes the host wait.
+    """
+    return jax.default_backend() == "cpu"
 
 
 def _in_branch(function: Callable[..., Out]) -> Callable[..., Out]:

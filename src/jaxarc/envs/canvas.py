@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, UInt8, UInt32
 
 from jaxarc.constants import PADDING
-from jaxarc.fusion import materialize_call
+from jaxarc.fusion import compiles_for_cpu, materialize_call
 
 GridShape = tuple[int, int]
 HEIGHT, WIDTH, TARGET_HEIGHT, TARGET_WIDTH, CLIPBOARD_HEIGHT, CLIPBOARD_WIDTH = range(6)
@@ -142,7 +142,7 @@ def count_matches(grid: Int8[Array, "... HW"], target: Int8[Array, "... HW"]) ->
         grid: colors, -1 as padding.
         target: the same of the target.
     """
-    if grid.shape[-1] < LONG_ROW:
+    if grid.shape[-1] < LONG_ROW or not compiles_for_cpu():
         return jnp.sum(_matches(grid, target), axis=-1, dtype=jnp.int32)
     # For 900 cells: 4 slices of 225 make 225 counts up to 4, 9 slices of 25 make 25 counts up to 36, and 25 are summed.
     first, *others = SLICES

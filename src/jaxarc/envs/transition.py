@@ -14,6 +14,7 @@ from jaxarc.envs.operations.execute import KernelStatics, execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
 from jaxarc.envs.state import ArcEnvState, append_record
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action
+from jaxarc.fusion import compiles_for_cpu
 from jaxarc.utils.error_handling import refuse_unstructured
 
 
@@ -42,7 +43,9 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     pair_index, can_switch = choose_pair(operation, state.pair_index, known_solved, source.count)
     operation = jnp.where(can_switch, operation, c.NO_OPERATION)
     checked = CheckedAction(operation, checked.selection, source.row_of(pair_index), source.colors)
-    statics = KernelStatics(config.grid_shape, choose_executor(config.environment.executor), config.legal_operations)
+    executor = choose_executor(config.environment.executor)
+    is_fused = executor == "dense" and not compiles_for_cpu()
+    statics = KernelStatics(config.grid_shape, executor, config.legal_operations, is_fused)
     # 2. The edit. Equal cells over cells of the union: a 2x3 grid that matches 4 cells of a 2x2 target scores 4 / 6.
     canvas, matches = execute(state.canvas, checked, source.table, statics)
     union = count_union(canvas.sizes[:4])

@@ -27,7 +27,8 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, count_matches, count_union, pack_columns, similarity
 from jaxarc.envs.compilation import Kernel, compact, no_shared_arrays, update_rows, with_batch_rule
 from jaxarc.envs.operations.execute import KernelStatics, execute_batch
-from jaxarc.envs.operations.kernels import ResolvedSelection, flood_fill, resolve_selection
+from jaxarc.envs.operations.flood import flood_fill
+from jaxarc.envs.operations.kernels import ResolvedSelection, resolve_selection
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState

@@ -30,7 +30,7 @@ def sample_task_index(fraction: Float[Array, ""], weights: Float[Array, " T"]) -
     threshold = fraction.astype(weights.dtype) * steps[-1]
     drawn = jnp.searchsorted(steps, threshold, side="right", method=_search_method())
     # The product may round up to the whole sum, past which no task is: then the last task of positive weight is drawn.
-    last_positive = jnp.searchsorted(steps, steps[-1], side="left")
+    last_positive = jnp.searchsorted(steps, steps[-1], side="left", method=_search_method())
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)
 
 

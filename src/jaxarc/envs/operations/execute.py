@@ -27,6 +27,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32, PyTree
 
 from jaxarc import constants as c
@@ -45,11 +46,12 @@ from jaxarc.envs.canvas import (
     grid_size,
 )
 from jaxarc.envs.compilation import CompactedRows, Kernel, compact, fold_rows, unfold_rows, update_rows, with_batch_rule
+from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.kernels import (
     ResolvedSelection,
     effective_cells,
-    flood_fill,
     next_selection,
+    rearrange_cells,
     resolve_selection,
     shift_cells,
     turn_box,
@@ -87,6 +89,7 @@ _FAMILIES = {
     "flood": FLOODS,
     "shift": SHIFTS,
     "turn": TURNS,
+    "rearrange": SHIFTS | TURNS,
     "copy_input": LOADS_INPUT,
     "change_pair": CHANGES_PAIR,
 }
@@ -99,6 +102,7 @@ class KernelStatics:
     shape: GridShape  # rows and columns of the canvas, (H, W)
     executor: str  # "compact" or "dense"; the results are the same bit for bit
     operations: tuple[int, ...]  # the only ones that can occur; families that cannot are left out
+    is_fused: bool = False  # dense on an accelerator: what a CPU does in several passes is one kernel
 
     def has(self, operations: OperationSet) -> bool:
         """Whether any operation of the set can occur."""
@@ -160,11 +164,13 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
     # Families that cannot occur are not traced: where only fills are legal, `needs` is empty and _write does
     # everything. For the operations "fill, move, flood, move" rows 1 and 3 need a shift and row 2 a flood (of one
     # cell); the fill needs no family.
-    needs = {name: need for name, need in _needs(operation, use).items() if statics.has(_FAMILIES[name])}
+    needs = {name: need for name, need in _needs(operation, use, statics).items() if statics.has(_FAMILIES[name])}
     rows = dict(zip(needs, compact(list(needs.values())), strict=True)) if needs else {}
     if "flood" in rows:
         grid = _flood(grid, operation, use, rows["flood"], statics)
     # A cut is done in two places: here its cells go to the clipboard, and _write clears them in the grid.
+    if "rearrange" in rows:
+        grid, clipboard = _rearrange((grid, clipboard), canvas, operation, use, rows["rearrange"], statics)
     if "shift" in rows:
         grid, clipboard = _shift((grid, clipboard), canvas.sizes, operation, use, rows["shift"], statics)
     if "turn" in rows:
@@ -175,6 +181,9 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
         out = (grid, target, clipboard, sizes)
         grid, target, clipboard, sizes = _change_pair(out, load, pairs, rows["change_pair"], statics)
     grid = _write(grid, operation, use, sizes, statics)
+    if statics.is_fused:
+        # All families are computed here, once; without the barrier XLA repeats them in a reset and in a sum.
+        grid, clipboard = lax.optimization_barrier((grid, clipboard))
     matches = count_matches(grid, target)
     # The kept selection is limited to the active area as it is now, after a resize or a load.
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
@@ -183,14 +192,15 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
     return Canvas(grid, clipboard, target, selection, sizes), matches
 
 
-def _needs(operation: Operations, use: ResolvedSelection) -> dict[str, Bool[Array, " B"]]:
+def _needs(operation: Operations, use: ResolvedSelection, statics: KernelStatics) -> dict[str, Bool[Array, " B"]]:
     """Which environments need which family; each needs one at most."""
     # A flood on none or several cells and a paste, copy or cut of nothing cannot apply: no kernel runs for them. A move
     # of nothing moves the whole active area.
+    shifts = SHIFTS.has(operation) & (MOVES.has(operation) | ~use.is_empty)
+    turns = TURNS.has(operation)
     return {
         "flood": FLOODS.has(operation) & use.is_single,
-        "shift": SHIFTS.has(operation) & (MOVES.has(operation) | ~use.is_empty),
-        "turn": TURNS.has(operation),
+        **({"rearrange": shifts | turns} if statics.is_fused else {"shift": shifts, "turn": turns}),
         "copy_input": LOADS_INPUT.has(operation),
         "change_pair": CHANGES_PAIR.has(operation),
     }
@@ -261,6 +271,21 @@ def _turn(
         return turn_box(grid, operation, box, active, statics.shape)
 
     return update_rows(statics.executor, rows, kernel, grid, (operation, use.effective, sizes), TURN_FRACTION)
+
+
+def _rearrange(
+    out: tuple[Grids, Grids],
+    canvas: Canvas,
+    operation: Operations,
+    use: ResolvedSelection,
+    rows: CompactedRows,
+    statics: KernelStatics,
+) -> tuple[Grids, Grids]:
+    """Shifts and turns of all rows; ``out`` is grid and clipboard."""
+    active = active_area(canvas.sizes[:, HEIGHT], canvas.sizes[:, WIDTH], statics.shape)
+    # From the canvas as it was, not from what another family made of it: then all families are one kernel.
+    new = rearrange_cells(canvas.grid, canvas.clipboard, operation, use, active, statics.shape)
+    return jax.tree.map(lambda new, old: jnp.where(rows.need[:, None], new, old), new, out)
 
 
 def _copy_input(

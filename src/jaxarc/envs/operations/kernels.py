@@ -1,8 +1,8 @@
 """Kernels on a batch of flat grids: the selection before an operation, the edits, and the selection after them.
 
 Moves, paste and copy keep the order of the cells: on a flat grid that is one shift of everything, which XLA's CPU
-backend does four times as fast as it gathers cells one by one. Rotations and flips are that gather. A flood fill works
-on columns of bits.
+backend does four times as fast as it gathers cells one by one. Rotations and flips are that gather. An accelerator
+gathers for both, once.
 """
 
 import functools
@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Int, Int8, Int16, Int32, UInt32
+from jaxtyping import Array, Bool, Int, Int8, Int32, UInt32
 
 from jaxarc import constants as c
-from jaxarc.constants import FLOOD_FILL, PADDING
+from jaxarc.constants import PADDING
 from jaxarc.envs.canvas import (
     HEIGHT,
     WIDTH,
@@ -28,14 +29,10 @@ from jaxarc.envs.canvas import (
     inside,
     pack_box,
     pack_columns,
-    per_cell,
-    unpack_columns,
     whole_if_empty,
 )
-from jaxarc.envs.structured_actions import CHANGES_PAIR, COPIES, move_offset
+from jaxarc.envs.structured_actions import CHANGES_PAIR, COPIES, TURNS, move_offset
 from jaxarc.fusion import materialize_call
-
-Words = UInt32[Array, " B"]  # one column of each grid
 
 
 class ResolvedSelection(NamedTuple):
@@ -125,38 +122,68 @@ def shift_cells(
         active: the active area.
         shape: rows and columns of the canvas.
     """
-    height, width = shape
+    source, offset = _source_of_shift(grid, clipboard, operation, box, cells, shape[1])
+    return _place_shifted(shift_flat(source, offset), grid, operation, box, cells, active, shape)
+
+
+def _source_of_shift(
+    grid: Int8[Array, "B HW"],
+    clipboard: Int8[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    box: BoundingBox,
+    cells: Bool[Array, "B HW"],
+    width: int,
+) -> tuple[Int8[Array, "B HW"], Int32[Array, " B"]]:
+    """The cells that are shifted, and by how many each reads on."""
     pastes = operation == c.PASTE
-    copies = COPIES.has(operation)
     # Result cell p reads source cell p + offset. A paste writes the clipboard's cell 0 at the corner, so it reads
     # `corner` cells back; a copy reads `corner` cells on; a move down reads one row, W cells, back. With W = 3 and the
     # box's corner at row 1, column 1: corner 4, paste -4, copy 4, move down -3, move up 3, move right -1, move left 1.
     down, across = move_offset(operation)
     corner = width * box.top + box.left
-    offset = jnp.where(pastes, -corner, jnp.where(copies, corner, -width * down - across))
+    offset = jnp.where(pastes, -corner, jnp.where(COPIES.has(operation), corner, -width * down - across))
     from_clipboard = pastes[:, None]
 
     def mark(grid: Array, clipboard: Array, cells: Array, from_clipboard: Array) -> Int8[Array, "B HW"]:
         return jnp.where(from_clipboard, clipboard, jnp.where(cells, grid, jnp.int8(PADDING)))
 
     # The source is the clipboard, or the chosen cells with padding in place of all others.
-    source = materialize_call(mark, grid, clipboard, cells, from_clipboard, predicate_of=operation)
-    shifted = shift_flat(source, offset)
+    return materialize_call(mark, grid, clipboard, cells, from_clipboard, predicate_of=operation), offset
+
+
+def _place_shifted(
+    shifted: Int8[Array, "B HW"],
+    grid: Int8[Array, "B HW"],
+    operation: Int32[Array, " B"],
+    box: BoundingBox,
+    cells: Bool[Array, "B HW"],
+    active: Bool[Array, "B HW"],
+    shape: GridShape,
+) -> Int8[Array, "B HW"]:
+    """Write what arrives into the destination box."""
+    copies = COPIES.has(operation)
+    # First the moved cells become 0, then what arrives is written over them. A move of 5 6 to the right in the row 5 6
+    # 7: emptied 0 0 7, and 5 and 6 arrive in columns 1 and 2, so the result is 0 5 6.
+    received = inside(_destination_of_shift(operation, box, shape), shape) & (shifted > PADDING)
+    emptied = jnp.where(cells & (operation != c.PASTE)[:, None], jnp.int8(0), grid)
+    edited = jnp.where(received & active, shifted, emptied)
+    copied = jnp.where(received, shifted, jnp.int8(PADDING))
+    return jnp.where(copies[:, None], copied, edited)
+
+
+def _destination_of_shift(operation: Int32[Array, " B"], box: BoundingBox, shape: GridShape) -> BoundingBox:
+    height, width = shape
+    pastes = operation == c.PASTE
+    copies = COPIES.has(operation)
+    down, across = move_offset(operation)
     # Where content may arrive: a move's box, one step on; a copy's box, at the origin; for a paste everything below and
     # to the right of its corner. Beyond it there are only cells that the shift wrapped into another row.
-    destination = BoundingBox(
+    return BoundingBox(
         jnp.where(copies, 0, box.top + down),
         jnp.where(copies, 0, box.left + across),
         jnp.where(pastes, height - 1, jnp.where(copies, box.bottom - box.top, box.bottom + down)),
         jnp.where(pastes, width - 1, jnp.where(copies, box.right - box.left, box.right + across)),
     )
-    # First the moved cells become 0, then what arrives is written over them. A move of 5 6 to the right in the row 5 6
-    # 7: emptied 0 0 7, and 5 and 6 arrive in columns 1 and 2, so the result is 0 5 6.
-    received = inside(destination, shape) & (shifted > PADDING)
-    emptied = jnp.where(cells & ~from_clipboard, jnp.int8(0), grid)
-    edited = jnp.where(received & active, shifted, emptied)
-    copied = jnp.where(received, shifted, jnp.int8(PADDING))
-    return jnp.where(copies[:, None], copied, edited)
 
 
 def shift_flat(source: Int8[Array, "B HW"], offset: Int32[Array, " B"]) -> Int8[Array, "B HW"]:
@@ -197,9 +224,25 @@ def turn_box(
         4 5 6  ->  5 2 0
         0 0 0      6 3 0
     """
+    i, j, k = _factors_of_turn(operation, box, shape[1])
+    # No index exceeds 3,600 on 30x30, in the box or outside, so int16 holds them in half of the bytes of int32.
+    wide = lambda x: x.astype(jnp.int16)[:, None]
+    rows = cell_rows(shape)[None].astype("int16")
+    columns = cell_columns(shape)[None].astype("int16")
+    index = wide(i) * rows + wide(j) * columns + wide(k)
+    gathered = materialize_call(_take_cells, grid, index, predicate_of=operation)
+    # Three kinds of cell: those that the turned box covers take what was gathered, the others of the old box become 0,
+    # and the rest stays.
+    received = inside(_destination_of_turn(operation, box), shape) & active
+    return jnp.where(received, gathered, jnp.where(inside(box, shape), jnp.int8(0), grid))
+
+
+def _factors_of_turn(
+    operation: Int32[Array, " B"], box: BoundingBox, width: int
+) -> tuple[Int32[Array, " B"], Int32[Array, " B"], Int32[Array, " B"]]:
+    """The factors i, j and k of the table of :func:`turn_box`."""
     top, left, bottom, right = box
-    height, width = shape
-    # The factors of the table in the docstring: rotations have i = +-1 and j = -+W, flips i = +-W and j = -+1, and
+    # Rotations have i = +-1 and j = -+W, flips i = +-W and j = -+1, and
     # `sign` is + for the first of each kind. So i and j are one select each, and only k needs a formula for each
     # operation.
     clockwise = operation == c.ROTATE_CLOCKWISE
@@ -210,103 +253,62 @@ def turn_box(
     j = jnp.where(rotates, -sign * width, -sign)
     k_of_flip = jnp.where(left_right, left + right, width * (top + bottom))
     k_of_turn = jnp.where(clockwise, width * (bottom + left) + left - top, width * (top - left) + right + top)
-    k = jnp.where(rotates, k_of_turn, k_of_flip)
-    # No index exceeds 3,600 on 30x30, in the box or outside, so int16 holds them in half of the bytes of int32.
-    wide = lambda x: x.astype(jnp.int16)[:, None]
-    rows = cell_rows(shape)[None].astype("int16")
-    columns = cell_columns(shape)[None].astype("int16")
-    index = wide(i) * rows + wide(j) * columns + wide(k)
+    return i, j, jnp.where(rotates, k_of_turn, k_of_flip)
 
-    def gather(source: Int8[Array, "B HW"], index: Int16[Array, "B HW"]) -> Int8[Array, "B HW"]:
-        index = jnp.clip(index, 0, height * width - 1).astype(jnp.int32)  # clipped ones are not used
-        return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
 
-    gathered = materialize_call(gather, grid, index, predicate_of=operation)
+def _take_cells(source: Int8[Array, "B HW"], index: Int[Array, "B HW"]) -> Int8[Array, "B HW"]:
+    index = jnp.clip(index, 0, source.shape[1] - 1).astype(jnp.int32)  # clipped ones are not used
+    return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
+
+
+def _destination_of_turn(operation: Int32[Array, " B"], box: BoundingBox) -> BoundingBox:
+    top, left, bottom, right = box
+    rotates = (operation == c.ROTATE_CLOCKWISE) | (operation == c.ROTATE_COUNTERCLOCKWISE)
     # A box of h x w that is rotated covers w x h cells from the same corner; a flip covers the box itself.
-    destination = BoundingBox(
+    return BoundingBox(
         top, left, jnp.where(rotates, top + right - left, bottom), jnp.where(rotates, left + bottom - top, right)
     )
-    # Three kinds of cell: those that the turned box covers take what was gathered, the others of the old box become 0,
-    # and the rest stays.
-    received = inside(destination, shape) & active
-    return jnp.where(received, gathered, jnp.where(inside(box, shape), jnp.int8(0), grid))
 
 
-def flood_fill(
+def rearrange_cells(
     grid: Int8[Array, "B HW"],
+    clipboard: Int8[Array, "B HW"],
     operation: Int32[Array, " B"],
-    row: Int32[Array, " B"],
-    column: Int32[Array, " B"],
+    use: ResolvedSelection,
+    active: Bool[Array, "B HW"],
     shape: GridShape,
-) -> Int8[Array, "B HW"]:
-    """Recolor the 4-connected component of equal color around one active cell per environment.
+) -> tuple[Int8[Array, "B HW"], Int8[Array, "B HW"]]:
+    """Apply operations 20..30, for an accelerator; the new grid and the new clipboard.
 
-    Exact for any corridor. Columns are words of bits, and one carry fills a run of cells. Sweeping whole columns right
-    and left until nothing changes takes 2 to 4 rounds on ARC grids and 8 on spirals, where growing by one cell a round
-    takes up to 403.
+    The results are those of :func:`shift_cells` and :func:`turn_box`: a move is the gather of a turn with ``i = W`` and
+    ``j = 1``, and one write places what either brings.
     """
-    # int8[B, 1], the color to replace; then uint32[W, B], the cells that have it: word [c, b] is column c of grid b.
-    start = jnp.take_along_axis(grid, (row * shape[1] + column)[:, None], axis=1)
-    pack_same = lambda grid, start: pack_columns(grid == start, shape)  # padding never is the color
-    same = materialize_call(pack_same, grid, start, predicate_of=row).T
-    columns = jnp.arange(shape[1], dtype=jnp.int32)[:, None]
-    # One bit in one word: a start at row 1, column 2 of a 3x3 grid is 000 000 010.
-    start_bit = (jnp.uint32(1) << row.astype(jnp.uint32))[None]
-    seed = jnp.where(columns == column[None], start_bit, jnp.uint32(0)) & same
-    region = materialize_call(jnp.transpose, _connected(seed, same), predicate_of=row)
-    return jnp.where(unpack_columns(region, shape), per_cell(operation - FLOOD_FILL), grid)
+    box = use.effective
+    cells = effective_cells(box, use.is_empty, use.raw, active, shape)
+    turns = TURNS.has(operation)
+    pastes = (operation == c.PASTE)[:, None]
+    copies = COPIES.has(operation)[:, None]
+    # A gather from an array as it is, by an index of its own, is computed where its result is used; others are stored.
+    # Every cell of a box is chosen; only of a mask the others are set to padding first.
+    width = shape[1]
+    rows, columns = (axis[None].astype(np.int32) for axis in (cell_rows(shape), cell_columns(shape)))
+    corner = (width * box.top + box.left)[:, None]
+    down, across = move_offset(operation)
+    i, j, k = _factors_of_turn(operation, box, width)
+    i, j, k = jnp.where(turns, i, width), jnp.where(turns, j, 1), jnp.where(turns, k, -width * down - across)
+    source = grid if use.raw is None else jnp.where(cells | turns[:, None], grid, jnp.int8(PADDING))
+    brought = _take_cells(source, i[:, None] * rows + j[:, None] * columns + k[:, None])
+    brought = jnp.where(pastes, _take_cells(clipboard, width * rows + columns - corner), brought)
+    copied = _take_cells(source, width * rows + columns + corner)
 
-
-def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> UInt32[Array, "W B"]:
-    """Find all open cells that a seed reaches through open cells.
-
-    A sweep to the right gives each column what its left neighbor reached, then fills the runs it touches; a sweep to
-    the left does the same from the right. ``o`` is open, ``x`` reached, ``#`` closed::
-
-        seed       right      left
-        # o o      # o x      # x x
-        x # o  ->  x # x  ->  x # x    nothing is left to spread to the right: done
-        o o o      x x x      x x x
-    """
-
-    def sweep(beside: Words, column: tuple[Words, Words]) -> tuple[Words, Words]:
-        # `beside` is what the neighbor column reached. Its open cells in the same rows are reached too, and spread up
-        # and down: beside 100 and passable 110 meet in 100, which fills the run 110.
-        reached, passable = column
-        filled = _fill_runs((reached | beside) & passable, passable)
-        return filled, filled
-
-    def sweep_both_ways(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        reached, _ = carry
-        zeros = jnp.zeros_like(reached[0])
-        _, reached = lax.scan(sweep, zeros, (reached, open_cells))
-        _, reached = lax.scan(sweep, zeros, (reached, open_cells), reverse=True)
-        # The sweep to the left left nothing to spread to the left; is there anything to spread to the right?
-        left_neighbor = jnp.concatenate([zeros[None], reached[:-1]])
-        return reached, jnp.any((open_cells & ~reached & left_neighbor) != 0)
-
-    # Seeds of all environments share the loop, so it runs as many rounds as the hardest of the grids needs.
-    return lax.while_loop(lambda carry: carry[1], sweep_both_ways, (seed, jnp.any(seed != 0)))[0]
-
-
-def _fill_runs(seed: Words, open_cells: Words) -> Words:
-    """Spread the seeds over the runs of open cells that hold them: to lower bits by doubling, to higher by one carry.
-
-    Adding a seed to its run carries through the run's ones up to its end: the ones that the sum turns to 0, and the
-    seed itself, are what the seed reaches. In bits, highest first, with the run 01110 and the seed 00100::
-
-        to lower bits      00100 | (01110 & 00100 >> 1) = 00110   the loop moves by 1, 2, 4, 8, 16
-        to higher bits     01110 + 00110 = 10100, and 01110 & ~10100 = 01010
-        together           00110 | 01010 = 01110
-    """
-    spread = seed
-    run = open_cells
-    # Before the step of s, bit i of `run` says that the s cells i .. i + s - 1 are open, so that a seed s cells higher
-    # reaches cell i. The steps add up to 31, and a column has at most 30 cells.
-    for step in (1, 2, 4, 8, 16):
-        spread = spread | (run & (spread >> jnp.uint32(step)))
-        run = run & (run >> jnp.uint32(step))
-    return spread | (open_cells & ~(open_cells + spread))
+    ends = zip(_destination_of_turn(operation, box), _destination_of_shift(operation, box, shape), strict=True)
+    destination = BoundingBox(*(jnp.where(turns, turned, shifted) for turned, shifted in ends))
+    arrives = inside(destination, shape) & (brought > PADDING)
+    leaves = jnp.where(turns[:, None], inside(box, shape), cells) & ~pastes
+    edited = jnp.where(arrives & active, brought, jnp.where(leaves, jnp.int8(0), grid))
+    at_origin = BoundingBox(*(jnp.zeros_like(box.top),) * 2, box.bottom - box.top, box.right - box.left)
+    held = jnp.where(inside(at_origin, shape), copied, jnp.int8(PADDING))
+    return jnp.where(copies, grid, edited), jnp.where(copies, held, clipboard)
 
 
 def next_selection(

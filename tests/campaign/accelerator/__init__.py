@@ -1,0 +1,1 @@
+"""Programs compiled for an accelerator, without one: what they launch, loop over and move."""

@@ -1,0 +1,120 @@
+"""The programs that are looked at: rollouts, resets, the guide's steps, training, evaluation, a surrogate."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import jax
+
+import jaxarc
+from jaxarc.cli.settings import read_experiment
+from jaxarc.config import JaxArcConfig
+from jaxarc.datasets import load_tasks
+from jaxarc.prng import keys_of_seeds
+from jaxarc.training.updates import make_params, measure, run_updates, start_training
+from jaxarc.unroll import RandomPolicy, unroll, vectorize
+from jaxarc.wrappers import AutoReset
+
+ROLLOUT_STEPS: Final = 64
+NUM_ENVS: Final = 65_536
+TRAINED_ENVS: Final = 4_096
+SIDES: Final = (5, 10, 30)
+FORMATS: Final = ("point", "bbox", "mask")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is compiled."""
+
+    name: str
+    what: str
+    num_envs: int  # that a unit of work advances; bytes are told for each
+    in_loop: bool  # a unit is a turn of the longest loop, else the whole program
+    build: Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]  # a jitted function, arrays or shapes, statics
+
+
+def programs() -> list[Program]:
+    """List all programs."""
+    rollouts = [
+        Program(
+            f"rollout-{selection}-{side}",
+            f"a step of a rollout, {side}x{side}, {selection} actions",
+            NUM_ENVS,
+            True,
+            functools.partial(_rollout, side, selection),
+        )
+        for side in SIDES
+        for selection in FORMATS
+    ]
+    return [
+        *rollouts,
+        Program("reset-30", "resets, 30x30", NUM_ENVS, False, _reset),
+        Program("batch-step-30", "the guide's batch_step, 30x30, mask actions", NUM_ENVS, False, _guide_step),
+        Program("update-ladder_l2", "a PPO update, ladder_l2", TRAINED_ENVS, False, _update),
+        Program("measure-ladder_l2", "an evaluation of every pair, ladder_l2", 1, False, _measure),
+    ]
+
+
+def _make(side: int, selection: str, policy: str = "noop") -> tuple[Any, Any]:
+    fits = {} if side == 30 else {"max_grid_height": side, "max_grid_width": side, "too_large": "drop"}
+    return jaxarc.make(
+        "arc-agi-1/training",
+        selection_format=selection,
+        max_episode_steps=100,
+        invalid_action_policy=policy,
+        history_enabled=False,
+        **fits,
+    )
+
+
+def _rollout(side: int, selection: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    env, params = _make(side, selection)
+    env = AutoReset(env)
+    policy = vectorize(RandomPolicy(env.action_space(params)))
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def roll(states: Any, key: Any, params: Any) -> Any:
+        record = lambda transition: (transition.reward.sum(), transition.done.sum())
+
+        def step(states: Any, key: Any) -> Any:
+            keys = jax.random.split(key, NUM_ENVS)[None]
+            states, facts = unroll(env, params, policy, states, keys, record)
+            return states, jax.tree.map(lambda x: x[0], facts)
+
+        return jax.lax.scan(step, states, jax.random.split(key, ROLLOUT_STEPS))
+
+    key = jax.random.key(0)
+    keys = jax.ShapeDtypeStruct((NUM_ENVS,), key.dtype)
+    states = jax.eval_shape(lambda keys, params: jax.vmap(env.reset, (0, None))(keys, params)[0], keys, params)
+    return roll, (states, key, params), {}
+
+
+def _reset() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    env, params = _make(30, "bbox")
+    keys = jax.ShapeDtypeStruct((NUM_ENVS,), jax.random.key(0).dtype)
+    return jax.jit(jax.vmap(env.reset, (0, None))), (keys, params), {}
+
+
+def _guide_step() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    config = JaxArcConfig()
+    task = load_tasks("arc-agi-1/training")
+    raise NotImplementedError
+
+
+def _update() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    experiment, params, state = _training()
+    statics = {"train_config": experiment.train_config, "length": 1}
+    return run_updates, (state, params), statics
+
+
+def _measure() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    _, params, state = _training()
+    return measure, (state.policy, params), {}
+
+
+def _training() -> tuple[Any, Any, Any]:
+    experiment = read_experiment(["experiment=ladder_l2", f"agent.num_envs={TRAINED_ENVS}"])
+    params = make_params(load_tasks(experiment.task.train_dataset), experiment.environment)
+    start = lambda keys, params: start_training(keys, params, experiment.train_config, experiment.curriculum)
+    return experiment, params, jax.eval_shape(start, keys_of_seeds([0]), params)
