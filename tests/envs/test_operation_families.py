@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from reference.cases import Cases, random_cases
 from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results, kernel_arguments, with_boxes
+from scipy import ndimage
 
 from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch, kernel_of
-from jaxarc.envs.operations.kernels import flood_fill
+from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.structured_actions import OperationSet
 
 BATCH = 192  # enough for several blocks of each family
@@ -25,7 +26,7 @@ FAMILIES = {
     "change pair": (39, *PAIR_SWITCHES),
 }
 LARGE, SMALL = (9, 8), (4, 6)  # a long row and a short one: more than a byte of rows, and less than one
-EXECUTORS = ("dense", "compact")  # the one that compiles sooner comes first
+EXECUTORS = ("dense", "compact", "fused")  # the one that compiles soonest comes first; fused: dense of accelerators
 SELECTIONS = pytest.mark.parametrize(("shape", "as_boxes"), [(LARGE, False), (SMALL, True)], ids=["mask", "bbox"])
 
 
@@ -49,7 +50,8 @@ def cases_of(operations, shape, as_boxes, count=BATCH):
 
 @functools.cache
 def compiled(shape, operations, executor):
-    statics = KernelStatics(shape, executor, operations)
+    is_fused = executor == "fused"
+    statics = KernelStatics(shape, "dense" if is_fused else executor, operations, is_fused)
     return jax.jit(lambda *arguments: execute_batch(*arguments, statics))
 
 
@@ -83,10 +85,29 @@ def test_a_flood_fills_a_run_of_any_length_up_to_its_walls():
     grids = (rows == wall[:, None]).astype(np.int8)
     same_side = (rows < wall[:, None]) == (start < wall)[:, None]
     expected = np.where(same_side & (rows != wall[:, None]), 7, grids)
-    flood = jax.jit(flood_fill, static_argnums=4)
+    flood = jax.jit(flood_fill, static_argnums=(4, 5))
     operation, column = np.full(len(start), 17, np.int32), np.zeros(len(start), np.int32)
-    arguments = (jnp.asarray(x) for x in (grids, operation, start.astype(np.int32), column))
-    np.testing.assert_array_equal(flood(*arguments, (30, 1)), expected)
+    arguments = [jnp.asarray(x) for x in (grids, operation, start.astype(np.int32), column)]
+    for is_fused in (False, True):
+        np.testing.assert_array_equal(flood(*arguments, (30, 1), is_fused), expected)
+
+
+def test_a_flood_goes_as_far_as_a_spiral_does():
+    """Every arm needs another sweep: the loop goes on until nothing changes, in both forms."""
+    spiral = np.zeros((30, 30), np.int8)
+    top, left, bottom, right = 0, 0, 29, 29
+    while bottom - top >= 3:  # walls between the arms, each with a gap at one end
+        spiral[top + 1, left : right - 1] = 1
+        spiral[top + 1 : bottom - 1, right - 1] = 1
+        spiral[bottom - 1, left + 2 : right] = 1
+        spiral[top + 3 : bottom, left + 1 + 1] = 1
+        top, left, bottom, right = top + 2, left + 2, bottom - 2, right - 2
+    case = spiral.reshape(1, -1)
+    ins = [jnp.full((1,), x, jnp.int32) for x in (17, 0, 0)]
+    plain, fused = (flood_fill(jnp.asarray(case), *ins, (30, 30), is_fused) for is_fused in (False, True))
+    np.testing.assert_array_equal(plain, fused)
+    labels, _ = ndimage.label(spiral == 0)
+    np.testing.assert_array_equal(np.asarray(fused).reshape(30, 30) == 7, labels == labels[0, 0])
 
 
 def test_a_flood_from_the_first_cell_of_a_lone_column_spreads():

@@ -9,12 +9,10 @@ from jaxtyping import Array, Bool, Float32, Int32
 from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.canvas import CheckedAction, count_union, similarity
-from jaxarc.envs.compilation import choose_executor
-from jaxarc.envs.operations.execute import KernelStatics, execute
+from jaxarc.envs.operations.execute import execute, statics_of
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
 from jaxarc.envs.state import ArcEnvState, append_record
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action
-from jaxarc.fusion import compiles_for_cpu
 from jaxarc.utils.error_handling import refuse_unstructured
 
 
@@ -43,11 +41,8 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     pair_index, can_switch = choose_pair(operation, state.pair_index, known_solved, source.count)
     operation = jnp.where(can_switch, operation, c.NO_OPERATION)
     checked = CheckedAction(operation, checked.selection, source.row_of(pair_index), source.colors)
-    executor = choose_executor(config.environment.executor)
-    is_fused = executor == "dense" and not compiles_for_cpu()
-    statics = KernelStatics(config.grid_shape, executor, config.legal_operations, is_fused)
     # 2. The edit. Equal cells over cells of the union: a 2x3 grid that matches 4 cells of a 2x2 target scores 4 / 6.
-    canvas, matches = execute(state.canvas, checked, source.table, statics)
+    canvas, matches = execute(state.canvas, checked, source.table, statics_of(config, config.legal_operations))
     union = count_union(canvas.sizes[:4])
     score = similarity(matches, union)
 

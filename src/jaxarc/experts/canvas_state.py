@@ -10,8 +10,7 @@ from jaxtyping import Array, Bool, Int8, Int32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import Canvas, CheckedAction, grid_size
-from jaxarc.envs.compilation import choose_executor
-from jaxarc.envs.operations.execute import KernelStatics, execute
+from jaxarc.envs.operations.execute import KernelStatics, execute, statics_of
 from jaxarc.envs.pairs import PairTable, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -92,4 +91,4 @@ def edit(canvas_state: CanvasState, edits: CheckedEdits, config: JaxArcConfig) -
 def edit_statics(config: JaxArcConfig) -> KernelStatics:
     """Return the statics of kernels for the legal operations that keep the pair."""
     operations = tuple(i for i in config.legal_operations if i < c.NUM_GRID_OPERATIONS)
-    return KernelStatics(config.grid_shape, choose_executor(config.environment.executor), operations)
+    return statics_of(config, operations)

@@ -14,6 +14,7 @@ A spoiled cell is one that is right but not wanted, so the difference counts it 
 operations do make grids, for compacted blocks of those candidates only.
 """
 
+import dataclasses
 import functools
 from typing import Final, NamedTuple
 
@@ -268,7 +269,7 @@ def _flood(
     row = jnp.where(is_flood, row, 0)
     column = jnp.where(is_flood, column, 0)
     grids = _repeat(canvas.grid, operation)
-    grids = flood_fill(grids, operation, row, column, statics.shape)
+    grids = flood_fill(grids, operation, row, column, statics.shape, statics.is_fused)
     return Outcomes(count_matches(grids, _repeat(canvas.target, operation)), out.union)
 
 
@@ -281,7 +282,7 @@ def _edit(out: Outcomes, action: CheckedAction, canvas_state: CanvasState, stati
     # The one operation that loads a pair here is "copy input", and its pair is row 0 of a table of one.
     table = PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
     rest = tuple(i for i in statics.operations if i >= c.MOVE_UP)
-    canvases, matches = execute_batch(canvases, action, table, KernelStatics(statics.shape, statics.executor, rest))
+    canvases, matches = execute_batch(canvases, action, table, dataclasses.replace(statics, operations=rest))
     return Outcomes(matches, count_union(canvases.sizes[:, :4]))
 
 

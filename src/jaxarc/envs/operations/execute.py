@@ -31,6 +31,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32, PyTree
 
 from jaxarc import constants as c
+from jaxarc.config import JaxArcConfig
 from jaxarc.constants import PADDING
 from jaxarc.envs.canvas import (
     CLIPBOARD_HEIGHT,
@@ -45,7 +46,16 @@ from jaxarc.envs.canvas import (
     count_matches,
     grid_size,
 )
-from jaxarc.envs.compilation import CompactedRows, Kernel, compact, fold_rows, unfold_rows, update_rows, with_batch_rule
+from jaxarc.envs.compilation import (
+    CompactedRows,
+    Kernel,
+    choose_executor,
+    compact,
+    fold_rows,
+    unfold_rows,
+    update_rows,
+    with_batch_rule,
+)
 from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.kernels import (
     ResolvedSelection,
@@ -71,7 +81,7 @@ from jaxarc.envs.structured_actions import (
     TURNS,
     OperationSet,
 )
-from jaxarc.fusion import materialize_call
+from jaxarc.fusion import compiles_for_cpu, materialize_call
 
 Grids = Int8[Array, "B HW"]
 Sizes = Int8[Array, "B 6"]
@@ -107,6 +117,12 @@ class KernelStatics:
     def has(self, operations: OperationSet) -> bool:
         """Whether any operation of the set can occur."""
         return any(operation in operations for operation in self.operations)
+
+
+def statics_of(config: JaxArcConfig, operations: tuple[int, ...]) -> KernelStatics:
+    """Return the statics of kernels for a config and the backend that programs are compiled for."""
+    executor = choose_executor(config.environment.executor)
+    return KernelStatics(config.grid_shape, executor, operations, executor == "dense" and not compiles_for_cpu())
 
 
 def execute(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
@@ -222,7 +238,7 @@ def _flood(
 ) -> Grids:
     def kernel(grid: Grids, ins: tuple[Operations, Int32[Array, " B"], Int32[Array, " B"]]) -> Grids:
         operation, row, column = ins
-        return flood_fill(grid, operation, row, column, statics.shape)
+        return flood_fill(grid, operation, row, column, statics.shape, statics.is_fused)
 
     # The last block may be filled up with rows that need no flood; they start at cell (0, 0), which always exists.
     row = jnp.where(rows.need, use.effective.top, 0)

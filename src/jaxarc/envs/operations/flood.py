@@ -6,7 +6,7 @@ from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.constants import FLOOD_FILL
 from jaxarc.envs.canvas import GridShape, pack_columns, per_cell, unpack_columns
-from jaxarc.fusion import compiles_for_cpu, materialize_call
+from jaxarc.fusion import materialize_call
 
 Words = UInt32[Array, " B"]  # one column of each grid
 
@@ -17,6 +17,7 @@ def flood_fill(
     row: Int32[Array, " B"],
     column: Int32[Array, " B"],
     shape: GridShape,
+    is_fused: bool = False,
 ) -> Int8[Array, "B HW"]:
     """Recolor the 4-connected component of equal color around one active cell per environment.
 
@@ -28,7 +29,7 @@ def flood_fill(
     start = jnp.take_along_axis(grid, (row * shape[1] + column)[:, None], axis=1)
     pack_same = lambda grid, start: pack_columns(grid == start, shape)  # padding never is the color
     same = materialize_call(pack_same, grid, start, predicate_of=row)
-    if not compiles_for_cpu():
+    if is_fused:  # the barrier keeps XLA from packing the columns once for each use
         region = _connected_at_once(row, column, lax.optimization_barrier(same))
         return jnp.where(unpack_columns(region, shape), per_cell(operation - FLOOD_FILL), grid)
     same = same.T
@@ -62,8 +63,8 @@ def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> 
     def sweep_both_ways(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         reached, _ = carry
         zeros = jnp.zeros_like(reached[0])
-        _, reached = lax.scan(sweep, zeros, (reached, open_cells), unroll=unroll)
-        _, reached = lax.scan(sweep, zeros, (reached, open_cells), reverse=True, unroll=unroll)
+        _, reached = lax.scan(sweep, zeros, (reached, open_cells))
+        _, reached = lax.scan(sweep, zeros, (reached, open_cells), reverse=True)
         # The sweep to the left left nothing to spread to the left; is there anything to spread to the right?
         left_neighbor = jnp.concatenate([zeros[None], reached[:-1]])
         return reached, jnp.any((open_cells & ~reached & left_neighbor) != 0)
