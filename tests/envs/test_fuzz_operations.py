@@ -18,7 +18,8 @@ SIZES = {(30, 30): 12, (5, 5): 14, (3, 7): 8, (1, 1): 2, (1, 6): 2, (4, 1): 2, (
 
 @functools.cache
 def _compiled(shape, executor):
-    statics = KernelStatics(shape, executor, tuple(range(42)))
+    is_fused = executor == "fused"  # the dense executor as accelerators run it
+    statics = KernelStatics(shape, "dense" if is_fused else executor, tuple(range(42)), is_fused)
     execute = lambda canvas, command, pairs: execute_batch(canvas, command, pairs, statics)
     return jax.jit(execute, compiler_options=AS_USERS)
 
@@ -31,7 +32,7 @@ def test_kernels_agree_with_the_reference(shape, as_boxes):
         cases = random_cases(rng, BATCH, *shape)
         cases = with_boxes(cases) if as_boxes else cases
         expected = expected_results(cases)
-        for executor in ("compact", "dense"):
+        for executor in ("compact", "dense", "fused"):
             edit = _compiled(shape, executor)(*kernel_arguments(cases, as_boxes))
             wrong = differences(edit, cases, expected)
             assert not wrong, f"{executor}: {len(wrong)} mismatches, first: {wrong[:5]}"

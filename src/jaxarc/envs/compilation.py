@@ -50,8 +50,8 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
         def of_mode(mode: str, *args: Any) -> Result:
-            del mode  # a key of the compilation cache: checks are compiled for one error mode
-            return function(*args)
+            with JAXErrorHandler.compiling(mode):  # a key of the cache: checks are compiled for one error mode
+                return function(*args)
 
         of_mode.__name__ = of_mode.__qualname__ = function.__name__
         fast = jax.jit(of_mode, static_argnums=0)
@@ -59,7 +59,7 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
 
         @functools.wraps(function)
         def call(*args: Any) -> Result:
-            mode = JAXErrorHandler.get_error_mode()
+            mode = JAXErrorHandler.mode_to_compile()
             # A call returns before the device is done, so a failed check would be raised wherever the result is used
             # first. To raise it here, the call waits where checks exist.
             try:

@@ -89,18 +89,18 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
         ValueError: a mask has the wrong shape, or the state was made with another config.
         RuntimeError: with policy ``"raise"``, an operation or coordinate is out of range or not allowed.
     """
-    return _arc_step(state, action, config, JAXErrorHandler.get_error_mode())
+    return _arc_step(state, action, config, JAXErrorHandler.mode_to_compile())
 
 
 @eqx.filter_jit
 def _arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig, mode: str) -> Step:
-    del mode  # a key of the compilation cache: checks are compiled for one error mode
     _require_config(config)
     _require_matching(state, config)
     require_single(state, action)
     assert state.task_data is not None
     source = pairs_of_task(state.task_data, config.grid_shape, config.episode.mode)
-    state, reward, invalid = take_step(state, action, source, config)
+    with JAXErrorHandler.compiling(mode):  # a key of the cache: checks are compiled for one error mode
+        state, reward, invalid = take_step(state, action, source, config)
     return state, observe(state, source, config), reward, state.done, make_info(state, source, invalid, config)
 
 
@@ -122,16 +122,16 @@ def batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcCon
     Raises:
         ValueError: states and actions are no batches of one size.
     """
-    return _batch_step(states, actions, config, JAXErrorHandler.get_error_mode())
+    return _batch_step(states, actions, config, JAXErrorHandler.mode_to_compile())
 
 
 @eqx.filter_jit
 def _batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig, mode: str) -> Step:
-    del mode
     _require_config(config)
     refuse_unstructured(actions)
     _require_batches(states, actions)
-    return jax.vmap(arc_step, in_axes=(0, 0, None))(states, actions, config)
+    with JAXErrorHandler.compiling(mode):
+        return jax.vmap(arc_step, in_axes=(0, 0, None))(states, actions, config)
 
 
 def _require_config(config: JaxArcConfig) -> None:

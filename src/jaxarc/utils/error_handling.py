@@ -5,18 +5,27 @@ effect. :meth:`JAXErrorHandler.set_error_mode` works at any time.
 """
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
+from jaxarc.fusion import compiles_for_cpu
+
 ErrorMode = Literal["default", "raise", "nan", "breakpoint", "off"]
 ERROR_MODES: tuple[ErrorMode, ...] = ("default", "raise", "nan", "breakpoint", "off")
 EQUINOX_MODE = os.environ.get("EQX_ON_ERROR", "raise")  # as equinox reads it, on import
+
+REPORT = "report"  # the mode of a program in which no check raises, because each would make an accelerator wait
+_in_force: ContextVar[str | None] = ContextVar("mode of the program that is traced", default=None)
 
 Checked = TypeVar("Checked")
 State = TypeVar("State", bound="CheckableState")
@@ -170,8 +179,46 @@ class JAXErrorHandler:
     @staticmethod
     def stops_on_error() -> bool:
         """Whether a failed check stops the program, rather than going on with NaN or unchanged values."""
-        mode = JAXErrorHandler._mode
+        mode = _in_force.get() or JAXErrorHandler._mode
         return (EQUINOX_MODE if mode == "default" else mode) in ("raise", "breakpoint")
+
+    @staticmethod
+    def mode_to_compile() -> str:
+        """Return the mode that a call of an environment is compiled with.
+
+        A check that raises calls back to the host. In a program for an accelerator that takes many steps each of them
+        would wait for it, so there an invalid action is reported and changes nothing, unless :meth:`set_error_mode`
+        asks for more. A call of its own, also under ``jax.vmap``, raises on every backend.
+        """
+        if (mode := _in_force.get()) is not None:
+            return mode
+        mode = JAXErrorHandler._mode
+        # Nothing is computed yet inside of a program that is traced: there even a constant is a tracer.
+        is_part = mode == "default" and not compiles_for_cpu() and isinstance(jnp.zeros(()), jax.core.Tracer)
+        return REPORT if is_part else mode
+
+    @staticmethod
+    @contextmanager
+    def compiling(mode: str) -> Iterator[None]:
+        """Trace with this mode of :meth:`mode_to_compile`, whatever is called inside."""
+        token = _in_force.set(mode)
+        try:
+            yield
+        finally:
+            _in_force.reset(token)
+
+    @staticmethod
+    def warn_of_unchecked_actions() -> None:
+        """Warn, where a program that is traced does not raise on invalid actions because of its backend."""
+        if _in_force.get() == REPORT:
+            backend = jax.default_backend()
+            warnings.warn(
+                f"action.invalid_action_policy='raise' acts like 'noop' in a program for {backend!r}, where a check "
+                "would stop the device in each step; read info['invalid_action'] and set the policy to 'noop' or "
+                "'clip', or call JAXErrorHandler.set_error_mode('raise') before it is compiled",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     @staticmethod
     def get_error_mode() -> ErrorMode:

@@ -1,4 +1,4 @@
-"""Read a program that XLA compiled for a GPU: how many kernels it launches, what it loops over, how many bytes it moves.
+"""What a program that XLA compiled for a GPU costs: kernels that it launches, loops, bytes that it moves.
 
 The text of a compiled program lists computations. Each instruction of one that runs on its own, such as a fusion, is
 one launch; what stands inside of a fusion is part of it. A launch reads its operands from device memory and writes its
@@ -17,32 +17,11 @@ from typing import Final
 LAUNCH_SECONDS: Final = 3e-6  # of a kernel on a GPU, whatever it does: 2 to 4 microseconds
 OPEN_TURNS: Final = 2  # assumed of a loop that ends when the data say so: a flood fill sweeps thrice, once before it
 _SIZES: Final = {"pred": 1, "s4": 1, "u4": 1, "token": 0, "opaque": 0}  # bytes; others say their bits in the name
-_LAUNCHES: Final = frozenset(
-    [
-        "fusion",
-        "copy",
-        "custom-call",
-        "sort",
-        "scatter",
-        "gather",
-        "reduce",
-        "dynamic-slice",
-        "dynamic-update-slice",
-        "transpose",
-        "convert",
-        "broadcast",
-        "dot",
-        "convolution",
-        "concatenate",
-        "iota",
-        "select-and-scatter",
-        "reduce-window",
-        "rng-bit-generator",
-        "slice",
-        "pad",
-        "copy-start",
-    ]
-)
+_LAUNCHES: Final = {
+    *("fusion", "copy", "copy-start", "custom-call", "sort", "scatter", "gather", "select-and-scatter", "dot"),
+    *("reduce", "reduce-window", "dynamic-slice", "dynamic-update-slice", "slice", "pad", "transpose", "convert"),
+    *("broadcast", "concatenate", "iota", "convolution", "rng-bit-generator"),
+}
 _HEAD: Final = re.compile(r"^(ENTRY )?(%[\w.\-]+) \(")
 _INSTRUCTION: Final = re.compile(r"\s*(ROOT )?(%[\w.\-]+) = (\(.*?\)|[\w\[\]{},:()]+) ([\w\-]+)\((.*?)\)(?:,|$)")
 _NAME: Final = re.compile(r"%[\w.\-]+")
@@ -97,7 +76,8 @@ class Costs:
 
     def total_bytes(self, open_turns: int = OPEN_TURNS) -> int:
         """Bytes read and written with those of all loops."""
-        return self.num_bytes + sum(_turns(loop, open_turns) * loop.turn.total_bytes(open_turns) for loop in self.loops)
+        inner = (_turns(loop, open_turns) * loop.turn.total_bytes(open_turns) for loop in self.loops)
+        return self.num_bytes + sum(inner)
 
     def open_loops(self) -> list[Loop]:
         """All loops, however deep, that end when the data say so."""

@@ -1,4 +1,4 @@
-"""The programs that are looked at: rollouts, resets, the guide's steps, training, evaluation, a surrogate."""
+"""The programs that are looked at: rollouts, resets, the guide's steps, an update of training, an evaluation."""
 
 import functools
 from collections.abc import Callable
@@ -12,13 +12,16 @@ from jaxarc.cli.settings import read_experiment
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import load_tasks
 from jaxarc.prng import keys_of_seeds
+from jaxarc.tasks import create_task
 from jaxarc.training.updates import make_params, measure, run_updates, start_training
 from jaxarc.unroll import RandomPolicy, unroll, vectorize
 from jaxarc.wrappers import AutoReset
 
+Parts = tuple[Any, tuple[Any, ...], dict[str, Any]]  # a jitted function, its arrays or their shapes, its statics
 ROLLOUT_STEPS: Final = 64
 NUM_ENVS: Final = 65_536
 TRAINED_ENVS: Final = 4_096
+EVALUATED_ENVS: Final = 256  # slots that play side by side
 SIDES: Final = (5, 10, 30)
 FORMATS: Final = ("point", "bbox", "mask")
 
@@ -31,7 +34,13 @@ class Program:
     what: str
     num_envs: int  # that a unit of work advances; bytes are told for each
     in_loop: bool  # a unit is a turn of the longest loop, else the whole program
-    build: Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]  # a jitted function, arrays or shapes, statics
+    build: Callable[[], Parts]
+    steps_of_each: int = 1  # steps of each environment in a unit
+
+    @property
+    def steps(self) -> int:
+        """Steps of environments in a unit."""
+        return self.num_envs * self.steps_of_each
 
 
 def programs() -> list[Program]:
@@ -51,8 +60,8 @@ def programs() -> list[Program]:
         *rollouts,
         Program("reset-30", "resets, 30x30", NUM_ENVS, False, _reset),
         Program("batch-step-30", "the guide's batch_step, 30x30, mask actions", NUM_ENVS, False, _guide_step),
-        Program("update-ladder_l2", "a PPO update, ladder_l2", TRAINED_ENVS, False, _update),
-        Program("measure-ladder_l2", "an evaluation of every pair, ladder_l2", 1, False, _measure),
+        Program("update-ladder_l2", "a PPO update, ladder_l2", TRAINED_ENVS, False, _update, 16),
+        Program("measure-ladder_l2", "a step of an evaluation, ladder_l2", EVALUATED_ENVS, True, _measure),
     ]
 
 
@@ -68,7 +77,7 @@ def _make(side: int, selection: str, policy: str = "noop") -> tuple[Any, Any]:
     )
 
 
-def _rollout(side: int, selection: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+def _rollout(side: int, selection: str) -> Parts:
     env, params = _make(side, selection)
     env = AutoReset(env)
     policy = vectorize(RandomPolicy(env.action_space(params)))
@@ -90,25 +99,31 @@ def _rollout(side: int, selection: str) -> tuple[Any, tuple[Any, ...], dict[str,
     return roll, (states, key, params), {}
 
 
-def _reset() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+def _reset() -> Parts:
     env, params = _make(30, "bbox")
     keys = jax.ShapeDtypeStruct((NUM_ENVS,), jax.random.key(0).dtype)
     return jax.jit(jax.vmap(env.reset, (0, None))), (keys, params), {}
 
 
-def _guide_step() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    config = JaxArcConfig()
-    task = load_tasks("arc-agi-1/training")
-    raise NotImplementedError
+def _guide_step() -> Parts:
+    config = JaxArcConfig().with_fields(history_enabled=False)  # as it is by default otherwise: mask actions, "raise"
+    raw = load_tasks("arc-agi-1/training")[0]
+    task = create_task(raw.train, raw.test, config.grid_shape)
+    keys = jax.ShapeDtypeStruct((NUM_ENVS,), jax.random.key(0).dtype)
+    states = jax.eval_shape(lambda keys, task: batch_reset(keys, config, task)[0], keys, task)
+    height, width = config.grid_shape
+    cells = jax.ShapeDtypeStruct((NUM_ENVS, height, width), jnp.bool_)
+    actions = jax.eval_shape(MaskAction, jax.ShapeDtypeStruct((NUM_ENVS,), jnp.int32), cells)
+    return jax.jit(lambda states, actions: batch_step(states, actions, config)), (states, actions), {}
 
 
-def _update() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+def _update() -> Parts:
     experiment, params, state = _training()
     statics = {"train_config": experiment.train_config, "length": 1}
     return run_updates, (state, params), statics
 
 
-def _measure() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+def _measure() -> Parts:
     _, params, state = _training()
     return measure, (state.policy, params), {}
 
