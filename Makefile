@@ -10,11 +10,12 @@ BUILDING := .venv/.building
 PEERS := benchmarks/.venv-peers
 MUTANTS := tests/campaign/.venv-mutants
 ATHERIS := .venv/atheris
+CUDA := tests/campaign/accelerator/.venv-cuda
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help train test test-all lint format types docs wheel clean benchmark-peers compare-rules
-.PHONY: coverage modes fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit
+.PHONY: coverage modes fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit accelerator accelerator-measure
 .DEFAULT_GOAL := help
 
 help:
@@ -37,6 +38,8 @@ help:
 	@echo "make corrupt      damage every kind of file that is read, 1,000 times each, and see that it is noticed"
 	@echo "make fuzz-input   feed every reader with 10 million wrong inputs, guided by coverage (Linux)"
 	@echo "make soak         train and roll out for two hours under limits: is memory flat, does speed stay?"
+	@echo "make accelerator  compile for an NVIDIA H200 without one: launches, loops, bytes and bounds (Linux, 3 GB)"
+	@echo "make accelerator-measure   on a GPU: the same bits as a CPU, then how fast it is beside those bounds"
 	@echo "make audit        look up known vulnerabilities of the packages in constraints.txt"
 
 train: $(READY)
@@ -101,6 +104,12 @@ corrupt: $(READY)
 fuzz-input: $(READY) $(ATHERIS)/.ready
 	PYTHONPATH=tests:$(ATHERIS) JAX_PLATFORMS=cpu $(BIN)/python -m campaign.inputs.input_fuzz $(ARGS)
 
+accelerator: $(CUDA)/.ready
+	PYTHONPATH=tests JAX_PLATFORMS=cpu $(CUDA)/bin/python -m campaign.accelerator.check $(ARGS)
+
+accelerator-measure: $(CUDA)/.ready
+	PYTHONPATH=tests $(CUDA)/bin/python -m campaign.accelerator.measure $(ARGS)
+
 # --strict: a package that the service does not know is an error, so that silence never passes for a clean answer.
 audit: $(READY)
 	@$(BIN)/python -m pip install -qq --target .venv/audit --upgrade pip-audit==2.10.1
@@ -110,7 +119,7 @@ audit: $(READY)
 	         "Nothing was audited where it says so. ARGS=\"--vulnerability-service osv\" asks another one." >&2; exit 1; }
 
 clean:
-	rm -rf .venv $(PEERS) $(MUTANTS) .nox dist .pytest_cache .hypothesis .ruff_cache .coverage
+	rm -rf .venv $(PEERS) $(MUTANTS) $(CUDA) .nox dist .pytest_cache .hypothesis .ruff_cache .coverage
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # READY is the last file to be written, BUILDING lies there while pip works: a .venv in which it is still found was
@@ -146,4 +155,12 @@ $(MUTANTS)/.ready: tests/campaign/mutation/requirements-mutants.txt | $(READY)
 	@rm -rf $(MUTANTS)
 	@$(BIN)/python -m venv $(MUTANTS)
 	@$(MUTANTS)/bin/python -m pip install -qq --requirement tests/campaign/mutation/requirements-mutants.txt
+	@touch $@
+
+# JAX's plugin for CUDA brings XLA's compiler for GPUs and the libraries that it needs; no driver.
+$(CUDA)/.ready: constraints.txt | $(READY)
+	@echo "Building $(CUDA) (once; a few minutes and 3 GB, mostly download) ..."
+	@rm -rf $(CUDA)
+	@$(BIN)/python -m venv $(CUDA)
+	@$(CUDA)/bin/python -m pip install -qq --constraint constraints.txt --editable . "jax[cuda12]"
 	@touch $@

@@ -18,7 +18,7 @@ from jax.custom_batching import custom_vmap
 from jax.errors import JaxRuntimeError
 from jaxtyping import Array, Bool, Int32, PyTree, UInt32
 
-from jaxarc.fusion import materialize_call
+from jaxarc.fusion import compiles_for_cpu, materialize_call
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 Result = TypeVar("Result")
@@ -143,7 +143,7 @@ def choose_executor(wanted: str) -> str:
     """Resolve ``"auto"``: compact on a CPU, dense on accelerators."""
     if wanted != "auto":
         return wanted
-    return "compact" if jax.default_backend() == "cpu" else "dense"
+    return "compact" if compiles_for_cpu() else "dense"
 
 
 class CompactedRows(NamedTuple):

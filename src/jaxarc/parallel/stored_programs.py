@@ -69,6 +69,7 @@ def trace_or_load(
     static: Sequence[Any],
     results: Sequence[type],
     path: Path,
+    num_donated: int = 0,
 ) -> LoweredProgram:
     """Load the text of ``function(*args, *static)`` from its file, or trace the function and write the file.
 
@@ -78,10 +79,12 @@ def trace_or_load(
         static: all other arguments.
         results: the named tuples of its result; other parts of it have the structure of an argument.
         path: as :func:`stored_path` returns it.
+        num_donated: leading arguments whose memory the program takes for its results.
     """
     if path in _programs:
         return _programs[path]
     leaves, tree = jax.tree.flatten(tuple(args))
+    donated = tuple(range(len(jax.tree.leaves(tuple(args[:num_donated])))))
     out: list[Any] = []
 
     # Of leaves to leaves: the structures of modules cannot be written to a file.
@@ -96,7 +99,7 @@ def trace_or_load(
         try:
             exported = export.export(jax.jit(flat))(*leaves)
         except (NotImplementedError, ValueError):  # it calls back to Python, which no file can hold
-            return LoweredProgram(jax.jit(flat).lower(*leaves), jax.tree.structure(out[0]))
+            return LoweredProgram(jax.jit(flat, donate_argnums=donated).lower(*leaves), jax.tree.structure(out[0]))
         shape = _shape_of(out[0], args)
         _write(path, shape, exported.serialize())
     else:
@@ -109,7 +112,7 @@ def trace_or_load(
     call.__name__ = function.__name__
     named = {result.__name__: result for result in results}
     out_tree = jax.tree.structure(_of_shape(shape, args, named))
-    _programs[path] = LoweredProgram(jax.jit(call).lower(*leaves), out_tree)
+    _programs[path] = LoweredProgram(jax.jit(call, donate_argnums=donated).lower(*leaves), out_tree)
     return _programs[path]
 
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int32
 
+from jaxarc.fusion import compiles_for_cpu
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
 
@@ -76,4 +77,4 @@ def uniform_weights(num_tasks: int) -> Float32[Array, " T"]:
 
 def _search_method() -> str:
     """Return how a binary search is compiled: on a CPU as a loop, which compiles fast; elsewhere written out."""
-    return "scan" if jax.default_backend() == "cpu" else "scan_unrolled"
+    return "scan" if compiles_for_cpu() else "scan_unrolled"

@@ -1,6 +1,7 @@
 """Train agents: what the training loop asks of them, answered with the compiled calls of ``updates.py``."""
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from jaxarc.config import ConfigValidationError, CurriculumConfig
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults
+from jaxarc.fusion import compiles_for_cpu
 from jaxarc.parallel import (
     available_memory,
     data_mesh,
@@ -50,6 +52,11 @@ from jaxarc.training.updates import (
 
 _RESULTS: Final = (Progress, EpisodeCounts, Losses, TaskResults)
 _GROWTH: Final = 4.0  # memory of an update over that of the state before it
+
+run_updates_in_place = jax.jit(
+    inspect.unwrap(run_updates), static_argnames=("train_config", "length", "mesh", "over"), donate_argnums=0
+)
+"""What :func:`run_updates` does, in the memory of the state, which must not be used again."""
 
 
 @dataclass(frozen=True)
@@ -227,8 +234,11 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         """Load both programs, or trace them, the one that compiles longer first, and compile each in a thread."""
         choices = self.experiment.train_config, self.intervals.updates_per_step
         place = self.mesh, self.experiment.parallel.over
+        # The memory of an accelerator holds the state once; a CPU has enough for both.
+        update = run_updates if compiles_for_cpu() else run_updates_in_place
+        donated = 0 if compiles_for_cpu() else 1
         self._compiling = [
-            _compile_in_thread(run_updates, (state, self.train_params), (*choices, *place)),
+            _compile_in_thread(update, (state, self.train_params), (*choices, *place), donated),
             _compile_in_thread(measure, (state.policy, self.eval_params), place),
         ]
 
@@ -269,13 +279,18 @@ def start_once(
     is_short = examples is None and not train_config.cloning.num_updates
     quickly = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
     start = start_training.lower(keys, params, train_config, curriculum, examples)
-    return start.compile(quickly if is_short and jax.default_backend() == "cpu" else None)(keys, params, examples)
+    return start.compile(quickly if is_short and compiles_for_cpu() else None)(keys, params, examples)
 
 
-def _compile_in_thread(function: Any, args: tuple[Any, ...], static: tuple[Any, ...]) -> Future[Any]:
+def _compile_in_thread(
+    function: Any, args: tuple[Any, ...], static: tuple[Any, ...], num_donated: int = 0
+) -> Future[Any]:
     """Trace a function or load what was traced, and compile in a thread: XLA compiles outside of Python's lock."""
     path = stored_path(function, args, static)
-    program = function.lower(*args, *static) if path is None else trace_or_load(function, args, static, _RESULTS, path)
+    if path is None:
+        program = function.lower(*args, *static)
+    else:
+        program = trace_or_load(function, args, static, _RESULTS, path, num_donated)
     pool = ThreadPoolExecutor(1)
     compiling = pool.submit(program.compile)
     pool.shutdown(wait=False)

@@ -30,6 +30,8 @@ from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts import GreedyPainter
+from jaxarc.fusion import compiles_for_cpu
+from jaxarc.nn.layers import products_in
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
 from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.tasks import uniform_weights
@@ -235,7 +237,8 @@ def run_updates(
     shard = _data_shard(mesh, over)
     specs = state_specs(over)
     each = lambda state, params: run_seed(state, params, train_config, length, shard=shard)
-    return _each_seed(each, state, params, mesh, specs, (specs, _split_of(over)))
+    with products_in(train_config.network.precision):
+        return _each_seed(each, state, params, mesh, specs, (specs, _split_of(over)))
 
 
 def run_seed(
@@ -379,7 +382,7 @@ def _each_seed(
     """
 
     def on_a_device(states: Tree, params: EnvParams) -> Result:
-        if jax.default_backend() == "cpu":
+        if compiles_for_cpu():
             return jax.lax.map(lambda state: function(state, params), states)
         return jax.vmap(function, (0, None))(states, params)
 

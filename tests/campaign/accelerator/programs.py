@@ -13,7 +13,8 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import load_tasks
 from jaxarc.prng import keys_of_seeds
 from jaxarc.tasks import create_task
-from jaxarc.training.updates import make_params, measure, run_updates, start_training
+from jaxarc.training.agent_training import run_updates_in_place
+from jaxarc.training.updates import make_params, measure, start_training
 from jaxarc.unroll import RandomPolicy, unroll, vectorize
 from jaxarc.wrappers import AutoReset
 
@@ -118,17 +119,18 @@ def _guide_step() -> Parts:
 
 
 def _update() -> Parts:
-    experiment, params, state = _training()
+    experiment, params, state = training_parts()
     statics = {"train_config": experiment.train_config, "length": 1}
-    return run_updates, (state, params), statics
+    return run_updates_in_place, (state, params), statics
 
 
 def _measure() -> Parts:
-    _, params, state = _training()
+    _, params, state = training_parts()
     return measure, (state.policy, params), {}
 
 
-def _training() -> tuple[Any, Any, Any]:
+def training_parts() -> tuple[Any, Any, Any]:
+    """Return the experiment, its params, and the shapes of its first state."""
     experiment = read_experiment(["experiment=ladder_l2", f"agent.num_envs={TRAINED_ENVS}"])
     params = make_params(load_tasks(experiment.task.train_dataset), experiment.environment)
     start = lambda keys, params: start_training(keys, params, experiment.train_config, experiment.curriculum)

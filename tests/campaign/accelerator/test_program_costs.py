@@ -67,9 +67,9 @@ TEXT = """HloModule jit_roll, is_scheduled=true
 
 ENTRY %main (p: (s8[64,900], f32[64], u32[30,8], s32[])) -> (s8[64,900], f32[64], u32[30,8], s32[]) {
   %p = (s8[64,900]{1,0}, f32[64]{0}, u32[30,8]{1,0}, s32[]) parameter(0)
-  ROOT %steps.1 = (s8[64,900]{1,0}, f32[64]{0}, u32[30,8]{1,0}, s32[]) while(%p), condition=%step_condition, body=%step_body, backend_config={"known_trip_count":{"n":"64"}}
+  ROOT %steps.1 = (s8[64,900]{1,0}, f32[64]{0}, u32[30,8]{1,0}, s32[]) while(%p), HOW
 }
-"""
+""".replace("HOW", 'condition=%step_condition, body=%step_body, backend_config={"known_trip_count":{"n":"64"}}')
 WORDS = 30 * 8 * 4  # bytes
 TURN = (2 * WORDS + 8) + (WORDS + 1)  # a sweep reads and writes the words and flags, a test reads them
 PICK = 2 * 900 + 4  # a slice of 900 bytes, read and written, and where it is
