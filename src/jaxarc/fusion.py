@@ -11,7 +11,6 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
-from jax.experimental.layout import Layout, with_layout_constraint
 from jaxtyping import Array, Bool, PyTree
 
 Values = TypeVar("Values", bound=PyTree[Array])
@@ -38,15 +37,6 @@ def materialize_call(function: Callable[..., Out], *args: PyTree[Array], predica
     if not compiles_for_cpu():
         return function(*args)
     return _in_branch(function)(jax.tree.leaves(args)[0] if predicate_of is None else predicate_of, *args)
-
-
-def by_rows(rows: Array) -> Array:
-    """Return the same array, stored row after row on an accelerator.
-
-    XLA chooses there how an array is stored: a transposed one in a flood fill made it store all grids by cells, which
-    every gather within a grid had to undo.
-    """
-    return rows if compiles_for_cpu() else with_layout_constraint(rows, Layout(tuple(range(rows.ndim))))
 
 
 def compiles_for_cpu() -> bool:
