@@ -120,7 +120,7 @@ def draw(rows: Sequence[dict[str, Any]], device: str, path: Path) -> None:
 
 def _rollout(side: int, num_envs: int, executor: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return two compiled functions: from a key to states, and from states and a key to states and what was played."""
-    fits = {} if side == 30 else {"max_grid_height": side, "max_grid_width": side, "too_large": "drop"}
+    fits = {} if side == 30 else {"max_grid_height": side, "max_grid_width": side, "too_large": "skip"}
     rules = {"invalid_action_policy": "noop", "history_enabled": False, "executor": executor, **fits}
     env, params = jaxarc.make("arc-agi-1/training", selection_format="bbox", **rules)
     env = AutoReset(env)
