@@ -16,6 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Int32
 
 from jaxarc.fusion import compiles_for_cpu
@@ -194,7 +195,7 @@ class JAXErrorHandler:
             return mode
         mode = JAXErrorHandler._mode
         # Nothing is computed yet inside of a program that is traced: there even a constant is a tracer.
-        is_part = mode == "default" and not compiles_for_cpu() and isinstance(jnp.zeros(()), jax.core.Tracer)
+        is_part = mode == "default" and not compiles_for_cpu() and isinstance(jnp.zeros(()), Tracer)
         return REPORT if is_part else mode
 
     @staticmethod

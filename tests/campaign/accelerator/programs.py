@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import jax
+import jax.numpy as jnp
 
 import jaxarc
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import load_tasks
+from jaxarc.envs import MaskAction, batch_reset, batch_step
 from jaxarc.prng import keys_of_seeds
 from jaxarc.tasks import create_task
 from jaxarc.training.agent_training import run_updates_in_place

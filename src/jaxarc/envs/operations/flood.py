@@ -29,8 +29,10 @@ def flood_fill(
     start = jnp.take_along_axis(grid, (row * shape[1] + column)[:, None], axis=1)
     pack_same = lambda grid, start: pack_columns(grid == start, shape)  # padding never is the color
     same = materialize_call(pack_same, grid, start, predicate_of=row)
-    if is_fused:  # the barrier keeps XLA from packing the columns once for each use
-        region = _connected_at_once(row, column, lax.optimization_barrier(same))
+    if is_fused:
+        # The barrier keeps XLA from packing the columns, and from finding the start in a box, once for each use.
+        start_cell = row.astype(jnp.int8), column.astype(jnp.int8)
+        region = _connected_at_once(*lax.optimization_barrier((*start_cell, same)))
         return jnp.where(unpack_columns(region, shape), per_cell(operation - FLOOD_FILL), grid)
     same = same.T
     columns = jnp.arange(shape[1], dtype=jnp.int32)[:, None]
@@ -74,7 +76,7 @@ def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> 
 
 
 def _connected_at_once(
-    row: Int32[Array, " B"], column: Int32[Array, " B"], open_cells: UInt32[Array, "B W"]
+    row: Int8[Array, " B"], column: Int8[Array, " B"], open_cells: UInt32[Array, "B W"]
 ) -> UInt32[Array, "B W"]:
     """Find what one cell of each grid reaches, as :func:`_connected` does, written out for an accelerator.
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int8, Int32, UInt32
 
@@ -291,7 +290,7 @@ def rearrange_cells(
     # A gather from an array as it is, by an index of its own, is computed where its result is used; others are stored.
     # Every cell of a box is chosen; only of a mask the others are set to padding first.
     width = shape[1]
-    rows, columns = (axis[None].astype(np.int32) for axis in (cell_rows(shape), cell_columns(shape)))
+    rows, columns = (jnp.asarray(axis[None], jnp.int32) for axis in (cell_rows(shape), cell_columns(shape)))
     corner = (width * box.top + box.left)[:, None]
     down, across = move_offset(operation)
     i, j, k = _factors_of_turn(operation, box, width)
@@ -301,12 +300,14 @@ def rearrange_cells(
     brought = jnp.where(pastes, _take_cells(clipboard, width * rows + columns - corner), brought)
     copied = _take_cells(source, width * rows + columns + corner)
 
-    ends = zip(_destination_of_turn(operation, box), _destination_of_shift(operation, box, shape), strict=True)
-    destination = BoundingBox(*(jnp.where(turns, turned, shifted) for turned, shifted in ends))
+    choose = lambda turned, shifted: jnp.where(turns, turned, shifted)
+    ends = _destination_of_turn(operation, box), _destination_of_shift(operation, box, shape)
+    destination = jax.tree.map(choose, *ends)
     arrives = inside(destination, shape) & (brought > PADDING)
     leaves = jnp.where(turns[:, None], inside(box, shape), cells) & ~pastes
     edited = jnp.where(arrives & active, brought, jnp.where(leaves, jnp.int8(0), grid))
-    at_origin = BoundingBox(*(jnp.zeros_like(box.top),) * 2, box.bottom - box.top, box.right - box.left)
+    zero = jnp.zeros_like(box.top)
+    at_origin = BoundingBox(zero, zero, box.bottom - box.top, box.right - box.left)
     held = jnp.where(inside(at_origin, shape), copied, jnp.int8(PADDING))
     return jnp.where(copies, grid, edited), jnp.where(copies, held, clipboard)
 
