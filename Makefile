@@ -105,10 +105,10 @@ fuzz-input: $(READY) $(ATHERIS)/.ready
 	PYTHONPATH=tests:$(ATHERIS) JAX_PLATFORMS=cpu $(BIN)/python -m campaign.inputs.input_fuzz $(ARGS)
 
 accelerator: $(CUDA)/.ready
-	PYTHONPATH=tests JAX_PLATFORMS=cpu $(CUDA)/bin/python -m campaign.accelerator.check $(ARGS)
+	PYTHONPATH=tests:benchmarks JAX_PLATFORMS=cpu $(CUDA)/bin/python -m campaign.accelerator.check $(ARGS)
 
 accelerator-measure: $(CUDA)/.ready
-	PYTHONPATH=tests $(CUDA)/bin/python -m campaign.accelerator.measure $(ARGS)
+	PYTHONPATH=tests:benchmarks $(CUDA)/bin/python -m campaign.accelerator.measure $(ARGS)
 
 # --strict: a package that the service does not know is an error, so that silence never passes for a clean answer.
 audit: $(READY)

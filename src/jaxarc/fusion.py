@@ -39,6 +39,14 @@ def materialize_call(function: Callable[..., Out], *args: PyTree[Array], predica
     return _in_branch(function)(jax.tree.leaves(args)[0] if predicate_of is None else predicate_of, *args)
 
 
+def compute_once(values: Values) -> Values:
+    """Return ``values``, on an accelerator stored before anything reads them; on a CPU as they are.
+
+    There XLA repeats in each kernel, and for each gather in it, what an index or a flag follows from.
+    """
+    return values if compiles_for_cpu() else jax.lax.optimization_barrier(values)
+
+
 def compiles_for_cpu() -> bool:
     """Whether programs are compiled for a CPU: there a loop and a branch are cheap, and each large array costs time.
 

@@ -4,7 +4,6 @@ import dataclasses
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc import constants as c
@@ -14,7 +13,7 @@ from jaxarc.envs.operations.execute import execute, statics_of
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
 from jaxarc.envs.state import ArcEnvState, append_record
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action
-from jaxarc.fusion import compiles_for_cpu
+from jaxarc.fusion import compute_once
 from jaxarc.utils.error_handling import refuse_unstructured
 
 
@@ -52,9 +51,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     # bits: after pairs 0 and 2 of three, 101; the episode is solved at 111. Without pair switching bit 0 stands for
     # all.
     submitted = operation == c.SUBMIT
-    right = submitted & (matches == union)
-    if not compiles_for_cpu():  # else each kernel that needs one of them compares all that they follow from
-        submitted, right = lax.optimization_barrier((submitted, right))
+    submitted, right = compute_once((submitted, submitted & (matches == union)))
     bit = jnp.int32(1) << (pair_index if config.switches_pairs else jnp.int32(0))
     solved = state.solved_pairs | jnp.where(right, bit, 0)
     every_pair = all_pairs(source.count) if config.switches_pairs else jnp.int32(1)

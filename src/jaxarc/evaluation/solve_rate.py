@@ -13,6 +13,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.fusion import compute_once
 from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.tasks import RawTask
 from jaxarc.unroll import BatchPolicy, actor_step
@@ -95,7 +96,7 @@ def play_every_task(
             steps=slots.results.steps.at[row].set(states.step_count, mode="drop"),
         )
         following = slots.next_task + jnp.cumsum(ended, dtype=jnp.int32) - 1
-        tasks = jnp.where(ended, following, tasks)
+        tasks = compute_once(jnp.where(ended, following, tasks))
         fresh = start(jnp.minimum(tasks, num_tasks - 1))
         reset_ended = lambda new, old: jnp.where(ended.reshape(-1, *[1] * (old.ndim - 1)), new, old)
         states = jax.tree.map(reset_ended, fresh, states)

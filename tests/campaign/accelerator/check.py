@@ -30,6 +30,7 @@ HERE: Final = Path(__file__).parent
 RESULT: Final = HERE / "h200.json"
 BANDWIDTH: Final = 4.8e12  # bytes per second of an H200
 MORE: Final = 1.1  # times as much as before is worse
+_OPTIONS: Final = {"xla_gpu_enable_triton_gemm": False}  # to choose tiles of Triton's products XLA asks a device
 _COMPARED: Final = ("launches", "bytes_per_env", "open_loops")
 TARGETS: Final = {  # the most that each may cost
     "rollout-bbox-30": {"launches": 60, "bytes_per_env": 14_000, "open_loops": 1, "launches_of_a_turn": 4},
@@ -42,17 +43,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     console = Console(stderr=True)
     wanted = [program for program in programs() if not chosen.only or re.search(chosen.only, program.name)]
-    found = {}
+    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    found: dict[str, dict[str, Any]] = {}
     for program in track(wanted, "compiling for an H200", console=console, disable=not console.is_terminal):
         found[program.name] = look_at(program, chosen.hlo)
         console.print(f"{program.name}: {found[program.name]['compile_seconds']} s to compile", highlight=False)
+        if chosen.json:  # a run that is stopped keeps what it has
+            chosen.json.write_text(json.dumps(before | found, indent=1) + "\n", encoding="utf-8")
     Console(width=max(console.width, 140)).print(table(found))
-    before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     problems = worse(found, before) + missed(found)
     for problem in problems:
         console.print(problem, markup=False)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(before | found, indent=1) + "\n", encoding="utf-8")
     return 1 if problems else 0
 
 
@@ -68,7 +69,7 @@ def look_at(program: Program, hlo: Path | None = None) -> dict[str, Any]:
         function, args, statics = program.build()
         lowered = function.lower(*jax.tree.map(place, args), **statics)
     start = time.perf_counter()
-    compiled = lowered.compile()
+    compiled = lowered.compile(_OPTIONS)
     seconds = time.perf_counter() - start
     text = compiled.as_text()
     if hlo is not None:

@@ -5,8 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+from surrogate_rows import WORKLOADS
+from surrogate_workload import Learner
 
 import jaxarc
 from jaxarc.cli.settings import read_experiment
@@ -14,6 +17,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import load_tasks
 from jaxarc.envs import MaskAction, batch_reset, batch_step
 from jaxarc.prng import keys_of_seeds
+from jaxarc.surrogate import create_jax_surrogate_train_step, kl_divergence_loss_jax
 from jaxarc.tasks import create_task
 from jaxarc.training.agent_training import run_updates_in_place
 from jaxarc.training.updates import make_params, measure, start_training
@@ -26,6 +30,7 @@ NUM_ENVS: Final = 65_536
 TRAINED_ENVS: Final = 4_096
 EVALUATED_ENVS: Final = 256  # slots that play side by side
 SIDES: Final = (5, 10, 30)
+SURROGATES: Final = ("sets-128", "grids-64")
 FORMATS: Final = ("point", "bbox", "mask")
 
 
@@ -65,6 +70,11 @@ def programs() -> list[Program]:
         Program("batch-step-30", "the guide's batch_step, 30x30, mask actions", NUM_ENVS, False, _guide_step),
         Program("update-ladder_l2", "a PPO update, ladder_l2", TRAINED_ENVS, False, _update, 16),
         Program("measure-ladder_l2", "a step of an evaluation, ladder_l2", EVALUATED_ENVS, True, _measure),
+        *(
+            Program(f"surrogate-{name}", "a step of a surrogate", WORKLOADS[name].num_examples, False, build)
+            for name in SURROGATES
+            for build in [functools.partial(_surrogate, name)]
+        ),
     ]
 
 
@@ -129,6 +139,17 @@ def _update() -> Parts:
 def _measure() -> Parts:
     _, params, state = training_parts()
     return measure, (state.policy, params), {}
+
+
+def _surrogate(name: str) -> Parts:
+    learner = Learner(WORKLOADS[name], create_jax_surrogate_train_step, kl_divergence_loss_jax)
+    arrays, static = eqx.partition((learner.model, learner.state), eqx.is_array)
+
+    def update(arrays: Any, batch: Any, candidates: Any) -> Any:
+        model, state = eqx.combine(arrays, static)
+        return eqx.filter(learner.step(model, state, batch, candidates), eqx.is_array)
+
+    return jax.jit(update, donate_argnums=0), (arrays, learner.batch, learner.candidates), {}
 
 
 def training_parts() -> tuple[Any, Any, Any]:
