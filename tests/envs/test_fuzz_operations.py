@@ -14,6 +14,7 @@ from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 BATCH = 2048
 # canvas shape -> number of batches; 88,064 cases of masks and 45,056 of boxes, each in both executors
 SIZES = {(30, 30): 12, (5, 5): 14, (3, 7): 8, (1, 1): 2, (1, 6): 2, (4, 1): 2, (30, 4): 3}
+FUSED = {(30, 30), (3, 7), (1, 6)}  # of these one batch in four is also played as accelerators do
 
 
 @functools.cache
@@ -28,11 +29,12 @@ def _compiled(shape, executor):
 @pytest.mark.parametrize("as_boxes", [False, True], ids=["mask", "bbox"])
 def test_kernels_agree_with_the_reference(shape, as_boxes):
     rng = np.random.default_rng([*shape, as_boxes])
-    for _ in range(SIZES[shape] if not as_boxes else -(-SIZES[shape] // 2)):
+    for number in range(SIZES[shape] if not as_boxes else -(-SIZES[shape] // 2)):
         cases = random_cases(rng, BATCH, *shape)
         cases = with_boxes(cases) if as_boxes else cases
         expected = expected_results(cases)
-        for executor in ("compact", "dense", "fused"):
+        is_fused_too = shape in FUSED and number % 4 == 0
+        for executor in ("compact", "dense", *(["fused"] if is_fused_too else [])):
             edit = _compiled(shape, executor)(*kernel_arguments(cases, as_boxes))
             wrong = differences(edit, cases, expected)
             assert not wrong, f"{executor}: {len(wrong)} mismatches, first: {wrong[:5]}"

@@ -130,6 +130,21 @@ def test_a_run_measures_before_and_after_and_reports_each_seed_between(tmp_path)
     assert same(load_checkpoint(folder.checkpoints.at(6), outcome.state), outcome.state)
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_run_whose_state_is_donated_learns_the_same_bit_for_bit(compiled, monkeypatch):
+    expected = train(EXPERIMENT, PAIRS)
+    state, params, *_ = compiled
+    in_place = agent_training.run_updates_in_place.lower(state, params, EXPERIMENT.train_config, 2).compile()
+    start = jax.tree.map(jnp.copy, state)
+    monkeypatch.setattr(agent_training, "run_updates_in_place", Ready(in_place))
+    monkeypatch.setattr(agent_training, "start_once", lambda *_: start)
+    monkeypatch.setattr(agent_training, "compiles_for_cpu", lambda: False)
+    found = train(EXPERIMENT, PAIRS)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(start))
+    assert without_clocks(found.reports) == without_clocks(expected.reports)
+    assert same(found.state, expected.state)
+
+
 def check_tasks(folder, outcome):
     """The table, the reports and the state tell the same of the tasks."""
     rows = [json.loads(line) for line in folder.tasks.read_text().splitlines()]

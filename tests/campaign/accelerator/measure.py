@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,22 +17,36 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 from rich.console import Console
+from surrogate_rows import WORKLOADS
+from surrogate_workload import Learner
 
 import jaxarc
 from campaign.accelerator.check import BANDWIDTH, RESULT
 from campaign.accelerator.program_costs import LAUNCH_SECONDS
-from campaign.accelerator.programs import training_parts
+from campaign.accelerator.programs import SURROGATES, TRAINED_ENVS, training_parts
 from jaxarc.prng import keys_of_seeds
+from jaxarc.surrogate import create_jax_surrogate_train_step, kl_divergence_loss_jax
 from jaxarc.training.agent_training import run_updates_in_place
 from jaxarc.training.updates import start_training
 from jaxarc.unroll import RandomPolicy, unroll, vectorize
 from jaxarc.wrappers import AutoReset
 
-SIZES: Final = tuple(4**n for n in range(5, 11))  # 1,024 to 1,048,576 environments
 SIDES: Final = (5, 30)
 STEPS: Final = 64
 COMPARED_ENVS: Final = 512
-SECONDS: Final = 3.0  # of timing for each row
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    sizes: tuple[int, ...]  # environments of rollouts, in the order in which they are measured
+    trained_envs: int
+    seconds: float  # of timing for each row
+
+
+WHOLE: Final = Extent(tuple(4**n for n in range(5, 11)), TRAINED_ENVS, 3.0)  # 1,024 to 1,048,576 environments
+REHEARSAL: Final = Extent((64, 256), 256, 0.1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     console = Console()
     device = jax.devices()[0]
-    if device.platform == "cpu":
-        console.print("JAX sees no accelerator here, so there is nothing to measure; see docs/accelerators.md")
+    if device.platform == "cpu" and not chosen.rehearse:
+        console.print("JAX sees no accelerator here, so nothing is measured; --rehearse runs all parts on a CPU")
         return 2
     for side in SIDES:
         if differing := different_leaves(side, device, jax.devices("cpu")[0]):
@@ -48,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
     console.print(f"{device.device_kind} plays the same episodes as the processor, bit for bit")
     rows = []
-    for row in measured_rows(SIZES, SECONDS):
+    for row in measured_rows(REHEARSAL if chosen.rehearse else WHOLE):
         rows.append(row)
         bound = "" if row["bound_per_second"] is None else f", bound of an H200 {row['bound_per_second']:,.0f}"
         console.print(f"{row['what']}: {row['per_second']:,.0f} per second{bound}", highlight=False)
@@ -72,15 +87,15 @@ def different_leaves(side: int, one: jax.Device, other: jax.Device, num_envs: in
     return [jax.tree_util.keystr(path) for (path, a), (_, b) in pairs if not np.array_equal(a, b)]
 
 
-def measured_rows(sizes: Sequence[int], seconds: float) -> Iterator[dict[str, Any]]:
-    """Measure rollouts of each size, resets and an update of training; a size that does not fit ends its series."""
+def measured_rows(extent: Extent) -> Iterator[dict[str, Any]]:
+    """Measure rollouts of each size, resets, training and surrogates; a size that does not fit ends its series."""
     bounds = json.loads(RESULT.read_text())
     for side in SIDES:
-        for num_envs in sizes:
+        for num_envs in extent.sizes:
             try:
                 start, roll = _rollout(side, num_envs, "dense")
-                states = start(jax.random.key(0))
-                calls = _calls_per_second(lambda states, roll=roll: roll(states, jax.random.key(1))[0], states, seconds)
+                play = lambda states, roll=roll: roll(states, jax.random.key(1))[0]
+                calls = _calls_per_second(play, start(jax.random.key(0)), extent.seconds)
             except jax.errors.JaxRuntimeError as error:
                 if "RESOURCE_EXHAUSTED" not in str(error):
                     raise
@@ -88,18 +103,38 @@ def measured_rows(sizes: Sequence[int], seconds: float) -> Iterator[dict[str, An
             bound = _bound(bounds[f"rollout-bbox-{side}"], num_envs)
             what = f"steps of {num_envs:,} environments, {side}x{side}, box actions"
             yield _row(what, side, num_envs, calls * STEPS * num_envs, bound)
-    num_envs = sizes[len(sizes) // 2]
+    num_envs = extent.sizes[len(extent.sizes) // 2]
     start, _ = _rollout(30, num_envs, "dense")
-    calls = _calls_per_second(lambda _: start(jax.random.key(2)), start(jax.random.key(0)), seconds)
-    yield _row(f"resets of {num_envs:,} environments, 30x30", None, num_envs, calls * num_envs, None)
-    experiment, params, _ = training_parts()
+    calls = _calls_per_second(lambda _: start(jax.random.key(2)), start(jax.random.key(0)), extent.seconds)
+    bound = _bound(bounds["reset-30"], num_envs)
+    yield _row(f"resets of {num_envs:,} environments, 30x30", None, num_envs, calls * num_envs, bound)
+    yield _training_row(extent, bounds["update-ladder_l2"])
+    for name in SURROGATES:
+        yield _surrogate_row(name, extent.seconds, bounds[f"surrogate-{name}"])
+
+
+def _training_row(extent: Extent, program: dict[str, Any]) -> dict[str, Any]:
+    experiment, params, _ = training_parts(extent.trained_envs)
     config = experiment.train_config
     state = start_training(keys_of_seeds([0]), params, config, experiment.curriculum)
     learn = lambda state: run_updates_in_place(state, params, train_config=config, length=1)[0]
-    samples = config.agent.samples_per_update
-    what = f"steps with learning, ladder_l2, {config.agent.num_envs:,} environments"
-    bound = bounds.get("update-ladder_l2", {}).get("bound_steps_per_second")
-    yield _row(what, None, config.agent.num_envs, _calls_per_second(learn, state, seconds) * samples, bound)
+    calls = _calls_per_second(learn, state, extent.seconds)
+    what = f"steps with learning, ladder_l2, {extent.trained_envs:,} environments"
+    bound = program["bound_steps_per_second"] if extent.trained_envs == program["num_envs"] else None
+    return _row(what, None, extent.trained_envs, calls * config.agent.samples_per_update, bound)
+
+
+def _surrogate_row(name: str, seconds: float, program: dict[str, Any]) -> dict[str, Any]:
+    learner = Learner(WORKLOADS[name], create_jax_surrogate_train_step, kl_divergence_loss_jax)
+
+    def learn(_: Any) -> Any:
+        learner.learn()
+        return learner.metrics
+
+    calls = _calls_per_second(learn, None, seconds)
+    num_examples = WORKLOADS[name].num_examples
+    bound = program["bound_steps_per_second"]
+    return _row(f"examples of a surrogate, {name}", None, num_examples, calls * num_examples, bound)
 
 
 def draw(rows: Sequence[dict[str, Any]], device: str, path: Path) -> None:
@@ -161,6 +196,7 @@ def _row(what: str, side: int | None, num_envs: int, per_second: float, bound: f
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rehearse", action="store_true", help="few environments, on a CPU too")
     parser.add_argument("--folder", type=Path, default=Path("dist"), help="for the result and the picture (dist)")
     return parser
 

@@ -152,9 +152,9 @@ def _surrogate(name: str) -> Parts:
     return jax.jit(update, donate_argnums=0), (arrays, learner.batch, learner.candidates), {}
 
 
-def training_parts() -> tuple[Any, Any, Any]:
+def training_parts(num_envs: int = TRAINED_ENVS) -> tuple[Any, Any, Any]:
     """Return the experiment, its params, and the shapes of its first state."""
-    experiment = read_experiment(["experiment=ladder_l2", f"agent.num_envs={TRAINED_ENVS}"])
+    experiment = read_experiment(["experiment=ladder_l2", f"agent.num_envs={num_envs}"])
     params = make_params(load_tasks(experiment.task.train_dataset), experiment.environment)
     start = lambda keys, params: start_training(keys, params, experiment.train_config, experiment.curriculum)
     return experiment, params, jax.eval_shape(start, keys_of_seeds([0]), params)
