@@ -48,7 +48,7 @@ def roll(env, params, count=STEPS):
     return play
 
 
-@pytest.mark.parametrize("selection_format", ["point", "bbox", "mask"])
+@pytest.mark.parametrize("selection_format", ["bbox", "mask"])
 def test_a_rollout_for_an_accelerator_has_the_bits_of_a_cpu(selection_format, on_gpu):
     env, params = make(selection_format, invalid_action_policy="noop", allow_demo_switching=True)
     key = jax.random.key(3)
