@@ -19,6 +19,7 @@ from jax.errors import JaxRuntimeError
 from jaxtyping import Array, Bool, Int32, PyTree, UInt32
 
 from jaxarc.fusion import materialize_call
+from jaxarc.native.library import native_library
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 Result = TypeVar("Result")
@@ -140,10 +141,15 @@ def no_shared_arrays(kernel: Kernel, has_axis: Any, rows: Any, shared: Any) -> A
 
 
 def choose_executor(wanted: str) -> str:
-    """Resolve ``"auto"``: compact on a CPU, dense on accelerators."""
-    if wanted != "auto":
+    """Resolve ``"auto"`` and ``"native"``: dense on accelerators; on a CPU native where the library can be had.
+
+    Elsewhere on a CPU they are compact, with one warning.
+    """
+    if wanted in ("compact", "dense"):
         return wanted
-    return "compact" if jax.default_backend() == "cpu" else "dense"
+    if jax.default_backend() != "cpu":
+        return "dense"
+    return "compact" if native_library() is None else "native"
 
 
 class CompactedRows(NamedTuple):

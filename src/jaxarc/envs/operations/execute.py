@@ -54,6 +54,7 @@ from jaxarc.envs.operations.kernels import (
     shift_cells,
     turn_box,
 )
+from jaxarc.envs.operations.native import edit_natively
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.structured_actions import (
     CHANGES_PAIR,
@@ -70,6 +71,7 @@ from jaxarc.envs.structured_actions import (
     OperationSet,
 )
 from jaxarc.fusion import materialize_call
+from jaxarc.tasks.buffer import LocalRows
 
 Grids = Int8[Array, "B HW"]
 Sizes = Int8[Array, "B 6"]
@@ -97,7 +99,7 @@ class KernelStatics:
     """What is fixed when the kernel is compiled."""
 
     shape: GridShape  # rows and columns of the canvas, (H, W)
-    executor: str  # "compact" or "dense"; the results are the same bit for bit
+    executor: str  # "native", "compact" or "dense"; the results are the same bit for bit
     operations: tuple[int, ...]  # the only ones that can occur; families that cannot are left out
 
     def has(self, operations: OperationSet) -> bool:
@@ -146,6 +148,8 @@ def kernel_of(statics: KernelStatics) -> Callable[[tuple[Canvas, CheckedAction],
 
 def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
     """Apply one action to each canvas of a batch; see :func:`execute`."""
+    if statics.executor == "native" and pairs.row_loader == LocalRows():  # rows of other devices come through XLA
+        return edit_natively(canvas, action, pairs, statics.shape)
     operation = action.operation
     shape = statics.shape
     # B environments with HW = H * W cells each. No row needs two of the families below, so their order does not matter.
