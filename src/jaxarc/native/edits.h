@@ -11,29 +11,35 @@ namespace jaxarc {
 
 // Fill, clear, and the second half of a cut.
 inline void paint(Cell* grid, const Cells& cells, int color) {
-  for (int row = cells.box.top; row <= cells.box.bottom; row++) {
-    Cell* const at = grid + row * cells.stride;
-    store(at, blend(cells.at(row), repeat(color), load(at)));
-  }
+  const Row painted = repeat(color);
+  change_rows(grid, cells.stride, cells.box.top, cells.box.bottom,
+              [&](int row, Row old) { return blend(cells.at(row), painted, old); });
 }
 
 // Moves the cells by one; vacated cells become 0, and what leaves the active height x width is lost.
 //
-// A row of the result takes what arrives from the row `down` above it, loaded `across` columns further left. Rows are
-// written in the direction from which nothing arrives any more: a move down begins with the last row. A move right of
-// the cells 5 6 of the row 5 6 7:
+// A row of the result takes what arrives from the row `down` above it, loaded `across` columns further left. A move
+// right of the cells 5 6 of the row 5 6 7:
 //
 //     loaded one to the left   . 5 6        arrives   0 1 1        leaves   1 1 0        result   0 5 6
 inline void move(Cell* grid, const Cells& cells, Offset offset, int height, int width) {
   const Row active = columns(0, width - 1);
   const int first = larger(cells.box.top + smaller(offset.down, 0), 0);
   const int last = smaller(cells.box.bottom + larger(offset.down, 0), height - 1);
-  const int step = offset.down > 0 ? -1 : 1;
-  for (int i = 0, row = step > 0 ? first : last; i <= last - first; i++, row += step) {
+  // As in change_rows, everything is loaded before the row above it is stored.
+  Row above = load(grid + (first - 1) * cells.stride);
+  Row old = load(grid + first * cells.stride);
+  Row beside = load(grid + first * cells.stride - offset.across);
+  for (int row = first; row <= last; row++) {
     Cell* const at = grid + row * cells.stride;
+    const Row below = load(at + cells.stride);
+    const Row below_beside = load(at + cells.stride - offset.across);
+    const Row source = offset.down > 0 ? above : offset.down < 0 ? below : beside;
     const Row arrives = cells.at(row, offset.down, offset.across) & active;
-    const Row left_behind = blend(cells.at(row), Row{}, load(at));
-    store(at, blend(arrives, load(at - offset.down * cells.stride - offset.across), left_behind));
+    store(at, blend(arrives, source, blend(cells.at(row), Row{}, old)));
+    above = old;
+    old = below;
+    beside = below_beside;
   }
 }
 
@@ -87,42 +93,43 @@ inline void rotate(Cell* grid, Box box, bool is_clockwise, int height, int width
 }
 
 // Puts the cells of the box on the clipboard, at its origin, and padding everywhere else.
-inline void copy(Cell* clipboard, const Cell* grid, const Cells& cells, int held_height) {
+//
+// Behind the row that is stored there is the next one, which is stored afterwards or is padding anyway; only behind the
+// last ones of the canvas there are bytes that must stay.
+inline void copy(Cell* clipboard, const Cell* grid, const Cells& cells, int held_height, Shape shape) {
   const Box box = cells.box;
   const int rows = box.bottom - box.top + 1;
-  std::memset(clipboard, kPadding, held_height * cells.stride);  // behind it there is padding already
-  const Row held = columns(0, box.right - box.left);
+  const int length = shape.height * shape.width;
   for (int row = 0; row < rows; row++) {
-    Cell* const at = clipboard + row * cells.stride;
+    const int at = row * shape.width;
     const Row chosen = cells.at(box.top + row, 0, -box.left);
-    const Row content = blend(chosen, load(grid + (box.top + row) * cells.stride + box.left), repeat(kPadding));
-    store(at, blend(held, content, load(at)));
+    const Row content = blend(chosen, load(grid + box.top * shape.width + at + box.left), repeat(kPadding));
+    const Row stays = at + kLanes <= length ? Row{} : columns(length - at, kLanes - 1);
+    store(clipboard + at, blend(stays, load(clipboard + at), content));
   }
+  if (held_height > rows) std::memset(clipboard + rows * shape.width, kPadding, (held_height - rows) * shape.width);
 }
 
 // Writes the held cells with the clipboard's origin at a corner, clipped to the active height x width.
 inline void paste(Cell* grid, const Cell* clipboard, int top, int left, int held_height, int height, int width,
                   Shape shape) {
   const Row destination = columns(left, width - 1);
-  const int rows = smaller(held_height, height - top);
-  for (int row = 0; row < rows; row++) {
-    Cell* const at = grid + (top + row) * shape.width;
-    const Row content = load(clipboard + row * shape.width - left);
-    store(at, blend(destination & (content > kPadding), content, load(at)));
-  }
+  const int last = smaller(top + held_height, height) - 1;
+  change_rows(grid, shape.width, top, last, [&](int row, Row old) {
+    const Row content = load(clipboard + (row - top) * shape.width - left);
+    return blend(destination & (content > kPadding), content, old);
+  });
 }
 
 // Makes the active area new_height x new_width: cells that join become 0, cells that leave become padding.
 inline void resize(Cell* grid, int height, int new_height, int new_width, Shape shape) {
   const Row row_of_canvas = columns(0, shape.width - 1);
   const Row active = columns(0, new_width - 1);
-  for (int row = 0; row < larger(height, new_height); row++) {
-    Cell* const at = grid + row * shape.width;
-    const Row cells = load(at);
-    const Row kept = blend(cells > 0, cells, Row{});
-    const Row inside = row < new_height ? blend(active, kept, repeat(kPadding)) : repeat(kPadding);
-    store(at, blend(row_of_canvas, inside, cells));
-  }
+  change_rows(grid, shape.width, 0, larger(height, new_height) - 1, [&](int row, Row old) {
+    const Row colored = blend(old > 0, old, Row{});
+    const Row inside = row < new_height ? blend(active, colored, repeat(kPadding)) : repeat(kPadding);
+    return blend(row_of_canvas, inside, old);
+  });
 }
 
 // Copies a stored grid, with the new color of each color where there are such.

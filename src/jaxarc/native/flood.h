@@ -91,10 +91,8 @@ inline void flood_fill(Cell* grid, int color, int row, int column, int height, i
       first = smaller(first, r);
     }
   }
-  for (int r = first; r <= last; r++) {
-    Cell* const cells = grid + r * shape.width;
-    store(cells, blend(mask_of(reached[r]), repeat(color), load(cells)));
-  }
+  change_rows(grid, shape.width, first, last,
+              [&](int r, Row cells) { return blend(mask_of(reached[r]), repeat(color), cells); });
 }
 
 }  // namespace jaxarc

@@ -79,6 +79,20 @@ struct Cells {
   }
 };
 
+// Replaces rows first..last of a grid by what `change(row, cells)` makes of each.
+//
+// The next row is loaded before the row is stored: a processor that loads bytes of which it has just stored some waits
+// until they are in the cache, and the vectors of two rows overlap.
+template <typename Change>
+inline void change_rows(Cell* grid, int stride, int first, int last, Change change) {
+  Row next = load(grid + first * stride);
+  for (int row = first; row <= last; row++) {
+    const Row cells = next;
+    next = load(grid + (row + 1) * stride);
+    store(grid + row * stride, change(row, cells));
+  }
+}
+
 // Counts the cells of the first `length` that have the same color in both, padding left out.
 inline int count_matches(const Cell* grid, const Cell* target, int length) {
   if (length < kLanes) {
