@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxarc.envs import compilation
 from jaxarc.envs.compilation import (
     HUGE_ROW,
     SMALLEST_BLOCK,
@@ -115,10 +116,13 @@ def test_materialized_calls_are_behind_one_branch_on_a_cpu(monkeypatch, backend,
     np.testing.assert_array_equal(materialize(x), x)
 
 
-@pytest.mark.parametrize(("backend", "chosen"), [("cpu", "compact"), ("gpu", "dense"), ("tpu", "dense")])
-def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backend, chosen):
+@pytest.mark.parametrize("backend", ["cpu", "gpu", "tpu"])
+@pytest.mark.parametrize("has_library", [True, False])
+def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backend, has_library):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
-    assert choose_executor("auto") == chosen
+    monkeypatch.setattr(compilation, "native_library", lambda: object() if has_library else None)
+    chosen = "dense" if backend != "cpu" else "native" if has_library else "compact"
+    assert [choose_executor(wanted) for wanted in ("auto", "native")] == [chosen, chosen]
     assert [choose_executor(wanted) for wanted in ("compact", "dense")] == ["compact", "dense"]
 
 

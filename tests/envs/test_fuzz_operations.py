@@ -5,14 +5,14 @@ import functools
 import jax
 import numpy as np
 import pytest
-from compiling import AS_USERS
+from compiling import AS_USERS, EXECUTORS
 from reference.cases import random_cases
 from reference.kernel_cases import differences, expected_results, kernel_arguments, with_boxes
 
 from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 
 BATCH = 2048
-# canvas shape -> number of batches; about 104,000 cases over all, each in both executors
+# canvas shape -> number of batches; about 104,000 cases over all, each in all executors
 SIZES = {(30, 30): 12, (5, 5): 14, (3, 7): 8, (12, 9): 8, (1, 1): 2, (1, 6): 2, (4, 1): 2, (30, 4): 3}
 
 
@@ -31,7 +31,7 @@ def test_kernels_agree_with_the_reference(shape, as_boxes):
         cases = random_cases(rng, BATCH, *shape)
         cases = with_boxes(cases) if as_boxes else cases
         expected = expected_results(cases)
-        for executor in ("compact", "dense"):
+        for executor in EXECUTORS:
             edit = _compiled(shape, executor)(*kernel_arguments(cases, as_boxes))
             wrong = differences(edit, cases, expected)
             assert not wrong, f"{executor}: {len(wrong)} mismatches, first: {wrong[:5]}"
