@@ -17,7 +17,7 @@ import tempfile
 import warnings
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import jax
 import jaxlib
@@ -52,8 +52,8 @@ class NativeLibrary(NamedTuple):
 def native_library() -> NativeLibrary | None:
     """Load the library, and build it before if it is not there; None, with one warning, where that fails."""
     try:
-        return load_library()
-    except (NativeLibraryError, JaxarcError, OSError, subprocess.SubprocessError) as error:
+        path, handler = load_library()
+    except (JaxarcError, OSError, subprocess.SubprocessError) as error:
         warnings.warn(
             f"steps run without the native kernels, about three times slower: {_in_one_line(error)}; "
             "environment.executor='compact' says so on purpose",
@@ -61,10 +61,13 @@ def native_library() -> NativeLibrary | None:
             stacklevel=2,
         )
         return None
+    name = path.stem.replace("-", "_")
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform="cpu")
+    return NativeLibrary(path, name)
 
 
-def load_library() -> NativeLibrary:
-    """Load the library from the cache, after building it there if need be.
+def load_library() -> tuple[Path, Any]:
+    """Load the library from the cache, after building it there if need be; return its path and its function.
 
     Raises:
         NativeLibraryError: there is no compiler, or it fails, or what it built cannot be loaded.
@@ -75,7 +78,7 @@ def load_library() -> NativeLibrary:
     compiler = find_compiler()
     digest = library_digest(compiler)
     folder = cache_folder()
-    path = folder / f"kernels-{digest}.so"
+    path = folder / f"{_SYMBOL}-{digest}.so"
     if not is_sound(path):
         private_folder(folder)
         with ExitStack() as stack:
@@ -84,12 +87,9 @@ def load_library() -> NativeLibrary:
                 build(compiler, path)
     private_folder(folder)
     try:
-        handler = ctypes.CDLL(str(path))[_SYMBOL]
+        return path, ctypes.CDLL(str(path))[_SYMBOL]
     except (OSError, AttributeError) as error:
         raise NativeLibraryError(f"{path} cannot be loaded: {_in_one_line(error)}") from error
-    name = f"{_SYMBOL}_{digest}"
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform="cpu")
-    return NativeLibrary(path, name)
 
 
 def cache_folder() -> Path:
