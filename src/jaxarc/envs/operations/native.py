@@ -25,11 +25,8 @@ def edit_natively(
     assert library is not None, "choose_executor has loaded it"
     rows = (canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes)
     arguments = (*rows, action.operation, action.selection, action.row)
-    tables = (
-        jnp.zeros((0, NUM_COLORS), jnp.int8) if action.colors is None else action.colors,
-        pairs.inputs,
-        pairs.outputs,
-    )
+    colors = jnp.zeros((0, NUM_COLORS), jnp.int8) if action.colors is None else action.colors  # none: they stay
+    tables = (colors, pairs.inputs, pairs.outputs)
     # Under shard_map the arguments of one call vary over the same devices, and so do its results, which are described
     # by arguments of their shape.
     if jax.sharding.get_abstract_mesh().manual_axes:
