@@ -33,12 +33,12 @@ print(*chosen, len(caught), *(str(warning.message) for warning in caught))
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """A cache of its own, with the library of the other tests in it."""
-    monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "cache" / "native"
-    folder.mkdir(parents=True, mode=0o700)
     known = native_library()
     if known is None:
         pytest.skip("no C++ compiler is installed")
+    monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "native"
+    folder.mkdir(parents=True, mode=0o700)
     shutil.copy(known.path, folder)
     return folder / known.path.name
 
