@@ -212,6 +212,7 @@ def test_info_names_versions_folders_and_missing_extras(capsys, monkeypatch, tmp
     assert facts["versions"]["jaxarc"] == jaxarc.__version__
     assert facts["folders"]["data"] == {"path": str(tmp_path), "bytes": 5}
     assert facts["extras"]["play"] == ["uvicorn"]
+    assert facts["executor"] == EXECUTORS[0]
     assert "pip install uvicorn" in run(capsys, "info")[1]
 
 

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs import compilation
 from jaxarc.envs.compilation import (
     HUGE_ROW,
     SMALLEST_BLOCK,
@@ -17,6 +16,7 @@ from jaxarc.envs.compilation import (
     update_rows,
 )
 from jaxarc.fusion import materialize, materialize_call
+from jaxarc.native import library
 
 B, BLOCK_FRACTION = 50, 1 / 3  # blocks of 16 rows, so that up to four are needed
 
@@ -120,7 +120,7 @@ def test_materialized_calls_are_behind_one_branch_on_a_cpu(monkeypatch, backend,
 @pytest.mark.parametrize("has_library", [True, False])
 def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backend, has_library):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
-    monkeypatch.setattr(compilation, "native_library", lambda: object() if has_library else None)
+    monkeypatch.setattr(library, "native_library", lambda: object() if has_library else None)
     chosen = "dense" if backend != "cpu" else "native" if has_library else "compact"
     assert [choose_executor(wanted) for wanted in ("auto", "native")] == [chosen, chosen]
     assert [choose_executor(wanted) for wanted in ("compact", "dense")] == ["compact", "dense"]

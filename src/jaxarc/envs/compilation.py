@@ -19,7 +19,6 @@ from jax.errors import JaxRuntimeError
 from jaxtyping import Array, Bool, Int32, PyTree, UInt32
 
 from jaxarc.fusion import materialize_call
-from jaxarc.native.library import native_library
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 Result = TypeVar("Result")
@@ -149,6 +148,8 @@ def choose_executor(wanted: str) -> str:
         return wanted
     if jax.default_backend() != "cpu":
         return "dense"
+    from jaxarc.native.library import native_library  # it writes files, and importing the core loads nothing that does
+
     return "compact" if native_library() is None else "native"
 
 

@@ -55,8 +55,8 @@ def native_library() -> NativeLibrary | None:
         path, handler = load_library()
     except (JaxarcError, OSError, subprocess.SubprocessError) as error:
         warnings.warn(
-            f"steps run without the native kernels, about three times slower: {_in_one_line(error)}; "
-            "environment.executor='compact' says so on purpose",
+            f"steps run on the compact executor, which is slower: {_in_one_line(error)}; "
+            "environment.executor='compact' chooses it on purpose",
             NativeLibraryWarning,
             stacklevel=2,
         )

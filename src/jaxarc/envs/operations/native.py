@@ -8,7 +8,6 @@ from jaxarc.constants import NUM_COLORS
 from jaxarc.envs.canvas import Canvas, CheckedAction, GridShape
 from jaxarc.envs.compilation import vary_like
 from jaxarc.envs.pairs import PairTable
-from jaxarc.native.library import native_library
 
 _IN_PLACE = {i: i for i in range(5)}  # argument i is a part of the canvas, and result i takes its place
 
@@ -21,6 +20,8 @@ def edit_natively(
     The library knows no vmap and has no state: the batch rule of :func:`execute` folds all axes into the one of the
     batch, and everything is in the arrays.
     """
+    from jaxarc.native.library import native_library  # as in choose_executor
+
     library = native_library()
     assert library is not None, "choose_executor has loaded it"
     rows = (canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes)
