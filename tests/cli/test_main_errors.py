@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from compiling import EXECUTORS
 from typer.core import TyperGroup
 
 import jaxarc

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiling import EXECUTORS
 
 from jaxarc.envs.compilation import (
     HUGE_ROW,
@@ -36,7 +37,7 @@ def test_rows_that_need_it_are_updated_and_the_others_stay(width):
         need = rng.random(B) < share
         expected = np.where(need[:, None], out["rows"] + ins[:, None], out["rows"])
         totals = np.where(need, np.asarray(out["rows"]).sum(1) + np.asarray(ins), 0)
-        for executor in ("compact", "dense"):
+        for executor in EXECUTORS:
             updated = update(executor, jnp.asarray(need), out, ins)
             np.testing.assert_array_equal(updated["rows"], expected)
             np.testing.assert_array_equal(updated["total"], totals)
@@ -51,8 +52,20 @@ def test_batches_of_any_size_and_blocks_of_any_share(batch, block_fraction):
     )
     for need in (np.zeros(batch, bool), np.ones(batch, bool), np.arange(batch) % 3 == 0):
         expected = np.where(need[:, None], rows * 10 + ins[:, None], rows)
-        for executor in ("compact", "dense"):
+        for executor in EXECUTORS:
             np.testing.assert_array_equal(update(jnp.asarray(need), executor), expected)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_typed_keys_are_rows_too(executor):
+    keys = jax.random.split(jax.random.key(0), B)
+    need = jnp.arange(B) % 3 == 0
+    kernel = lambda out, _: (jax.vmap(lambda key: jax.random.split(key)[0])(out[0]), out[1] + 1)
+    updated, counts = jax.jit(lambda: update_rows(executor, need, kernel, (keys, jnp.arange(B)), (), BLOCK_FRACTION))()
+    fresh = jax.vmap(lambda key: jax.random.split(key)[0])(keys)
+    words = jax.random.key_data
+    np.testing.assert_array_equal(words(updated), np.where(need[:, None], words(fresh), words(keys)))
+    np.testing.assert_array_equal(counts, np.arange(B) + need)
 
 
 def test_rows_of_several_kernels_are_lined_up_kernel_by_kernel():

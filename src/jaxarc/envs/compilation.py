@@ -209,7 +209,8 @@ def update_rows(
         block 2: rows 0 5 -> kernel -> put back into 0; 5 is past the last row and is dropped
 
     Args:
-        executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed) or ``"dense"`` (every row).
+        executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed), ``"native"`` (the same, and
+            the C++ library finds the rows and puts them back) or ``"dense"`` (every row).
         rows: which rows to update; ordered by :func:`compact`, or still to be.
         kernel: batch-native function of the rows of ``out`` and ``ins``.
         out: arrays with a leading axis B, of the same structure as the kernel's result.
@@ -225,7 +226,7 @@ def update_rows(
     if batch == 1:  # the select is always true here; it makes the branches of one type under shard_map
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
     if not isinstance(rows, CompactedRows):
-        (rows,) = compact([need])
+        (rows,) = [_order_natively(need)] if executor == "native" else compact([need])
     rank = rows.rank
     order = rows.order
     first = rows.first
@@ -246,6 +247,9 @@ def update_rows(
         is_here = need & (index >= 0) & (index < size)
         taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < total, block, batch)
 
+        if executor == "native":
+            return _put_natively(current, new, taken), start + size
+
         def put(old: Array, new: Array) -> Array:
             # Sizes, a few numbers a row, are scattered; grids are gathered and selected; larger rows are copied one by
             # one.
@@ -258,6 +262,32 @@ def update_rows(
         return jax.tree.map(put, current, new), start + size
 
     return lax.while_loop(lambda carry: carry[1] < total, update_block, (out, jnp.int32(0)))[0]
+
+
+def call_native(
+    kernel: str, arguments: Sequence[Array], num_results: int, num_in_place: int, **attributes: int
+) -> list[Array]:
+    """Call a kernel of the C++ library; result ``i`` has the shape and dtype of argument ``i``.
+
+    Args:
+        kernel: its name; see :mod:`jaxarc.native`. It knows no vmap: a batch rule folds all axes into one.
+        arguments: what it takes, in its order.
+        num_results: how many arrays it returns.
+        num_in_place: how many of them take the place of their argument, where nobody reads that any more.
+        attributes: numbers that are fixed when the caller is compiled.
+    """
+    from jaxarc.native.library import native_library  # as in choose_executor
+
+    library = native_library()
+    assert library is not None, "choose_executor has loaded it"
+    # Inside shard_map the arguments of a call must vary over the same devices.
+    if jax.sharding.get_abstract_mesh().manual_axes:
+        words = [x.reshape(-1)[0].astype(jnp.uint32) for x in arguments if x.size]
+        arguments = vary_like(list(arguments), jnp.stack(words))
+    results = [jax.typeof(x) for x in arguments[:num_results]]
+    in_place = {i: i for i in range(num_in_place)}
+    call = jax.ffi.ffi_call(library.targets[kernel], results, input_output_aliases=in_place)
+    return list(call(*arguments, **attributes))
 
 
 def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
@@ -290,6 +320,25 @@ def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
         sums = materialize_call(functools.partial(add, step=step), sums, predicate_of=numbers)
         step *= 2
     return sums
+
+
+def _order_natively(need: Bool[Array, " B"]) -> CompactedRows:
+    batch = need.shape[0]
+    room = jnp.full((2 * batch,), batch, jnp.int32)
+    order, total = call_native("order", (room, jnp.int32(0), need), num_results=2, num_in_place=2)
+    return CompactedRows(need, order[:batch], order, jnp.int32(0), total)  # the ranks are not used
+
+
+def _put_natively(old: Rows, new: Rows, taken: Int32[Array, " K"]) -> Rows:
+    """Put row ``i`` of the new arrays into row ``taken[i]`` of the old ones, in place; ``B`` is no row."""
+    # The library copies bytes, and typed random keys show none.
+    shows_bytes = lambda leaf: not jnp.issubdtype(leaf.dtype, jax.dtypes.extended)
+    olds, old_keys = eqx.partition(old, shows_bytes)
+    news, new_keys = eqx.partition(new, shows_bytes)
+    keys = jax.tree.map(lambda old, new: old.at[taken].set(new, mode="drop"), old_keys, new_keys)
+    leaves, treedef = jax.tree.flatten(olds)
+    arguments = (*leaves, *jax.tree.leaves(news), taken)
+    return eqx.combine(jax.tree.unflatten(treedef, call_native("put", arguments, len(leaves), len(leaves))), keys)
 
 
 def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:

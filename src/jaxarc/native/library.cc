@@ -3,14 +3,16 @@
 // XLA lets a result take the place of an argument where nobody reads the argument afterwards, as in a scan. What an
 // operation leaves alone is then not touched at all.
 #include "edit_batch.h"
+#include "rows.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace jaxarc {
 
 namespace ffi = xla::ffi;
 
-using Grids = ffi::Buffer<ffi::S8, 2>;      // [B, HW], and other rows of small numbers
-using Numbers = ffi::Buffer<ffi::S32, 1>;   // [B]
+using Grids = ffi::Buffer<ffi::S8, 2>;     // [B, HW], and other rows of small numbers
+using Numbers = ffi::Buffer<ffi::S32, 1>;  // [B]
+using Number = ffi::Buffer<ffi::S32, 0>;
 constexpr char kHeightName[] = "height";
 constexpr char kWidthName[] = "width";
 
@@ -62,6 +64,39 @@ ffi::Error edit(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer select
   return ffi::Error::Success();
 }
 
+// Numbers the rows that need something; see order_rows.
+ffi::Error order(Numbers, Number, ffi::Buffer<ffi::PRED, 1> need, ffi::Result<Numbers> rows,
+                 ffi::Result<Number> total) {
+  if (rows->element_count() <= need.element_count()) {
+    return ffi::Error::InvalidArgument("the order has room for more numbers than there are rows");
+  }
+  *total->typed_data() = order_rows(data_of<uint8_t>(need), need.element_count(), rows->typed_data(),
+                                    rows->element_count());
+  return ffi::Error::Success();
+}
+
+// Puts rows back into n arrays: the arguments are the n arrays, n arrays of fresh rows, and where each row belongs.
+ffi::Error put(ffi::RemainingArgs arguments, ffi::RemainingRets results) {
+  const size_t num_arrays = results.size();
+  const auto taken = arguments.get<Numbers>(2 * num_arrays);
+  if (taken.has_error()) return taken.error();
+  for (size_t i = 0; i < num_arrays; i++) {
+    const auto old = arguments.get<ffi::AnyBuffer>(i);
+    const auto fresh = arguments.get<ffi::AnyBuffer>(num_arrays + i);
+    auto result = results.get<ffi::AnyBuffer>(i);
+    if (old.has_error()) return old.error();
+    if (fresh.has_error()) return fresh.error();
+    if (result.has_error()) return result.error();
+    const int64_t size = old->dimensions()[0];
+    const int64_t row_bytes = size == 0 ? 0 : old->size_bytes() / size;
+    put_rows(begin_as<uint8_t>(*old, *result), data_of<uint8_t>(*fresh), row_bytes, size, taken->typed_data(),
+             taken->element_count());
+  }
+  return ffi::Error::Success();
+}
+
 }  // namespace jaxarc
 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_edit, jaxarc::edit);
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_order, jaxarc::order);
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_put, jaxarc::put);

@@ -29,7 +29,7 @@ BUILD_SECONDS: Final = 120  # a build that takes longer is given up, and so is t
 FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-Wno-psabi")
 _COMPILERS: Final = ("c++", "g++", "clang++")
 _SOURCES: Final = Path(__file__).resolve().parent
-_SYMBOL: Final = "jaxarc_edit"
+_KERNELS: Final = ("edit", "order", "put")  # functions of the library, jaxarc_edit and so on
 _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 
@@ -45,14 +45,14 @@ class NativeLibrary(NamedTuple):
     """A library that is loaded, and whose kernels XLA knows."""
 
     path: Path
-    edit: str  # the name of the target that edits a batch; it holds the digest, so a stored program finds its own
+    targets: dict[str, str]  # kernel -> its name for XLA, with the digest, so that a stored program finds its own
 
 
 @functools.cache
 def native_library() -> NativeLibrary | None:
     """Load the library, and build it before if it is not there; None, with one warning, where that fails."""
     try:
-        path, handler = load_library()
+        path, functions = load_library()
     except (JaxarcError, OSError, subprocess.SubprocessError) as error:
         warnings.warn(
             f"steps run on the compact executor, which is slower: {_in_one_line(error)}; "
@@ -61,13 +61,14 @@ def native_library() -> NativeLibrary | None:
             stacklevel=2,
         )
         return None
-    name = path.stem.replace("-", "_")
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform="cpu")
-    return NativeLibrary(path, name)
+    targets = {kernel: f"{path.stem}-{kernel}" for kernel in _KERNELS}
+    for kernel, target in targets.items():
+        jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(functions[kernel]), platform="cpu")
+    return NativeLibrary(path, targets)
 
 
-def load_library() -> tuple[Path, Any]:
-    """Load the library from the cache, after building it there if need be; return its path and its function.
+def load_library() -> tuple[Path, dict[str, Any]]:
+    """Load the library from the cache, after building it there if need be; return its path and its kernels.
 
     Raises:
         NativeLibraryError: there is no compiler, or it fails, or what it built cannot be loaded.
@@ -78,7 +79,7 @@ def load_library() -> tuple[Path, Any]:
     compiler = find_compiler()
     digest = library_digest(compiler)
     folder = cache_folder()
-    path = folder / f"{_SYMBOL}-{digest}.so"
+    path = folder / f"jaxarc-{digest}.so"
     if not is_sound(path):
         private_folder(folder)
         with ExitStack() as stack:
@@ -87,7 +88,8 @@ def load_library() -> tuple[Path, Any]:
                 build(compiler, path)
     private_folder(folder)
     try:
-        return path, ctypes.CDLL(str(path))[_SYMBOL]
+        loaded = ctypes.CDLL(str(path))
+        return path, {kernel: loaded[f"jaxarc_{kernel}"] for kernel in _KERNELS}
     except (OSError, AttributeError) as error:
         raise NativeLibraryError(f"{path} cannot be loaded: {_in_one_line(error)}") from error
 

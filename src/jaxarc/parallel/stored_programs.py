@@ -185,9 +185,9 @@ def _setup() -> list[str]:
 
 
 def _native_targets() -> list[str]:
-    """Load the native kernels where steps call them, and return their name, which holds a digest of their code."""
+    """Load the native kernels where steps call them, and return their names, which hold a digest of their code."""
     library = native_library() if choose_executor("auto") == "native" else None
-    return [] if library is None else [library.edit]
+    return [] if library is None else list(library.targets.values())
 
 
 @functools.cache

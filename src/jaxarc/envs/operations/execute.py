@@ -44,7 +44,16 @@ from jaxarc.envs.canvas import (
     count_matches,
     grid_size,
 )
-from jaxarc.envs.compilation import CompactedRows, Kernel, compact, fold_rows, unfold_rows, update_rows, with_batch_rule
+from jaxarc.envs.compilation import (
+    CompactedRows,
+    Kernel,
+    call_native,
+    compact,
+    fold_rows,
+    unfold_rows,
+    update_rows,
+    with_batch_rule,
+)
 from jaxarc.envs.operations.kernels import (
     ResolvedSelection,
     effective_cells,
@@ -54,7 +63,6 @@ from jaxarc.envs.operations.kernels import (
     shift_cells,
     turn_box,
 )
-from jaxarc.envs.operations.native import edit_natively
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.structured_actions import (
     CHANGES_PAIR,
@@ -149,7 +157,7 @@ def kernel_of(statics: KernelStatics) -> Callable[[tuple[Canvas, CheckedAction],
 def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
     """Apply one action to each canvas of a batch; see :func:`execute`."""
     if statics.executor == "native" and pairs.row_loader == LocalRows():  # rows of other devices come through XLA
-        return edit_natively(canvas, action, pairs, statics.shape)
+        return _edit_natively(canvas, action, pairs, statics.shape)
     operation = action.operation
     shape = statics.shape
     # B environments with HW = H * W cells each. No row needs two of the families below, so their order does not matter.
@@ -185,6 +193,16 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
     applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
     selection = next_selection(canvas, operation, applied, use, height, width, shape)
     return Canvas(grid, clipboard, target, selection, sizes), matches
+
+
+def _edit_natively(canvas: Canvas, action: CheckedAction, pairs: PairTable, shape: GridShape) -> Edit:
+    """Do the same by one call of the C++ library, which edits the canvas in place; see :mod:`jaxarc.native`."""
+    colors = jnp.zeros((0, c.NUM_COLORS), jnp.int8) if action.colors is None else action.colors  # none: they stay
+    rows = (canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes)
+    # The matches are a number for each row, as the operations are.
+    arguments = (*rows, action.operation, action.selection, action.row, colors, pairs.inputs, pairs.outputs)
+    *edited, matches = call_native("edit", arguments, num_results=6, num_in_place=5, height=shape[0], width=shape[1])
+    return Canvas(*edited), matches
 
 
 def _needs(operation: Operations, use: ResolvedSelection) -> dict[str, Bool[Array, " B"]]:
