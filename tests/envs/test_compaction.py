@@ -56,18 +56,6 @@ def test_batches_of_any_size_and_blocks_of_any_share(batch, block_fraction):
             np.testing.assert_array_equal(update(jnp.asarray(need), executor), expected)
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_typed_keys_are_rows_too(executor):
-    keys = jax.random.split(jax.random.key(0), B)
-    need = jnp.arange(B) % 3 == 0
-    kernel = lambda out, _: (jax.vmap(lambda key: jax.random.split(key)[0])(out[0]), out[1] + 1)
-    updated, counts = jax.jit(lambda: update_rows(executor, need, kernel, (keys, jnp.arange(B)), (), BLOCK_FRACTION))()
-    fresh = jax.vmap(lambda key: jax.random.split(key)[0])(keys)
-    words = jax.random.key_data
-    np.testing.assert_array_equal(words(updated), np.where(need[:, None], words(fresh), words(keys)))
-    np.testing.assert_array_equal(counts, np.arange(B) + need)
-
-
 def test_rows_of_several_kernels_are_lined_up_kernel_by_kernel():
     which = np.random.default_rng(0).integers(-1, 4, B)  # the kernel that a row needs, if any; nobody needs the last
     needs = [jnp.asarray(which == kernel) for kernel in (0, 1, 2, 3, 7)]

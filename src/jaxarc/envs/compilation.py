@@ -331,14 +331,9 @@ def _order_natively(need: Bool[Array, " B"]) -> CompactedRows:
 
 def _put_natively(old: Rows, new: Rows, taken: Int32[Array, " K"]) -> Rows:
     """Put row ``i`` of the new arrays into row ``taken[i]`` of the old ones, in place; ``B`` is no row."""
-    # The library copies bytes, and typed random keys show none.
-    shows_bytes = lambda leaf: not jnp.issubdtype(leaf.dtype, jax.dtypes.extended)
-    olds, old_keys = eqx.partition(old, shows_bytes)
-    news, new_keys = eqx.partition(new, shows_bytes)
-    keys = jax.tree.map(lambda old, new: old.at[taken].set(new, mode="drop"), old_keys, new_keys)
-    leaves, treedef = jax.tree.flatten(olds)
-    arguments = (*leaves, *jax.tree.leaves(news), taken)
-    return eqx.combine(jax.tree.unflatten(treedef, call_native("put", arguments, len(leaves), len(leaves))), keys)
+    leaves, treedef = jax.tree.flatten(old)
+    arguments = (*leaves, *jax.tree.leaves(new), taken)
+    return jax.tree.unflatten(treedef, call_native("put", arguments, len(leaves), len(leaves)))
 
 
 def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:

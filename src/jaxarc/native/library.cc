@@ -99,4 +99,4 @@ ffi::Error put(ffi::RemainingArgs arguments, ffi::RemainingRets results) {
 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_edit, jaxarc::edit);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_order, jaxarc::order);
-XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_put, jaxarc::put);
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_put, jaxarc::put, xla::ffi::Ffi::Bind().RemainingArgs().RemainingRets());
