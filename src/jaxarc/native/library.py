@@ -16,11 +16,11 @@ import subprocess
 import tempfile
 import warnings
 from contextlib import ExitStack, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import jax
-import jaxlib
 
 from jaxarc.errors import JaxarcError
 from jaxarc.files import private_folder, user_cache, write_whole
@@ -118,7 +118,7 @@ def find_compiler() -> Path:
 def library_digest(compiler: Path) -> str:
     """Return a digest of all that the machine code depends on, which names the library."""
     status = compiler.stat()
-    parts = [jaxlib.__version__, *FLAGS, str(compiler), str(status.st_size), str(status.st_mtime_ns), _processor()]
+    parts = [version("jaxlib"), *FLAGS, str(compiler), str(status.st_size), str(status.st_mtime_ns), _processor()]
     digest = hashlib.sha256("\n".join(parts).encode())
     for source in sorted([*_SOURCES.glob("*.h"), *_SOURCES.glob("*.cc")]):
         digest.update(f"\n{source.name}\n".encode())
