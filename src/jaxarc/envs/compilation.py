@@ -264,30 +264,15 @@ def update_rows(
     return lax.while_loop(lambda carry: carry[1] < total, update_block, (out, jnp.int32(0)))[0]
 
 
-def call_native(
-    kernel: str, arguments: Sequence[Array], num_results: int, num_in_place: int, **attributes: int
-) -> list[Array]:
-    """Call a kernel of the C++ library; result ``i`` has the shape and dtype of argument ``i``.
+def call_native(kernel: str, arguments: Sequence[Array], *counts: int, in_xla: Any, **attributes: int) -> list[Array]:
+    """Call a kernel of the C++ library, inside ``jax.shard_map`` too; see :func:`jaxarc.native.call.native_call`."""
+    from jaxarc.native.call import native_call  # as in choose_executor
 
-    Args:
-        kernel: its name; see :mod:`jaxarc.native`. It knows no vmap: a batch rule folds all axes into one.
-        arguments: what it takes, in its order.
-        num_results: how many arrays it returns.
-        num_in_place: how many of them take the place of their argument, where nobody reads that any more.
-        attributes: numbers that are fixed when the caller is compiled.
-    """
-    from jaxarc.native.library import native_library  # as in choose_executor
-
-    library = native_library()
-    assert library is not None, "choose_executor has loaded it"
     # Inside shard_map the arguments of a call must vary over the same devices.
     if jax.sharding.get_abstract_mesh().manual_axes:
         words = [x.reshape(-1)[0].astype(jnp.uint32) for x in arguments if x.size]
         arguments = vary_like(list(arguments), jnp.stack(words))
-    results = [jax.typeof(x) for x in arguments[:num_results]]
-    in_place = {i: i for i in range(num_in_place)}
-    call = jax.ffi.ffi_call(library.targets[kernel], results, input_output_aliases=in_place)
-    return list(call(*arguments, **attributes))
+    return native_call(kernel, arguments, *counts, in_xla=in_xla, **attributes)
 
 
 def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
@@ -325,15 +310,26 @@ def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
 def _order_natively(need: Bool[Array, " B"]) -> CompactedRows:
     batch = need.shape[0]
     room = jnp.full((2 * batch,), batch, jnp.int32)
-    order, total = call_native("order", (room, jnp.int32(0), need), num_results=2, num_in_place=2)
+    order, total = call_native("order", (room, jnp.int32(0), need), 2, 2, in_xla=_order_in_xla)
     return CompactedRows(need, order[:batch], order, jnp.int32(0), total)  # the ranks are not used
+
+
+def _order_in_xla(_: Array, __: Array, need: Bool[Array, " B"]) -> tuple[Array, Array]:
+    (rows,) = compact([need])
+    return rows.order, rows.total
 
 
 def _put_natively(old: Rows, new: Rows, taken: Int32[Array, " K"]) -> Rows:
     """Put row ``i`` of the new arrays into row ``taken[i]`` of the old ones, in place; ``B`` is no row."""
     leaves, treedef = jax.tree.flatten(old)
     arguments = (*leaves, *jax.tree.leaves(new), taken)
-    return jax.tree.unflatten(treedef, call_native("put", arguments, len(leaves), len(leaves)))
+    return jax.tree.unflatten(treedef, call_native("put", arguments, len(leaves), len(leaves), in_xla=_put_in_xla))
+
+
+def _put_in_xla(*arrays: Array) -> list[Array]:
+    *pairs, taken = arrays
+    count = len(pairs) // 2
+    return [old.at[taken].set(new, mode="drop") for old, new in zip(pairs[:count], pairs[count:], strict=True)]
 
 
 def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:

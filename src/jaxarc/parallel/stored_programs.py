@@ -27,6 +27,7 @@ from jaxtyping import PyTree
 
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.files import code_digest, write_whole
+from jaxarc.native.call import exports_for_this_machine
 from jaxarc.native.library import native_library
 from jaxarc.utils.error_handling import EQUINOX_MODE, JAXErrorHandler
 
@@ -97,7 +98,8 @@ def trace_or_load(
     if kept is None:
         try:
             known = [export.DisabledSafetyCheck.custom_call(target) for target in _native_targets()]
-            exported = export.export(jax.jit(flat), disabled_checks=known)(*leaves)
+            with exports_for_this_machine():
+                exported = export.export(jax.jit(flat), disabled_checks=known)(*leaves)
         except (NotImplementedError, ValueError):  # it calls back to Python, which no file can hold
             return LoweredProgram(jax.jit(flat).lower(*leaves), jax.tree.structure(out[0]))
         shape = _shape_of(out[0], args)
