@@ -54,11 +54,13 @@ def native_library() -> NativeLibrary | None:
     try:
         path, functions = load_library()
     except (JaxarcError, OSError, subprocess.SubprocessError) as error:
-        warnings.warn(
-            f"steps run on the compact executor, which is slower: {_in_one_line(error)}; "
-            "environment.executor='compact' chooses it on purpose",
+        # The line of code that asked is nothing that the user could change, so the warning names a folder in its place.
+        warnings.warn_explicit(
+            f"steps run on the compact executor, which is slower: {_in_one_line(error)}; set CXX to a C++ compiler and "
+            "JAXARC_CACHE to a folder of your own, or environment.executor to 'compact'",
             NativeLibraryWarning,
-            stacklevel=2,
+            filename=str(_SOURCES),
+            lineno=1,
         )
         return None
     targets = {kernel: f"{path.stem}-{kernel}" for kernel in _KERNELS}
