@@ -142,3 +142,12 @@ def test_processes_that_start_together_all_get_the_library(tmp_path):
     printed = [process.communicate()[0].strip() for process in [start() for _ in range(3)]]
     assert printed == ["native native 0"] * 3
     assert [path.suffix for path in (tmp_path / "native").iterdir() if path.name != ".lock"] == [".so"]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="it is a target of make")
+def test_sanitizers_find_nothing(tmp_path):
+    """Few of the batches of ``make sanitize``; docs/reliability.md says how many more were played."""
+    root = Path(library.__file__).parents[3]
+    command = ["make", "--silent", "sanitize", "ARGS=100", f"SANITIZED={tmp_path}", f"CXX={find_compiler()}"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

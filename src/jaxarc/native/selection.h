@@ -6,6 +6,8 @@
 
 namespace jaxarc {
 
+typedef uint8_t Bytes __attribute__((vector_size(kLanes)));  // which may overflow, as cells may not
+
 // A word for each column, whose bit r is row r; 0 behind the last column.
 struct Words {
   uint32_t of[kLanes];
@@ -31,9 +33,9 @@ inline void limit(Words& words, int height, int width) {
 inline Words pack(const uint8_t* mask, Shape shape) {
   uint8_t bytes[4][kLanes];
   for (int part = 0; part < 4; part++) {
-    Row byte = {};
+    Bytes byte = {};
     for (int row = smaller(8 * part + 7, shape.height - 1); row >= 8 * part; row--) {
-      byte = byte + byte + load(mask + row * shape.width);
+      byte = byte + byte + reinterpret_cast<Bytes>(load(mask + row * shape.width));
     }
     std::memcpy(bytes[part], &byte, sizeof byte);
   }
