@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 from jaxarc.native import library
@@ -97,6 +98,15 @@ def test_source_that_does_not_compile_is_an_error_in_one_line_and_leaves_no_file
     native_library.cache_clear()
 
 
+def test_sources_compile_without_a_warning():
+    """Users build without this check: a compiler to come may warn of what none does today."""
+    source = Path(library.__file__).with_name("library.cc")
+    strict = ["-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-fsyntax-only", "-isystem", jax.ffi.include_dir()]
+    command = [str(find_compiler()), *(flag for flag in FLAGS if flag != "-w"), *strict, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_without_a_compiler_the_compact_executor_runs_and_one_line_says_so(tmp_path):
     printed = chosen_elsewhere(CXX=tmp_path / "no-compiler", JAXARC_CACHE=tmp_path)
     assert printed.startswith("compact compact 1 ")
@@ -136,11 +146,19 @@ def test_a_library_that_does_not_load_is_not_used(cache, monkeypatch):
         load_library()
 
 
-def test_processes_that_start_together_all_get_the_library(tmp_path):
-    environment = {**os.environ, "JAXARC_CACHE": str(tmp_path)}
+def test_processes_that_start_together_all_get_the_library_that_one_of_them_builds(tmp_path):
+    known = native_library()
+    if known is None:
+        pytest.skip("no C++ compiler is installed")
+    # It writes what the real one has built: the last argument names the file.
+    compiler = tmp_path / "c++"
+    compiler.write_text(f'#!/bin/sh\necho built >> {tmp_path}/builds\nfor last; do :; done\ncp {known.path} "$last"\n')
+    compiler.chmod(0o755)
+    environment = {**os.environ, "JAXARC_CACHE": str(tmp_path), "CXX": str(compiler)}
     start = lambda: subprocess.Popen([sys.executable, "-c", SHOW], env=environment, stdout=subprocess.PIPE, text=True)
     printed = [process.communicate()[0].strip() for process in [start() for _ in range(3)]]
     assert printed == ["native native 0"] * 3
+    assert (tmp_path / "builds").read_text() == "built\n"
     assert [path.suffix for path in (tmp_path / "native").iterdir() if path.name != ".lock"] == [".so"]
 
 
