@@ -11,11 +11,13 @@ PEERS := benchmarks/.venv-peers
 MUTANTS := tests/campaign/.venv-mutants
 ATHERIS := .venv/atheris
 CUDA := tests/campaign/accelerator/.venv-cuda
+SANITIZED := dist
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help train test test-all lint format types docs wheel clean benchmark-peers compare-rules
-.PHONY: coverage modes fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit accelerator accelerator-measure
+.PHONY: coverage modes sanitize fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit
+.PHONY: accelerator accelerator-measure
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +34,7 @@ help:
 	@echo "make coverage     run every test, and tell what of src none of them ran"
 	@echo "make modes        run tests in other modes of JAX, on other Pythons and versions"
 	@echo "make fuzz         play random episodes against the reference, 50 million steps"
+	@echo "make sanitize     play random steps through the C++ kernels, watched by sanitizers (ARGS: number of batches)"
 	@echo "make fuzz-arcle   play random operations here and in ARCLE 0.2.6, a million steps"
 	@echo "make mutants      break the rules in one place at a time, and see whether tests notice"
 	@echo "make kills        kill processes that write files, 200 times, and compare what they leave"
@@ -85,6 +88,13 @@ benchmark-peers: $(READY) $(PEERS)/.ready
 
 fuzz: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m campaign.episodes.fuzz_episodes $(ARGS)
+
+# The kernels alone, without JAX: the sanitizers see every byte of the arrays.
+sanitize:
+	@mkdir -p $(SANITIZED)
+	$(CXX) -std=c++17 -O1 -g -march=native -Wall -Wextra -Werror -Wno-psabi -fsanitize=address,undefined \
+	    -fno-sanitize-recover=all -I src/jaxarc/native tests/campaign/native/sanitize.cc -o $(SANITIZED)/sanitize
+	$(SANITIZED)/sanitize $(ARGS)
 
 fuzz-arcle: $(READY) $(PEERS)/.ready
 	PYTHONPATH=tests $(BIN)/python -m campaign.arcle.fuzz_arcle $(ARGS)

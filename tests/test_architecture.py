@@ -15,13 +15,14 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
-LEAF = {"constants", "types", "prng", "notebooks", "errors", "files", "fusion"}
+LEAF = {"constants", "types", "prng", "notebooks", "errors", "files", "fusion", "native"}
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
     "constants": set(),
     "errors": set(),
     "files": {"errors"},
+    "native": {"errors", "files"},
     "fusion": set(),
     "notebooks": set(),
     "types": {"constants", "notebooks"},
@@ -70,7 +71,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "pooch": {"datasets"},
     "orjson": {"datasets"},
     "requests": {"datasets"},
-    "filelock": {"files", "datasets", "training"},
+    "filelock": {"files", "native", "datasets", "training"},
     "urllib3": {"datasets"},
     "platformdirs": {"datasets", "experts"},
     "networkx": {"experts"},

@@ -146,9 +146,8 @@ def compiled_folder(directory: str | Path | None = None) -> Path:
     """
     from filelock import FileLock, Timeout  # not needed by the core, which imports this module
 
-    folder = Path(os.path.abspath(_user_cache() if directory is None else Path(directory).expanduser()))
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _require_private(folder)
+    folder = Path(os.path.abspath(user_cache("compiled") if directory is None else Path(directory).expanduser()))
+    private_folder(folder)
     # JAX writes a program and then, into a second file, when it was used. A program without the second file may be half
     # a program, and keeps JAX from writing any other. The lock is JAX's own: who holds it may be between the two.
     with suppress(Timeout), FileLock(folder / ".lockfile", timeout=1):
@@ -158,12 +157,20 @@ def compiled_folder(directory: str | Path | None = None) -> Path:
     return folder
 
 
-def _user_cache() -> Path:
+def user_cache(name: str) -> Path:
+    """Return a folder of the user's cache, ``XDG_CACHE_HOME`` or ``~/.cache``, made or not."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".cache") / "jaxarc" / "compiled"
+    return (named if named.is_absolute() else Path.home() / ".cache") / "jaxarc" / name
 
 
-def _require_private(folder: Path) -> None:
+def private_folder(folder: Path) -> None:
+    """Make a folder of programs, and see that nobody else can write programs into it.
+
+    Raises:
+        CacheFolderError: the folder belongs to another user, or others may write into it.
+        OSError: it cannot be made, or is no folder.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name != "posix":
         return
     status = folder.stat()

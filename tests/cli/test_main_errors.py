@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from compiling import EXECUTORS
 from typer.core import TyperGroup
 
 import jaxarc
@@ -212,6 +213,7 @@ def test_info_names_versions_folders_and_missing_extras(capsys, monkeypatch, tmp
     assert facts["versions"]["jaxarc"] == jaxarc.__version__
     assert facts["folders"]["data"] == {"path": str(tmp_path), "bytes": 5}
     assert facts["extras"]["play"] == ["uvicorn"]
+    assert facts["executor"] == EXECUTORS[0]
     assert "pip install uvicorn" in run(capsys, "info")[1]
 
 

@@ -262,7 +262,11 @@ def test_misspelt_field_is_an_error_that_lists_the_known_ones(make):
         (DatasetConfig, {"max_grid_width": 31}, "max_grid_width must be in [1, 30], got 31"),
         (EnvironmentConfig, {"max_episode_steps": 0}, "max_episode_steps must be in [1, 2147483647], got 0"),
         (EnvironmentConfig, {"max_submissions": -1}, "max_submissions must be in [1, 2147483647], got -1"),
-        (EnvironmentConfig, {"executor": "fast"}, "executor must be one of ('auto', 'compact', 'dense'), got 'fast'"),
+        (
+            EnvironmentConfig,
+            {"executor": "fast"},
+            "executor must be one of ('auto', 'native', 'compact', 'dense')",
+        ),
         (EpisodeConfig, {"mode": "eval"}, "mode must be one of ('train', 'test', 'trials'), got 'eval'"),
         (EpisodeConfig, {"demo_selection": "last"}, "demo_selection must be one of ('random', 'first'), got 'last'"),
         (EpisodeConfig, {"test_selection": "last"}, "test_selection must be one of ('random', 'first'), got 'last'"),

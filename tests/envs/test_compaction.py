@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiling import EXECUTORS
 
 from jaxarc.envs.compilation import (
     HUGE_ROW,
@@ -16,6 +17,7 @@ from jaxarc.envs.compilation import (
     update_rows,
 )
 from jaxarc.fusion import materialize, materialize_call
+from jaxarc.native import library
 
 B, BLOCK_FRACTION = 50, 1 / 3  # blocks of 16 rows, so that up to four are needed
 
@@ -35,7 +37,7 @@ def test_rows_that_need_it_are_updated_and_the_others_stay(width):
         need = rng.random(B) < share
         expected = np.where(need[:, None], out["rows"] + ins[:, None], out["rows"])
         totals = np.where(need, np.asarray(out["rows"]).sum(1) + np.asarray(ins), 0)
-        for executor in ("compact", "dense"):
+        for executor in EXECUTORS:
             updated = update(executor, jnp.asarray(need), out, ins)
             np.testing.assert_array_equal(updated["rows"], expected)
             np.testing.assert_array_equal(updated["total"], totals)
@@ -50,7 +52,7 @@ def test_batches_of_any_size_and_blocks_of_any_share(batch, block_fraction):
     )
     for need in (np.zeros(batch, bool), np.ones(batch, bool), np.arange(batch) % 3 == 0):
         expected = np.where(need[:, None], rows * 10 + ins[:, None], rows)
-        for executor in ("compact", "dense"):
+        for executor in EXECUTORS:
             np.testing.assert_array_equal(update(jnp.asarray(need), executor), expected)
 
 
@@ -115,10 +117,13 @@ def test_materialized_calls_are_behind_one_branch_on_a_cpu(monkeypatch, backend,
     np.testing.assert_array_equal(materialize(x), x)
 
 
-@pytest.mark.parametrize(("backend", "chosen"), [("cpu", "compact"), ("gpu", "dense"), ("tpu", "dense")])
-def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backend, chosen):
+@pytest.mark.parametrize("backend", ["cpu", "gpu", "tpu"])
+@pytest.mark.parametrize("has_library", [True, False])
+def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backend, has_library):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
-    assert choose_executor("auto") == chosen
+    monkeypatch.setattr(library, "native_library", lambda: object() if has_library else None)
+    chosen = "dense" if backend != "cpu" else "native" if has_library else "compact"
+    assert [choose_executor(wanted) for wanted in ("auto", "native")] == [chosen, chosen]
     assert [choose_executor(wanted) for wanted in ("compact", "dense")] == ["compact", "dense"]
 
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiling import EXECUTORS
 from reference.cases import random_boxes, random_masks, random_operations, random_pairs, random_points
 from reference.episode import ReferenceEpisode
 
@@ -89,7 +90,7 @@ def _facts(state):
     }
 
 
-@pytest.mark.parametrize("executor", ["compact", "dense"])
+@pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("rules", RULES.values(), ids=list(RULES))
 def test_episodes_agree_with_the_reference(rules, executor):
     shape = (6, 5)

@@ -5,14 +5,14 @@ import functools
 import jax
 import numpy as np
 import pytest
-from compiling import AS_USERS
+from compiling import AS_USERS, EXECUTORS
 from reference.cases import random_cases
 from reference.kernel_cases import differences, expected_results, kernel_arguments, with_boxes
 
 from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 
 BATCH = 2048
-# canvas shape -> number of batches; 88,064 cases of masks and 45,056 of boxes, each in both executors
+# canvas shape -> number of batches; 88,064 cases of masks and 45,056 of boxes, each in all executors
 SIZES = {(30, 30): 12, (5, 5): 14, (3, 7): 8, (1, 1): 2, (1, 6): 2, (4, 1): 2, (30, 4): 3}
 FUSED = {(30, 30), (3, 7), (1, 6)}  # of these one batch in four is also played as accelerators do
 
@@ -34,7 +34,7 @@ def test_kernels_agree_with_the_reference(shape, as_boxes):
         cases = with_boxes(cases) if as_boxes else cases
         expected = expected_results(cases)
         is_fused_too = shape in FUSED and number % 4 == 0
-        for executor in ("compact", "dense", *(["fused"] if is_fused_too else [])):
+        for executor in (*EXECUTORS, *(["fused"] if is_fused_too else [])):
             edit = _compiled(shape, executor)(*kernel_arguments(cases, as_boxes))
             wrong = differences(edit, cases, expected)
             assert not wrong, f"{executor}: {len(wrong)} mismatches, first: {wrong[:5]}"

@@ -38,7 +38,7 @@ def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
         for size in sizes
         if size >= _ROLLOUT_FROM
     ]
-    return (*bbox, *rollouts, *_OTHER_THROUGHPUTS, *_SINGLE, *_SIZES, *_STARTS)
+    return (*bbox, *rollouts, *_OTHER_THROUGHPUTS, *_COMPACT, *_SINGLE, *_SIZES, *_STARTS)
 
 
 def operation_rows() -> tuple[Row, ...]:
@@ -113,7 +113,29 @@ _OTHER_THROUGHPUTS: Final = (
     ),
 )
 
+_COMPACT: Final = tuple(  # beside the rows of the same names, which play natively where a CPU can
+    Row(
+        f"compact-{name}",
+        f"the same as steps-{name} without the library of C++ kernels",
+        "steps/s",
+        functools.partial(Suite.steps_per_second, spec=spec),
+    )
+    for name, spec in (
+        ("bbox-1024", EnvSpec(1024, executor="compact")),
+        ("point-1024", EnvSpec(1024, "point", executor="compact")),
+        ("mask-1024", EnvSpec(1024, "mask", executor="compact")),
+        ("5x5-2048", EnvSpec(2048, side=MINI_SIDE, executor="compact")),
+    )
+)
+
 _SINGLE: Final = (
+    Row(
+        "scan-step",
+        "a step of one environment in a compiled loop, 30x30, box actions",
+        "us",
+        lambda suite: suite.microseconds_per_step(EnvSpec(1)),
+        less_is_better=True,
+    ),
     Row(
         "env-step",
         "env.step in a Python loop that reads done, one environment",

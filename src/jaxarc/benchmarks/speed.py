@@ -186,6 +186,7 @@ def play_params(
     operations: tuple[int, ...] = tuple(range(NUM_GRID_OPERATIONS)),
     dataset: str = DATASET,
     augmentation: AugmentationConfig = NO_AUGMENTATION,
+    executor: str = "auto",
 ) -> EnvParams:
     """Make the params of an episode of at most 100 steps, by default on ARC-AGI-1 training tasks.
 
@@ -196,6 +197,7 @@ def play_params(
         operations: the ones that can be drawn, the 35 grid operations by default.
         dataset: what is played; a name.
         augmentation: how tasks are changed, by default not at all.
+        executor: how the environments are stepped, as ``environment.executor`` says.
     """
     _, params = make(
         dataset,
@@ -209,6 +211,7 @@ def play_params(
         allowed_operations=operations,
         history_enabled=history,
         max_history_length=EPISODE_STEPS,
+        executor=executor,
     )
     return params
 

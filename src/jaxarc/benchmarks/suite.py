@@ -40,9 +40,11 @@ class EnvSpec:
     operations: tuple[int, ...] = tuple(range(NUM_GRID_OPERATIONS))
     dataset: str = DATASET
     augmentation: AugmentationConfig = NO_AUGMENTATION
+    executor: str = "auto"
 
     def params(self) -> EnvParams:
-        return _params(self.selection_format, self.side, self.history, self.operations, self.dataset, self.augmentation)
+        topics = (self.selection_format, self.side, self.history, self.operations, self.dataset, self.augmentation)
+        return _params(*topics, self.executor)
 
 
 class Suite:
@@ -75,6 +77,10 @@ class Suite:
     def nanoseconds_per_step(self, spec: EnvSpec) -> float:
         """Nanoseconds that a step of one environment takes in its batch."""
         return 1e9 / self.steps_per_second(spec)
+
+    def microseconds_per_step(self, spec: EnvSpec) -> float:
+        """Microseconds that a step of all environments together takes."""
+        return 1e6 * spec.num_envs / self.steps_per_second(spec)
 
     def resets_per_second(self, spec: EnvSpec) -> float:
         """Resets of all environments together per second."""

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import platform
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +18,11 @@ import jaxarc
 from jaxarc.cli.console import JsonOption, message_of, print_json
 from jaxarc.cli.settings import config_folder
 from jaxarc.datasets.installed import data_folder
+from jaxarc.envs.compilation import choose_executor
 from jaxarc.errors import JaxarcError
 from jaxarc.experts.traces.cache import default_folder
 from jaxarc.files import compiled_folder
+from jaxarc.native.library import cache_folder
 from jaxarc.parallel import host_cores
 from jaxarc.parallel.memory import host_memory
 
@@ -52,6 +55,7 @@ def info(as_json: JsonOption = False) -> None:
     table.add_row("machine", escape(f"{facts['system']}, {facts['cores']} cores, {_size(facts['free_memory'])} free"))
     for device in facts["devices"]:
         table.add_row("device", escape(device))
+    table.add_row("executor", escape(facts["executor"]))
     for name, folder in facts["folders"].items():
         table.add_row(name, escape(f"{folder['path']} ({_size(folder['bytes'])})"))
     for name, missing in facts["extras"].items():
@@ -64,13 +68,19 @@ def _facts() -> dict[str, Any]:
     system = platform.uname()
     versions = {"jaxarc": jaxarc.__version__, "python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    folders = {"data": data_folder(), "traces": default_folder(), "configs": config_folder()}
+    folders = {
+        "native kernels": cache_folder(),
+        "data": data_folder(),
+        "traces": default_folder(),
+        "configs": config_folder(),
+    }
     return {
         "versions": versions,
         "system": f"{system.system} {system.release} {system.machine}, {sys.executable}",
         "cores": host_cores(),
         "free_memory": host_memory(),
         "devices": [f"{device.platform} {device.id}: {device.device_kind}" for device in jax.devices()],
+        "executor": _executor(),
         "folders": {
             "compiled programs": _compiled(),
             **{name: {"path": str(path), "bytes": _bytes_in(path)} for name, path in folders.items()},
@@ -80,6 +90,14 @@ def _facts() -> dict[str, Any]:
             for extra, libraries in _EXTRAS.items()
         },
     }
+
+
+def _executor() -> str:
+    """Say which executor runs a step here; the native one is built for it if need be."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        chosen = choose_executor("auto")
+    return ", because ".join([chosen, *(str(warning.message) for warning in caught)])
 
 
 def _compiled() -> dict[str, Any]:

@@ -140,10 +140,17 @@ def no_shared_arrays(kernel: Kernel, has_axis: Any, rows: Any, shared: Any) -> A
 
 
 def choose_executor(wanted: str) -> str:
-    """Resolve ``"auto"``: compact on a CPU, dense on accelerators."""
-    if wanted != "auto":
+    """Resolve ``"auto"`` and ``"native"``: dense on accelerators; on a CPU native where the library can be had.
+
+    Elsewhere on a CPU they are compact, with one warning.
+    """
+    if wanted in ("compact", "dense"):
         return wanted
-    return "compact" if compiles_for_cpu() else "dense"
+    if not compiles_for_cpu():
+        return "dense"
+    from jaxarc.native.library import native_library  # it writes files, and importing the core loads nothing that does
+
+    return "compact" if native_library() is None else "native"
 
 
 class CompactedRows(NamedTuple):
@@ -202,7 +209,8 @@ def update_rows(
         block 2: rows 0 5 -> kernel -> put back into 0; 5 is past the last row and is dropped
 
     Args:
-        executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed) or ``"dense"`` (every row).
+        executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed), ``"native"`` (the same, and
+            the C++ library finds the rows and puts them back) or ``"dense"`` (every row).
         rows: which rows to update; ordered by :func:`compact`, or still to be.
         kernel: batch-native function of the rows of ``out`` and ``ins``.
         out: arrays with a leading axis B, of the same structure as the kernel's result.
@@ -218,7 +226,7 @@ def update_rows(
     if batch == 1:  # the select is always true here; it makes the branches of one type under shard_map
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
     if not isinstance(rows, CompactedRows):
-        (rows,) = compact([need])
+        (rows,) = [_order_natively(need)] if executor == "native" else compact([need])
     rank = rows.rank
     order = rows.order
     first = rows.first
@@ -239,6 +247,9 @@ def update_rows(
         is_here = need & (index >= 0) & (index < size)
         taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < total, block, batch)
 
+        if executor == "native":
+            return _put_natively(current, new, taken), start + size
+
         def put(old: Array, new: Array) -> Array:
             # Sizes, a few numbers a row, are scattered; grids are gathered and selected; larger rows are copied one by
             # one.
@@ -251,6 +262,17 @@ def update_rows(
         return jax.tree.map(put, current, new), start + size
 
     return lax.while_loop(lambda carry: carry[1] < total, update_block, (out, jnp.int32(0)))[0]
+
+
+def call_native(kernel: str, arguments: Sequence[Array], *counts: int, in_xla: Any, **attributes: int) -> list[Array]:
+    """Call a kernel of the C++ library, inside ``jax.shard_map`` too; see :func:`jaxarc.native.call.native_call`."""
+    from jaxarc.native.call import native_call  # as in choose_executor
+
+    # Inside shard_map the arguments of a call must vary over the same devices.
+    if jax.sharding.get_abstract_mesh().manual_axes:
+        words = [x.reshape(-1)[0].astype(jnp.uint32) for x in arguments if x.size]
+        arguments = vary_like(list(arguments), jnp.stack(words))
+    return native_call(kernel, arguments, *counts, in_xla=in_xla, **attributes)
 
 
 def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
@@ -279,6 +301,31 @@ def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
         sums = materialize_call(functools.partial(add, step=step), sums, predicate_of=numbers)
         step *= 2
     return sums
+
+
+def _order_natively(need: Bool[Array, " B"]) -> CompactedRows:
+    batch = need.shape[0]
+    room = jnp.full((2 * batch,), batch, jnp.int32)
+    order, total = call_native("order", (room, jnp.int32(0), need), 2, 2, in_xla=_order_in_xla)
+    return CompactedRows(need, order[:batch], order, jnp.int32(0), total)  # the ranks are not used
+
+
+def _order_in_xla(_: Array, __: Array, need: Bool[Array, " B"]) -> tuple[Array, Array]:
+    (rows,) = compact([need])
+    return rows.order, rows.total
+
+
+def _put_natively(old: Rows, new: Rows, taken: Int32[Array, " K"]) -> Rows:
+    """Put row ``i`` of the new arrays into row ``taken[i]`` of the old ones, in place; ``B`` is no row."""
+    leaves, treedef = jax.tree.flatten(old)
+    arguments = (*leaves, *jax.tree.leaves(new), taken)
+    return jax.tree.unflatten(treedef, call_native("put", arguments, len(leaves), len(leaves), in_xla=_put_in_xla))
+
+
+def _put_in_xla(*arrays: Array) -> list[Array]:
+    *pairs, taken = arrays
+    count = len(pairs) // 2
+    return [old.at[taken].set(new, mode="drop") for old, new in zip(pairs[:count], pairs[count:], strict=True)]
 
 
 def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:

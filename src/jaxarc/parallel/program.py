@@ -153,7 +153,7 @@ def chunk_size(num_envs: int, executor: str) -> int:
     in 256 .. 1024: 1,000 environments are one chunk, 4,096 are four of 1,024, 1,500 are two of 750. A batch without
     such a divisor, as 1,031 (a prime), is one chunk.
     """
-    if choose_executor(executor) != "compact" or num_envs <= LARGEST_CHUNK:
+    if choose_executor(executor) == "dense" or num_envs <= LARGEST_CHUNK:
         return num_envs
     sizes = [size for size in range(SMALLEST_CHUNK, LARGEST_CHUNK + 1) if num_envs % size == 0]
     return max(sizes, default=num_envs)

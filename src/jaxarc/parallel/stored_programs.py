@@ -25,7 +25,10 @@ import jax
 from jax import export
 from jaxtyping import PyTree
 
+from jaxarc.envs.compilation import choose_executor
 from jaxarc.files import code_digest, write_whole
+from jaxarc.native.call import exports_for_this_machine
+from jaxarc.native.library import native_library
 from jaxarc.utils.error_handling import EQUINOX_MODE, JAXErrorHandler
 
 _LIBRARIES: Final = ("jax", "jaxlib", "numpy", "equinox", "optax", "jaxtyping")  # with jaxarc, all that is traced
@@ -97,7 +100,9 @@ def trace_or_load(
     kept = _read(path)
     if kept is None:
         try:
-            exported = export.export(jax.jit(flat))(*leaves)
+            known = [export.DisabledSafetyCheck.custom_call(target) for target in _native_targets()]
+            with exports_for_this_machine():
+                exported = export.export(jax.jit(flat), disabled_checks=known)(*leaves)
         except (NotImplementedError, ValueError):  # it calls back to Python, which no file can hold
             return LoweredProgram(jax.jit(flat, donate_argnums=donated).lower(*leaves), jax.tree.structure(out[0]))
         shape = _shape_of(out[0], args)
@@ -181,7 +186,13 @@ def _setup() -> list[str]:
     options = dict(jax.config.values)
     options |= {name: getattr(jax.config, name) for name in options if name in dir(jax.config)}
     errors = [JAXErrorHandler.get_error_mode(), EQUINOX_MODE]
-    return [*map(str, sorted(options.items())), jax.default_backend(), *errors, *_installed()]
+    return [*map(str, sorted(options.items())), jax.default_backend(), *errors, *_installed(), *_native_targets()]
+
+
+def _native_targets() -> list[str]:
+    """Load the native kernels where steps call them, and return their names, which hold a digest of their code."""
+    library = native_library() if choose_executor("auto") == "native" else None
+    return [] if library is None else list(library.targets.values())
 
 
 @functools.cache

@@ -49,6 +49,7 @@ from jaxarc.envs.canvas import (
 from jaxarc.envs.compilation import (
     CompactedRows,
     Kernel,
+    call_native,
     choose_executor,
     compact,
     fold_rows,
@@ -82,6 +83,7 @@ from jaxarc.envs.structured_actions import (
     OperationSet,
 )
 from jaxarc.fusion import compiles_for_cpu, materialize_call
+from jaxarc.tasks.buffer import LocalRows
 
 Grids = Int8[Array, "B HW"]
 Sizes = Int8[Array, "B 6"]
@@ -110,7 +112,7 @@ class KernelStatics:
     """What is fixed when the kernel is compiled."""
 
     shape: GridShape  # rows and columns of the canvas, (H, W)
-    executor: str  # "compact" or "dense"; the results are the same bit for bit
+    executor: str  # "native", "compact" or "dense"; the results are the same bit for bit
     operations: tuple[int, ...]  # the only ones that can occur; families that cannot are left out
     is_fused: bool = False  # dense on an accelerator: what a CPU does in several passes is one kernel
 
@@ -166,6 +168,8 @@ def kernel_of(statics: KernelStatics) -> Callable[[tuple[Canvas, CheckedAction],
 
 def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
     """Apply one action to each canvas of a batch; see :func:`execute`."""
+    if statics.executor == "native" and pairs.row_loader == LocalRows():  # rows of other devices come through XLA
+        return _edit_natively(canvas, action, pairs, statics)
     operation = action.operation
     shape = statics.shape
     # B environments with HW = H * W cells each. No row needs two of the families below, so their order does not matter.
@@ -206,6 +210,31 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
     applied = _is_applied(operation, use, canvas.sizes[:, CLIPBOARD_HEIGHT] > 0)
     selection = next_selection(canvas, operation, applied, use, height, width, shape)
     return Canvas(grid, clipboard, target, selection, sizes), matches
+
+
+def _edit_natively(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
+    """Do the same by one call of the C++ library, which edits the canvas in place; see :mod:`jaxarc.native`."""
+    colors = jnp.zeros((0, c.NUM_COLORS), jnp.int8) if action.colors is None else action.colors  # none: they stay
+    rows = (canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes)
+    # The matches are a number for each row, as the operations are.
+    arguments = (*rows, action.operation, action.selection, action.row, colors, pairs.inputs, pairs.outputs)
+    height, width = statics.shape
+    *edited, matches = call_native("edit", arguments, 6, 5, in_xla=_edit_in_xla(statics), height=height, width=width)
+    return Canvas(*edited), matches
+
+
+@functools.cache
+def _edit_in_xla(statics: KernelStatics) -> Callable[..., tuple[Array, ...]]:
+    """Return what the library does, of the same arrays."""
+    in_xla = dataclasses.replace(statics, executor="compact")
+
+    def edit(*arrays: Array) -> tuple[Array, ...]:
+        *rows, operation, selection, row, colors, inputs, outputs = arrays
+        action = CheckedAction(operation, selection, row, colors if colors.size else None)
+        canvas, matches = execute_batch(Canvas(*rows), action, PairTable(inputs, outputs), in_xla)
+        return canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes, matches
+
+    return edit
 
 
 def _needs(operation: Operations, use: ResolvedSelection, statics: KernelStatics) -> dict[str, Bool[Array, " B"]]:

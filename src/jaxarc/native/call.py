@@ -1,0 +1,96 @@
+"""A call of a kernel of the library within a compiled program; where the library cannot be called, XLA does the same.
+
+For which platform a program is compiled is known when JAX lowers it, so the choice is made there: the library on a CPU;
+XLA's version on every other platform, and in a program that is exported, which may run on another machine.
+"""
+
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import jax
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+from jaxtyping import Array
+
+from jaxarc.native.library import native_library
+
+InXla = Callable[..., Sequence[Array]]  # takes the arguments, returns the results
+
+_PARAMS: Final = ("kernel", "num_results", "num_in_place", "in_xla", "attributes")
+_native_call = Primitive("jaxarc_native_call")
+_native_call.multiple_results = True
+_exports_native: Final = contextvars.ContextVar("exports_native", default=False)
+
+
+def native_call(
+    kernel: str,
+    arguments: Sequence[Array],
+    num_results: int,
+    num_in_place: int,
+    in_xla: InXla,
+    **attributes: int,
+) -> list[Array]:
+    """Call a kernel; result ``i`` has the shape and dtype of argument ``i``.
+
+    Args:
+        kernel: its name; see ``library.cc``. It knows no vmap: a batch rule folds all axes into one.
+        arguments: what it takes, in its order.
+        num_results: how many arrays it returns.
+        num_in_place: how many of them take the place of their argument, where nobody reads that any more.
+        in_xla: returns the same, bit for bit; equal calls give the same function.
+        attributes: numbers that are fixed when the caller is compiled.
+    """
+    named = tuple(sorted(attributes.items()))
+    params = dict(zip(_PARAMS, (kernel, num_results, num_in_place, in_xla, named), strict=True))
+    return _native_call.bind(*arguments, **params)
+
+
+@contextmanager
+def exports_for_this_machine() -> Iterator[None]:
+    """Let programs that are exported call the library: they will run here."""
+    token = _exports_native.set(True)
+    try:
+        yield
+    finally:
+        _exports_native.reset(token)
+
+
+_compiled = jax.jit(_native_call.bind, static_argnames=_PARAMS)
+
+
+@_native_call.def_impl
+def _call_alone(*arguments: Array, **params: Any) -> list[Array]:
+    with jax.disable_jit(False):  # without it, jit would come back to here
+        return _compiled(*arguments, **params)
+
+
+@_native_call.def_abstract_eval
+def _like_arguments(*arguments: Any, num_results: int, **_: Any) -> Sequence[Any]:
+    return arguments[:num_results]
+
+
+def _lower_in_xla(context: mlir.LoweringRuleContext, *arguments: Any, in_xla: InXla, **_: Any) -> Any:
+    return mlir.lower_fun(in_xla, multiple_results=True)(context, *arguments)
+
+
+def _lower_on_cpu(
+    context: mlir.LoweringRuleContext,
+    *arguments: Any,
+    kernel: str,
+    num_in_place: int,
+    attributes: tuple[tuple[str, int], ...],
+    **params: Any,
+) -> Any:
+    library = native_library()
+    is_kept = context.module_context.lowering_parameters.for_export and not _exports_native.get()
+    if library is None or is_kept:
+        return _lower_in_xla(context, *arguments, **params)
+    in_place = {i: i for i in range(num_in_place)}
+    lower = jax.ffi.ffi_lowering(library.targets[kernel], operand_output_aliases=in_place)
+    return lower(context, *arguments, **dict(attributes))
+
+
+mlir.register_lowering(_native_call, _lower_in_xla)
+mlir.register_lowering(_native_call, _lower_on_cpu, platform="cpu")

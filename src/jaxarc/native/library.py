@@ -1,0 +1,181 @@
+"""The library of C++ kernels: built at first use, kept in the user's cache, loaded once in a process.
+
+The name of the file holds a digest of all that the machine code depends on: the sources, the version of jaxlib, the
+compiler and the processor. Its last 32 bytes are the digest of those before, so a damaged file is noticed before it is
+loaded, and built again. It is written whole under another name and then renamed: processes that start together either
+find it or build it, one after the other where the folder can be locked. Whatever fails, the process goes on without.
+"""
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import warnings
+from contextlib import ExitStack, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import jax
+
+from jaxarc.errors import JaxarcError
+from jaxarc.files import private_folder, user_cache, write_whole
+
+BUILD_SECONDS: Final = 120  # a build that takes longer is given up, and so is the wait for that of another process
+FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-w")  # a newer compiler may warn of more
+_COMPILERS: Final = ("c++", "g++", "clang++")
+_SOURCES: Final = Path(__file__).resolve().parent
+_KERNELS: Final = ("edit", "order", "put")  # functions of the library, jaxarc_edit and so on
+_DIGEST_BYTES: Final = hashlib.sha256().digest_size
+
+
+class NativeLibraryError(JaxarcError, RuntimeError):
+    """The library cannot be built or loaded; the message says why in a line."""
+
+
+class NativeLibraryWarning(UserWarning):
+    """The XLA executor runs in place of the native one."""
+
+
+class NativeLibrary(NamedTuple):
+    """A library that is loaded, and whose kernels XLA knows."""
+
+    path: Path
+    targets: dict[str, str]  # kernel -> its name for XLA, with the digest, so that a stored program finds its own
+
+
+@functools.cache
+def native_library() -> NativeLibrary | None:
+    """Load the library, and build it before if it is not there; None, with one warning, where that fails."""
+    try:
+        path, functions = load_library()
+    except (JaxarcError, OSError, subprocess.SubprocessError) as error:
+        # The line of code that asked is nothing that the user could change, so the warning names a folder in its place.
+        warnings.warn_explicit(
+            f"steps run on the compact executor, which is slower: {_in_one_line(error)}; set CXX to a C++ compiler and "
+            "JAXARC_CACHE to a folder of your own, or environment.executor to 'compact'",
+            NativeLibraryWarning,
+            filename=str(_SOURCES),
+            lineno=1,
+        )
+        return None
+    targets = {kernel: f"{path.stem}-{kernel}" for kernel in _KERNELS}
+    for kernel, target in targets.items():
+        jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(functions[kernel]), platform="cpu")
+    return NativeLibrary(path, targets)
+
+
+def load_library() -> tuple[Path, dict[str, Any]]:
+    """Load the library from the cache, after building it there if need be; return its path and its kernels.
+
+    Raises:
+        NativeLibraryError: there is no compiler, or it fails, or what it built cannot be loaded.
+        JaxarcError: others may write into the cache folder.
+        OSError: the cache folder cannot be written.
+        subprocess.SubprocessError: the compiler takes too long.
+    """
+    compiler = find_compiler()
+    digest = library_digest(compiler)
+    folder = cache_folder()
+    path = folder / f"jaxarc-{digest}.so"
+    if not is_sound(path):
+        private_folder(folder)
+        with ExitStack() as stack:
+            _lock(stack, folder)
+            if not is_sound(path):  # nobody built it while this process waited
+                build(compiler, path)
+    private_folder(folder)
+    try:
+        loaded = ctypes.CDLL(str(path))
+        return path, {kernel: loaded[f"jaxarc_{kernel}"] for kernel in _KERNELS}
+    except (OSError, AttributeError) as error:
+        raise NativeLibraryError(f"{path} cannot be loaded: {_in_one_line(error)}") from error
+
+
+def cache_folder() -> Path:
+    """Return the folder of libraries: ``native`` in ``$JAXARC_CACHE``, else in the user's cache folder."""
+    chosen = os.environ.get("JAXARC_CACHE")
+    return Path(chosen).absolute() / "native" if chosen else user_cache("native")
+
+
+def find_compiler() -> Path:
+    """Return the C++ compiler: ``$CXX``, else the first of c++, g++ and clang++ that is there.
+
+    Raises:
+        NativeLibraryError: there is none.
+    """
+    chosen = os.environ.get("CXX")
+    for name in (chosen,) if chosen else _COMPILERS:
+        found = shutil.which(name)
+        if found is not None:
+            return Path(found).resolve()
+    wanted = f"$CXX is {chosen!r}" if chosen else f"no C++ compiler is installed, none of {', '.join(_COMPILERS)}"
+    raise NativeLibraryError(f"{wanted}; install g++ or clang++")
+
+
+def library_digest(compiler: Path) -> str:
+    """Return a digest of all that the machine code depends on, which names the library."""
+    status = compiler.stat()
+    parts = [version("jaxlib"), *FLAGS, str(compiler), str(status.st_size), str(status.st_mtime_ns), _processor()]
+    digest = hashlib.sha256("\n".join(parts).encode())
+    for source in sorted([*_SOURCES.glob("*.h"), *_SOURCES.glob("*.cc")]):
+        digest.update(f"\n{source.name}\n".encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def is_sound(path: Path) -> bool:
+    """Whether a library is there, and whole."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    return content[-_DIGEST_BYTES:] == hashlib.sha256(content[:-_DIGEST_BYTES]).digest()
+
+
+def build(compiler: Path, path: Path) -> None:
+    """Compile the sources into a library, and append its digest, which the loader of the system does not read.
+
+    Raises:
+        NativeLibraryError: the compiler fails; the message has its first line.
+        subprocess.SubprocessError: it takes too long.
+        OSError: the compiler does not run, or the library cannot be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="jaxarc-native-") as folder:
+        built = Path(folder) / path.name
+        sources = [str(source) for source in _SOURCES.glob("*.cc")]
+        # Warnings of jaxlib's headers are not ours to repair.
+        command = [str(compiler), *FLAGS, "-isystem", jax.ffi.include_dir(), *sources, "-o", str(built)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=BUILD_SECONDS)
+        if done.returncode != 0:
+            lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+            raise NativeLibraryError(f"{compiler} fails: {lines[0] if lines else f'exit code {done.returncode}'}")
+        content = built.read_bytes()
+    write_whole(path, content + hashlib.sha256(content).digest(), flush=False)
+
+
+def _lock(stack: ExitStack, folder: Path) -> None:
+    """Hold the lock of a folder until the stack ends; without it, where it cannot be had, several may build."""
+    from filelock import FileLock, Timeout  # only a build needs it
+
+    with suppress(Timeout, NotImplementedError):
+        stack.enter_context(FileLock(folder / ".lock", timeout=BUILD_SECONDS))
+
+
+def _processor() -> str:
+    """Name the processor and what it can do: code for one may not run on another."""
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        wanted = ("model name", "flags", "Features", "isa")
+        named = {line.partition(":")[0].strip(): line for line in reversed(lines) if line.startswith(wanted)}
+        if named:
+            return "\n".join([platform.machine(), *sorted(named.values())])
+    return f"{platform.machine()} {platform.processor()}"
+
+
+def _in_one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

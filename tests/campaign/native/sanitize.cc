@@ -1,0 +1,154 @@
+// Random steps of random batches through the kernels, to be compiled with sanitizers: `make sanitize`.
+//
+// Every array has exactly the bytes that a batch needs, so the address sanitizer sees a read or a write beyond it. What
+// comes out has to be a canvas again; whether it is the right one is for test_fuzz_operations.py to say.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+#include "edit_batch.h"
+#include "rows.h"
+
+using namespace jaxarc;
+
+namespace {
+
+constexpr int kSteps = 60;  // of each batch
+constexpr int kPairs = 3;
+
+std::mt19937 random_bits;
+
+int draw(int low, int high) { return low + static_cast<int>(random_bits() % (high - low + 1)); }
+
+template <typename T>
+std::unique_ptr<T[]> room(int64_t count) {
+  return std::unique_ptr<T[]>(new T[count]);
+}
+
+// Fills a grid with an active area of random size; returns the size.
+Shape draw_grid(Cell* grid, Shape shape) {
+  const Shape size = {draw(1, shape.height), draw(1, shape.width)};
+  const int last_color = draw(0, 1) ? 9 : 1;  // with two colors, floods reach far
+  for (int cell = 0; cell < shape.height * shape.width; cell++) {
+    const bool is_active = cell / shape.width < size.height && cell % shape.width < size.width;
+    grid[cell] = static_cast<Cell>(is_active ? draw(0, last_color) : kPadding);
+  }
+  return size;
+}
+
+void require(bool holds, const char* rule, int operation, Shape shape) {
+  if (holds) return;
+  std::fprintf(stderr, "operation %d on %d x %d: %s\n", operation, shape.height, shape.width, rule);
+  std::exit(1);
+}
+
+void require_area(const Cell* grid, int height, int width, int operation, Shape shape) {
+  require(height >= 0 && height <= shape.height && width >= 0 && width <= shape.width, "the size is that of no canvas",
+          operation, shape);
+  for (int cell = 0; cell < shape.height * shape.width; cell++) {
+    const bool is_active = cell / shape.width < height && cell % shape.width < width;
+    require(grid[cell] <= 9 && (is_active ? grid[cell] >= 0 : grid[cell] == kPadding),
+            "a cell is not padding outside the active area, or no color inside", operation, shape);
+  }
+}
+
+void play(int64_t size, Shape shape, bool has_masks, bool has_colors) {
+  const int64_t cells = shape.height * shape.width;
+  const auto grids = room<Cell>(size * cells);
+  const auto clipboards = room<Cell>(size * cells);
+  const auto targets = room<Cell>(size * cells);
+  const auto sizes = room<int8_t>(size * kSizes);
+  const auto kept_boxes = room<int8_t>(size * 4);
+  const auto kept_words = room<uint32_t>(size * shape.width);
+  const auto operations = room<int32_t>(size);
+  const auto boxes = room<int32_t>(size * 4);
+  const auto masks = room<uint8_t>(size * cells);
+  const auto rows = room<int32_t>(size);
+  const auto colors = room<Cell>(size * kColors);
+  const auto inputs = room<Cell>(kPairs * cells);
+  const auto outputs = room<Cell>(kPairs * cells);
+  const auto matches = room<int32_t>(size);
+  std::memset(clipboards.get(), kPadding, size * cells);
+  for (int64_t i = 0; i < size; i++) {
+    const Shape active = draw_grid(grids.get() + i * cells, shape);
+    const Shape target = draw_grid(targets.get() + i * cells, shape);
+    set_size(sizes.get() + i * kSizes, kHeight, active.height, active.width);
+    set_size(sizes.get() + i * kSizes, kTargetHeight, target.height, target.width);
+    set_size(sizes.get() + i * kSizes, kClipboardHeight, 0, 0);
+    for (int color = 0; color < kColors; color++) colors[i * kColors + color] = static_cast<Cell>(draw(0, 9));
+  }
+  for (int pair = 0; pair < kPairs; pair++) {
+    draw_grid(inputs.get() + pair * cells, shape);
+    draw_grid(outputs.get() + pair * cells, shape);
+  }
+  Batch batch = {};
+  batch.size = size;
+  batch.shape = shape;
+  batch.canvas = {grids.get(), clipboards.get(), targets.get(), sizes.get()};
+  batch.kept_boxes = has_masks ? nullptr : kept_boxes.get();
+  batch.kept_words = has_masks ? kept_words.get() : nullptr;
+  batch.operations = operations.get();
+  batch.boxes = has_masks ? nullptr : boxes.get();
+  batch.masks = has_masks ? masks.get() : nullptr;
+  batch.rows = rows.get();
+  batch.colors = has_colors ? colors.get() : nullptr;
+  batch.inputs = inputs.get();
+  batch.outputs = outputs.get();
+  batch.num_pairs = kPairs;
+  batch.matches = matches.get();
+  for (int step = 0; step < kSteps; step++) {
+    for (int64_t i = 0; i < size; i++) {
+      operations[i] = draw(kNoOperation, kLastOperation);
+      rows[i] = draw(-1, kPairs);  // one beyond each end
+      const Box box = {draw(0, shape.height - 1), draw(0, shape.width - 1), draw(0, shape.height - 1),
+                       draw(0, shape.width - 1)};
+      // A quarter of the selections is one cell, as a flood needs it, and some boxes are empty.
+      const bool is_single = draw(0, 3) == 0;
+      const int32_t corners[] = {box.top, box.left, is_single ? box.top : box.bottom, is_single ? box.left : box.right};
+      std::memcpy(boxes.get() + 4 * i, corners, sizeof corners);
+      const int share = draw(0, 4);
+      for (int64_t cell = 0; cell < cells; cell++) {
+        masks[i * cells + cell] = is_single ? cell == box.top * shape.width + box.left : draw(0, 3) < share;
+      }
+    }
+    edit_batch(batch);
+    for (int64_t i = 0; i < size; i++) {
+      const int8_t* const has = sizes.get() + i * kSizes;
+      require_area(grids.get() + i * cells, has[kHeight], has[kWidth], operations[i], shape);
+      require_area(targets.get() + i * cells, has[kTargetHeight], has[kTargetWidth], operations[i], shape);
+      const int most = smaller(has[kHeight], has[kTargetHeight]) * smaller(has[kWidth], has[kTargetWidth]);
+      require(matches[i] >= 0 && matches[i] <= most, "more cells match than both have", operations[i], shape);
+    }
+  }
+  // Rows that need something, and one of them put back: the grids, each where it was.
+  const auto need = room<uint8_t>(size);
+  const auto order = room<int32_t>(size + 1);
+  for (int64_t i = 0; i < size; i++) need[i] = static_cast<uint8_t>(draw(0, 1));
+  const int32_t total = order_rows(need.get(), size, order.get(), size + 1);
+  const auto fresh = room<Cell>((size + 1) * cells);
+  for (int32_t i = 0; i < total; i++) std::memcpy(fresh.get() + i * cells, grids.get() + order[i] * cells, cells);
+  const auto before = room<Cell>(size * cells);
+  std::memcpy(before.get(), grids.get(), size * cells);
+  put_rows(reinterpret_cast<uint8_t*>(grids.get()), reinterpret_cast<uint8_t*>(fresh.get()), cells, size, order.get(),
+           size + 1);
+  require(std::memcmp(before.get(), grids.get(), size * cells) == 0, "rows were put back in other places", -1, shape);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int num_batches = argc > 1 ? std::atoi(argv[1]) : 10000;
+  int64_t steps = 0;
+  for (int batch = 0; batch < num_batches; batch++) {
+    random_bits.seed(batch);
+    const bool is_small = draw(0, 1) == 0;
+    const Shape shape = {draw(1, is_small ? 6 : kMaxSide), draw(1, is_small ? 6 : kMaxSide)};
+    const int64_t size = draw(0, 12);
+    play(size, shape, draw(0, 1) == 0, draw(0, 1) == 0);
+    steps += size * kSteps;
+  }
+  std::printf("%lld steps in %d batches, and no sanitizer found anything\n", static_cast<long long>(steps),
+              num_batches);
+  return 0;
+}

@@ -1,0 +1,171 @@
+"""The library is built once, found by its digest, and whatever keeps it from running leaves the compact executor."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+from jaxarc.native import library
+from jaxarc.native.library import (
+    FLAGS,
+    NativeLibraryError,
+    NativeLibraryWarning,
+    find_compiler,
+    is_sound,
+    library_digest,
+    load_library,
+    native_library,
+)
+
+SHOW = """
+import warnings
+from jaxarc.envs.compilation import choose_executor
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    chosen = [choose_executor("auto") for _ in range(2)]
+print(*chosen, len(caught), *(str(warning.message) for warning in caught))
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of its own, with the library of the other tests in it."""
+    known = native_library()
+    if known is None:
+        pytest.skip("no C++ compiler is installed")
+    monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "native"
+    folder.mkdir(parents=True, mode=0o700)
+    shutil.copy(known.path, folder)
+    return folder / known.path.name
+
+
+def chosen_elsewhere(**variables):
+    """Return what a fresh process prints: what auto is, twice, how often it warned, and the warning."""
+    environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    done = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_a_library_that_is_there_is_loaded_as_it_is(cache):
+    before = cache.stat().st_mtime_ns
+    assert load_library()[0] == cache
+    assert cache.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda x: x[:5000], lambda x: x[:-1], lambda x: b"", lambda x: x[:99] + b"?" + x[100:]]
+)
+def test_a_damaged_library_is_built_again(cache, monkeypatch, damage):
+    whole = cache.read_bytes()
+    cache.unlink()
+    cache.write_bytes(damage(whole))
+    assert not is_sound(cache)
+    monkeypatch.setattr(library, "build", lambda _, path: path.write_bytes(whole))
+    assert load_library()[0] == cache
+    assert cache.read_bytes() == whole
+
+
+def test_sources_compiler_and_processor_are_in_the_name(monkeypatch, tmp_path):
+    compiler = find_compiler()
+    digest = library_digest(compiler)
+    assert digest == library_digest(compiler)
+    monkeypatch.setattr(library, "_processor", lambda: "another one")
+    other_processor = library_digest(compiler)
+    monkeypatch.setattr(library, "FLAGS", (*FLAGS, "-g"))
+    other_flags = library_digest(compiler)
+    copied = shutil.copytree(Path(library.__file__).parent, tmp_path / "native")
+    (copied / "flood.h").write_text("// changed\n")
+    monkeypatch.setattr(library, "_SOURCES", copied)
+    assert len({digest, other_processor, other_flags, library_digest(compiler)}) == 4
+
+
+def test_source_that_does_not_compile_is_an_error_in_one_line_and_leaves_no_file(monkeypatch, tmp_path):
+    (tmp_path / "library.cc").write_text("this is no C++;\n")
+    monkeypatch.setattr(library, "_SOURCES", tmp_path)
+    monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(NativeLibraryError, match="error") as caught:
+        load_library()
+    assert "\n" not in str(caught.value)
+    assert list((tmp_path / "cache").rglob("*.so*")) == []
+    native_library.cache_clear()
+    with pytest.warns(NativeLibraryWarning, match="compact"):
+        assert native_library() is None
+    native_library.cache_clear()
+
+
+def test_sources_compile_without_a_warning():
+    """Users build without this check: a compiler to come may warn of what none does today."""
+    source = Path(library.__file__).with_name("library.cc")
+    strict = ["-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-fsyntax-only", "-isystem", jax.ffi.include_dir()]
+    command = [str(find_compiler()), *(flag for flag in FLAGS if flag != "-w"), *strict, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_a_compiler_the_compact_executor_runs_and_one_line_says_so(tmp_path):
+    printed = chosen_elsewhere(CXX=tmp_path / "no-compiler", JAXARC_CACHE=tmp_path)
+    assert printed.startswith("compact compact 1 ")
+    assert "no-compiler" in printed
+    assert "\n" not in printed
+
+
+def test_a_compiler_that_hangs_is_given_up(monkeypatch, tmp_path):
+    script = tmp_path / "c++"
+    script.write_text("#!/bin/sh\nexec sleep 60\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(library, "BUILD_SECONDS", 0.2)
+    with pytest.raises(subprocess.TimeoutExpired):
+        load_library()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have modes")
+def test_a_cache_that_cannot_be_made_or_that_others_may_write_is_not_used(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    printed = chosen_elsewhere(JAXARC_CACHE=tmp_path / "file" / "cache")
+    assert printed.startswith("compact compact 1 ")
+    shared = tmp_path / "shared" / "native"
+    shared.mkdir(parents=True)
+    shared.chmod(0o777)
+    printed = chosen_elsewhere(JAXARC_CACHE=shared.parent)
+    assert printed.startswith("compact compact 1 ")
+    assert "0777" in printed
+
+
+def test_a_library_that_does_not_load_is_not_used(cache, monkeypatch):
+    content = b"not a library"
+    cache.unlink()
+    cache.write_bytes(content + library.hashlib.sha256(content).digest())
+    with pytest.raises(NativeLibraryError, match=cache.name):
+        load_library()
+
+
+def test_processes_that_start_together_all_get_the_library_that_one_of_them_builds(tmp_path):
+    known = native_library()
+    if known is None:
+        pytest.skip("no C++ compiler is installed")
+    # It writes what the real one has built: the last argument names the file.
+    compiler = tmp_path / "c++"
+    compiler.write_text(f'#!/bin/sh\necho built >> {tmp_path}/builds\nfor last; do :; done\ncp {known.path} "$last"\n')
+    compiler.chmod(0o755)
+    environment = {**os.environ, "JAXARC_CACHE": str(tmp_path), "CXX": str(compiler)}
+    start = lambda: subprocess.Popen([sys.executable, "-c", SHOW], env=environment, stdout=subprocess.PIPE, text=True)
+    printed = [process.communicate()[0].strip() for process in [start() for _ in range(3)]]
+    assert printed == ["native native 0"] * 3
+    assert (tmp_path / "builds").read_text() == "built\n"
+    assert [path.suffix for path in (tmp_path / "native").iterdir() if path.name != ".lock"] == [".so"]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="it is a target of make")
+def test_sanitizers_find_nothing(tmp_path):
+    """Few of the batches of ``make sanitize``; docs/reliability.md says how many more were played."""
+    root = Path(library.__file__).parents[3]
+    command = ["make", "--silent", "sanitize", "ARGS=100", f"SANITIZED={tmp_path}", f"CXX={find_compiler()}"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
