@@ -9,7 +9,8 @@ from compiling import AS_USERS, EXECUTORS
 from reference.cases import random_cases
 from reference.kernel_cases import differences, expected_results, kernel_arguments, with_boxes
 
-from jaxarc.envs.operations.execute import KernelStatics, execute_batch
+from jaxarc.envs.compilation import KernelStatics
+from jaxarc.envs.operations.execute import execute_batch
 
 BATCH = 2048
 # canvas shape -> number of batches; 88,064 cases of masks and 45,056 of boxes, each in all executors

@@ -10,7 +10,8 @@ from reference.cases import Cases, random_cases
 from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results, kernel_arguments, with_boxes
 from scipy import ndimage
 
-from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch, kernel_of
+from jaxarc.envs.compilation import KernelStatics
+from jaxarc.envs.operations.execute import execute, execute_batch, kernel_of
 from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.structured_actions import OperationSet
 

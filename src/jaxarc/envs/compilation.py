@@ -4,10 +4,11 @@ On a CPU most families of operations are rare in a batch, so the rows that need 
 an accelerator every row is computed and the result is selected. Both give bitwise identical results.
 """
 
+import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -18,6 +19,8 @@ from jax.custom_batching import custom_vmap
 from jax.errors import JaxRuntimeError
 from jaxtyping import Array, Bool, Int32, PyTree, UInt32
 
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.canvas import GridShape
 from jaxarc.fusion import compiles_for_cpu, materialize_call
 from jaxarc.utils.error_handling import JAXErrorHandler
 
@@ -151,6 +154,26 @@ def choose_executor(wanted: str) -> str:
     from jaxarc.native.library import native_library  # it writes files, and importing the core loads nothing that does
 
     return "compact" if native_library() is None else "native"
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelStatics:
+    """What is fixed when the kernels of a step are compiled."""
+
+    shape: GridShape  # rows and columns of the canvas, (H, W)
+    executor: str  # "native", "compact" or "dense"; the results are the same bit for bit
+    operations: tuple[int, ...]  # the only ones that can occur; families that cannot are left out
+    is_fused: bool = False  # dense on an accelerator: what a CPU does in several passes is one kernel
+
+    def has(self, operations: Container[int]) -> bool:
+        """Whether any operation of the set can occur."""
+        return any(operation in operations for operation in self.operations)
+
+
+def statics_of(config: JaxArcConfig, operations: tuple[int, ...]) -> KernelStatics:
+    """Return the statics of kernels for a config and the backend that programs are compiled for."""
+    executor = choose_executor(config.environment.executor)
+    return KernelStatics(config.grid_shape, executor, operations, executor == "dense" and not compiles_for_cpu())
 
 
 class CompactedRows(NamedTuple):

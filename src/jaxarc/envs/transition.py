@@ -9,7 +9,8 @@ from jaxtyping import Array, Bool, Float32, Int32
 from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.canvas import CheckedAction, count_union, similarity
-from jaxarc.envs.operations.execute import execute, statics_of
+from jaxarc.envs.compilation import statics_of
+from jaxarc.envs.operations.execute import execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
 from jaxarc.envs.state import ArcEnvState, append_record
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action

@@ -26,8 +26,8 @@ from jaxtyping import Array, Bool, Float32, Int32, Shaped, UInt32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, count_matches, count_union, pack_columns, similarity
-from jaxarc.envs.compilation import Kernel, compact, no_shared_arrays, update_rows, with_batch_rule
-from jaxarc.envs.operations.execute import KernelStatics, execute_batch
+from jaxarc.envs.compilation import Kernel, KernelStatics, compact, no_shared_arrays, update_rows, with_batch_rule
+from jaxarc.envs.operations.execute import execute_batch
 from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.kernels import ResolvedSelection, resolve_selection
 from jaxarc.envs.pairs import PairTable

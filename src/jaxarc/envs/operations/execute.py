@@ -31,7 +31,6 @@ from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32, PyTree
 
 from jaxarc import constants as c
-from jaxarc.config import JaxArcConfig
 from jaxarc.constants import PADDING
 from jaxarc.envs.canvas import (
     CLIPBOARD_HEIGHT,
@@ -41,7 +40,6 @@ from jaxarc.envs.canvas import (
     BoundingBox,
     Canvas,
     CheckedAction,
-    GridShape,
     active_area,
     count_matches,
     grid_size,
@@ -49,8 +47,8 @@ from jaxarc.envs.canvas import (
 from jaxarc.envs.compilation import (
     CompactedRows,
     Kernel,
+    KernelStatics,
     call_native,
-    choose_executor,
     compact,
     fold_rows,
     unfold_rows,
@@ -80,9 +78,8 @@ from jaxarc.envs.structured_actions import (
     NEEDS_ONE_CELL,
     SHIFTS,
     TURNS,
-    OperationSet,
 )
-from jaxarc.fusion import compiles_for_cpu, materialize_call
+from jaxarc.fusion import materialize_call
 from jaxarc.tasks.buffer import LocalRows
 
 Grids = Int8[Array, "B HW"]
@@ -105,26 +102,6 @@ _FAMILIES = {
     "copy_input": LOADS_INPUT,
     "change_pair": CHANGES_PAIR,
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class KernelStatics:
-    """What is fixed when the kernel is compiled."""
-
-    shape: GridShape  # rows and columns of the canvas, (H, W)
-    executor: str  # "native", "compact" or "dense"; the results are the same bit for bit
-    operations: tuple[int, ...]  # the only ones that can occur; families that cannot are left out
-    is_fused: bool = False  # dense on an accelerator: what a CPU does in several passes is one kernel
-
-    def has(self, operations: OperationSet) -> bool:
-        """Whether any operation of the set can occur."""
-        return any(operation in operations for operation in self.operations)
-
-
-def statics_of(config: JaxArcConfig, operations: tuple[int, ...]) -> KernelStatics:
-    """Return the statics of kernels for a config and the backend that programs are compiled for."""
-    executor = choose_executor(config.environment.executor)
-    return KernelStatics(config.grid_shape, executor, operations, executor == "dense" and not compiles_for_cpu())
 
 
 def execute(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
