@@ -1,0 +1,1 @@
+"""Search programs that explain the demonstrations of a task, and answer its test inputs."""

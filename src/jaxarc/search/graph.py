@@ -1,0 +1,127 @@
+"""The search itself: all words on all states, cheapest first, each different state once."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Int64
+
+from jaxarc.search.images import HashIndex, ImageTable, hash_bytes, images_of
+from jaxarc.search.words import Machine, States, Word
+
+START: Final = -1
+
+
+class Origin(NamedTuple):
+    """Where states come from: each was made by a word from a parent."""
+
+    parents: Int64[np.ndarray, " S"]
+    word: Word | None
+
+
+class Graph:
+    """States reached from the inputs of a task, up to a cost.
+
+    Args:
+        inputs: of the demonstrations, then the test input.
+        frame: rows and columns that an image may have.
+        words: all functions.
+        max_cost: of a state.
+        max_states: after which no state is added.
+        deadline: of ``time.monotonic``, after which no word is applied.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[np.ndarray],
+        frame: int,
+        words: Sequence[Word],
+        max_cost: int,
+        max_states: int,
+        deadline: float,
+    ) -> None:
+        self.table = ImageTable(frame)
+        self.machine = Machine(self.table)
+        self.is_cut = False  # whether a limit was reached
+        self.num_applied = 0
+        self._words = words
+        self._index = HashIndex()
+        self._max_states = max_states
+        self._deadline = deadline
+        self._origins: list[tuple[int, Origin]] = []  # first state of a chunk, and where its states come from
+        self._costs: list[np.ndarray] = []
+        self._images: list[np.ndarray] = []  # numbers of states that are one image each
+        self._image_states: list[np.ndarray] = []  # their states
+        self._levels: dict[int, list[tuple[np.ndarray, States]]] = defaultdict(list)
+        numbers = self.table.add(images_of(list(inputs), frame))
+        self._add(numbers[None, :, None], Origin(np.array([START]), None), 0)
+        for cost in range(max_cost):
+            self._expand(cost, max_cost)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def images(self) -> tuple[Int64[np.ndarray, " S"], Int64[np.ndarray, "S P"], Int64[np.ndarray, " S"]]:
+        """All states that are one image for each input: the state, its images, and its cost."""
+        states = np.concatenate(self._image_states)
+        return states, np.concatenate(self._images), np.concatenate(self._costs)[states]
+
+    def program(self, state: int) -> tuple[Word, ...]:
+        """Return the words that lead from the inputs to a state."""
+        starts = [start for start, _ in self._origins]
+        words: list[Word] = []
+        while True:
+            chunk = int(np.searchsorted(starts, state, side="right")) - 1
+            start, origin = self._origins[chunk]
+            if origin.word is None:
+                return tuple(reversed(words))
+            words.append(origin.word)
+            state = int(origin.parents[state - start])
+
+    def _expand(self, cost: int, max_cost: int) -> None:
+        for is_list in (False, True):
+            found = [(states, numbers) for states, numbers in self._levels[cost] if (numbers.shape[2] > 1) == is_list]
+            if not found:
+                continue
+            states = np.concatenate([one for one, _ in found])
+            numbers = np.concatenate([one for _, one in found])
+            for word in self._words_for(is_list):
+                if cost + word.cost > max_cost or (is_list and not word.takes_list and cost + word.cost >= max_cost):
+                    continue
+                if time.monotonic() > self._deadline or len(self) >= self._max_states:
+                    self.is_cut = True
+                    return
+                self.num_applied += len(states)
+                self._add(self.machine.apply(word, numbers), Origin(states, word), cost + word.cost)
+
+    def _words_for(self, is_list: bool) -> Iterator[Word]:
+        for word in self._words:
+            if word.takes_list == is_list or (is_list and word.name != "split"):
+                yield word
+
+    def _add(self, numbers: States, origin: Origin, cost: int) -> None:
+        """Keep the states that have an answer for every input and are new."""
+        # A list of one image for every input is that image, which a cheaper state has already.
+        valid = (numbers[:, :, 0] >= 0).all(1)
+        if numbers.shape[2] > 1:
+            valid &= (numbers[:, :, 1] >= 0).any(1)
+        chosen = np.flatnonzero(valid)
+        if not len(chosen):
+            return
+        rows = np.ascontiguousarray(numbers[chosen]).reshape(len(chosen), -1)
+        hashes = hash_bytes(rows.astype(np.int32).view(np.uint8), seed=numbers.shape[2])
+        before = len(self._index)
+        _, new = self._index.number(hashes)
+        if not len(new):
+            return
+        chosen = chosen[new]
+        self._origins.append((before, Origin(origin.parents[chosen], origin.word)))
+        self._costs.append(np.full(len(chosen), cost))
+        states = before + np.arange(len(chosen))
+        self._levels[cost].append((states, numbers[chosen]))
+        if numbers.shape[2] == 1:
+            self._images.append(numbers[chosen, :, 0])
+            self._image_states.append(states)

@@ -1,0 +1,159 @@
+"""Programs as objects: what was found, in a text that can be read back, and that runs on an unseen grid."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Int8
+
+from jaxarc.search.colors import RECOLORS, recoloring
+from jaxarc.search.images import ImageTable, images_of
+from jaxarc.search.words import Machine, Word, WordError
+
+_THEN: Final = " > "
+_OVER: Final = " + "
+_SOLID: Final = "solid "
+_NO_WORD: Final = "input"
+_FRAME: Final = 30
+
+
+class ProgramError(ValueError):
+    """A text is no program, or a program has no answer for a grid."""
+
+
+@dataclass(frozen=True)
+class LayerProgram:
+    """One layer of the answer: words from the input to an image, or a plain color."""
+
+    words: tuple[Word, ...]
+    color: int = -1  # of a plain layer; -1: words make it
+    is_solid: bool = False  # covers all cells; else those that are not 0
+
+    def __str__(self) -> str:
+        chain = f"color {self.color}" if self.color >= 0 else _THEN.join(map(str, self.words)) or _NO_WORD
+        return _SOLID * self.is_solid + chain
+
+    @classmethod
+    def parse(cls, text: str) -> "LayerProgram":
+        """Read a layer back from its text."""
+        text = text.strip()
+        is_solid = text.startswith(_SOLID)
+        text = text.removeprefix(_SOLID).strip()
+        if text.startswith("color "):
+            return cls((), int(text.removeprefix("color ")), is_solid)
+        return cls(_words(text), -1, is_solid)
+
+
+@dataclass(frozen=True)
+class SizeRule:
+    """The size of an answer: fixed, or a multiple of the size of an image that words make."""
+
+    fixed: tuple[int, int] | None = None
+    words: tuple[Word, ...] = ()
+    scale: tuple[int, int] = (1, 1)
+
+    def __str__(self) -> str:
+        if self.fixed is not None:
+            return "{}x{}".format(*self.fixed)
+        chain = _THEN.join(map(str, self.words)) or _NO_WORD
+        return chain if self.scale == (1, 1) else f"{chain} * {self.scale[0]}x{self.scale[1]}"
+
+    @classmethod
+    def parse(cls, text: str) -> "SizeRule":
+        """Read a rule back from its text."""
+        chain, _, scale = text.strip().partition(" * ")
+        sides = tuple(int(side) for side in (scale or chain).split("x")) if (scale or chain)[:1].isdigit() else ()
+        if len(sides) not in (0, 2):
+            raise ProgramError(f"{text!r} is no size; write 3x3, input, or the functions of an image")
+        if not scale and sides:
+            return cls((sides[0], sides[1]))
+        return cls(None, _words(chain), (sides[0], sides[1]) if sides else (1, 1))
+
+
+@dataclass(frozen=True)
+class Program:
+    """From a grid to an answer: recolor, make layers, stack them on a canvas, recolor back.
+
+    ``str(program)`` is its text, :meth:`parse` reads it back, and ``program(grid)`` runs it.
+    """
+
+    layers: tuple[LayerProgram, ...]  # from top to bottom
+    size: SizeRule = SizeRule()
+    recolor: str = "none"  # how colors are renamed first, see :mod:`jaxarc.search.colors`
+
+    def __str__(self) -> str:
+        return f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Program":
+        """Read a program back from its text.
+
+        Raises:
+            ProgramError, WordError: the text is no program.
+        """
+        parts = [part.strip() for part in text.split(";")]
+        if len(parts) != 3 or not parts[0].startswith("recolor ") or not parts[1].startswith("size "):
+            raise ProgramError(f"{text!r:.200} is no program; write: recolor none; size input; crop > rigid(turn_90)")
+        recolor = parts[0].removeprefix("recolor ").strip()
+        if recolor not in RECOLORS:
+            raise ProgramError(f"recolor is {recolor!r}; choose one of {', '.join(RECOLORS)}")
+        layers = tuple(LayerProgram.parse(layer) for layer in parts[2].split(_OVER))
+        return cls(layers, SizeRule.parse(parts[1].removeprefix("size ")), recolor)
+
+    def __call__(self, grid: Sequence[Sequence[int]] | np.ndarray) -> Int8[np.ndarray, "h w"]:
+        """Return the answer for a grid.
+
+        Raises:
+            ProgramError: a function has no answer for this grid.
+        """
+        cells = np.asarray(grid, np.uint8)
+        names = recoloring(self.recolor, cells)
+        machine = Machine(ImageTable(_FRAME))
+        start = machine.table.add(images_of([names[cells]], _FRAME))[:, None, None]
+        height, width = self._size(machine, start)
+        answer = np.zeros((height, width), np.uint8)
+        for layer in reversed(self.layers):
+            drawn = np.full((height, width), max(layer.color, 0), np.uint8)
+            if layer.color < 0:
+                drawn = _drawn(machine, _run(machine, start, layer.words), height, width)
+            answer = np.where(layer.is_solid | (drawn != 0), drawn, answer)
+        return np.argsort(names)[answer].astype(np.int8)
+
+    def _size(self, machine: Machine, start: np.ndarray) -> tuple[int, int]:
+        if self.size.fixed is not None:
+            return self.size.fixed
+        image = machine.table.images([_run(machine, start, self.size.words)])
+        return int(image.height[0]) * self.size.scale[0], int(image.width[0]) * self.size.scale[1]
+
+
+def _run(machine: Machine, start: np.ndarray, words: tuple[Word, ...]) -> int:
+    states = start
+    for word in words:
+        states = machine.apply(word, states)
+        if states[0, 0, 0] < 0:
+            raise ProgramError(f"the function {word} has no answer for this grid")
+    return int(states[0, 0, 0])
+
+
+def _drawn(machine: Machine, number: int, height: int, width: int) -> np.ndarray:
+    """Put an image on a canvas: as it is if it has the size, else at its position."""
+    image = machine.table.images([number])
+    grid = image.grid(0)
+    if grid.shape == (height, width):
+        return grid
+    canvas = np.zeros((height, width), np.uint8)
+    row, column = int(image.row[0]), int(image.column[0])
+    top, left = max(row, 0), max(column, 0)
+    seen = grid[top - row : max(height - row, 0), left - column : max(width - column, 0)]
+    canvas[top : top + seen.shape[0], left : left + seen.shape[1]] = seen
+    return canvas
+
+
+def _words(text: str) -> tuple[Word, ...]:
+    if text.strip() == _NO_WORD:
+        return ()
+    return tuple(Word.parse(word) for word in text.split(_THEN.strip()))
+
+
+__all__ = ["LayerProgram", "Program", "ProgramError", "SizeRule", "WordError"]

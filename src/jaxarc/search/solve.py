@@ -1,0 +1,186 @@
+"""Solve a task: search under each naming of its colors, stack pieces, rank the answers, keep those that differ."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Int8
+
+from jaxarc.config import SearchConfig
+from jaxarc.search.colors import recoloring
+from jaxarc.search.graph import Graph
+from jaxarc.search.pieces import NO_STATE, Canvas, Pieces, Stack
+from jaxarc.search.programs import LayerProgram, Program, SizeRule
+from jaxarc.search.words import vocabulary
+
+Pair = tuple[np.ndarray, np.ndarray]
+_STARTS: Final = 24  # first pieces from which stacks grow
+_STARTS_WITHOUT: Final = 6  # of those with a demonstration left out
+_LAYERS: Final = 6
+_EXACT: Final = 6  # single pieces that are compared
+_LARGEST: Final = 30
+
+
+@dataclass(frozen=True)
+class Found:
+    """An answer with the program that made it."""
+
+    answer: Int8[np.ndarray, "h w"]
+    program: Program | None  # None: the input itself, where nothing else is known
+    fits: tuple[bool, ...]  # whether each demonstration comes out exactly
+    share: float  # of the cells of the outputs that come out right
+    cost: int
+
+    @property
+    def fits_all(self) -> bool:
+        """Whether every demonstration comes out exactly."""
+        return all(self.fits)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The answers for one test input, the likeliest first, and what the search cost."""
+
+    answers: tuple[Found, ...]
+    num_states: int  # different states that were kept
+    num_applied: int  # states that words made, with those that were known
+    is_cut: bool  # whether a limit was reached
+    seconds: float
+
+
+def solve(train: Sequence[Pair], test_input: np.ndarray, config: SearchConfig = SearchConfig()) -> SearchResult:
+    """Search programs that explain the demonstrations, and return different answers for a test input.
+
+    Args:
+        train: demonstrations, input and output each.
+        test_input: ``int[h, w]``; its output is neither needed nor seen.
+        config: limits of cost, states and time, and how many answers.
+    """
+    began = time.monotonic()
+    found: list[Found] = []
+    num_states = num_applied = 0
+    is_cut = False
+    deadline = began + config.seconds
+    for recolor in _recolors(train, test_input):
+        if recolor == "ranked" and sum(one.fits_all for one in found) >= config.answers:
+            break
+        graph, candidates = _solve_recolored(train, test_input, recolor, config, deadline)
+        found += candidates
+        num_states += len(graph)
+        num_applied += graph.num_applied
+        is_cut |= graph.is_cut
+    answers = _different(sorted(found, key=_rank), train, test_input, config.answers)
+    if not answers:
+        answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
+    return SearchResult(tuple(answers), num_states, num_applied, is_cut, time.monotonic() - began)
+
+
+def _recolors(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
+    """Choose the namings that change a grid of the task, and are not the same as one before."""
+    inputs = [*(pair[0] for pair in train), test_input]
+    kinds = ["none"]
+    for kind in ("ground", "ranked"):
+        if any((recoloring(kind, grid)[np.unique(grid)] != np.unique(grid)).any() for grid in inputs):
+            kinds.append(kind)
+    return kinds
+
+
+def _rank(found: Found) -> tuple[float, ...]:
+    return (-sum(found.fits) / max(len(found.fits), 1), found.cost if found.fits_all else -found.share, found.cost)
+
+
+def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray, count: int) -> list[Found]:
+    """Keep the first of equal answers; what no output is like comes last: the input again, or one plain color."""
+    changes = all(not np.array_equal(source, target) for source, target in train)
+    colorful = all(len(np.unique(target)) > 1 for _, target in train)
+    kept: dict[bytes, Found] = {}
+    odd: dict[bytes, Found] = {}
+    for one in found:
+        is_same = changes and np.array_equal(one.answer, test_input)
+        is_plain = colorful and len(np.unique(one.answer)) == 1
+        key = bytes(one.answer.shape) + one.answer.tobytes()
+        (odd if is_same or is_plain else kept).setdefault(key, one)
+    return [*kept.values(), *odd.values()][:count]
+
+
+def _solve_recolored(
+    train: Sequence[Pair], test_input: np.ndarray, recolor: str, config: SearchConfig, deadline: float
+) -> tuple[Graph, list[Found]]:
+    names = [recoloring(recolor, source) for source, _ in train]
+    inputs = [name[source] for name, (source, _) in zip(names, train, strict=True)]
+    outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
+    names.append(recoloring(recolor, test_input))
+    inputs.append(names[-1][test_input])
+    scales = _scales(inputs, outputs)
+    grown = [(inputs[-1].shape[0] * down, inputs[-1].shape[1] * right) for down, right in scales]
+    sides = [side for grid in (*inputs, *outputs) for side in grid.shape]
+    frame = min(max(*sides, *(max(size) for size in grown), 3), _LARGEST)
+    words = vocabulary(_colors_of(inputs), _colors_of(outputs), scales)
+    graph = Graph(inputs, frame, words, config.max_cost, config.max_states, deadline)
+    found = []
+    original = np.argsort(names[-1])
+    for size, rule in _size_rules(graph, inputs, outputs, scales)[: config.sizes]:
+        for stack in _stacks(Pieces(graph, Canvas(outputs, size), _colors_of(outputs)), len(outputs)):
+            layers = tuple(
+                LayerProgram((), layer.color, layer.is_solid)
+                if layer.state == NO_STATE
+                else LayerProgram(graph.program(layer.state), -1, layer.is_solid)
+                for layer in stack.layers
+            )
+            answer = original[stack.answer].astype(np.int8)
+            found.append(Found(answer, Program(layers, rule, recolor), stack.fits, stack.share, stack.cost))
+    return graph, found
+
+
+def _stacks(pieces: Pieces, num_pairs: int) -> list[Stack]:
+    found = [pieces.stack([int(one)]) for one in pieces.exact()[:_EXACT]]
+    everything = np.bitwise_or.reduce(pieces.pairs)
+    found += pieces.stacks(everything, _STARTS, _LAYERS)
+    if not any(all(stack.fits) for stack in found) and num_pairs > 2:
+        for pair in pieces.pairs:
+            found += pieces.stacks(everything & ~pair, _STARTS_WITHOUT, _LAYERS)
+    return found + pieces.nearest(2)
+
+
+def _scales(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list[tuple[int, int]]:
+    """Return the one scale of all demonstrations, if it is a whole number."""
+    found = set()
+    for source, target in zip(inputs, outputs, strict=False):
+        (down, more), (right, rest) = (
+            divmod(big, small) for big, small in zip(target.shape, source.shape, strict=True)
+        )
+        found.add((down, right) if more == rest == 0 else None)
+    if len(found) != 1 or None in found or (1, 1) in found:
+        return []
+    return [one for one in found if one is not None]
+
+
+def _size_rules(
+    graph: Graph, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], scales: Sequence[tuple[int, int]]
+) -> list[tuple[tuple[int, int], SizeRule]]:
+    """Guess sizes of the answer, the likeliest first: as the input, fixed, a multiple, as a state of the search."""
+    test = inputs[-1].shape
+    sizes = [output.shape for output in outputs]
+    rules: dict[tuple[int, int], SizeRule] = {}
+    if all(source.shape == size for source, size in zip(inputs, sizes, strict=False)):
+        rules[test] = SizeRule()
+    elif len(set(sizes)) == 1:
+        rules[sizes[0]] = SizeRule(sizes[0])
+    for scale in scales:
+        rules.setdefault((test[0] * scale[0], test[1] * scale[1]), SizeRule(scale=scale))
+    states, numbers, costs = graph.images
+    images = graph.table.images(numbers.ravel())
+    height, width = (side.reshape(numbers.shape) for side in (images.height, images.width))
+    fits = ((height[:, :-1], width[:, :-1]) == np.array(sizes).T[:, None]).all((0, 2))
+    chosen = np.flatnonzero(fits)
+    for index in chosen[np.argsort(costs[chosen], kind="stable")]:
+        size = int(height[index, -1]), int(width[index, -1])
+        if size not in rules:
+            rules[size] = SizeRule(words=graph.program(int(states[index])))
+    return list({**rules, **({} if rules else {sizes[0]: SizeRule(sizes[0])})}.items())
+
+
+def _colors_of(grids: Sequence[np.ndarray]) -> list[int]:
+    return np.unique(np.concatenate([grid.ravel() for grid in grids])).tolist()
