@@ -122,17 +122,11 @@ def rigid(images: Images, kind: str) -> Images:
     span = np.arange(images.frame)[None]
     if kind in ("turn_90", "turn_270", "transpose", "anti_transpose"):
         images = replace(images, cells=images.cells.transpose(0, 2, 1).copy(), height=images.width, width=images.height)
-    straight = np.broadcast_to(span, (len(images), images.frame))
-    rows = (
-        images.height[:, None] - 1 - span
-        if kind in ("turn_90", "turn_180", "flip_rows", "anti_transpose")
-        else straight
-    )
-    columns = (
-        images.width[:, None] - 1 - span
-        if kind in ("turn_270", "turn_180", "flip_columns", "anti_transpose")
-        else straight
-    )
+    rows = columns = np.broadcast_to(span, (len(images), images.frame))
+    if kind in ("turn_90", "turn_180", "flip_rows", "anti_transpose"):
+        rows = images.height[:, None] - 1 - span
+    if kind in ("turn_270", "turn_180", "flip_columns", "anti_transpose"):
+        columns = images.width[:, None] - 1 - span
     return gathered(images, rows, columns, images.height, images.width)
 
 

@@ -9,7 +9,7 @@ from scipy import ndimage
 
 from jaxarc.search.functions import NUM_COLORS, color_counts
 from jaxarc.search.images import Images, bounding_boxes, windows
-from jaxarc.search.marks import _EIGHT, _FOUR
+from jaxarc.search.marks import EIGHT, FOUR
 
 LENGTH: Final = 16  # images of a list at most
 
@@ -58,7 +58,7 @@ def _labelled(images: Images, labels: np.ndarray, total: int) -> tuple[Images, n
 
 def _ground_components(images: Images) -> tuple[Images, np.ndarray]:
     """Regions of color 0 become images of color 1."""
-    labels, count = ndimage.label((images.cells == 0) & images.inside, _FOUR)
+    labels, count = ndimage.label((images.cells == 0) & images.inside, FOUR)
     return _labelled(images.with_cells((labels > 0) * np.uint8(1)), labels.astype(np.int64), count)
 
 
@@ -115,10 +115,10 @@ def _runs(mask: Bool[np.ndarray, " n"]) -> list[tuple[int, int]]:
 
 SPLITS: Final[dict[str, Callable[[Images], tuple[Images, np.ndarray]]]] = {
     "colors": _colors,
-    "objects": lambda images: _components(images, _EIGHT, per_color=False),
-    "objects_4": lambda images: _components(images, _FOUR, per_color=False),
-    "one_color_objects": lambda images: _components(images, _EIGHT, per_color=True),
-    "one_color_objects_4": lambda images: _components(images, _FOUR, per_color=True),
+    "objects": lambda images: _components(images, EIGHT, per_color=False),
+    "objects_4": lambda images: _components(images, FOUR, per_color=False),
+    "one_color_objects": lambda images: _components(images, EIGHT, per_color=True),
+    "one_color_objects_4": lambda images: _components(images, FOUR, per_color=True),
     "ground": _ground_components,
     "rows": lambda images: _lines(images, 1),
     "columns": lambda images: _lines(images, 2),
@@ -145,7 +145,7 @@ def _symmetry_faults(images: Images) -> np.ndarray:
 
 
 def _num_holes(images: Images) -> np.ndarray:
-    labels, _ = ndimage.label((images.cells == 0) & images.inside, _FOUR)
+    labels, _ = ndimage.label((images.cells == 0) & images.inside, FOUR)
     names, first = np.unique(labels, return_index=True)
     return np.bincount((first // images.frame**2)[names > 0], minlength=len(images))
 

@@ -1,4 +1,4 @@
-"""Functions from image to image that draw: rays, connections, fills, outlines, gravity, completed symmetry."""
+"""Functions from image to image that draw: rays, connections, fills, outlines, gravity."""
 
 from typing import Final
 
@@ -29,10 +29,10 @@ RAYS: Final = {  # name of a set of directions
     "diagonals": ("up_left", "down_right", "up_right", "down_left"),
     "star": tuple(STEPS),
 }
-_FOUR: Final = np.zeros((3, 3, 3), np.bool_)
-_FOUR[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
-_EIGHT: Final = np.zeros((3, 3, 3), np.bool_)
-_EIGHT[1] = True
+FOUR: Final = np.zeros((3, 3, 3), np.bool_)
+FOUR[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
+EIGHT: Final = np.zeros((3, 3, 3), np.bool_)
+EIGHT[1] = True
 
 
 def shifted(cells: np.ndarray, down: int, right: int) -> np.ndarray:
@@ -45,7 +45,7 @@ def shifted(cells: np.ndarray, down: int, right: int) -> np.ndarray:
     return result
 
 
-def _ray(cells: UInt8[np.ndarray, "N F F"], inside: Bool[np.ndarray, "N F F"], step: tuple[int, int]) -> np.ndarray:
+def ray(cells: UInt8[np.ndarray, "N F F"], inside: Bool[np.ndarray, "N F F"], step: tuple[int, int]) -> np.ndarray:
     """Extend each color in one direction until a cell that is not 0: doubles the reach of a ray each time.
 
     ``3 0 0 0 0`` becomes ``3 3 0 0 0``, then ``3 3 3 3 0``, then ``3 3 3 3 3``. A cell takes the color of the source
@@ -64,7 +64,7 @@ def smear(images: Images, rays: str) -> Images:
     inside = images.inside
     result = images.cells
     for name in RAYS[rays]:
-        found = _ray(images.cells, inside, STEPS[name])
+        found = ray(images.cells, inside, STEPS[name])
         result = np.where(result == 0, found, result)
     return images.with_cells(result)
 
@@ -79,16 +79,16 @@ def connect(images: Images, lines: str) -> Images:
     pairs = pairs or {"falling": ["falling"], "rising": ["rising"]}.get(lines) or ["falling", "rising"]
     result = images.cells
     for pair in pairs:
-        first, second = (_ray(images.cells, inside, STEPS[name]) for name in RAYS[pair])
+        first, second = (ray(images.cells, inside, STEPS[name]) for name in RAYS[pair])
         result = np.where((result == 0) & (first == second), first, result)
     return images.with_cells(result)
 
 
-def _enclosed(images: Images) -> Bool[np.ndarray, "N F F"]:
-    """Cells of color 0 that reach the edge of the image neither straight nor around."""
+def cells_enclosed(images: Images) -> Bool[np.ndarray, "N F F"]:
+    """Return the cells of color 0 that reach the edge of the image neither straight nor around."""
     inside = images.inside
     ground = (images.cells == 0) & inside
-    labels, count = ndimage.label(ground, _FOUR)
+    labels, count = ndimage.label(ground, FOUR)
     edge = inside.copy()
     edge[:, 1:-1, 1:-1] &= ~(inside[:, :-2, 1:-1] & inside[:, 2:, 1:-1] & inside[:, 1:-1, :-2] & inside[:, 1:-1, 2:])
     open_labels = np.zeros(count + 1, np.bool_)
@@ -98,12 +98,12 @@ def _enclosed(images: Images) -> Bool[np.ndarray, "N F F"]:
 
 def fill_enclosed(images: Images) -> Images:
     """Give enclosed cells of color 0 the commonest color."""
-    return images.with_cells(np.where(_enclosed(images), common_color(images)[:, None, None], images.cells))
+    return images.with_cells(np.where(cells_enclosed(images), common_color(images)[:, None, None], images.cells))
 
 
 def enclosed(images: Images) -> Images:
     """Return only the enclosed cells of color 0, in the commonest color."""
-    return images.with_cells(np.where(_enclosed(images), common_color(images)[:, None, None], 0))
+    return images.with_cells(np.where(cells_enclosed(images), common_color(images)[:, None, None], 0))
 
 
 def _around(mask: Bool[np.ndarray, "N F F"], diagonal: bool) -> Bool[np.ndarray, "N F F"]:
@@ -182,98 +182,3 @@ def spread(images: Images) -> Images:
             break
         cells = grown
     return images.with_cells(cells)
-
-
-SYMMETRIES: Final = {  # name -> which mirror images of a cell may fill it
-    "left_right": ((False, True, False),),
-    "top_bottom": ((True, False, False),),
-    "half_turn": ((True, True, False),),
-    "both": ((False, True, False), (True, False, False), (True, True, False)),
-    "all": (
-        (False, False, True),
-        (False, True, False),
-        (True, False, False),
-        (True, True, False),
-        (True, True, True),
-        (False, True, True),
-        (True, False, True),
-    ),
-}
-
-
-def complete_symmetry(images: Images, kind: str) -> Images:
-    """Fill cells of color 0 from their mirror images, around the center at which most cells agree.
-
-    The center is the mean of a row with its mirror image, and is looked for within the box of all colors: centers
-    ``s`` with ``row + mirrored row = s``. Of equally good centers the one nearest to the middle stays.
-    """
-    results = np.zeros_like(images.cells)
-    for index in range(len(images)):
-        height, width = images.height[index], images.width[index]
-        if height > 0:
-            results[index, :height, :width] = _complete(images.cells[index, :height, :width], kind)
-    return images.with_cells(results)
-
-
-def _complete(grid: np.ndarray, kind: str) -> np.ndarray:
-    height, width = grid.shape
-    needs_square = kind == "all"
-    best, best_value = grid, 0.0
-    for row_sum in range(height // 2, height + height // 2) if kind not in ("left_right",) else [height - 1]:
-        for column_sum in range(width // 2, width + width // 2) if kind not in ("top_bottom",) else [width - 1]:
-            if needs_square and row_sum != column_sum:
-                continue
-            copies = [_mirror_about(grid, row_sum, column_sum, *flips) for flips in SYMMETRIES[kind]]
-            agree = sum(((copy == grid) & (grid != 0)).sum() for copy in copies)
-            differ = sum(((copy != grid) & (grid != 0) & (copy != 0)).sum() for copy in copies)
-            value = agree - 100.0 * differ - 1e-3 * (abs(row_sum - height + 1) + abs(column_sum - width + 1))
-            if value > best_value:
-                best_value = value
-                best = np.maximum.reduce([grid, *(np.where(grid == 0, copy, 0) for copy in copies)])
-    return best
-
-
-def _mirror_about(
-    grid: np.ndarray, row_sum: int, column_sum: int, flip_rows: bool, flip_columns: bool, transposed: bool
-) -> np.ndarray:
-    height, width = grid.shape
-    rows, columns = np.indices(grid.shape)
-    if flip_rows:
-        rows = row_sum - rows
-    if flip_columns:
-        columns = column_sum - columns
-    if transposed:
-        rows, columns = columns, rows
-    known = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    return np.where(known, grid[np.where(known, rows, 0), np.where(known, columns, 0)], 0)
-
-
-def continue_pattern(images: Images) -> Images:
-    """Fill cells of color 0 by the smallest tiling, straight or sheared, that no colored cell contradicts."""
-    results = images.cells.copy()
-    for index in range(len(images)):
-        height, width = images.height[index], images.width[index]
-        if height > 0:
-            results[index, :height, :width] = _tiled(images.cells[index, :height, :width])
-    return images.with_cells(results)
-
-
-def _tiled(grid: np.ndarray) -> np.ndarray:
-    height, width = grid.shape
-    known = grid != 0
-    if known.all() or not known.any():
-        return grid
-    periods = [(down, right) for down in range(1, height + 1) for right in range(1, width + 1)]
-    periods.sort(key=lambda period: period[0] * period[1])
-    rows, columns = np.indices(grid.shape)
-    where = grid[known].astype(np.int64)
-    for down, right in periods:
-        if down * right > max(1, known.sum()) // 2:
-            break
-        for shear in range(right if down * right <= 64 else 1):
-            number = (rows % down) * right + (columns - shear * (rows // down)) % right
-            tile_cells = np.zeros(down * right, np.int64)
-            tile_cells[number[known]] = where
-            if (tile_cells[number[known]] == where).all():
-                return np.where(known, grid, tile_cells[number])
-    return grid

@@ -1,11 +1,12 @@
 """Programs as objects: what was found, in a text that can be read back, and that runs on an unseen grid."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Int8
+from jaxtyping import Int8, UInt8
 
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.images import ImageTable, images_of
@@ -14,6 +15,7 @@ from jaxarc.search.words import Machine, Word, WordError
 _THEN: Final = " > "
 _OVER: Final = " + "
 _SOLID: Final = "solid "
+_TABLE: Final = "table "
 _NO_WORD: Final = "input"
 _FRAME: Final = 30
 
@@ -43,6 +45,32 @@ class LayerProgram:
         if text.startswith("color "):
             return cls((), int(text.removeprefix("color ")), is_solid)
         return cls(_words(text), -1, is_solid)
+
+
+@dataclass(frozen=True)
+class TableLayer:
+    """A layer whose colors are looked up in a table, by the values of some images at the cell."""
+
+    sources: tuple[tuple[Word, ...], ...]
+    table: tuple[tuple[tuple[int, ...], int], ...]  # values -> color
+    is_solid: Final = True
+
+    def __str__(self) -> str:
+        images = " | ".join(_THEN.join(map(str, words)) or _NO_WORD for words in self.sources)
+        rows = ", ".join(f"{' '.join(map(str, values))} = {color}" for values, color in self.table)
+        return f"{_TABLE}{images} : {rows}"
+
+    @classmethod
+    def parse(cls, text: str) -> "TableLayer":
+        """Read a layer back from its text."""
+        images, _, rows = text.strip().removeprefix(_TABLE).partition(":")
+        table = []
+        for row in rows.split(","):
+            values, _, color = row.partition("=")
+            if not re.fullmatch(r"[\d ]+=\s*\d\s*", row.strip()):
+                raise ProgramError(f"{row.strip()!r} is no row of a table; write 0 5 = 3")
+            table.append((tuple(int(value) for value in values.split()), int(color)))
+        return cls(tuple(_words(words) for words in images.split("|")), tuple(table))
 
 
 @dataclass(frozen=True)
@@ -78,7 +106,7 @@ class Program:
     ``str(program)`` is its text, :meth:`parse` reads it back, and ``program(grid)`` runs it.
     """
 
-    layers: tuple[LayerProgram, ...]  # from top to bottom
+    layers: tuple[LayerProgram | TableLayer, ...]  # from top to bottom
     size: SizeRule = SizeRule()
     recolor: str = "none"  # how colors are renamed first, see :mod:`jaxarc.search.colors`
 
@@ -98,7 +126,10 @@ class Program:
         recolor = parts[0].removeprefix("recolor ").strip()
         if recolor not in RECOLORS:
             raise ProgramError(f"recolor is {recolor!r}; choose one of {', '.join(RECOLORS)}")
-        layers = tuple(LayerProgram.parse(layer) for layer in parts[2].split(_OVER))
+        layers = tuple(
+            TableLayer.parse(layer) if layer.strip().startswith(_TABLE) else LayerProgram.parse(layer)
+            for layer in parts[2].split(_OVER)
+        )
         return cls(layers, SizeRule.parse(parts[1].removeprefix("size ")), recolor)
 
     def __call__(self, grid: Sequence[Sequence[int]] | np.ndarray) -> Int8[np.ndarray, "h w"]:
@@ -114,9 +145,7 @@ class Program:
         height, width = self._size(machine, start)
         answer = np.zeros((height, width), np.uint8)
         for layer in reversed(self.layers):
-            drawn = np.full((height, width), max(layer.color, 0), np.uint8)
-            if layer.color < 0:
-                drawn = _drawn(machine, _run(machine, start, layer.words), height, width)
+            drawn = _draw(layer, machine, start, (height, width))
             answer = np.where(layer.is_solid | (drawn != 0), drawn, answer)
         return np.argsort(names)[answer].astype(np.int8)
 
@@ -136,7 +165,22 @@ def _run(machine: Machine, start: np.ndarray, words: tuple[Word, ...]) -> int:
     return int(states[0, 0, 0])
 
 
-def _drawn(machine: Machine, number: int, height: int, width: int) -> np.ndarray:
+def _draw(
+    layer: LayerProgram | TableLayer, machine: Machine, start: np.ndarray, size: tuple[int, int]
+) -> UInt8[np.ndarray, "h w"]:
+    if isinstance(layer, LayerProgram):
+        if layer.color >= 0:
+            return np.full(size, layer.color, np.uint8)
+        return _placed(machine, _run(machine, start, layer.words), *size)
+    values = np.stack([_placed(machine, _run(machine, start, words), *size) for words in layer.sources], -1)
+    table = dict(layer.table)
+    unknown = {tuple(row) for row in values.reshape(-1, values.shape[-1]).tolist()} - set(table)
+    if unknown:
+        raise ProgramError(f"the table of the program has no row for {' '.join(map(str, min(unknown)))}")
+    return np.array([[table[tuple(cell)] for cell in row] for row in values.tolist()], np.uint8)
+
+
+def _placed(machine: Machine, number: int, height: int, width: int) -> UInt8[np.ndarray, "h w"]:
     """Put an image on a canvas: as it is if it has the size, else at its position."""
     image = machine.table.images([number])
     grid = image.grid(0)

@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
-from jaxarc.search.colors import recoloring
+from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import Graph
-from jaxarc.search.pieces import NO_STATE, Canvas, Pieces, Stack
-from jaxarc.search.programs import LayerProgram, Program, SizeRule
+from jaxarc.search.pieces import NO_STATE, Canvas, Layer, Pieces, Stack
+from jaxarc.search.programs import LayerProgram, Program, SizeRule, TableLayer
+from jaxarc.search.rules import learn_rules
 from jaxarc.search.words import vocabulary
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -21,6 +22,7 @@ _STARTS_WITHOUT: Final = 6  # of those with a demonstration left out
 _LAYERS: Final = 6
 _EXACT: Final = 6  # single pieces that are compared
 _LARGEST: Final = 30
+DEFAULT: Final = SearchConfig()
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class SearchResult:
     seconds: float
 
 
-def solve(train: Sequence[Pair], test_input: np.ndarray, config: SearchConfig = SearchConfig()) -> SearchResult:
+def solve(train: Sequence[Pair], test_input: np.ndarray, config: SearchConfig = DEFAULT) -> SearchResult:
     """Search programs that explain the demonstrations, and return different answers for a test input.
 
     Args:
@@ -80,11 +82,12 @@ def solve(train: Sequence[Pair], test_input: np.ndarray, config: SearchConfig = 
 def _recolors(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
     """Choose the namings that change a grid of the task, and are not the same as one before."""
     inputs = [*(pair[0] for pair in train), test_input]
-    kinds = ["none"]
-    for kind in ("ground", "ranked"):
-        if any((recoloring(kind, grid)[np.unique(grid)] != np.unique(grid)).any() for grid in inputs):
-            kinds.append(kind)
-    return kinds
+    colors = [np.unique(grid) for grid in inputs]
+    changes = {
+        kind: any((recoloring(kind, grid)[here] != here).any() for grid, here in zip(inputs, colors, strict=True))
+        for kind in RECOLORS
+    }
+    return [kind for kind in RECOLORS if kind == "none" or changes[kind]]
 
 
 def _rank(found: Found) -> tuple[float, ...]:
@@ -122,16 +125,21 @@ def _solve_recolored(
     found = []
     original = np.argsort(names[-1])
     for size, rule in _size_rules(graph, inputs, outputs, scales)[: config.sizes]:
-        for stack in _stacks(Pieces(graph, Canvas(outputs, size), _colors_of(outputs)), len(outputs)):
-            layers = tuple(
-                LayerProgram((), layer.color, layer.is_solid)
-                if layer.state == NO_STATE
-                else LayerProgram(graph.program(layer.state), -1, layer.is_solid)
-                for layer in stack.layers
+        canvas = Canvas(outputs, size)
+        for table in learn_rules(graph, canvas):
+            program = Program((TableLayer(table.sources, table.table),), rule, recolor)
+            found.append(
+                Found(original[table.answer].astype(np.int8), program, (True,) * len(outputs), 1.0, table.cost)
             )
-            answer = original[stack.answer].astype(np.int8)
-            found.append(Found(answer, Program(layers, rule, recolor), stack.fits, stack.share, stack.cost))
+        for stack in _stacks(Pieces(graph, canvas, _colors_of(outputs)), len(outputs)):
+            program = Program(tuple(_layer(graph, layer) for layer in stack.layers), rule, recolor)
+            found.append(Found(original[stack.answer].astype(np.int8), program, stack.fits, stack.share, stack.cost))
     return graph, found
+
+
+def _layer(graph: Graph, layer: Layer) -> LayerProgram:
+    words = () if layer.state == NO_STATE else graph.program(layer.state)
+    return LayerProgram(words, layer.color, layer.is_solid)
 
 
 def _stacks(pieces: Pieces, num_pairs: int) -> list[Stack]:

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Int64
 
 from jaxarc.search import functions as f
-from jaxarc.search import lists, marks
+from jaxarc.search import lists, marks, symmetry
+from jaxarc.search.features import cell_feature
 from jaxarc.search.images import Images, ImageTable, hash_bytes
 
 States = Int64[np.ndarray, "S P L"]
@@ -27,11 +28,11 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
         *(f.drop_empty_lines, f.drop_repeated_lines, f.one_cell, f.kronecker, f.colors_by_count, f.bars),
         *(f.swap_halves_of_colors, marks.smear, marks.connect, marks.fill_enclosed, marks.enclosed, marks.outline),
         *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
-        *(marks.spread, marks.complete_symmetry, marks.continue_pattern),
+        *(marks.spread, symmetry.complete_symmetry, symmetry.continue_pattern, cell_feature),
     )
 }
 _LIST: Final = ("split", "pick", "order", "keep", "stack", "join", "odd", "compare", "item")
-_COSTS: Final = {**dict.fromkeys(_LIST, 1), "complete_symmetry": 3, "continue_pattern": 3}  # the last two are slow
+_COSTS: Final = {**dict.fromkeys(_LIST, 1), "continue_pattern": 3}  # which is slow
 _IMAGE_COST: Final = 2
 
 
@@ -230,9 +231,10 @@ _CHOICES: Final[dict[str, Iterable[Any]]] = {
     "smear": marks.RAYS,
     "connect": marks.CONNECTIONS,
     "gravity": marks.GRAVITY,
-    "complete_symmetry": marks.SYMMETRIES,
+    "complete_symmetry": symmetry.SYMMETRIES,
 }
 _WITH_ARGUMENTS: Final = {
     *_CHOICES,
+    "cell_feature",
     *("keep_color", "drop_color", "crop_to_color", "paint", "move", "outline", "upscale", "tile", "mirror_tile"),
 }

@@ -1,0 +1,101 @@
+"""Rules learned from the demonstrations: the color of an output cell is looked up by what some images say there.
+
+An image is a cheap state of the search, or a feature of each cell, such as the size of its object. A table of two
+images of one bit each with ``0 0 -> 0, 0 1 -> 3, 1 0 -> 3, 1 1 -> 0`` is their exclusive or in color 3.
+"""
+
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Int64, UInt8
+
+from jaxarc.search.features import FEATURES
+from jaxarc.search.graph import Graph
+from jaxarc.search.pieces import Canvas
+from jaxarc.search.words import Word
+
+_STATES: Final = 150  # cheapest states that a rule may look at
+_STATE_COST: Final = 2  # of such a state at most
+_LARGEST_TABLE: Final = 60_000
+_KEPT: Final = 4  # rules of a task
+_KEYS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
+
+
+class Rule(NamedTuple):
+    """A table from the values of some images at a cell to its color."""
+
+    sources: tuple[tuple[Word, ...], ...]  # the words that make each image
+    table: tuple[tuple[tuple[int, ...], int], ...]  # values of the images -> color
+    cost: int
+    answer: UInt8[np.ndarray, "h w"]
+
+
+class _Source(NamedTuple):
+    words: tuple[Word, ...]
+    values: UInt8[np.ndarray, " M"]
+    codes: Int64[np.ndarray, " M"]  # the values numbered from 0
+    count: int
+    cost: int
+
+
+def learn_rules(graph: Graph, canvas: Canvas) -> list[Rule]:
+    """Return rules that give every cell of every output, and know all that the test input shows; the shortest first."""
+    sources = _sources(graph, canvas)
+    if not sources:
+        return []
+    size = len(canvas.target)
+    target = canvas.target.astype(np.int64)
+    own = sources[0]
+    tried = [(one,) for one in sources]
+    tried += list(combinations(sources, 2))
+    tried += [(own, *pair) for pair in combinations(sources[1:], 2) if min(pair[0].count, pair[1].count) < 10]
+    found: list[tuple[int, tuple[_Source, ...], np.ndarray]] = []
+    for chosen in tried:
+        count = int(np.prod([one.count for one in chosen]))
+        if count * 10 > _LARGEST_TABLE or count < 2:
+            continue
+        codes = chosen[0].codes
+        for one in chosen[1:]:
+            codes = codes * one.count + one.codes
+        seen = np.zeros((count, 10), np.bool_)
+        seen.reshape(-1)[codes[:size] * 10 + target] = True
+        colors = seen.sum(1)
+        if colors.max() > 1 or not colors[codes[size:]].all():
+            continue
+        cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1) + int(colors.sum()) // _KEYS_OF_ONE_COST
+        found.append((cost, chosen, seen.argmax(1).astype(np.uint8)[codes]))
+    rules: dict[bytes, Rule] = {}
+    for cost, chosen, cells in sorted(found, key=lambda one: one[0]):
+        answer = cells[size:]
+        if answer.tobytes() not in rules and len(rules) < _KEPT:
+            keys, first = np.unique(np.stack([one.values for one in chosen], 1), axis=0, return_index=True)
+            table = tuple((tuple(key), int(cells[at])) for key, at in zip(keys.tolist(), first, strict=True))
+            shaped = answer.reshape(canvas.sizes[-1])
+            rules[answer.tobytes()] = Rule(tuple(one.words for one in chosen), table, cost, shaped)
+    return list(rules.values())
+
+
+def _sources(graph: Graph, canvas: Canvas) -> list[_Source]:
+    """Return the images that a rule may look at, each different one once; the input comes first if it has the size."""
+    states, numbers, costs = graph.images
+    cheap = np.flatnonzero(costs <= _STATE_COST)
+    cheap = cheap[np.argsort(costs[cheap], kind="stable")]
+    cheap = cheap[canvas.is_exact(graph.table, numbers[cheap])][:_STATES]
+    found: dict[bytes, _Source] = {}
+    drawn = canvas.draw(graph.table, numbers[cheap])
+    for index, cells in zip(cheap, drawn, strict=True):
+        _add(found, graph.program(int(states[index])), cells, int(costs[index]))
+    if len(cheap) and cheap[0] == 0:
+        for name in FEATURES:
+            word = Word("cell_feature", (name,))
+            values = graph.machine.apply(word, numbers[:1, :, None])[:, :, 0]
+            _add(found, (word,), canvas.draw(graph.table, values)[0], word.cost)
+    return list(found.values())
+
+
+def _add(found: dict[bytes, _Source], words: tuple[Word, ...], cells: np.ndarray, cost: int) -> None:
+    values, codes = np.unique(cells, return_inverse=True)
+    key = codes.astype(np.uint8).tobytes()
+    if key not in found:
+        found[key] = _Source(words, cells.copy(), codes.astype(np.int64), len(values), cost)
