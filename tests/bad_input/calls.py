@@ -389,7 +389,14 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            *("CandidateScorer", "CountingScorer", "EditAgent", "AnswerPredictingAgent", "RandomPolicy", "SearchAgent"),
+            *(
+                "CandidateScorer",
+                "CountingScorer",
+                "EditAgent",
+                "AnswerPredictingAgent",
+                "RandomPolicy",
+                "ShortProgramAgent",
+            ),
             *("SubmitPolicy", "TransitionModel", "apply_tally", "best_first", "candidates_of", "choose_box"),
             *("count_episodes", "count_played_tasks", "create_adaptive_train_step", "create_jax_surrogate_train_step"),
             *("create_mesh_train_step", "create_run_folder", "create_surrogate_train_step"),

@@ -29,7 +29,8 @@ class Graph:
         frame: rows and columns that an image may have.
         words: all functions.
         max_cost: of a state.
-        max_states: after which no state is added.
+        max_states: after which no word is applied.
+        max_images: after which no word is applied.
         deadline: of ``time.monotonic``, after which no word is applied.
     """
 
@@ -40,6 +41,7 @@ class Graph:
         words: Sequence[Word],
         max_cost: int,
         max_states: int,
+        max_images: int,
         deadline: float,
     ) -> None:
         self.table = ImageTable(frame)
@@ -49,6 +51,7 @@ class Graph:
         self._words = words
         self._index = HashIndex()
         self._max_states = max_states
+        self._max_images = max_images
         self._deadline = deadline
         self._origins: list[tuple[int, Origin]] = []  # first state of a chunk, and where its states come from
         self._costs: list[np.ndarray] = []
@@ -91,11 +94,15 @@ class Graph:
             for word in self._words_for(is_list):
                 if cost + word.cost > max_cost or (is_list and not word.takes_list and cost + word.cost >= max_cost):
                     continue
-                if time.monotonic() > self._deadline or len(self) >= self._max_states:
+                if self._is_over():
                     self.is_cut = True
                     return
                 self.num_applied += len(states)
                 self._add(self.machine.apply(word, numbers), Origin(states, word), cost + word.cost)
+
+    def _is_over(self) -> bool:
+        is_full = len(self) >= self._max_states or len(self.table) >= self._max_images
+        return is_full or time.monotonic() > self._deadline
 
     def _words_for(self, is_list: bool) -> Iterator[Word]:
         for word in self._words:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int8, UInt8
 
+from jaxarc.errors import UsageError
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.images import ImageTable, images_of
 from jaxarc.search.words import Machine, Word, WordError
@@ -20,7 +21,7 @@ _NO_WORD: Final = "input"
 _FRAME: Final = 30
 
 
-class ProgramError(ValueError):
+class ProgramError(UsageError, ValueError):
     """A text is no program, or a program has no answer for a grid."""
 
 
@@ -112,6 +113,24 @@ class Program:
 
     def __str__(self) -> str:
         return f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
+
+    def in_words(self) -> list[str]:
+        """Say what the program does, a sentence for each step; the layers from top to bottom."""
+        lines = [f"The answer has the size {self.size}."]
+        if self.recolor != "none":
+            lines.insert(0, f"Name the colors anew: {self.recolor}.")
+        for number, layer in enumerate(self.layers, start=1):
+            where = "On all cells" if layer.is_solid else "On the cells that are not 0"
+            over = "" if len(self.layers) == 1 else f"Layer {number}. "
+            if isinstance(layer, TableLayer):
+                sources = ", ".join(_THEN.join(map(str, words)) or _NO_WORD for words in layer.sources)
+                lines.append(f"{over}Look up each cell in a table of {len(layer.table)} rows, by: {sources}.")
+            elif layer.color >= 0:
+                lines.append(f"{over}{where} the color {layer.color}.")
+            else:
+                steps = ". ".join(word.in_words for word in layer.words) or "the input"
+                lines.append(f"{over}{where}: {steps}.")
+        return lines
 
     @classmethod
     def parse(cls, text: str) -> "Program":

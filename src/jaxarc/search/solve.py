@@ -20,6 +20,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 _STARTS: Final = 24  # first pieces from which stacks grow
 _STARTS_WITHOUT: Final = 6  # of those with a demonstration left out
 _LAYERS: Final = 6
+_COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
 _EXACT: Final = 6  # single pieces that are compared
 _LARGEST: Final = 30
 DEFAULT: Final = SearchConfig()
@@ -121,7 +122,8 @@ def _solve_recolored(
     sides = [side for grid in (*inputs, *outputs) for side in grid.shape]
     frame = min(max(*sides, *(max(size) for size in grown), 3), _LARGEST)
     words = vocabulary(_colors_of(inputs), _colors_of(outputs), scales)
-    graph = Graph(inputs, frame, words, config.max_cost, config.max_states, deadline)
+    max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
+    graph = Graph(inputs, frame, words, config.max_cost, config.max_states, max_images, deadline)
     found = []
     original = np.argsort(names[-1])
     for size, rule in _size_rules(graph, inputs, outputs, scales)[: config.sizes]:

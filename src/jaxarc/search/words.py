@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Int64
 
+from jaxarc.errors import UsageError
 from jaxarc.search import functions as f
 from jaxarc.search import lists, marks, symmetry
 from jaxarc.search.features import cell_feature
@@ -31,12 +32,22 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
         *(marks.spread, symmetry.complete_symmetry, symmetry.continue_pattern, cell_feature),
     )
 }
-_LIST: Final = ("split", "pick", "order", "keep", "stack", "join", "odd", "compare", "item")
+_LIST: Final = {
+    "split": "Split into a list of",
+    "pick": "Take the image of the list with the",
+    "order": "Sort the list by the",
+    "keep": "Keep the images of the list with the",
+    "stack": "Put the images of the list upon one another at their places, on top the",
+    "join": "Put the images of the list in a line of",
+    "odd": "Take the image of the list which by this is alone or common:",
+    "compare": "Combine the two images of the list cell by cell:",
+    "item": "Take the image of the list with the number",
+}
 _COSTS: Final = {**dict.fromkeys(_LIST, 1), "continue_pattern": 3}  # which is slow
 _IMAGE_COST: Final = 2
 
 
-class WordError(ValueError):
+class WordError(UsageError, ValueError):
     """A text is no word of a program."""
 
 
@@ -61,9 +72,11 @@ class Word:
         return self.name in _LIST and self.name != "split"
 
     @property
-    def gives_list(self) -> bool:
-        """Whether its result is a list, given that it takes one or splits an image."""
-        return self.name in ("split", "order", "keep")
+    def in_words(self) -> str:
+        """Say in a sentence what the word does."""
+        said = _LIST.get(self.name) or (_IMAGE[self.name].__doc__ or "").partition("\n")[0].rstrip(".")
+        arguments = " ".join(map(str, self.arguments)).replace("_", " ")
+        return f"{said}{'' if self.name in _LIST else ':'} {arguments}" if arguments else said
 
     @classmethod
     def parse(cls, text: str) -> "Word":
