@@ -125,7 +125,7 @@ def evaluate(
     seconds: Annotated[float | None, typer.Option(min=0, help="For search: time limit of a test input.")] = None,
     max_cost: Annotated[
         int | None,
-        typer.Option(min=0, max=12, help="For search: cost of a piece; each 2 more take some 15 times longer."),
+        typer.Option(min=0, max=12, help="For search: cost of a piece, 4 for two functions."),
     ] = None,
     megabytes: Annotated[int | None, typer.Option(min=1, help="For search: memory of a process for images.")] = None,
     as_json: JsonOption = False,
@@ -180,11 +180,8 @@ def evaluate(
     tasks = load_tasks(dataset)
     limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes}
     if agent != SEARCH:
-        given = {
-            "--processes": processes,
-            "--minutes": minutes,
-            **{f"--{name.replace('_', '-')}": limits[name] for name in limits},
-        }
+        given = {"--processes": processes, "--minutes": minutes, "--seconds": seconds}
+        given |= {"--max-cost": max_cost, "--megabytes": megabytes}
         _require_unused(given, "is for --agent search; leave it out")
     num_learned: int | None = 0
     folder = output or Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"

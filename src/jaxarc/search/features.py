@@ -16,6 +16,7 @@ from jaxarc.search.marks import EIGHT, FOUR, STEPS, cells_enclosed, ray, shifted
 
 _OUTSIDE: Final = 10  # the color of a cell outside of the image
 _MOST: Final = 255
+_MANY: Final = 10**6
 
 Values = np.ndarray  # numbers of each cell, [N, F, F]
 
@@ -75,6 +76,26 @@ def _line_is_full(images: Images, axis: int) -> Values:
     return _colored_in_line(images, axis) == size[:, None, None]
 
 
+def _between(images: Images, first: str, second: str) -> Values:
+    """Return the color that a cell sees on both sides, if it is the same one."""
+    seen = _seen(images, first)
+    return np.where(seen == _seen(images, second), seen, 0)
+
+
+def _first_colored(images: Images, axis: int) -> Values:
+    """Return the place, from 1, of the first colored cell of each row (axis 2) or column (axis 1)."""
+    colored = images.cells != 0
+    place = np.where(colored.any(axis), colored.argmax(axis) + 1, 0)
+    return np.broadcast_to(np.expand_dims(place, axis), images.cells.shape)
+
+
+def _color_of_line(images: Images, axis: int) -> Values:
+    """Return the commonest color but 0 of each row (axis 2) or column (axis 1)."""
+    counts = np.stack([(images.cells == color).sum(axis) for color in range(1, NUM_COLORS)], 0)
+    color = np.where(counts.any(0), counts.argmax(0) + 1, 0)
+    return np.broadcast_to(np.expand_dims(color, axis), images.cells.shape)
+
+
 def _color_rank(images: Images) -> Values:
     counts = color_counts(images)
     counts[:, 0] = -1
@@ -114,6 +135,15 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
     owner = np.zeros(total, np.int64)
     owner[names] = place // images.frame**2
     size = np.bincount(names, minlength=total)
+    if feature in ("marker", "commonest", "colors"):
+        counts = np.bincount(names * NUM_COLORS + images.cells.ravel()[place], minlength=total * NUM_COLORS)
+        counts = counts.reshape(total, NUM_COLORS)
+        values = {
+            "marker": np.where(counts == 0, _MANY, counts).argmin(1),
+            "commonest": counts.argmax(1),
+            "colors": (counts > 0).sum(1),
+        }
+        return _painted(labels, place, values[feature][names])
     rows, columns = place % images.frame**2 // images.frame, place % images.frame
     box = np.array([[10**6], [10**6], [-1], [-1]]).repeat(total, 1)
     np.minimum.at(box[0], names, rows)
@@ -194,6 +224,7 @@ _OBJECTS: Final = ("any", "one_color", "one_color_4", "regions")
 _OBJECT_FEATURES: Final = (
     *("size", "height", "width", "rank", "rank_up", "is_most", "is_least", "same_shape", "count", "at_edge", "holes"),
     *("is_square", "is_full", "is_wide", "parity", "row", "column", "in_row", "in_column", "ring"),
+    *("marker", "commonest", "colors"),
 )
 FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     "own": lambda images: images.cells,
@@ -204,11 +235,21 @@ FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     "colored_8": lambda images: _count(images, list(STEPS), lambda found: found % _OUTSIDE != 0),
     "equal_4": lambda images: _count(images, list(STEPS)[:4], lambda found: found == images.cells),
     "equal_8": lambda images: _count(images, list(STEPS), lambda found: found == images.cells),
+    "near_4": lambda images: np.max([_neighbor(images, step) % _OUTSIDE for step in list(STEPS)[:4]], axis=0),
+    "near_8": lambda images: np.max([_neighbor(images, step) % _OUTSIDE for step in STEPS], axis=0),
+    "between_in_row": lambda images: _between(images, "left", "right"),
+    "between_in_column": lambda images: _between(images, "up", "down"),
+    "first_in_row": lambda images: _first_colored(images, 2),
+    "first_in_column": lambda images: _first_colored(images, 1),
+    "color_of_row": lambda images: _color_of_line(images, 2),
+    "color_of_column": lambda images: _color_of_line(images, 1),
     "enclosed": cells_enclosed,
     "row_mod_2": lambda images: _rows(images) % 2,
     "row_mod_3": lambda images: _rows(images) % 3,
     "column_mod_2": lambda images: _columns(images) % 2,
     "column_mod_3": lambda images: _columns(images) % 3,
+    "from_right_mod_2": lambda images: (images.width[:, None, None] - 1 - _columns(images)) % 2,
+    "from_bottom_mod_2": lambda images: (images.height[:, None, None] - 1 - _rows(images)) % 2,
     "falling_mod_2": lambda images: (_rows(images) + _columns(images)) % 2,
     "falling_mod_3": lambda images: (_rows(images) + _columns(images)) % 3,
     "rising_mod_3": lambda images: (_rows(images) - _columns(images)) % 3,

@@ -30,6 +30,11 @@ def _colors(images: Images) -> tuple[Images, np.ndarray]:
     return _parts(images, owner, np.where(cells == color[:, None, None], cells, 0), False), owner
 
 
+def _cropped_colors(images: Images) -> tuple[Images, np.ndarray]:
+    parts, owner = _colors(images)
+    return windows(parts, *bounding_boxes(parts.cells != 0)), owner
+
+
 def _components(images: Images, structure: np.ndarray, per_color: bool) -> tuple[Images, np.ndarray]:
     labels = np.zeros(images.cells.shape, np.int64)
     total = 0
@@ -115,6 +120,7 @@ def _runs(mask: Bool[np.ndarray, " n"]) -> list[tuple[int, int]]:
 
 SPLITS: Final[dict[str, Callable[[Images], tuple[Images, np.ndarray]]]] = {
     "colors": _colors,
+    "cropped_colors": _cropped_colors,
     "objects": lambda images: _components(images, EIGHT, per_color=False),
     "objects_4": lambda images: _components(images, FOUR, per_color=False),
     "one_color_objects": lambda images: _components(images, EIGHT, per_color=True),

@@ -4,7 +4,8 @@ An image is a cheap state of the search, or a feature of each cell, such as the 
 images of one bit each with ``0 0 -> 0, 0 1 -> 3, 1 0 -> 3, 1 1 -> 0`` is their exclusive or in color 3.
 """
 
-from itertools import combinations
+import math
+from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,12 +13,13 @@ from jaxtyping import Int64, UInt8
 
 from jaxarc.search.features import FEATURES
 from jaxarc.search.graph import Graph
+from jaxarc.search.images import hash_bytes
 from jaxarc.search.pieces import Canvas
 from jaxarc.search.words import Word
 
 _STATES: Final = 150  # cheapest states that a rule may look at
 _STATE_COST: Final = 2  # of such a state at most
-_LARGEST_TABLE: Final = 60_000
+_LARGEST_TABLE: Final = 6_000
 _KEPT: Final = 4  # rules of a task
 _KEYS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
 
@@ -45,26 +47,24 @@ def learn_rules(graph: Graph, canvas: Canvas) -> list[Rule]:
     if not sources:
         return []
     size = len(canvas.target)
-    target = canvas.target.astype(np.int64)
+    demonstrated, asked, target = _different_cells(sources, canvas)
     own = sources[0]
-    tried = [(one,) for one in sources]
-    tried += list(combinations(sources, 2))
-    tried += [(own, *pair) for pair in combinations(sources[1:], 2) if min(pair[0].count, pair[1].count) < 10]
+    pairs = combinations(sources, 2)
+    triples = combinations(sources[1:], 2)
     found: list[tuple[int, tuple[_Source, ...], np.ndarray]] = []
-    for chosen in tried:
-        count = int(np.prod([one.count for one in chosen]))
-        if count * 10 > _LARGEST_TABLE or count < 2:
+    for chosen in chain(((one,) for one in sources), pairs, ((own, *pair) for pair in triples)):
+        if len(chosen) > 2 and len(found) >= _KEPT:
+            break
+        count = math.prod(one.count for one in chosen)
+        if count > _LARGEST_TABLE or count < 2:
             continue
-        codes = chosen[0].codes
-        for one in chosen[1:]:
-            codes = codes * one.count + one.codes
-        seen = np.zeros((count, 10), np.bool_)
-        seen.reshape(-1)[codes[:size] * 10 + target] = True
-        colors = seen.sum(1)
-        if colors.max() > 1 or not colors[codes[size:]].all():
+        seen = np.zeros(count * 10, np.bool_)
+        seen[_codes(chosen, demonstrated) * 10 + target] = True
+        colors = seen.reshape(count, 10).sum(1)
+        if colors.max() > 1 or not colors[_codes(chosen, asked)].all():
             continue
         cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1) + int(colors.sum()) // _KEYS_OF_ONE_COST
-        found.append((cost, chosen, seen.argmax(1).astype(np.uint8)[codes]))
+        found.append((cost, chosen, seen.reshape(count, 10).argmax(1).astype(np.uint8)[_codes(chosen, slice(None))]))
     rules: dict[bytes, Rule] = {}
     for cost, chosen, cells in sorted(found, key=lambda one: one[0]):
         answer = cells[size:]
@@ -74,6 +74,28 @@ def learn_rules(graph: Graph, canvas: Canvas) -> list[Rule]:
             shaped = answer.reshape(canvas.sizes[-1])
             rules[answer.tobytes()] = Rule(tuple(one.words for one in chosen), table, cost, shaped)
     return list(rules.values())
+
+
+def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
+    """Number the values of some sources together: with counts 3 and 4, the values 2 and 1 are number 9."""
+    codes = chosen[0].codes[cells]
+    for one in chosen[1:]:
+        codes = codes * one.count + one.codes[cells]
+    return codes
+
+
+def _different_cells(sources: list[_Source], canvas: Canvas) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Choose cells that differ in a source or in their color: a rule that is right on these is right on all.
+
+    Returns:
+        Cells of the demonstrations, cells of the test input, and the colors of the former.
+    """
+    size = len(canvas.target)
+    values = np.stack([one.codes for one in sources], 1).astype(np.uint8)
+    demonstrated = np.concatenate([values[:size], canvas.target[:, None]], 1)
+    _, first = np.unique(hash_bytes(demonstrated), return_index=True)
+    _, asked = np.unique(hash_bytes(values[size:]), return_index=True)
+    return first, size + asked, canvas.target[first].astype(np.int64)
 
 
 def _sources(graph: Graph, canvas: Canvas) -> list[_Source]:

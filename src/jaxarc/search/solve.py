@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Int8
@@ -53,15 +53,17 @@ class SearchResult:
     seconds: float
 
 
-def solve(train: Sequence[Pair], test_input: np.ndarray, config: SearchConfig = DEFAULT) -> SearchResult:
+def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfig = DEFAULT) -> SearchResult:
     """Search programs that explain the demonstrations, and return different answers for a test input.
 
     Args:
-        train: demonstrations, input and output each.
-        test_input: ``int[h, w]``; its output is neither needed nor seen.
+        train: demonstrations, input and output each, as arrays or lists of rows.
+        test_input: a grid; its output is neither needed nor seen.
         config: limits of cost, states and time, and how many answers.
     """
     began = time.monotonic()
+    train = [(np.asarray(source), np.asarray(target)) for source, target in train]
+    test_input = np.asarray(test_input)
     found: list[Found] = []
     num_states = num_applied = 0
     is_cut = False
@@ -126,9 +128,9 @@ def _solve_recolored(
     graph = Graph(inputs, frame, words, config.max_cost, config.max_states, max_images, deadline)
     found = []
     original = np.argsort(names[-1])
-    for size, rule in _size_rules(graph, inputs, outputs, scales)[: config.sizes]:
+    for guess, (size, rule) in enumerate(_size_rules(graph, inputs, outputs, scales)[: config.sizes]):
         canvas = Canvas(outputs, size)
-        for table in learn_rules(graph, canvas):
+        for table in learn_rules(graph, canvas) if guess == 0 else []:
             program = Program((TableLayer(table.sources, table.table),), rule, recolor)
             found.append(
                 Found(original[table.answer].astype(np.int8), program, (True,) * len(outputs), 1.0, table.cost)

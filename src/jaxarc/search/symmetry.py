@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 from scipy import fft
 
-from jaxarc.search.images import Images
+from jaxarc.search.images import Images, bounding_boxes
 
 Flips = tuple[bool, bool, bool]  # mirror rows, mirror columns, transpose
 SYMMETRIES: Final[dict[str, tuple[Flips, ...]]] = {
@@ -26,13 +26,17 @@ _LARGEST_SHEARED: Final = 64  # cells of a tile that is tried sheared
 
 
 def complete_symmetry(images: Images, kind: str) -> Images:
-    """Fill cells of color 0 from their mirror images, around the center at which most cells agree."""
+    """Fill cells of color 0 from their mirror images, around the center at which most cells agree.
+
+    An image whose colors fill less than half of their box has no answer: little would speak for a center.
+    """
+    _, _, height, width = bounding_boxes(images.cells != 0)
+    is_dense = (2 * (images.cells != 0).sum((1, 2)) >= height * width) & (height > 0)
     results = np.zeros_like(images.cells)
-    for index in range(len(images)):
-        if images.height[index] > 0:
-            grid = images.grid(index)
-            results[index, : grid.shape[0], : grid.shape[1]] = _completed(grid, kind)
-    return images.with_cells(results)
+    for index in np.flatnonzero(is_dense):
+        grid = images.grid(index)
+        results[index, : grid.shape[0], : grid.shape[1]] = _completed(grid, kind)
+    return images.with_cells(results).only(is_dense)
 
 
 def _completed(grid: UInt8[np.ndarray, "h w"], kind: str) -> UInt8[np.ndarray, "h w"]:
