@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from jaxarc.search.functions import NUM_COLORS, color_counts, common_color
 from jaxarc.search.images import Images
-from jaxarc.search.marks import EIGHT, FOUR, STEPS, cells_enclosed, ray, shifted
+from jaxarc.search.marks import EIGHT, FOUR, STEPS, cells_enclosed, full_lines, ray, shifted
 
 _OUTSIDE: Final = 10  # the color of a cell outside of the image
 _MOST: Final = 255
@@ -110,9 +110,13 @@ def _global(values: np.ndarray, images: Images) -> Values:
 
 
 def _object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"], int]:
-    """Number the objects of all images: of any color, of one color, or of one color with color 0 too."""
+    """Number the objects of all images: of any color, of one color, of one color with color 0 too, or parts."""
     if kind == "any":
         labels, total = ndimage.label(images.cells != 0, EIGHT)
+        return labels.astype(np.int64), total
+    if kind == "parts":
+        lines = full_lines(images)
+        labels, total = ndimage.label(images.inside & ~lines & lines.any((1, 2), keepdims=True), FOUR)
         return labels.astype(np.int64), total
     labels = np.zeros(images.cells.shape, np.int64)
     total = 0
@@ -135,13 +139,17 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
     owner = np.zeros(total, np.int64)
     owner[names] = place // images.frame**2
     size = np.bincount(names, minlength=total)
-    if feature in ("marker", "commonest", "colors"):
+    if feature in _COLOR_FEATURES:
         counts = np.bincount(names * NUM_COLORS + images.cells.ravel()[place], minlength=total * NUM_COLORS)
         counts = counts.reshape(total, NUM_COLORS)
+        colored = counts[:, 1:].sum(1)
         values = {
             "marker": np.where(counts == 0, _MANY, counts).argmin(1),
             "commonest": counts.argmax(1),
+            "commonest_but_0": np.where(colored > 0, counts[:, 1:].argmax(1) + 1, 0),
             "colors": (counts > 0).sum(1),
+            "colored": colored,
+            "colored_rank": 1 + _dense_rank(owner, -colored),
         }
         return _painted(labels, place, values[feature][names])
     rows, columns = place % images.frame**2 // images.frame, place % images.frame
@@ -220,11 +228,12 @@ def _holes_inside(images: Images, labels: np.ndarray, total: int) -> np.ndarray:
     return np.bincount(above[above > 0] - 1, minlength=total) if count else np.zeros(total, np.int64)
 
 
-_OBJECTS: Final = ("any", "one_color", "one_color_4", "regions")
+_OBJECTS: Final = ("any", "one_color", "one_color_4", "regions", "parts")
+_COLOR_FEATURES: Final = ("marker", "commonest", "commonest_but_0", "colors", "colored", "colored_rank")
 _OBJECT_FEATURES: Final = (
     *("size", "height", "width", "rank", "rank_up", "is_most", "is_least", "same_shape", "count", "at_edge", "holes"),
     *("is_square", "is_full", "is_wide", "parity", "row", "column", "in_row", "in_column", "ring"),
-    *("marker", "commonest", "colors"),
+    *_COLOR_FEATURES,
 )
 FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     "own": lambda images: images.cells,

@@ -114,6 +114,13 @@ def move(images: Images, down: int, right: int) -> Images:
     return replace(images, row=images.row + np.int32(down), column=images.column + np.int32(right))
 
 
+def step(images: Images, way: str) -> Images:
+    """Shift the position by the size of the image, so that it stands below or beside where it was."""
+    down = images.height if way == "down" else np.zeros_like(images.height)
+    right = images.width if way == "right" else np.zeros_like(images.width)
+    return replace(images, row=images.row + down, column=images.column + right)
+
+
 RIGID: Final = ("turn_90", "turn_180", "turn_270", "flip_rows", "flip_columns", "transpose", "anti_transpose")
 
 
@@ -244,7 +251,7 @@ def bars(images: Images) -> Images:
     return replace(images, cells=cells, height=one, width=number).only((number > 0) & (number <= images.frame))
 
 
-def swap_halves_of_colors(images: Images) -> Images:
+def exchange_colors(images: Images) -> Images:
     """Exchange the two colors of an image that has two."""
     counts = color_counts(images)
     counts[:, 0] = 0

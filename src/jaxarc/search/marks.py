@@ -1,5 +1,6 @@
 """Functions from image to image that draw: rays, connections, fills, outlines, gravity."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -66,6 +67,22 @@ def smear(images: Images, rays: str) -> Images:
     for name in RAYS[rays]:
         found = ray(images.cells, inside, STEPS[name])
         result = np.where(result == 0, found, result)
+    return images.with_cells(result)
+
+
+DOTTED: Final = ("up", "down", "left", "right", "rows", "columns", "cross", "diagonals")
+
+
+def smear_dotted(images: Images, rays: str) -> Images:
+    """Extend each color over every second cell of color 0 in some directions."""
+    inside = images.inside
+    result = images.cells
+    for name in RAYS[rays]:
+        down, right = STEPS[name]
+        found = images.cells
+        for reach in range(2, images.frame, 2):
+            found = np.where(found == 0, shifted(images.cells, down * reach, right * reach), found)
+        result = np.where((result == 0) & inside, found, result)
     return images.with_cells(result)
 
 
@@ -166,6 +183,51 @@ def gravity(images: Images, way: str) -> Images:
     key = np.where(images.inside, (images.cells == 0) if way in ("up", "left") else (images.cells != 0), 2)
     order = np.argsort(key, axis=axis, kind="stable")
     return images.with_cells(np.take_along_axis(images.cells, order, axis))
+
+
+def bar_of_objects(images: Images) -> Images:
+    """Return a row of as many cells of the commonest color as the image has objects."""
+    labels, _ = ndimage.label(images.cells != 0, EIGHT)
+    names, first = np.unique(labels, return_index=True)
+    number = np.bincount((first // images.frame**2)[names > 0], minlength=len(images)).astype(np.int32)
+    cells = np.zeros_like(images.cells)
+    cells[:, 0] = (np.arange(images.frame) < number[:, None]) * common_color(images)[:, None]
+    one = (number > 0).astype(np.int32)
+    found = replace(images, cells=cells, height=one, width=number)
+    return found.only((number > 0) & (number <= images.frame))
+
+
+def full_lines(images: Images) -> Bool[np.ndarray, "N F F"]:
+    """Return the cells of rows and columns of one color but 0, from edge to edge."""
+    inside = images.inside
+    span = np.arange(images.frame)
+    rows = ((images.cells == images.cells[:, :, :1]) | ~inside).all(2) & (images.cells[:, :, 0] != 0)
+    columns = ((images.cells == images.cells[:, :1]) | ~inside).all(1) & (images.cells[:, 0] != 0)
+    rows &= span < images.height[:, None]
+    columns &= span < images.width[:, None]
+    return (rows[:, :, None] | columns[:, None, :]) & inside
+
+
+def summary_of_parts(images: Images) -> Images:
+    """Return a cell for each part between full lines, of the commonest color but 0 of the part."""
+    lines = full_lines(images)
+    span = np.arange(images.frame)
+    cells = np.zeros_like(images.cells)
+    sizes = []
+    places = []
+    for axis, size in ((2, images.height), (1, images.width)):
+        is_line = (lines | ~images.inside).all(axis)
+        is_part = ~is_line & (span < size[:, None])
+        begins = is_part & ~np.concatenate([np.zeros((len(images), 1), np.bool_), is_part[:, :-1]], 1)
+        sizes.append(begins.sum(1).astype(np.int32))
+        places.append(np.cumsum(begins, 1) - 1)
+    index, row, column = np.nonzero((images.cells != 0) & ~lines)
+    side = images.frame
+    part = (index * side + places[0][index, row]) * side + places[1][index, column]
+    counts = np.bincount(part * 10 + images.cells[index, row, column], minlength=len(images) * side * side * 10)
+    cells = counts.reshape(*images.cells.shape, 10).argmax(3).astype(np.uint8)
+    found = replace(images, cells=cells, height=sizes[0], width=sizes[1])
+    return found.only(lines.any((1, 2)) & (sizes[0] > 0) & (sizes[1] > 0))
 
 
 def spread(images: Images) -> Images:

@@ -108,11 +108,12 @@ def _sources(graph: Graph, canvas: Canvas) -> list[_Source]:
     drawn = canvas.draw(graph.table, numbers[cheap])
     for index, cells in zip(cheap, drawn, strict=True):
         _add(found, graph.program(int(states[index])), cells, int(costs[index]))
-    if len(cheap) and cheap[0] == 0:
+    for index in cheap[:1]:  # the input, if it has the size, or else the cheapest state that has it
+        base = graph.program(int(states[index]))
         for name in FEATURES:
             word = Word("cell_feature", (name,))
-            values = graph.machine.apply(word, numbers[:1, :, None])[:, :, 0]
-            _add(found, (word,), canvas.draw(graph.table, values)[0], word.cost)
+            values = graph.machine.apply(word, numbers[index][None, :, None])[:, :, 0]
+            _add(found, (*base, word), canvas.draw(graph.table, values)[0], int(costs[index]) + word.cost)
     return list(found.values())
 
 

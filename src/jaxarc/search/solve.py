@@ -15,6 +15,7 @@ from jaxarc.search.pieces import NO_STATE, Canvas, Layer, Pieces, Stack
 from jaxarc.search.programs import LayerProgram, Program, SizeRule, TableLayer
 from jaxarc.search.rules import learn_rules
 from jaxarc.search.words import vocabulary
+from jaxarc.tasks.raw_task import check_grid, check_pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
 _STARTS: Final = 24  # first pieces from which stacks grow
@@ -60,10 +61,13 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
         train: demonstrations, input and output each, as arrays or lists of rows.
         test_input: a grid; its output is neither needed nor seen.
         config: limits of cost, states and time, and how many answers.
+
+    Raises:
+        TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
     """
     began = time.monotonic()
-    train = [(np.asarray(source), np.asarray(target)) for source, target in train]
-    test_input = np.asarray(test_input)
+    train = check_pairs([(source, target) for source, target in train], "search", "train")
+    test_input = check_grid(test_input, "search, test input")
     found: list[Found] = []
     num_states = num_applied = 0
     is_cut = False

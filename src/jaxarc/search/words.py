@@ -27,8 +27,9 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
         *(f.crop, f.crop_to_color, f.crop_to_ground, f.peel, f.surround, f.box, f.invert, f.fill_ground),
         *(f.to_origin, f.move, f.rigid, f.half, f.upscale, f.tile, f.mirror_tile, f.downscale),
         *(f.drop_empty_lines, f.drop_repeated_lines, f.one_cell, f.kronecker, f.colors_by_count, f.bars),
-        *(f.swap_halves_of_colors, marks.smear, marks.connect, marks.fill_enclosed, marks.enclosed, marks.outline),
+        *(f.exchange_colors, marks.smear, marks.smear_dotted, marks.connect, marks.fill_enclosed, marks.enclosed),
         *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
+        *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts),
         *(marks.spread, symmetry.complete_symmetry, symmetry.continue_pattern, cell_feature),
     )
 }
@@ -241,7 +242,9 @@ _KEPT: Final = ("most", "least", "not_most", "not_least")
 _CHOICES: Final[dict[str, Iterable[Any]]] = {
     "rigid": f.RIGID,
     "half": f.HALVES,
+    "step": ("down", "right"),
     "smear": marks.RAYS,
+    "smear_dotted": marks.DOTTED,
     "connect": marks.CONNECTIONS,
     "gravity": marks.GRAVITY,
     "complete_symmetry": symmetry.SYMMETRIES,
