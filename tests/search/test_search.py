@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxarc.config import SearchConfig
-from jaxarc.search import Program, ProgramError, Question, WordError, search_all, solve
+from jaxarc.search import GridProgram, ProgramError, Question, WordError, search_all, solve
 from jaxarc.tasks import TaskFormatError
 
 SMALL = SearchConfig(max_cost=2)
@@ -49,7 +49,7 @@ def test_a_rule_of_one_or_two_functions_is_found_and_runs_on_an_unseen_grid(name
     np.testing.assert_array_equal(best.answer, rule(asked))
     assert best.fits_all
     (unseen,) = grids((4, 4), seed=7)
-    np.testing.assert_array_equal(Program.parse(str(best.program))(unseen), rule(unseen))
+    np.testing.assert_array_equal(GridProgram.parse(str(best.program))(unseen), rule(unseen))
 
 
 def test_a_table_of_two_halves_is_their_exclusive_or():
@@ -75,7 +75,7 @@ def test_answers_differ_and_a_program_says_what_its_answer_is():
     assert len({str(answer) for answer in answers}) == len(answers)
     for found in result.answers:
         if found.program is not None:
-            np.testing.assert_array_equal(Program.parse(str(found.program))(asked), found.answer)
+            np.testing.assert_array_equal(GridProgram.parse(str(found.program))(asked), found.answer)
             assert found.program.in_words()
 
 
@@ -125,11 +125,11 @@ def test_what_is_no_task_is_refused_by_name():
 )
 def test_a_text_that_is_no_program_is_refused_by_name(text, error, names):
     with pytest.raises(error, match=names):
-        Program.parse(text)
+        GridProgram.parse(text)
 
 
 def test_a_program_without_an_answer_for_a_grid_says_which_function_has_none():
     with pytest.raises(ProgramError, match="crop"):
-        Program.parse("recolor none; size crop; crop")(np.zeros((3, 3), np.int8))
+        GridProgram.parse("recolor none; size crop; crop")(np.zeros((3, 3), np.int8))
     with pytest.raises(ProgramError, match="5"):
-        Program.parse("recolor none; size input; table input : 0 = 1")([[5]])
+        GridProgram.parse("recolor none; size input; table input : 0 = 1")([[5]])

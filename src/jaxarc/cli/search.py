@@ -23,7 +23,7 @@ from jaxarc.evaluation.solver import SolvedTask
 from jaxarc.files import write_whole
 from jaxarc.render.layout import draw_pairs
 from jaxarc.render.terminal import render_grid
-from jaxarc.search import Found, Program, ProgramError, Question, SearchResult, search_all, solve
+from jaxarc.search import Found, GridProgram, ProgramError, Question, SearchResult, search_all, solve
 from jaxarc.tasks.raw_task import RawTask
 
 
@@ -168,11 +168,11 @@ def _fit_in_words(found: Found) -> str:
     return f"{explained}, {percent(found.share)} of their cells, cost {found.cost}"
 
 
-def _pieces(program: Program, grid: np.ndarray) -> list[Panel]:
+def _pieces(program: GridProgram, grid: np.ndarray) -> list[Panel]:
     """Draw each layer of a program of several by itself."""
     if len(program.layers) == 1:
         return []
-    alone = [Program((layer,), program.size, program.recolor) for layer in program.layers]
+    alone = [GridProgram((layer,), program.size, program.recolor) for layer in program.layers]
     return [Panel.fit(render_grid(one(grid)), title=f"layer {number}") for number, one in enumerate(alone, start=1)]
 
 

@@ -21,7 +21,7 @@ class Origin(NamedTuple):
     word: Word | None
 
 
-class Graph:
+class StateGraph:
     """States reached from the inputs of a task, up to a cost.
 
     Args:

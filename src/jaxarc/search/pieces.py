@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
-from jaxarc.search.graph import Graph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import ImageTable, hash_bytes
 
 NO_STATE: Final = -1
@@ -37,7 +37,7 @@ class Stack:
     answer: UInt8[np.ndarray, "h w"]
 
 
-class Canvas:
+class OutputCells:
     """The cells of all outputs in one row: those of the demonstrations, then those of the guessed answer."""
 
     def __init__(self, outputs: list[np.ndarray], answer_size: tuple[int, int]) -> None:
@@ -84,7 +84,7 @@ class Pieces:
         colors: of the outputs; each gives a plain piece.
     """
 
-    def __init__(self, graph: Graph, canvas: Canvas, colors: list[int]) -> None:
+    def __init__(self, graph: StateGraph, canvas: OutputCells, colors: list[int]) -> None:
         self.canvas = canvas
         self._graph = graph
         states, numbers, costs = graph.images

@@ -48,7 +48,12 @@ def search_all(
         processes: that work side by side; 1 works in this one.
         minutes: for all questions. When they are over, every further question gets the best answer there is without a
             search, so that none stays without one.
+
+    Raises:
+        ValueError: there is no process.
     """
+    if processes < 1:
+        raise ValueError(f"processes must be at least 1, got {processes}")
     deadline = None if minutes is None else time.time() + 60 * minutes
     total = len(questions)
     jobs = [_Job(one, config, total - index, processes, deadline) for index, one in enumerate(questions)]

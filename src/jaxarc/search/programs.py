@@ -101,7 +101,7 @@ class SizeRule:
 
 
 @dataclass(frozen=True)
-class Program:
+class GridProgram:
     """From a grid to an answer: recolor, make layers, stack them on a canvas, recolor back.
 
     ``str(program)`` is its text, :meth:`parse` reads it back, and ``program(grid)`` runs it.
@@ -133,7 +133,7 @@ class Program:
         return lines
 
     @classmethod
-    def parse(cls, text: str) -> "Program":
+    def parse(cls, text: str) -> "GridProgram":
         """Read a program back from its text.
 
         Raises:
@@ -219,4 +219,4 @@ def _words(text: str) -> tuple[Word, ...]:
     return tuple(Word.parse(word) for word in text.split(_THEN.strip()))
 
 
-__all__ = ["LayerProgram", "Program", "ProgramError", "SizeRule", "WordError"]
+__all__ = ["GridProgram", "LayerProgram", "ProgramError", "SizeRule", "WordError"]

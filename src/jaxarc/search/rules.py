@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 
 from jaxarc.search.features import FEATURES
-from jaxarc.search.graph import Graph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
-from jaxarc.search.pieces import Canvas
+from jaxarc.search.pieces import OutputCells
 from jaxarc.search.words import Word
 
 _STATES: Final = 150  # cheapest states that a rule may look at
@@ -24,7 +24,7 @@ _KEPT: Final = 4  # rules of a task
 _KEYS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
 
 
-class Rule(NamedTuple):
+class TableRule(NamedTuple):
     """A table from the values of some images at a cell to its color."""
 
     sources: tuple[tuple[Word, ...], ...]  # the words that make each image
@@ -41,7 +41,7 @@ class _Source(NamedTuple):
     cost: int
 
 
-def learn_rules(graph: Graph, canvas: Canvas) -> list[Rule]:
+def learn_rules(graph: StateGraph, canvas: OutputCells) -> list[TableRule]:
     """Return rules that give every cell of every output, and know all that the test input shows; the shortest first."""
     sources = _sources(graph, canvas)
     if not sources:
@@ -65,14 +65,14 @@ def learn_rules(graph: Graph, canvas: Canvas) -> list[Rule]:
             continue
         cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1) + int(colors.sum()) // _KEYS_OF_ONE_COST
         found.append((cost, chosen, seen.reshape(count, 10).argmax(1).astype(np.uint8)[_codes(chosen, slice(None))]))
-    rules: dict[bytes, Rule] = {}
+    rules: dict[bytes, TableRule] = {}
     for cost, chosen, cells in sorted(found, key=lambda one: one[0]):
         answer = cells[size:]
         if answer.tobytes() not in rules and len(rules) < _KEPT:
             keys, first = np.unique(np.stack([one.values for one in chosen], 1), axis=0, return_index=True)
             table = tuple((tuple(key), int(cells[at])) for key, at in zip(keys.tolist(), first, strict=True))
             shaped = answer.reshape(canvas.sizes[-1])
-            rules[answer.tobytes()] = Rule(tuple(one.words for one in chosen), table, cost, shaped)
+            rules[answer.tobytes()] = TableRule(tuple(one.words for one in chosen), table, cost, shaped)
     return list(rules.values())
 
 
@@ -84,7 +84,7 @@ def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.n
     return codes
 
 
-def _different_cells(sources: list[_Source], canvas: Canvas) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _different_cells(sources: list[_Source], canvas: OutputCells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Choose cells that differ in a source or in their color: a rule that is right on these is right on all.
 
     Returns:
@@ -98,7 +98,7 @@ def _different_cells(sources: list[_Source], canvas: Canvas) -> tuple[np.ndarray
     return first, size + asked, canvas.target[first].astype(np.int64)
 
 
-def _sources(graph: Graph, canvas: Canvas) -> list[_Source]:
+def _sources(graph: StateGraph, canvas: OutputCells) -> list[_Source]:
     """Return the images that a rule may look at, each different one once; the input comes first if it has the size."""
     states, numbers, costs = graph.images
     cheap = np.flatnonzero(costs <= _STATE_COST)

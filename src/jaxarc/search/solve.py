@@ -10,9 +10,9 @@ from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
 from jaxarc.search.colors import RECOLORS, recoloring
-from jaxarc.search.graph import Graph
-from jaxarc.search.pieces import NO_STATE, Canvas, Layer, Pieces, Stack
-from jaxarc.search.programs import LayerProgram, Program, SizeRule, TableLayer
+from jaxarc.search.graph import StateGraph
+from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
+from jaxarc.search.programs import GridProgram, LayerProgram, SizeRule, TableLayer
 from jaxarc.search.rules import learn_rules
 from jaxarc.search.words import vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
@@ -32,7 +32,7 @@ class Found:
     """An answer with the program that made it."""
 
     answer: Int8[np.ndarray, "h w"]
-    program: Program | None  # None: the input itself, where nothing else is known
+    program: GridProgram | None  # None: the input itself, where nothing else is known
     fits: tuple[bool, ...]  # whether each demonstration comes out exactly
     share: float  # of the cells of the outputs that come out right
     cost: int
@@ -117,7 +117,7 @@ def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray
 
 def _solve_recolored(
     train: Sequence[Pair], test_input: np.ndarray, recolor: str, config: SearchConfig, deadline: float
-) -> tuple[Graph, list[Found]]:
+) -> tuple[StateGraph, list[Found]]:
     names = [recoloring(recolor, source) for source, _ in train]
     inputs = [name[source] for name, (source, _) in zip(names, train, strict=True)]
     outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
@@ -129,23 +129,23 @@ def _solve_recolored(
     frame = min(max(*sides, *(max(size) for size in grown), 3), _LARGEST)
     words = vocabulary(_colors_of(inputs), _colors_of(outputs), scales)
     max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
-    graph = Graph(inputs, frame, words, config.max_cost, config.max_states, max_images, deadline)
+    graph = StateGraph(inputs, frame, words, config.max_cost, config.max_states, max_images, deadline)
     found = []
     original = np.argsort(names[-1])
     for guess, (size, rule) in enumerate(_size_rules(graph, inputs, outputs, scales)[: config.sizes]):
-        canvas = Canvas(outputs, size)
+        canvas = OutputCells(outputs, size)
         for table in learn_rules(graph, canvas) if guess == 0 else []:
-            program = Program((TableLayer(table.sources, table.table),), rule, recolor)
+            program = GridProgram((TableLayer(table.sources, table.table),), rule, recolor)
             found.append(
                 Found(original[table.answer].astype(np.int8), program, (True,) * len(outputs), 1.0, table.cost)
             )
         for stack in _stacks(Pieces(graph, canvas, _colors_of(outputs)), len(outputs)):
-            program = Program(tuple(_layer(graph, layer) for layer in stack.layers), rule, recolor)
+            program = GridProgram(tuple(_layer(graph, layer) for layer in stack.layers), rule, recolor)
             found.append(Found(original[stack.answer].astype(np.int8), program, stack.fits, stack.share, stack.cost))
     return graph, found
 
 
-def _layer(graph: Graph, layer: Layer) -> LayerProgram:
+def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
     words = () if layer.state == NO_STATE else graph.program(layer.state)
     return LayerProgram(words, layer.color, layer.is_solid)
 
@@ -174,7 +174,7 @@ def _scales(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list
 
 
 def _size_rules(
-    graph: Graph, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], scales: Sequence[tuple[int, int]]
+    graph: StateGraph, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], scales: Sequence[tuple[int, int]]
 ) -> list[tuple[tuple[int, int], SizeRule]]:
     """Guess sizes of the answer, the likeliest first: as the input, fixed, a multiple, as a state of the search."""
     test = inputs[-1].shape
