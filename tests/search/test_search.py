@@ -58,8 +58,7 @@ def test_a_table_of_two_halves_is_their_exclusive_or():
     np.testing.assert_array_equal(best.answer, exclusive_or(asked))
 
 
-def test_a_color_that_only_the_test_has_is_found_by_its_rank():
-    """The demonstrations show 1 and 2, the test 6: ranked by how common they are, all are color 1."""
+def test_a_color_that_only_the_test_has_is_answered():
     shown = [
         np.where(grid, color, 0).astype(np.int8) for grid, color in zip(grids((3, 3), (4, 3)), (1, 2), strict=True)
     ]
@@ -98,11 +97,16 @@ def test_a_search_that_reaches_a_limit_still_answers(limit):
     assert result.is_cut or limit == {"max_cost": 0}
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (30, 30), (1, 30)])
+def test_a_task_of_single_cells_is_answered():
+    result = solve([([[1]], [[2]])], [[1]], SMALL)
+    np.testing.assert_array_equal(result.answers[0].answer, [[2]])
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (30, 30), (1, 30)])
 def test_one_demonstration_of_any_size_is_answered(shape):
     shown, asked = grids(shape, shape, colors=(1, 2))
     result = solve(demonstrate(lambda grid: 3 - grid, [shown]), asked, SearchConfig(max_cost=1))
-    np.testing.assert_array_equal(result.answers[0].answer, 3 - asked if shape != (1, 1) else result.answers[0].answer)
+    np.testing.assert_array_equal(result.answers[0].answer, 3 - asked)
 
 
 def test_what_is_no_task_is_refused_by_name():

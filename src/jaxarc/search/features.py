@@ -17,6 +17,7 @@ from jaxarc.search.marks import EIGHT, FOUR, STEPS, cells_enclosed, full_lines, 
 _OUTSIDE: Final = 10  # the color of a cell outside of the image
 _MOST: Final = 255
 _MANY: Final = 10**6
+_OWNER: Final = 0x9E3779B97F4A7C1  # by which the sums of two images are told apart
 
 Values = np.ndarray  # numbers of each cell, [N, F, F]
 
@@ -167,8 +168,8 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
         value = _dense_rank(owner, sign * size)
         value = 1 + np.minimum(value, 1) if feature.startswith("is") else 1 + value
     elif feature == "same_shape":
-        _, group, counts = np.unique(np.stack([owner, shape]), axis=1, return_inverse=True, return_counts=True)
-        value = counts[group.ravel()]
+        _, group, counts = np.unique(shape + owner * _OWNER, return_inverse=True, return_counts=True)
+        value = counts[group]
     elif feature == "count":
         value = np.bincount(owner, minlength=len(images))[owner]
     elif feature == "at_edge":

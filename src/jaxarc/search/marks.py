@@ -224,8 +224,9 @@ def summary_of_parts(images: Images) -> Images:
     index, row, column = np.nonzero((images.cells != 0) & ~lines)
     side = images.frame
     part = (index * side + places[0][index, row]) * side + places[1][index, column]
-    counts = np.bincount(part * 10 + images.cells[index, row, column], minlength=len(images) * side * side * 10)
-    cells = counts.reshape(*images.cells.shape, 10).argmax(3).astype(np.uint8)
+    codes, counts = np.unique(part * 10 + images.cells[index, row, column], return_counts=True)
+    codes = codes[np.lexsort((-codes, counts))]  # the commonest color of a part is written last; of equals the lowest
+    cells.reshape(-1)[codes // 10] = codes % 10
     found = replace(images, cells=cells, height=sizes[0], width=sizes[1])
     return found.only(lines.any((1, 2)) & (sizes[0] > 0) & (sizes[1] > 0))
 

@@ -17,9 +17,10 @@ from jaxarc.search.images import hash_bytes
 from jaxarc.search.pieces import OutputCells
 from jaxarc.search.words import Word
 
-_STATES: Final = 150  # cheapest states that a rule may look at
+_STATES: Final = 100  # cheapest states that a rule may look at
 _STATE_COST: Final = 2  # of such a state at most
 _LARGEST_TABLE: Final = 6_000
+_FEW: Final = 8  # values of a source that three may stand together with
 _KEPT: Final = 4  # rules of a task
 _KEYS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
 
@@ -50,7 +51,7 @@ def learn_rules(graph: StateGraph, canvas: OutputCells) -> list[TableRule]:
     demonstrated, asked, target = _different_cells(sources, canvas)
     own = sources[0]
     pairs = combinations(sources, 2)
-    triples = combinations(sources[1:], 2)
+    triples = combinations([one for one in sources[1:] if one.count <= _FEW], 2)
     found: list[tuple[int, tuple[_Source, ...], np.ndarray]] = []
     for chosen in chain(((one,) for one in sources), pairs, ((own, *pair) for pair in triples)):
         if len(chosen) > 2 and len(found) >= _KEPT:
