@@ -102,7 +102,7 @@ def test_a_task_of_single_cells_is_answered():
     np.testing.assert_array_equal(result.answers[0].answer, [[2]])
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (30, 30), (1, 30)])
+@pytest.mark.parametrize("shape", [(3, 4), (30, 30), (1, 30)])
 def test_one_demonstration_of_any_size_is_answered(shape):
     shown, asked = grids(shape, shape, colors=(1, 2))
     result = solve(demonstrate(lambda grid: 3 - grid, [shown]), asked, SearchConfig(max_cost=1))
