@@ -8,11 +8,10 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Int64
-from scipy import ndimage
 
 from jaxarc.search.functions import NUM_COLORS, color_counts, common_color
 from jaxarc.search.images import Images
-from jaxarc.search.marks import EIGHT, FOUR, STEPS, cells_enclosed, full_lines, ray, shifted
+from jaxarc.search.marks import EIGHT, FOUR, STEPS, cells_enclosed, full_lines, labelled, ray, shifted
 
 _OUTSIDE: Final = 10  # the color of a cell outside of the image
 _MOST: Final = 255
@@ -113,19 +112,19 @@ def _global(values: np.ndarray, images: Images) -> Values:
 def _object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"], int]:
     """Number the objects of all images: of any color, of one color, of one color with color 0 too, or parts."""
     if kind == "any":
-        labels, total = ndimage.label(images.cells != 0, EIGHT)
-        return labels.astype(np.int64), total
+        labels, total = labelled(images.cells != 0, EIGHT)
+        return labels, total
     if kind == "parts":
         lines = full_lines(images)
-        labels, total = ndimage.label(images.inside & ~lines & lines.any((1, 2), keepdims=True), FOUR)
-        return labels.astype(np.int64), total
+        labels, total = labelled(images.inside & ~lines & lines.any((1, 2), keepdims=True), FOUR)
+        return labels, total
     labels = np.zeros(images.cells.shape, np.int64)
     total = 0
     inside = images.inside
     for color in range(0 if kind == "regions" else 1, NUM_COLORS):
         mask = (images.cells == color) & inside
         if mask.any():
-            found, count = ndimage.label(mask, FOUR if kind in ("regions", "one_color_4") else EIGHT)
+            found, count = labelled(mask, FOUR if kind in ("regions", "one_color_4") else EIGHT)
             labels += np.where(found > 0, found + total, 0)
             total += count
     return labels, total
@@ -222,7 +221,7 @@ def _dense_rank(owner: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _holes_inside(images: Images, labels: np.ndarray, total: int) -> np.ndarray:
     """Count the enclosed regions of color 0 whose first cell lies right below an object."""
-    holes, count = ndimage.label(cells_enclosed(images), FOUR)
+    holes, count = labelled(cells_enclosed(images), FOUR)
     names, first = np.unique(holes, return_index=True)
     first = first[names > 0]
     above = labels.ravel()[first - images.frame]

@@ -109,8 +109,8 @@ def windows(images: Images, top: np.ndarray, left: np.ndarray, height: np.ndarra
 def bounding_boxes(mask: Bool[np.ndarray, "N F F"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return top, left, height and width of the cells of each mask; an empty mask has height and width 0."""
     side = mask.shape[1]
-    rows, columns = mask.any(2), mask.any(1)
-    some = rows.any(1)
+    rows, columns = np.any(mask, axis=2), np.any(mask, axis=1)
+    some = np.any(rows, axis=1)
     top, left = rows.argmax(1), columns.argmax(1)
     height = np.where(some, side - rows[:, ::-1].argmax(1) - top, 0)
     width = np.where(some, side - columns[:, ::-1].argmax(1) - left, 0)

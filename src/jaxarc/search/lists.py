@@ -5,11 +5,10 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Int64
-from scipy import ndimage
 
 from jaxarc.search.functions import NUM_COLORS, color_counts
 from jaxarc.search.images import Images, bounding_boxes, windows
-from jaxarc.search.marks import EIGHT, FOUR
+from jaxarc.search.marks import EIGHT, FOUR, labelled
 
 LENGTH: Final = 16  # images of a list at most
 
@@ -41,7 +40,7 @@ def _components(images: Images, structure: np.ndarray, per_color: bool) -> tuple
     masks = [images.cells == color for color in range(1, NUM_COLORS)] if per_color else [images.cells != 0]
     for mask in masks:
         if mask.any():
-            found, count = ndimage.label(mask, structure)
+            found, count = labelled(mask, structure)
             labels += np.where(found > 0, found + total, 0)
             total += count
     return _labelled(images, labels, total)
@@ -63,7 +62,7 @@ def _labelled(images: Images, labels: np.ndarray, total: int) -> tuple[Images, n
 
 def _ground_components(images: Images) -> tuple[Images, np.ndarray]:
     """Regions of color 0 become images of color 1."""
-    labels, count = ndimage.label((images.cells == 0) & images.inside, FOUR)
+    labels, count = labelled((images.cells == 0) & images.inside, FOUR)
     return _labelled(images.with_cells((labels > 0) * np.uint8(1)), labels.astype(np.int64), count)
 
 
@@ -151,7 +150,7 @@ def _symmetry_faults(images: Images) -> np.ndarray:
 
 
 def _num_holes(images: Images) -> np.ndarray:
-    labels, _ = ndimage.label((images.cells == 0) & images.inside, FOUR)
+    labels, _ = labelled((images.cells == 0) & images.inside, FOUR)
     names, first = np.unique(labels, return_index=True)
     return np.bincount((first // images.frame**2)[names > 0], minlength=len(images))
 

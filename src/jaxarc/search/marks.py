@@ -1,10 +1,10 @@
 """Functions from image to image that draw: rays, connections, fills, outlines, gravity."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
-from jaxtyping import Bool, UInt8
+from jaxtyping import Bool, Int64, UInt8
 from scipy import ndimage
 
 from jaxarc.search.functions import common_color
@@ -34,6 +34,12 @@ FOUR: Final = np.zeros((3, 3, 3), np.bool_)
 FOUR[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
 EIGHT: Final = np.zeros((3, 3, 3), np.bool_)
 EIGHT[1] = True
+
+
+def labelled(mask: Bool[np.ndarray, "N F F"], neighbors: np.ndarray) -> tuple[Int64[np.ndarray, "N F F"], int]:
+    """Number the connected regions of all masks from 1, in reading order, and count them."""
+    labels, count = cast("tuple[np.ndarray, int]", ndimage.label(mask, neighbors))
+    return labels.astype(np.int64), count
 
 
 def shifted(cells: np.ndarray, down: int, right: int) -> np.ndarray:
@@ -105,7 +111,7 @@ def cells_enclosed(images: Images) -> Bool[np.ndarray, "N F F"]:
     """Return the cells of color 0 that reach the edge of the image neither straight nor around."""
     inside = images.inside
     ground = (images.cells == 0) & inside
-    labels, count = ndimage.label(ground, FOUR)
+    labels, count = labelled(ground, FOUR)
     edge = inside.copy()
     edge[:, 1:-1, 1:-1] &= ~(inside[:, :-2, 1:-1] & inside[:, 2:, 1:-1] & inside[:, 1:-1, :-2] & inside[:, 1:-1, 2:])
     open_labels = np.zeros(count + 1, np.bool_)
@@ -187,7 +193,7 @@ def gravity(images: Images, way: str) -> Images:
 
 def bar_of_objects(images: Images) -> Images:
     """Return a row of as many cells of the commonest color as the image has objects."""
-    labels, _ = ndimage.label(images.cells != 0, EIGHT)
+    labels, _ = labelled(images.cells != 0, EIGHT)
     names, first = np.unique(labels, return_index=True)
     number = np.bincount((first // images.frame**2)[names > 0], minlength=len(images)).astype(np.int32)
     cells = np.zeros_like(images.cells)

@@ -38,7 +38,7 @@ class _Source(NamedTuple):
     words: tuple[Word, ...]
     values: UInt8[np.ndarray, " M"]
     codes: Int64[np.ndarray, " M"]  # the values numbered from 0
-    count: int
+    num_values: int
     cost: int
 
 
@@ -51,12 +51,12 @@ def learn_rules(graph: StateGraph, canvas: OutputCells) -> list[TableRule]:
     demonstrated, asked, target = _different_cells(sources, canvas)
     own = sources[0]
     pairs = combinations(sources, 2)
-    triples = combinations([one for one in sources[1:] if one.count <= _FEW], 2)
+    triples = combinations([one for one in sources[1:] if one.num_values <= _FEW], 2)
     found: list[tuple[int, tuple[_Source, ...], np.ndarray]] = []
     for chosen in chain(((one,) for one in sources), pairs, ((own, *pair) for pair in triples)):
         if len(chosen) > 2 and len(found) >= _KEPT:
             break
-        count = math.prod(one.count for one in chosen)
+        count = math.prod(one.num_values for one in chosen)
         if count > _LARGEST_TABLE or count < 2:
             continue
         seen = np.zeros(count * 10, np.bool_)
@@ -81,7 +81,7 @@ def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.n
     """Number the values of some sources together: with counts 3 and 4, the values 2 and 1 are number 9."""
     codes = chosen[0].codes[cells]
     for one in chosen[1:]:
-        codes = codes * one.count + one.codes[cells]
+        codes = codes * one.num_values + one.codes[cells]
     return codes
 
 

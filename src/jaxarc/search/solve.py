@@ -189,7 +189,7 @@ def _size_rules(
     states, numbers, costs = graph.images
     images = graph.table.images(numbers.ravel())
     height, width = (side.reshape(numbers.shape) for side in (images.height, images.width))
-    fits = ((height[:, :-1], width[:, :-1]) == np.array(sizes).T[:, None]).all((0, 2))
+    fits = np.all((np.stack([height, width], 2)[:, :-1] == np.array(sizes)), axis=(1, 2))
     chosen = np.flatnonzero(fits)
     for index in chosen[np.argsort(costs[chosen], kind="stable")]:
         size = int(height[index, -1]), int(width[index, -1])

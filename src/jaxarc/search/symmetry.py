@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Int64, UInt8
-from scipy import fft
 
 from jaxarc.search.images import Images, bounding_boxes
 
@@ -33,7 +32,7 @@ def complete_symmetry(images: Images, kind: str) -> Images:
     _, _, height, width = bounding_boxes(images.cells != 0)
     is_dense = (3 * (images.cells != 0).sum((1, 2)) >= height * width) & (height > 0)
     results = np.zeros_like(images.cells)
-    for index in np.flatnonzero(is_dense):
+    for index in np.flatnonzero(is_dense).tolist():
         grid = images.grid(index)
         results[index, : grid.shape[0], : grid.shape[1]] = _completed(grid, kind)
     return images.with_cells(results).only(is_dense)
@@ -57,7 +56,8 @@ def _completed(grid: UInt8[np.ndarray, "h w"], kind: str) -> UInt8[np.ndarray, "
         found = _autoconvolved(masks, flip_rows, flip_columns)
         agree = found[1:].sum(0)
         value = value + agree - _FAULT * (found[0] - agree)
-    rows, columns = np.indices(value.shape)
+    places = np.indices(value.shape)
+    rows, columns = places[0], places[1]
     value = value - 1e-3 * (abs(rows - height + 1) + abs(columns - width + 1))  # of equals the one nearest the middle
     value[(rows < height // 2) | (rows >= 2 * height - height // 2 - 1)] = -np.inf
     value[(columns < width // 2) | (columns >= 2 * width - width // 2 - 1)] = -np.inf
@@ -77,8 +77,8 @@ def _autoconvolved(masks: np.ndarray, flip_rows: bool, flip_columns: bool) -> In
     shape = 2 * masks.shape[1] - 1, 2 * masks.shape[2] - 1
     axes = [axis for axis, flips in ((1, flip_rows), (2, flip_columns)) if flips]
     size = [shape[axis - 1] for axis in axes]
-    spectrum = fft.rfftn(masks, size, axes)
-    counts = np.rint(fft.irfftn(spectrum**2, size, axes)).astype(np.int64)
+    spectrum = np.fft.rfftn(masks, size, axes)
+    counts = np.rint(np.fft.irfftn(spectrum**2, size, axes)).astype(np.int64)
     for axis in {1, 2} - set(axes):  # cells that stay in their row or column count wherever the center lies
         counts = counts.sum(axis, keepdims=True)
     return np.broadcast_to(counts, (len(masks), *shape))
@@ -86,7 +86,8 @@ def _autoconvolved(masks: np.ndarray, flip_rows: bool, flip_columns: bool) -> In
 
 def _mirrored(grid: np.ndarray, row_sum: int, column_sum: int, flips: Flips) -> np.ndarray:
     height, width = grid.shape
-    rows, columns = np.indices(grid.shape)
+    places = np.indices(grid.shape)
+    rows, columns = places[0], places[1]
     rows = row_sum - rows if flips[0] else rows
     columns = column_sum - columns if flips[1] else columns
     if flips[2]:
@@ -115,7 +116,8 @@ def _tiled(grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
     known = grid != 0
     if known.all() or not known.any():
         return grid
-    rows, columns = np.indices(grid.shape)
+    places = np.indices(grid.shape)
+    rows, columns = places[0], places[1]
     colors = grid[known].astype(np.int64)
     sizes = sorted((down * right, down, right) for down in range(1, height + 1) for right in range(1, width + 1))
     for size, down, right in sizes:
