@@ -27,10 +27,10 @@ _LARGEST_SHEARED: Final = 64  # cells of a tile that is tried sheared
 def complete_symmetry(images: Images, kind: str) -> Images:
     """Fill cells of color 0 from their mirror images, around the center at which most cells agree.
 
-    An image whose colors fill less than a third of their box has no answer: little would speak for a center.
+    An image whose colors fill less than a fifth of their box has no answer: little would speak for a center.
     """
     _, _, height, width = bounding_boxes(images.cells != 0)
-    is_dense = (3 * (images.cells != 0).sum((1, 2)) >= height * width) & (height > 0)
+    is_dense = (5 * (images.cells != 0).sum((1, 2)) >= height * width) & (height > 0)
     results = np.zeros_like(images.cells)
     for index in np.flatnonzero(is_dense).tolist():
         grid = images.grid(index)
