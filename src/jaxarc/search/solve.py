@@ -27,7 +27,7 @@ _LARGEST: Final = 30
 DEFAULT: Final = SearchConfig()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Found:
     """An answer with the program that made it."""
 
@@ -36,6 +36,11 @@ class Found:
     fits: tuple[bool, ...]  # whether each demonstration comes out exactly
     share: float  # of the cells of the outputs that come out right
     cost: int
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a learned table gave the answer, and no stack of pieces."""
+        return self.program is not None and isinstance(self.program.layers[0], TableLayer)
 
     @property
     def fits_all(self) -> bool:
@@ -112,7 +117,10 @@ def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray
         is_plain = colorful and len(np.unique(one.answer)) == 1
         key = bytes(one.answer.shape) + one.answer.tobytes()
         (odd if is_same or is_plain else kept).setdefault(key, one)
-    return [*kept.values(), *odd.values()][:count]
+    ranked = [*kept.values(), *odd.values()]
+    # Two tables, or two stacks, often err alike: the second answer is the best one of the other kind, if there is one.
+    others = [one for one in ranked[1:] if one.fits_all and one.is_table != ranked[0].is_table][:1]
+    return [*ranked[:1], *others, *(one for one in ranked[1:] if one not in others)][:count]
 
 
 def _solve_recolored(
