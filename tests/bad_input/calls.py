@@ -386,7 +386,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "TrainConfig",
                 "MeshTrainStep",
             ),
-            *("Found", "Question", "SearchResult"),
+            *("Found", "SearchResult"),
             *("ProceduralTasks", "Recording", "Report", "Rollout", "Score", "Task", "TaskBuffer"),
             *("TaskRow", "TaskStatistics", "Timing", "MetricTotals"),
             *("TrainingPairs", "TrainingState", "TrainingBatchJAX"),

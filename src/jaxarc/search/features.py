@@ -237,6 +237,7 @@ _OBJECT_FEATURES: Final = (
 )
 FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     "own": lambda images: images.cells,
+    "is_colored": lambda images: images.cells != 0,
     **{f"beside_{step}": lambda images, step=step: _neighbor(images, step) for step in STEPS},
     **{f"sees_{step}": lambda images, step=step: _seen(images, step) for step in STEPS},
     "pattern": _pattern,
@@ -282,6 +283,13 @@ FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     },
 }
 """Name -> what it says of each cell."""
+COLORED: Final = {
+    *("own", "near_4", "near_8", "between_in_row", "between_in_column", "color_of_row", "color_of_column", "commonest"),
+    *(f"{side}_edge" for side in ("left", "top", "right", "bottom")),
+    *(f"{name}_{step}" for name in ("beside", "sees") for step in STEPS),
+    *(f"{kind}_{feature}" for kind in _OBJECTS for feature in ("marker", "commonest", "commonest_but_0")),
+}
+"""Names of those that say a color."""
 
 
 def cell_feature(images: Images, name: str) -> Images:

@@ -105,7 +105,7 @@ class Pieces:
         first = np.sort(first)
         right, solid, place, color = right[first], solid[first], place[first], color[first]
         cost = np.where(place < 0, 0, costs[place])
-        all_cells = self._pack(np.ones((1, size), np.bool_))
+        all_cells = packed(np.ones((1, size), np.bool_))
         # Each piece twice: it covers the cells that are not 0, or all cells.
         self.good = np.concatenate([right & solid, right])
         self.bad = np.concatenate([solid & ~right, all_cells & ~right])
@@ -186,16 +186,18 @@ class Pieces:
 
     def _bits(self, cells: UInt8[np.ndarray, "S M"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         size = len(self.canvas.target)
-        right = self._pack(cells[:, :size] == self.canvas.target)
-        return right, self._pack(cells[:, :size] != 0), hash_bytes(cells)
-
-    def _pack(self, mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
-        packed = np.packbits(mask, axis=1)
-        words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
-        words[:, : packed.shape[1]] = packed
-        return words.view(np.uint64)
+        right = packed(cells[:, :size] == self.canvas.target)
+        return right, packed(cells[:, :size] != 0), hash_bytes(cells)
 
     def _mask_of(self, pair: slice) -> UInt64[np.ndarray, " W"]:
         mask = np.zeros((1, len(self.canvas.target)), np.bool_)
         mask[0, pair] = True
-        return self._pack(mask)[0]
+        return packed(mask)[0]
+
+
+def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
+    """Pack each row into words of 64 bits."""
+    found = np.packbits(mask, axis=1)
+    words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
+    words[:, : found.shape[1]] = found
+    return words.view(np.uint64)

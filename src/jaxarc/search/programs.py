@@ -18,7 +18,10 @@ _OVER: Final = " + "
 _SOLID: Final = "solid "
 _TABLE: Final = "table "
 _NO_WORD: Final = "input"
+_COPIED: Final = " copy "
 _FRAME: Final = 30
+COPY: Final = 10
+"""In a table, the color of the copied image."""
 
 
 class ProgramError(UsageError, ValueError):
@@ -34,7 +37,7 @@ class LayerProgram:
     is_solid: bool = False  # covers all cells; else those that are not 0
 
     def __str__(self) -> str:
-        chain = f"color {self.color}" if self.color >= 0 else _THEN.join(map(str, self.words)) or _NO_WORD
+        chain = f"color {self.color}" if self.color >= 0 else _text(self.words)
         return _SOLID * self.is_solid + chain
 
     @classmethod
@@ -50,28 +53,38 @@ class LayerProgram:
 
 @dataclass(frozen=True)
 class TableLayer:
-    """A layer whose colors are looked up in a table, by the values of some images at the cell."""
+    """A layer whose colors are looked up in a table, by the values of some images at the cell.
+
+    In ``table input | crop copy smear(rows) : 0 0 = 3, 0 1 = copy`` the second row takes the color of the cell that
+    ``smear(rows)`` has there.
+    """
 
     sources: tuple[tuple[Word, ...], ...]
-    table: tuple[tuple[tuple[int, ...], int], ...]  # values -> color
+    table: tuple[tuple[tuple[int, ...], int], ...]  # values -> color, or COPY
+    copied: tuple[Word, ...] | None = None  # of the image whose color is copied
     is_solid: Final = True
 
     def __str__(self) -> str:
-        images = " | ".join(_THEN.join(map(str, words)) or _NO_WORD for words in self.sources)
-        rows = ", ".join(f"{' '.join(map(str, values))} = {color}" for values, color in self.table)
-        return f"{_TABLE}{images} : {rows}"
+        images = " | ".join(map(_text, self.sources))
+        copied = "" if self.copied is None else f"{_COPIED}{_text(self.copied)}"
+        rows = ", ".join(
+            f"{' '.join(map(str, values))} = {'copy' if color == COPY else color}" for values, color in self.table
+        )
+        return f"{_TABLE}{images}{copied} : {rows}"
 
     @classmethod
     def parse(cls, text: str) -> "TableLayer":
         """Read a layer back from its text."""
         images, _, rows = text.strip().removeprefix(_TABLE).partition(":")
+        images, _, copied = images.partition(_COPIED)
         table = []
         for row in rows.split(","):
             values, _, color = row.partition("=")
-            if not re.fullmatch(r"[\d ]+=\s*\d\s*", row.strip()):
-                raise ProgramError(f"{row.strip()!r} is no row of a table; write 0 5 = 3")
-            table.append((tuple(int(value) for value in values.split()), int(color)))
-        return cls(tuple(_words(words) for words in images.split("|")), tuple(table))
+            if not re.fullmatch(r"[\d ]+=\s*(\d|copy)\s*", row.strip()) or ("copy" in row and not copied):
+                raise ProgramError(f"{row.strip()!r} is no row of a table; write 0 5 = 3, or 0 5 = copy")
+            table.append((tuple(map(int, values.split())), COPY if "copy" in color else int(color)))
+        sources = tuple(_words(words) for words in images.split("|"))
+        return cls(sources, tuple(table), _words(copied) if copied else None)
 
 
 @dataclass(frozen=True)
@@ -85,7 +98,7 @@ class SizeRule:
     def __str__(self) -> str:
         if self.fixed is not None:
             return "{}x{}".format(*self.fixed)
-        chain = _THEN.join(map(str, self.words)) or _NO_WORD
+        chain = _text(self.words)
         return chain if self.scale == (1, 1) else f"{chain} * {self.scale[0]}x{self.scale[1]}"
 
     @classmethod
@@ -123,8 +136,9 @@ class GridProgram:
             where = "On all cells" if layer.is_solid else "On the cells that are not 0"
             over = "" if len(self.layers) == 1 else f"Layer {number}. "
             if isinstance(layer, TableLayer):
-                sources = ", ".join(_THEN.join(map(str, words)) or _NO_WORD for words in layer.sources)
-                lines.append(f"{over}Look up each cell in a table of {len(layer.table)} rows, by: {sources}.")
+                copied = "" if layer.copied is None else f" Copied are colors of: {_text(layer.copied)}."
+                sources = ", ".join(map(_text, layer.sources))
+                lines.append(f"{over}Look up each cell in a table of {len(layer.table)} rows, by: {sources}.{copied}")
             elif layer.color >= 0:
                 lines.append(f"{over}{where} the color {layer.color}.")
             else:
@@ -196,7 +210,10 @@ def _draw(
     unknown = {tuple(row) for row in values.reshape(-1, values.shape[-1]).tolist()} - set(table)
     if unknown:
         raise ProgramError(f"the table of the program has no row for {' '.join(map(str, min(unknown)))}")
-    return np.array([[table[tuple(cell)] for cell in row] for row in values.tolist()], np.uint8)
+    colors = np.array([[table[tuple(cell)] for cell in row] for row in values.tolist()], np.uint8)
+    if layer.copied is None:
+        return colors
+    return np.where(colors == COPY, _placed(machine, _run(machine, start, layer.copied), *size), colors)
 
 
 def _placed(machine: Machine, number: int, height: int, width: int) -> UInt8[np.ndarray, "h w"]:
@@ -211,6 +228,10 @@ def _placed(machine: Machine, number: int, height: int, width: int) -> UInt8[np.
     seen = grid[top - row : max(height - row, 0), left - column : max(width - column, 0)]
     canvas[top : top + seen.shape[0], left : left + seen.shape[1]] = seen
     return canvas
+
+
+def _text(words: tuple[Word, ...]) -> str:
+    return _THEN.join(map(str, words)) or _NO_WORD
 
 
 def _words(text: str) -> tuple[Word, ...]:

@@ -5,31 +5,37 @@ images of one bit each with ``0 0 -> 0, 0 1 -> 3, 1 0 -> 3, 1 1 -> 0`` is their 
 """
 
 import math
-from itertools import chain, combinations
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Int64, UInt8
+from jaxtyping import Int64, UInt8, UInt64
 
-from jaxarc.search.features import FEATURES
+from jaxarc.search.features import COLORED, FEATURES
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
-from jaxarc.search.pieces import OutputCells
+from jaxarc.search.pieces import OutputCells, packed
+from jaxarc.search.programs import COPY
 from jaxarc.search.words import Word
 
+_TRIED: Final = 200  # sets of sources for each that is copied from
 _STATES: Final = 100  # cheapest states that a rule may look at
 _STATE_COST: Final = 2  # of such a state at most
 _LARGEST_TABLE: Final = 6_000
 _FEW: Final = 8  # values of a source that three may stand together with
 _KEPT: Final = 4  # rules of a task
-_KEYS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
+_SAMPLE: Final = 60_000  # pairs of cells, of which the hardest to tell apart are kept
+_HARDEST: Final = 2048
+_ROWS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
 
 
 class TableRule(NamedTuple):
     """A table from the values of some images at a cell to its color."""
 
     sources: tuple[tuple[Word, ...], ...]  # the words that make each image
-    table: tuple[tuple[tuple[int, ...], int], ...]  # values of the images -> color
+    copied: tuple[Word, ...] | None  # the words of the image whose color a row may copy
+    table: tuple[tuple[tuple[int, ...], int], ...]  # values of the images -> color or COPY
     cost: int
     answer: UInt8[np.ndarray, "h w"]
 
@@ -40,41 +46,142 @@ class _Source(NamedTuple):
     codes: Int64[np.ndarray, " M"]  # the values numbered from 0
     num_values: int
     cost: int
+    has_colors: bool
 
 
 def learn_rules(graph: StateGraph, canvas: OutputCells) -> list[TableRule]:
-    """Return rules that give every cell of every output, and know all that the test input shows; the shortest first."""
+    """Return rules that give every cell of every output, and know all that the test input shows; the best first."""
     sources = _sources(graph, canvas)
     if not sources:
         return []
-    size = len(canvas.target)
-    demonstrated, asked, target = _different_cells(sources, canvas)
-    own = sources[0]
-    pairs = combinations(sources, 2)
-    triples = combinations([one for one in sources[1:] if one.num_values <= _FEW], 2)
-    found: list[tuple[int, tuple[_Source, ...], np.ndarray]] = []
-    for chosen in chain(((one,) for one in sources), pairs, ((own, *pair) for pair in triples)):
-        if len(chosen) > 2 and len(found) >= _KEPT:
-            break
-        count = math.prod(one.num_values for one in chosen)
-        if count > _LARGEST_TABLE or count < 2:
-            continue
-        seen = np.zeros(count * 10, np.bool_)
-        seen[_codes(chosen, demonstrated) * 10 + target] = True
-        colors = seen.reshape(count, 10).sum(1)
-        if colors.max() > 1 or not colors[_codes(chosen, asked)].all():
-            continue
-        cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1) + int(colors.sum()) // _KEYS_OF_ONE_COST
-        found.append((cost, chosen, seen.reshape(count, 10).argmax(1).astype(np.uint8)[_codes(chosen, slice(None))]))
+    cells = _different_cells(sources, canvas)
+    fits: list[_Fit] = []
+    for chosen, copied in _separating(sources, cells):
+        fit = _fit(chosen, copied, cells)
+        if fit is not None:
+            fits.append(fit)
     rules: dict[bytes, TableRule] = {}
-    for cost, chosen, cells in sorted(found, key=lambda one: one[0]):
-        answer = cells[size:]
+    for fit in sorted(fits, key=lambda one: one.cost):
+        answer = fit.answer(slice(len(canvas.target), None))
         if answer.tobytes() not in rules and len(rules) < _KEPT:
-            keys, first = np.unique(np.stack([one.values for one in chosen], 1), axis=0, return_index=True)
-            table = tuple((tuple(key), int(cells[at])) for key, at in zip(keys.tolist(), first, strict=True))
-            shaped = answer.reshape(canvas.sizes[-1])
-            rules[answer.tobytes()] = TableRule(tuple(one.words for one in chosen), table, cost, shaped)
+            rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
     return list(rules.values())
+
+
+class _Cells(NamedTuple):
+    """Cells that differ in a source, in their color or their demonstration: a rule right on these is right on all."""
+
+    demonstrated: Int64[np.ndarray, " D"]
+    colors: Int64[np.ndarray, " D"]
+    pairs: Int64[np.ndarray, " D"]  # their demonstrations
+    asked: Int64[np.ndarray, " A"]  # of the test input
+    num_pairs: int
+
+
+def _different_cells(sources: list[_Source], canvas: OutputCells) -> _Cells:
+    size = len(canvas.target)
+    num_pairs = len(canvas.slices) - 1
+    pairs = np.repeat(np.arange(num_pairs), [pair.stop - pair.start for pair in canvas.slices[:-1]])
+    values = np.stack([one.codes for one in sources], 1).astype(np.uint8)
+    demonstrated = np.concatenate([values[:size], canvas.target[:, None], pairs[:, None].astype(np.uint8)], 1)
+    _, first = np.unique(hash_bytes(demonstrated), return_index=True)
+    _, asked = np.unique(hash_bytes(values[size:]), return_index=True)
+    return _Cells(first, canvas.target[first].astype(np.int64), pairs[first], size + asked, num_pairs)
+
+
+class _Fit(NamedTuple):
+    """Sources whose table no demonstration contradicts."""
+
+    cost: int
+    chosen: tuple[_Source, ...]
+    copied: _Source | None
+    colors: UInt8[np.ndarray, " N"]  # of each row of the table; COPY: that of the copied source
+
+    def answer(self, cells: np.ndarray | slice) -> UInt8[np.ndarray, " M"]:
+        """Return the colors of some cells."""
+        colors = self.colors[_codes(self.chosen, cells)]
+        return colors if self.copied is None else np.where(colors == COPY, self.copied.values[cells], colors)
+
+    def rule(self, cells: _Cells, answer: UInt8[np.ndarray, "h w"]) -> TableRule:
+        """Return the table with the rows that the demonstrations have."""
+        at = cells.demonstrated
+        keys, first = np.unique(np.stack([one.values[at] for one in self.chosen], 1), axis=0, return_index=True)
+        colors = self.colors[_codes(self.chosen, at[first])]
+        table = tuple((tuple(key), color) for key, color in zip(keys.tolist(), colors.tolist(), strict=True))
+        copied = None if self.copied is None else self.copied.words
+        return TableRule(tuple(one.words for one in self.chosen), copied, table, self.cost, answer)
+
+
+def _separating(sources: list[_Source], cells: _Cells) -> Iterator[tuple[tuple[_Source, ...], _Source | None]]:
+    """Yield sources that tell apart, in a sample, all pairs of cells of different colors, and a source to copy from.
+
+    A bit says that a source is equal at both cells of a pair. Sources tell every pair apart where no bit is left by
+    ``and``: of four pairs, ``1100`` and ``0011`` do together, ``1100`` and ``0110`` leave the second pair. A pair whose
+    cells both have the color of the copied source needs not be told apart.
+    """
+    random = np.random.default_rng(0)
+    first, second = random.integers(0, len(cells.demonstrated), (2, _SAMPLE))
+    differ = cells.colors[first] != cells.colors[second]
+    first, second = first[differ], second[differ]
+    if not len(first):
+        return
+    codes = np.stack([one.codes[cells.demonstrated] for one in sources]).astype(np.uint8)
+    equal = codes[:, first] == codes[:, second]
+    hardest = np.argsort(-equal.sum(0), kind="stable")[:_HARDEST]
+    first, second, equal = first[hardest], second[hardest], equal[:, hardest]
+    bits = packed(equal)
+    without: set[tuple[int, ...]] = set()
+    for chosen in _disjoint(sources, bits):
+        without.add(chosen)
+        yield tuple(sources[index] for index in chosen), None
+    for copied in sources:
+        is_right = copied.values[cells.demonstrated] == cells.colors
+        both = packed((is_right[first] & is_right[second])[None])
+        if copied.has_colors and both.any():
+            chosen_sets = islice(_disjoint(sources, bits & ~both, most=2), _TRIED)
+            for chosen in chosen_sets:
+                if chosen not in without:
+                    yield tuple(sources[index] for index in chosen), copied
+
+
+def _disjoint(sources: list[_Source], bits: UInt64[np.ndarray, "K W"], most: int = 3) -> Iterator[tuple[int, ...]]:
+    """Yield one to three rows of bits without a bit in common, three only with the first row."""
+    yield from ((int(index),) for index in np.flatnonzero(~bits.any(1)))
+    for index, own in enumerate(bits):
+        others = index + 1 + np.flatnonzero(~(bits[index + 1 :] & own).any(1))
+        yield from ((index, int(other)) for other in others)
+    few = np.array([one.num_values <= _FEW for one in sources])
+    few[0] = False
+    rest = bits & bits[0]
+    for index in np.flatnonzero(few) if most > 2 else ():
+        others = index + 1 + np.flatnonzero(few[index + 1 :])
+        others = others[~(rest[others] & rest[index]).any(1)]
+        yield from ((0, int(index), int(other)) for other in others)
+
+
+def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells) -> _Fit | None:
+    """Return the table of some sources; None if a demonstration contradicts it, or the test has an unknown row."""
+    count = math.prod(one.num_values for one in chosen)
+    if not 2 <= count <= _LARGEST_TABLE:
+        return None
+    keys = _codes(chosen, cells.demonstrated)
+    seen = np.zeros((count, 10), np.bool_)
+    seen[keys, cells.colors] = True
+    num_colors = seen.sum(1)
+    colors = seen.argmax(1).astype(np.uint8)
+    cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1)
+    if copied is None:
+        is_right = num_colors.max() == 1
+    else:
+        colors[num_colors > 1] = COPY
+        is_right = not ((colors[keys] == COPY) & (copied.values[cells.demonstrated] != cells.colors)).any()
+        is_right &= (num_colors > 1).any()
+        cost += copied.cost + 2
+    if not is_right:
+        return None
+    if not (num_colors > 0)[_codes(chosen, cells.asked)].all():
+        return None
+    return _Fit(cost + int((num_colors > 0).sum()) // _ROWS_OF_ONE_COST, chosen, copied, colors)
 
 
 def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
@@ -83,20 +190,6 @@ def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.n
     for one in chosen[1:]:
         codes = codes * one.num_values + one.codes[cells]
     return codes
-
-
-def _different_cells(sources: list[_Source], canvas: OutputCells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose cells that differ in a source or in their color: a rule that is right on these is right on all.
-
-    Returns:
-        Cells of the demonstrations, cells of the test input, and the colors of the former.
-    """
-    size = len(canvas.target)
-    values = np.stack([one.codes for one in sources], 1).astype(np.uint8)
-    demonstrated = np.concatenate([values[:size], canvas.target[:, None]], 1)
-    _, first = np.unique(hash_bytes(demonstrated), return_index=True)
-    _, asked = np.unique(hash_bytes(values[size:]), return_index=True)
-    return first, size + asked, canvas.target[first].astype(np.int64)
 
 
 def _sources(graph: StateGraph, canvas: OutputCells) -> list[_Source]:
@@ -120,6 +213,7 @@ def _sources(graph: StateGraph, canvas: OutputCells) -> list[_Source]:
 
 def _add(found: dict[bytes, _Source], words: tuple[Word, ...], cells: np.ndarray, cost: int) -> None:
     values, codes = np.unique(cells, return_inverse=True)
-    key = codes.astype(np.uint8).tobytes()
+    has_colors = not words or words[-1].name != "cell_feature" or words[-1].arguments[0] in COLORED
+    key = (cells if has_colors else codes).astype(np.uint8).tobytes()
     if key not in found:
-        found[key] = _Source(words, cells.copy(), codes.astype(np.int64), len(values), cost)
+        found[key] = _Source(words, cells.copy(), codes.astype(np.int64), len(values), cost, has_colors)

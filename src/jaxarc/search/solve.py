@@ -143,7 +143,7 @@ def _solve_recolored(
     for guess, (size, rule) in enumerate(_size_rules(graph, inputs, outputs, scales)[: config.sizes]):
         canvas = OutputCells(outputs, size)
         for table in learn_rules(graph, canvas) if guess == 0 else []:
-            program = GridProgram((TableLayer(table.sources, table.table),), rule, recolor)
+            program = GridProgram((TableLayer(table.sources, table.table, table.copied),), rule, recolor)
             found.append(
                 Found(original[table.answer].astype(np.int8), program, (True,) * len(outputs), 1.0, table.cost)
             )

@@ -3,7 +3,8 @@
 from typing import Final
 
 import numpy as np
-from jaxtyping import Int64, UInt8
+from jaxtyping import Float, UInt8
+from scipy import fft
 
 from jaxarc.search.images import Images, bounding_boxes
 
@@ -21,6 +22,7 @@ SYMMETRIES: Final[dict[str, tuple[Flips, ...]]] = {
 """Name -> the mirror images of a cell that may fill it."""
 
 _FAULT: Final = 100.0  # agreeing cells that one contradiction outweighs
+_CHUNK: Final = 256  # images of one Fourier transform
 _LARGEST_SHEARED: Final = 64  # cells of a tile that is tried sheared
 
 
@@ -32,68 +34,104 @@ def complete_symmetry(images: Images, kind: str) -> Images:
     _, _, height, width = bounding_boxes(images.cells != 0)
     is_dense = (5 * (images.cells != 0).sum((1, 2)) >= height * width) & (height > 0)
     results = np.zeros_like(images.cells)
-    for index in np.flatnonzero(is_dense).tolist():
-        grid = images.grid(index)
-        results[index, : grid.shape[0], : grid.shape[1]] = _completed(grid, kind)
+    dense = np.flatnonzero(is_dense)
+    for start in range(0, len(dense), _CHUNK):
+        chosen = dense[start : start + _CHUNK]
+        results[chosen] = _completed(images.take(chosen), kind)
     return images.with_cells(results).only(is_dense)
 
 
-def _completed(grid: UInt8[np.ndarray, "h w"], kind: str) -> UInt8[np.ndarray, "h w"]:
-    """Fill one grid.
+def _completed(images: Images, kind: str) -> UInt8[np.ndarray, "N F F"]:
+    """Fill images around their best centers; one whose known cells contradict their mirror images stays as it is.
 
-    A center is the sum ``s`` of a row and of its mirror image, ``row + mirrored = s``, and the same for columns. The
-    cells that agree around all centers are an autoconvolution of each color: with ``1 2 1`` color 1 gives ``1 0 2 0 1``
-    and color 2 ``0 0 1 0 0``, so three cells agree at ``s = 2``, the middle. Cells that contradict one another are the
-    autoconvolution of what is known, less those. One Fourier transform gives all centers.
+    A center is the sum ``s`` of a row and of its mirror image, ``row + mirrored = s``, and the same for columns.
     """
-    height, width = grid.shape
-    known = grid != 0
-    colors = np.unique(grid[known])
-    masks = np.stack([known, *(grid == color for color in colors)]).astype(np.float64)
-    names = SYMMETRIES["both" if kind == "all" else kind]
-    value = np.zeros((2 * height - 1, 2 * width - 1))
-    for flip_rows, flip_columns, _ in names:
-        found = _autoconvolved(masks, flip_rows, flip_columns)
-        agree = found[1:].sum(0)
-        value = value + agree - _FAULT * (found[0] - agree)
-    places = np.indices(value.shape)
-    rows, columns = places[0], places[1]
-    value = value - 1e-3 * (abs(rows - height + 1) + abs(columns - width + 1))  # of equals the one nearest the middle
-    value[(rows < height // 2) | (rows >= 2 * height - height // 2 - 1)] = -np.inf
-    value[(columns < width // 2) | (columns >= 2 * width - width // 2 - 1)] = -np.inf
+    cells = images.cells
+    row_sums, column_sums, values = _centers(images, kind)
+    copies = [_mirrored(cells, row_sums, column_sums, flips) for flips in SYMMETRIES[kind]]
+    known = cells != 0
+    faults = np.logical_or.reduce([(known & (copy != 0) & (copy != cells)).any((1, 2)) for copy in copies])
+    filled = np.maximum.reduce(copies)
+    can_fill = ~known & images.inside & ((values > 0) & ~faults)[:, None, None]
+    return np.where(can_fill, filled, cells)
+
+
+def _centers(images: Images, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the sum of rows and of columns at the best center of each image, and its value."""
+    index = np.arange(len(images))
+    if kind == "half_turn":
+        value = _half_turns(images.cells)
+        value += _near_middle(images.height, value.shape[1])[:, :, None]
+        value += _near_middle(images.width, value.shape[2])[:, None, :]
+        best = value.reshape(len(images), -1).argmax(1)
+        row_sums, column_sums = np.divmod(best, value.shape[2])
+        return row_sums, column_sums, value[index, row_sums, column_sums]
+    columns = _mirrors(images.cells) if kind != "top_bottom" else np.zeros((len(images), 2 * images.frame - 1))
+    rows = _mirrors(images.cells.transpose(0, 2, 1)) if kind != "left_right" else np.zeros_like(columns)
+    columns = columns + _near_middle(images.width, columns.shape[1])
+    rows = rows + _near_middle(images.height, rows.shape[1])
     if kind == "all":
-        value[rows != columns] = -np.inf
-    center = np.unravel_index(value.argmax(), value.shape)
-    if value[center] <= 0:
-        return grid
-    copies = [_mirrored(grid, int(center[0]), int(center[1]), flips) for flips in SYMMETRIES[kind]]
-    if any((known & (copy != 0) & (copy != grid)).any() for copy in copies):
-        return grid
-    return np.maximum.reduce([grid, *(np.where(known, 0, copy) for copy in copies)])
+        best = (rows + columns).argmax(1)
+        return best, best, (rows + columns)[index, best]
+    row_sums, column_sums = rows.argmax(1), columns.argmax(1)
+    return row_sums, column_sums, rows[index, row_sums] + columns[index, column_sums]
 
 
-def _autoconvolved(masks: np.ndarray, flip_rows: bool, flip_columns: bool) -> Int64[np.ndarray, "M s t"]:
-    """Return for each center how many pairs of cells of a mask are mirror images."""
-    shape = 2 * masks.shape[1] - 1, 2 * masks.shape[2] - 1
-    axes = [axis for axis, flips in ((1, flip_rows), (2, flip_columns)) if flips]
-    size = [shape[axis - 1] for axis in axes]
-    spectrum = np.fft.rfftn(masks, size, axes)
-    counts = np.rint(np.fft.irfftn(spectrum**2, size, axes)).astype(np.int64)
-    for axis in {1, 2} - set(axes):  # cells that stay in their row or column count wherever the center lies
-        counts = counts.sum(axis, keepdims=True)
-    return np.broadcast_to(counts, (len(masks), *shape))
+def _near_middle(size: np.ndarray, count: int) -> Float[np.ndarray, "N s"]:
+    """Prefer, of equal centers, the one nearest the middle of an image, and allow none in its outer quarters."""
+    sums = np.arange(count)
+    half = size[:, None] // 2
+    is_allowed = (sums >= half) & (sums < 2 * size[:, None] - half - 1)
+    return np.where(is_allowed, -1e-3 * abs(sums - size[:, None] + 1), -np.inf)
 
 
-def _mirrored(grid: np.ndarray, row_sum: int, column_sum: int, flips: Flips) -> np.ndarray:
-    height, width = grid.shape
-    places = np.indices(grid.shape)
-    rows, columns = places[0], places[1]
-    rows = row_sum - rows if flips[0] else rows
-    columns = column_sum - columns if flips[1] else columns
-    if flips[2]:
-        rows, columns = columns, rows
-    known = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    return np.where(known, grid[np.where(known, rows, 0), np.where(known, columns, 0)], 0)
+def _mirrors(cells: UInt8[np.ndarray, "N R F"]) -> Float[np.ndarray, "N s"]:
+    """Return for each sum of a column and its mirror image how many cells agree, less the faults.
+
+    In the row ``1 2 1 3`` three cells agree at the sum 2: the 1s, and the 2 with itself. At 3 all four contradict.
+    """
+    side = cells.shape[2]
+    values = np.zeros((len(cells), 2 * side - 1))
+    for total in range(2 * side - 1):
+        part = cells[:, :, max(0, total - side + 1) : min(side - 1, total) + 1]
+        mirrored = part[:, :, ::-1]
+        agree = ((part == mirrored) & (part != 0)).sum((1, 2))
+        both = ((part != 0) & (mirrored != 0)).sum((1, 2))
+        values[:, total] = agree - _FAULT * (both - agree)
+    return values
+
+
+def _half_turns(cells: UInt8[np.ndarray, "N F F"]) -> Float[np.ndarray, "N s t"]:
+    """Return for each center of a half turn how many cells agree, less the faults.
+
+    The cells of a color that agree around all centers are an autoconvolution, which a Fourier transform gives: with
+    ``1 2 1`` color 1 gives ``1 0 2 0 1`` and color 2 ``0 0 1 0 0``, so three cells agree at the sum 2, the middle.
+    """
+    count = 2 * cells.shape[1] - 1
+    size = fft.next_fast_len(count, real=True)
+
+    def spectrum(mask: np.ndarray) -> np.ndarray:
+        return np.square(fft.rfft2(mask.astype(np.float32), (size, size)))
+
+    def counted(power: np.ndarray) -> np.ndarray:
+        return np.rint(fft.irfft2(power, (size, size))[:, :count, :count])
+
+    both = counted(spectrum(cells != 0))
+    agree = counted(np.sum([spectrum(cells == color) for color in np.unique(cells[cells != 0])], axis=0))
+    return agree - _FAULT * (both - agree)
+
+
+def _mirrored(
+    cells: UInt8[np.ndarray, "N F F"], row_sums: np.ndarray, column_sums: np.ndarray, flips: Flips
+) -> UInt8[np.ndarray, "N F F"]:
+    side = cells.shape[1]
+    span = np.arange(side)
+    rows = row_sums[:, None] - span if flips[0] else np.broadcast_to(span, (len(cells), side))
+    columns = column_sums[:, None] - span if flips[1] else np.broadcast_to(span, (len(cells), side))
+    known = ((rows >= 0) & (rows < side))[:, :, None] & ((columns >= 0) & (columns < side))[:, None, :]
+    index = np.arange(len(cells))[:, None, None]
+    rows, columns = np.clip(rows, 0, side - 1)[:, :, None], np.clip(columns, 0, side - 1)[:, None, :]
+    return np.where(known, cells[index, columns, rows] if flips[2] else cells[index, rows, columns], 0)
 
 
 def continue_pattern(images: Images) -> Images:
