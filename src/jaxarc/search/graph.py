@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from jaxarc.search.images import HashIndex, ImageTable, hash_bytes, images_of
 from jaxarc.search.words import Machine, States, Word
 
 START: Final = -1
+_CHUNK: Final = 4096  # states between two looks at the clock
 
 
 class Origin(NamedTuple):
@@ -22,13 +23,12 @@ class Origin(NamedTuple):
 
 
 class StateGraph:
-    """States reached from the inputs of a task, up to a cost.
+    """States reached from the inputs of a task; :meth:`expand` adds those of the next cost.
 
     Args:
         inputs: of the demonstrations, then the test input.
         frame: rows and columns that an image may have.
         words: all functions.
-        max_cost: of a state.
         max_states: after which no word is applied.
         max_images: after which no word is applied.
         deadline: of ``time.monotonic``, after which no word is applied.
@@ -39,7 +39,6 @@ class StateGraph:
         inputs: Sequence[np.ndarray],
         frame: int,
         words: Sequence[Word],
-        max_cost: int,
         max_states: int,
         max_images: int,
         deadline: float,
@@ -48,6 +47,7 @@ class StateGraph:
         self.machine = Machine(self.table)
         self.is_cut = False  # whether a limit was reached
         self.num_applied = 0
+        self.cost = 0  # up to which states are known
         self._words = words
         self._index = HashIndex()
         self._max_states = max_states
@@ -57,11 +57,11 @@ class StateGraph:
         self._costs: list[np.ndarray] = []
         self._images: list[np.ndarray] = []  # numbers of states that are one image each
         self._image_states: list[np.ndarray] = []  # their states
-        self._levels: dict[int, list[tuple[np.ndarray, States]]] = defaultdict(list)
+        self._levels: dict[tuple[int, bool], list[tuple[np.ndarray, States]]] = defaultdict(
+            list
+        )  # by cost, and is it a list
         numbers = self.table.add(images_of(list(inputs), frame))
         self._add(numbers[None, :, None], Origin(np.array([START]), None), 0)
-        for cost in range(max_cost):
-            self._expand(cost, max_cost)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -84,30 +84,37 @@ class StateGraph:
             words.append(origin.word)
             state = int(origin.parents[state - start])
 
-    def _expand(self, cost: int, max_cost: int) -> None:
-        for is_list in (False, True):
-            found = [(states, numbers) for states, numbers in self._levels[cost] if (numbers.shape[2] > 1) == is_list]
-            if not found:
-                continue
-            states = np.concatenate([one for one, _ in found])
-            numbers = np.concatenate([one for _, one in found])
-            for word in self._words_for(is_list):
-                if cost + word.cost > max_cost or (is_list and not word.takes_list and cost + word.cost >= max_cost):
-                    continue
-                if self._is_over():
-                    self.is_cut = True
-                    return
-                self.num_applied += len(states)
-                self._add(self.machine.apply(word, numbers), Origin(states, word), cost + word.cost)
+    def expand(self) -> None:
+        """Make all images of the next cost; before, the lists of one less, which only these need."""
+        self.cost += 1
+        self._make(self.cost - 1, are_lists=True)
+        self._make(self.cost, are_lists=False)
+
+    def _make(self, cost: int, are_lists: bool) -> None:
+        for source_cost in range(cost):
+            for is_list in (False, True):
+                states, numbers = self._level(source_cost, is_list)
+                words = [word for word in self._words if word.makes_list(is_list) is are_lists]
+                for word in (word for word in words if source_cost + word.cost == cost):
+                    for start in range(0, len(states), _CHUNK):
+                        if self._is_over():
+                            self.is_cut = True
+                            return
+                        chunk = slice(start, start + _CHUNK)
+                        self.num_applied += len(states[chunk])
+                        self._add(self.machine.apply(word, numbers[chunk]), Origin(states[chunk], word), cost)
+
+    def _level(self, cost: int, is_list: bool) -> tuple[np.ndarray, States]:
+        """Return all states of a cost that are lists, or that are no lists."""
+        found = self._levels[cost, is_list]
+        if len(found) > 1:
+            states, numbers = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            found[:] = [(states, numbers)]
+        return found[0] if found else (np.zeros(0, np.int64), np.zeros((0, 1, 1), np.int64))
 
     def _is_over(self) -> bool:
         is_full = len(self) >= self._max_states or len(self.table) >= self._max_images
         return is_full or time.monotonic() > self._deadline
-
-    def _words_for(self, is_list: bool) -> Iterator[Word]:
-        for word in self._words:
-            if word.takes_list == is_list or (is_list and word.name != "split"):
-                yield word
 
     def _add(self, numbers: States, origin: Origin, cost: int) -> None:
         """Keep the states that have an answer for every input and are new."""
@@ -128,7 +135,7 @@ class StateGraph:
         self._origins.append((before, Origin(origin.parents[chosen], origin.word)))
         self._costs.append(np.full(len(chosen), cost))
         states = before + np.arange(len(chosen))
-        self._levels[cost].append((states, numbers[chosen]))
+        self._levels[cost, numbers.shape[2] > 1].append((states, numbers[chosen]))
         if numbers.shape[2] == 1:
             self._images.append(numbers[chosen, :, 0])
             self._image_states.append(states)

@@ -4,6 +4,8 @@ A piece is a state of the search on the cells of the outputs. All cells of all d
 of each piece two rows are kept: the cells that it colors right, and those that it colors wrong.
 """
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -11,11 +13,13 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.images import ImageTable, hash_bytes
+from jaxarc.search.images import ImageTable, hash_bytes, images_of
+from jaxarc.search.words import Word
 
 NO_STATE: Final = -1
 _CHUNK: Final = 2048  # states whose cells are compared at once
 _WORD_BITS: Final = 64
+_FINISHED: Final = 8  # stacks that words are applied to
 
 
 class Layer(NamedTuple):
@@ -35,6 +39,8 @@ class Stack:
     fits: tuple[bool, ...]  # whether each demonstration comes out exactly
     share: float  # of the cells of all outputs that come out right
     answer: UInt8[np.ndarray, "h w"]
+    cells: UInt8[np.ndarray, " M"]  # of all outputs and of the answer; 0 where no layer covers
+    after: tuple[Word, ...] = ()  # what is done with the whole
 
 
 class OutputCells:
@@ -66,6 +72,15 @@ class OutputCells:
             known = (rows_known[:, :, None] & columns_known[:, None]).reshape(flat.shape)
             cells[:, place] = found * known
         return cells
+
+    def stack(
+        self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"], after: tuple[Word, ...] = ()
+    ) -> Stack:
+        """Compare the cells of a stack with the outputs."""
+        right = cells[: len(self.target)] == self.target
+        fits = tuple(bool(right[pair].all()) for pair in self.slices[:-1])
+        answer = cells[self.slices[-1]].reshape(self.sizes[-1])
+        return Stack(layers, cost, fits, float(right.mean()), answer, cells, after)
 
     def is_exact(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
         """Whether each image of a state has the size of its output."""
@@ -124,7 +139,9 @@ class Pieces:
         found = np.flatnonzero(self.is_solid & ~self.bad.any(1))
         return found[np.argsort(self.cost[found], kind="stable")]
 
-    def stacks(self, needed: UInt64[np.ndarray, " W"], num_starts: int, max_layers: int) -> list[Stack]:
+    def stacks(
+        self, needed: UInt64[np.ndarray, " W"], num_starts: int, max_layers: int, deadline: float
+    ) -> list[Stack]:
         """Stack pieces greedily on the needed cells, from several first pieces.
 
         On top is a piece without a wrong cell; below it a piece may be wrong where it is covered. The next piece is the
@@ -136,6 +153,8 @@ class Pieces:
         found: list[Stack] = []
         seen: set[bytes] = set()
         for start in starts[gains[starts] > 0]:
+            if found and time.monotonic() > deadline:
+                break
             chosen = [int(start)]
             covered = good[start].copy()
             key = covered.tobytes()
@@ -174,11 +193,8 @@ class Pieces:
             open_cells &= ~covers
             state = NO_STATE if place < 0 else int(self._states[place])
             layers.append(Layer(state, int(self.color[piece]), is_solid))
-        right = cells[: len(self.canvas.target)] == self.canvas.target
-        fits = tuple(bool(right[pair].all()) for pair in self.canvas.slices[:-1])
-        answer = cells[self.canvas.slices[-1]].reshape(self.canvas.sizes[-1])
         cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1)
-        return Stack(tuple(layers), cost, fits, float(right.mean()), answer)
+        return self.canvas.stack(tuple(layers), cost, cells)
 
     def _gains(self, good: np.ndarray, bad: np.ndarray, covered: np.ndarray) -> np.ndarray:
         is_wrong = (bad & ~covered).any(1)
@@ -193,6 +209,33 @@ class Pieces:
         mask = np.zeros((1, len(self.canvas.target)), np.bool_)
         mask[0, pair] = True
         return packed(mask)[0]
+
+
+def finished(graph: StateGraph, canvas: OutputCells, stacks: list[Stack], words: Sequence[Word]) -> list[Stack]:
+    """Apply each word to the best stacks that do not fit; return those that it brings nearer to the outputs."""
+    different = {stack.cells.tobytes(): stack for stack in reversed(stacks) if not all(stack.fits)}
+    best = sorted(different.values(), key=lambda stack: (-sum(stack.fits), -stack.share))[:_FINISHED]
+    if not best or max(max(size) for size in canvas.sizes) > graph.table.frame:
+        return []
+    grids = [
+        stack.cells[place].reshape(size)
+        for stack in best
+        for place, size in zip(canvas.slices, canvas.sizes, strict=True)
+    ]
+    states = graph.table.add(images_of(grids, graph.table.frame)).reshape(len(best), len(canvas.sizes), 1)
+    found = []
+    for word in words:
+        if word.makes_list(False) is not False:
+            continue
+        numbers = graph.machine.apply(word, states)[:, :, 0]
+        place = np.flatnonzero((numbers >= 0).all(1))
+        place = place[canvas.is_exact(graph.table, numbers[place])]
+        for index, cells in zip(place, canvas.draw(graph.table, numbers[place]), strict=True):
+            before = best[index]
+            after = canvas.stack(before.layers, before.cost + word.cost, cells, (word,))
+            if (after.fits, after.share) > (before.fits, before.share):
+                found.append(after)
+    return found
 
 
 def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:

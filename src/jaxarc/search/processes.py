@@ -12,9 +12,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from jaxarc.config import SearchConfig
+from jaxarc.config.search import MAX_COST
 from jaxarc.search.solve import Pair, SearchResult, solve
 
 _PATIENCE: Final = 4.0  # shares of the time that is left which one test input may take
+_DEEPER: Final = 2.0  # searches of the cost before must fit into the time that is left
 
 
 class Question(NamedTuple):
@@ -76,8 +78,16 @@ def _begin() -> None:
 
 
 def _answer(job: _Job) -> tuple[Question, SearchResult]:
-    config = job.config
-    if job.deadline is not None:
-        share = max(job.deadline - time.time(), 0.0) * job.processes / job.num_left
-        config = replace(config, seconds=min(config.seconds, _PATIENCE * share))
-    return job.question, solve(job.question.train, job.question.test_input, config)
+    """Search one answer; with a budget, go on to dearer programs while none fits and the share of time lasts."""
+    question, config = job.question, job.config
+    if job.deadline is None:
+        return question, solve(question.train, question.test_input, config)
+    began = time.time()
+    seconds = min(_PATIENCE * max(job.deadline - began, 0.0) * job.processes / job.num_left, config.seconds)
+    result = solve(question.train, question.test_input, replace(config, seconds=seconds))
+    for cost in range(config.max_cost + 1, MAX_COST + 1):
+        left = seconds - (time.time() - began)
+        if result.answers[0].fits_all or result.is_cut or left < _DEEPER * result.seconds:
+            break
+        result = solve(question.train, question.test_input, replace(config, seconds=left, max_cost=cost))
+    return question, result

@@ -123,9 +123,11 @@ class GridProgram:
     layers: tuple[LayerProgram | TableLayer, ...]  # from top to bottom
     size: SizeRule = SizeRule()
     recolor: str = "none"  # how colors are renamed first, see :mod:`jaxarc.search.colors`
+    after: tuple[Word, ...] = ()  # what is done with the whole answer
 
     def __str__(self) -> str:
-        return f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
+        after = f"; then {_text(self.after)}" if self.after else ""
+        return f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}{after}"
 
     def in_words(self) -> list[str]:
         """Say what the program does, a sentence for each step; the layers from top to bottom."""
@@ -144,7 +146,7 @@ class GridProgram:
             else:
                 steps = ". ".join(word.in_words for word in layer.words) or "the input"
                 lines.append(f"{over}{where}: {steps}.")
-        return lines
+        return lines + [f"Then, with the whole: {word.in_words}." for word in self.after]
 
     @classmethod
     def parse(cls, text: str) -> "GridProgram":
@@ -154,6 +156,7 @@ class GridProgram:
             ProgramError, WordError: the text is no program.
         """
         parts = [part.strip() for part in text.split(";")]
+        after = _words(parts.pop().removeprefix("then ")) if parts[-1].startswith("then ") else ()
         if len(parts) != 3 or not parts[0].startswith("recolor ") or not parts[1].startswith("size "):
             raise ProgramError(f"{text!r:.200} is no program; write: recolor none; size input; crop > rigid(turn_90)")
         recolor = parts[0].removeprefix("recolor ").strip()
@@ -163,7 +166,7 @@ class GridProgram:
             TableLayer.parse(layer) if layer.strip().startswith(_TABLE) else LayerProgram.parse(layer)
             for layer in parts[2].split(_OVER)
         )
-        return cls(layers, SizeRule.parse(parts[1].removeprefix("size ")), recolor)
+        return cls(layers, SizeRule.parse(parts[1].removeprefix("size ")), recolor, after)
 
     def __call__(self, grid: Sequence[Sequence[int]] | np.ndarray) -> Int8[np.ndarray, "h w"]:
         """Return the answer for a grid.
@@ -180,6 +183,9 @@ class GridProgram:
         for layer in reversed(self.layers):
             drawn = _draw(layer, machine, start, (height, width))
             answer = np.where(layer.is_solid | (drawn != 0), drawn, answer)
+        if self.after:
+            whole = machine.table.add(images_of([answer], _FRAME))[:, None, None]
+            answer = _placed(machine, _run(machine, whole, self.after), height, width)
         return np.argsort(names)[answer].astype(np.int8)
 
     def _size(self, machine: Machine, start: np.ndarray) -> tuple[int, int]:

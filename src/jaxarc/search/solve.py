@@ -11,16 +11,19 @@ from jaxtyping import Int8
 from jaxarc.config import SearchConfig
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
+from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack, finished
 from jaxarc.search.programs import GridProgram, LayerProgram, SizeRule, TableLayer
 from jaxarc.search.rules import learn_rules
-from jaxarc.search.words import vocabulary
+from jaxarc.search.words import Word, vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
 _STARTS: Final = 24  # first pieces from which stacks grow
 _STARTS_WITHOUT: Final = 6  # of those with a demonstration left out
 _LAYERS: Final = 6
+_FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
+_RENAMED_COST: Final = 3  # at most, with other names of the colors
+_WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
 _EXACT: Final = 6  # single pieces that are compared
 _LARGEST: Final = 30
@@ -74,20 +77,22 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     train = check_pairs([(source, target) for source, target in train], "search", "train")
     test_input = check_grid(test_input, "search, test input")
     found: list[Found] = []
-    num_states = num_applied = 0
-    is_cut = False
-    deadline = began + config.seconds
+    graphs: list[StateGraph] = []
     for recolor in _recolors(train, test_input):
-        if recolor == "ranked" and sum(one.fits_all for one in found) >= config.answers:
+        if any(one.fits_all for one in found):
             break
-        graph, candidates = _solve_recolored(train, test_input, recolor, config, deadline)
-        found += candidates
-        num_states += len(graph)
-        num_applied += graph.num_applied
-        is_cut |= graph.is_cut
+        search = _Search(train, test_input, recolor, config, began)
+        graphs.append(search.graph)
+        most = config.max_cost if recolor == "none" else min(config.max_cost, _RENAMED_COST)
+        for cost in sorted({min(_FIRST_COST, most), most}):
+            found += search.answers(cost)
+            if any(one.fits_all and one.cost <= cost + 1 for one in found):
+                break  # what is found later costs more
     answers = _different(sorted(found, key=_rank), train, test_input, config.answers)
     if not answers:
         answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
+    num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
+    is_cut = any(graph.is_cut for graph in graphs)
     return SearchResult(tuple(answers), num_states, num_applied, is_cut, time.monotonic() - began)
 
 
@@ -123,34 +128,64 @@ def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray
     return [*ranked[:1], *others, *(one for one in ranked[1:] if one not in others)][:count]
 
 
-def _solve_recolored(
-    train: Sequence[Pair], test_input: np.ndarray, recolor: str, config: SearchConfig, deadline: float
-) -> tuple[StateGraph, list[Found]]:
-    names = [recoloring(recolor, source) for source, _ in train]
-    inputs = [name[source] for name, (source, _) in zip(names, train, strict=True)]
-    outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
-    names.append(recoloring(recolor, test_input))
-    inputs.append(names[-1][test_input])
-    scales = _scales(inputs, outputs)
-    grown = [(inputs[-1].shape[0] * down, inputs[-1].shape[1] * right) for down, right in scales]
-    sides = [side for grid in (*inputs, *outputs) for side in grid.shape]
-    frame = min(max(*sides, *(max(size) for size in grown), 3), _LARGEST)
-    words = vocabulary(_colors_of(inputs), _colors_of(outputs), scales)
-    max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
-    graph = StateGraph(inputs, frame, words, config.max_cost, config.max_states, max_images, deadline)
-    found = []
-    original = np.argsort(names[-1])
-    for guess, (size, rule) in enumerate(_size_rules(graph, inputs, outputs, scales)[: config.sizes]):
-        canvas = OutputCells(outputs, size)
-        for table in learn_rules(graph, canvas) if guess == 0 else []:
-            program = GridProgram((TableLayer(table.sources, table.table, table.copied),), rule, recolor)
-            found.append(
-                Found(original[table.answer].astype(np.int8), program, (True,) * len(outputs), 1.0, table.cost)
-            )
-        for stack in _stacks(Pieces(graph, canvas, _colors_of(outputs)), len(outputs)):
-            program = GridProgram(tuple(_layer(graph, layer) for layer in stack.layers), rule, recolor)
-            found.append(Found(original[stack.answer].astype(np.int8), program, stack.fits, stack.share, stack.cost))
-    return graph, found
+class _Search:
+    """The search of one test input under one naming of its colors."""
+
+    def __init__(
+        self, train: Sequence[Pair], test_input: np.ndarray, recolor: str, config: SearchConfig, began: float
+    ) -> None:
+        names = [recoloring(recolor, source) for source, _ in train]
+        self._outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
+        names.append(recoloring(recolor, test_input))
+        self._inputs = [
+            name[source] for name, source in zip(names, [*(pair[0] for pair in train), test_input], strict=True)
+        ]
+        self._original = np.argsort(names[-1]).astype(np.int8)
+        self._recolor = recolor
+        self._sizes = config.sizes
+        self._scales = _scales(self._inputs, self._outputs)
+        self._colors = _colors_of(self._outputs)
+        self._words = vocabulary(_colors_of(self._inputs), self._colors, self._scales)
+        height, width = self._inputs[-1].shape
+        grown = [max(height * down, width * right) for down, right in self._scales]
+        sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
+        frame = min(max(*sides, *grown, 3), _LARGEST)
+        max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
+        words_end = began + _WORDS_SHARE * config.seconds
+        self._deadline = began + config.seconds
+        self.graph = StateGraph(self._inputs, frame, self._words, config.max_states, max_images, words_end)
+
+    def answers(self, cost: int) -> list[Found]:
+        """Return what tables and stacks of states up to a cost answer."""
+        is_first = self.graph.cost == 0
+        while self.graph.cost < cost:
+            self.graph.expand()
+        found = []
+        rules = _size_rules(self.graph, self._inputs, self._outputs, self._scales)
+        for guess, (size, rule) in enumerate(rules[: self._sizes]):
+            canvas = OutputCells(self._outputs, size)
+            for table in learn_rules(self.graph, canvas) if guess == 0 and is_first else []:
+                layers = (TableLayer(table.sources, table.table, table.copied),)
+                everything = (True,) * len(self._outputs)
+                found.append(self._found(table.answer, layers, rule, everything, 1.0, table.cost))
+            stacks = _stacks(Pieces(self.graph, canvas, self._colors), len(self._outputs), self._deadline)
+            for stack in (*stacks, *finished(self.graph, canvas, stacks, self._words)):
+                layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
+                found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost, stack.after))
+        return found
+
+    def _found(
+        self,
+        answer: np.ndarray,
+        layers: tuple[LayerProgram | TableLayer, ...],
+        rule: SizeRule,
+        fits: tuple[bool, ...],
+        share: float,
+        cost: int,
+        after: tuple[Word, ...] = (),
+    ) -> Found:
+        program = GridProgram(layers, rule, self._recolor, after)
+        return Found(self._original[answer], program, fits, share, cost)
 
 
 def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
@@ -158,13 +193,13 @@ def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
     return LayerProgram(words, layer.color, layer.is_solid)
 
 
-def _stacks(pieces: Pieces, num_pairs: int) -> list[Stack]:
+def _stacks(pieces: Pieces, num_pairs: int, deadline: float) -> list[Stack]:
     found = [pieces.stack([int(one)]) for one in pieces.exact()[:_EXACT]]
     everything = np.bitwise_or.reduce(pieces.pairs)
-    found += pieces.stacks(everything, _STARTS, _LAYERS)
+    found += pieces.stacks(everything, _STARTS, _LAYERS, deadline)
     if not any(all(stack.fits) for stack in found) and num_pairs > 2:
         for pair in pieces.pairs:
-            found += pieces.stacks(everything & ~pair, _STARTS_WITHOUT, _LAYERS)
+            found += pieces.stacks(everything & ~pair, _STARTS_WITHOUT, _LAYERS, deadline)
     return found + pieces.nearest(2)
 
 

@@ -44,6 +44,7 @@ _LIST: Final = {
     "compare": "Combine the two images of the list cell by cell:",
     "item": "Take the image of the list with the number",
 }
+_TO_LIST: Final = ("split", "order", "keep")
 _COSTS: Final = {**dict.fromkeys(_LIST, 1), "continue_pattern": 3}  # which is slow
 _IMAGE_COST: Final = 2
 
@@ -67,10 +68,16 @@ class Word:
         """What the word adds to the cost of a program."""
         return _COSTS.get(self.name, _IMAGE_COST)
 
-    @property
-    def takes_list(self) -> bool:
-        """Whether it needs a list of images; an image word takes each image of a list."""
-        return self.name in _LIST and self.name != "split"
+    def makes_list(self, is_list: bool) -> bool | None:
+        """Return whether its result is a list, of a state that is one or is none; None where it takes no such state.
+
+        An image word takes an image, or each image of a list.
+        """
+        if self.name not in _LIST:
+            return is_list
+        if is_list == (self.name == "split"):
+            return None
+        return self.name in _TO_LIST
 
     @property
     def in_words(self) -> str:
