@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Float, UInt8
-from scipy.fft import next_fast_len
 
 from jaxarc.search.images import Images, bounding_boxes
 
@@ -108,7 +107,7 @@ def _half_turns(cells: UInt8[np.ndarray, "N F F"]) -> Float[np.ndarray, "N s t"]
     ``1 2 1`` color 1 gives ``1 0 2 0 1`` and color 2 ``0 0 1 0 0``, so three cells agree at the sum 2, the middle.
     """
     count = 2 * cells.shape[1] - 1
-    size = next_fast_len(count, real=True)
+    size = count + 1
 
     def spectrum(mask: np.ndarray) -> np.ndarray:
         return np.square(np.fft.rfft2(mask.astype(np.float32), (size, size)))
