@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -62,6 +62,7 @@ def search_all(
     if processes == 1:
         yield from map(_answer, jobs)
         return
+    others = set(active_children())
     # Spawned, as a fork of a process with the threads of JAX may hang.
     pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_begin)
     try:
@@ -69,6 +70,8 @@ def search_all(
             yield done.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+        for worker in set(active_children()) - others:
+            worker.terminate()  # what it still searches is not wanted
 
 
 def _begin() -> None:

@@ -25,6 +25,7 @@ _STATE_COST: Final = 2  # of such a state at most
 _LARGEST_TABLE: Final = 6_000
 _FEW: Final = 8  # values of a source that three may stand together with
 _KEPT: Final = 4  # rules of a task
+_UNFORESEEN_COST: Final = 10  # of a demonstration that the table of the others does not explain
 _SAMPLE: Final = 60_000  # pairs of cells, of which the hardest to tell apart are kept
 _HARDEST: Final = 2048
 _ROWS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
@@ -160,7 +161,10 @@ def _disjoint(sources: list[_Source], bits: UInt64[np.ndarray, "K W"], most: int
 
 
 def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells) -> _Fit | None:
-    """Return the table of some sources; None if a demonstration contradicts it, or the test has an unknown row."""
+    """Return the table of some sources; None if a demonstration contradicts it, or the test has an unknown row.
+
+    A demonstration with a row that no other has makes it dear: without that demonstration, it would not foresee it.
+    """
     count = math.prod(one.num_values for one in chosen)
     if not 2 <= count <= _LARGEST_TABLE:
         return None
@@ -181,7 +185,11 @@ def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells) -> 
         return None
     if not (num_colors > 0)[_codes(chosen, cells.asked)].all():
         return None
-    return _Fit(cost + int((num_colors > 0).sum()) // _ROWS_OF_ONE_COST, chosen, copied, colors)
+    shown = np.zeros((count, cells.num_pairs), np.bool_)
+    shown[keys, cells.pairs] = True
+    unforeseen = int(shown[shown.sum(1) == 1].any(0).sum())
+    cost += int((num_colors > 0).sum()) // _ROWS_OF_ONE_COST + _UNFORESEEN_COST * unforeseen
+    return _Fit(cost, chosen, copied, colors)
 
 
 def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
