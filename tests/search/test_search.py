@@ -58,6 +58,37 @@ def test_a_table_of_two_halves_is_their_exclusive_or():
     np.testing.assert_array_equal(best.answer, exclusive_or(asked))
 
 
+def test_cells_copy_the_color_at_the_start_of_their_row_also_one_that_only_the_test_has():
+    def colored(grid):
+        return np.where(grid == 1, grid[:, :1], grid)
+
+    def source(colors, seed):
+        (grid,) = grids((4, 6), colors=(0, 1), seed=seed)
+        grid[:, 0] = colors
+        return grid
+
+    shown = [source(colors, seed) for seed, colors in enumerate(((2, 3, 2, 4), (4, 2, 3, 3), (3, 4, 4, 2)))]
+    asked = source((6, 7, 8, 6), seed=9)
+    best = solve(demonstrate(colored, shown), asked, SMALL).answers[0]
+    np.testing.assert_array_equal(best.answer, colored(asked))
+    unseen = source((9, 5, 9, 5), seed=8)
+    np.testing.assert_array_equal(GridProgram.parse(str(best.program))(unseen), colored(unseen))
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("recolor none; size input; color 3 + input; then rigid(flip_columns)", [[3, 3]]),
+        ("recolor none; size input; input; then rigid(flip_columns)", [[2, 1]]),
+        ("recolor none; size input; table input copy rigid(flip_columns) : 1 = copy, 2 = 5", [[2, 5]]),
+    ],
+)
+def test_a_program_is_read_back_from_its_text_and_runs(text, answer):
+    program = GridProgram.parse(text)
+    assert str(program) == text
+    np.testing.assert_array_equal(program([[1, 2]]), answer)
+
+
 def test_a_color_that_only_the_test_has_is_answered():
     shown = [
         np.where(grid, color, 0).astype(np.int8) for grid, color in zip(grids((3, 3), (4, 3)), (1, 2), strict=True)
@@ -125,6 +156,7 @@ def test_what_is_no_task_is_refused_by_name():
         ("recolor blue; size input; crop", ProgramError, "blue"),
         ("recolor none; size input; cropp", WordError, "cropp"),
         ("recolor none; size 3x3; table input : 0 -> 1", ProgramError, "0 -> 1"),
+        ("recolor none; size 3x3; table input : 0 = copy", ProgramError, "0 = copy"),
     ],
 )
 def test_a_text_that_is_no_program_is_refused_by_name(text, error, names):

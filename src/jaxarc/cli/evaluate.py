@@ -120,7 +120,7 @@ def evaluate(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0, help="For search: time for all test inputs; what is left then gets a quick answer."),
+        typer.Option(min=0, help="For search: time for all test inputs; dearer programs are tried while it lasts."),
     ] = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="For search: time limit of a test input.")] = None,
     max_cost: Annotated[
