@@ -78,8 +78,8 @@ def test_cells_copy_the_color_at_the_start_of_their_row_also_one_that_only_the_t
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("recolor none; size input; color 3 + input; then rigid(flip_columns)", [[3, 3]]),
-        ("recolor none; size input; input; then rigid(flip_columns)", [[2, 1]]),
+        ("recolor none; size input; color 3 + input", [[3, 3]]),
+        ("recolor none; size input; table rigid(flip_columns) : 1 = 5, else = input", [[1, 5]]),
         ("recolor none; size input; table input copy rigid(flip_columns) : 1 = copy, 2 = 5", [[2, 5]]),
     ],
 )

@@ -5,7 +5,6 @@ of each piece two rows are kept: the cells that it colors right, and those that 
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -13,13 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.images import ImageTable, hash_bytes, images_of
-from jaxarc.search.words import Word
+from jaxarc.search.images import ImageTable, hash_bytes
 
 NO_STATE: Final = -1
 _CHUNK: Final = 2048  # states whose cells are compared at once
 _WORD_BITS: Final = 64
-_FINISHED: Final = 8  # stacks that words are applied to
 
 
 class Layer(NamedTuple):
@@ -39,8 +36,6 @@ class Stack:
     fits: tuple[bool, ...]  # whether each demonstration comes out exactly
     share: float  # of the cells of all outputs that come out right
     answer: UInt8[np.ndarray, "h w"]
-    cells: UInt8[np.ndarray, " M"]  # of all outputs and of the answer; 0 where no layer covers
-    after: tuple[Word, ...] = ()  # what is done with the whole
 
 
 class OutputCells:
@@ -73,14 +68,12 @@ class OutputCells:
             cells[:, place] = found * known
         return cells
 
-    def stack(
-        self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"], after: tuple[Word, ...] = ()
-    ) -> Stack:
+    def stack(self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"]) -> Stack:
         """Compare the cells of a stack with the outputs."""
         right = cells[: len(self.target)] == self.target
         fits = tuple(bool(right[pair].all()) for pair in self.slices[:-1])
         answer = cells[self.slices[-1]].reshape(self.sizes[-1])
-        return Stack(layers, cost, fits, float(right.mean()), answer, cells, after)
+        return Stack(layers, cost, fits, float(right.mean()), answer)
 
     def is_exact(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
         """Whether each image of a state has the size of its output."""
@@ -209,33 +202,6 @@ class Pieces:
         mask = np.zeros((1, len(self.canvas.target)), np.bool_)
         mask[0, pair] = True
         return packed(mask)[0]
-
-
-def finished(graph: StateGraph, canvas: OutputCells, stacks: list[Stack], words: Sequence[Word]) -> list[Stack]:
-    """Apply each word to the best stacks that do not fit; return those that it brings nearer to the outputs."""
-    different = {stack.cells.tobytes(): stack for stack in reversed(stacks) if not all(stack.fits)}
-    best = sorted(different.values(), key=lambda stack: (-sum(stack.fits), -stack.share))[:_FINISHED]
-    if not best or max(max(size) for size in canvas.sizes) > graph.table.frame:
-        return []
-    grids = [
-        stack.cells[place].reshape(size)
-        for stack in best
-        for place, size in zip(canvas.slices, canvas.sizes, strict=True)
-    ]
-    states = graph.table.add(images_of(grids, graph.table.frame)).reshape(len(best), len(canvas.sizes), 1)
-    found = []
-    for word in words:
-        if word.makes_list(False) is not False:
-            continue
-        numbers = graph.machine.apply(word, states)[:, :, 0]
-        place = np.flatnonzero((numbers >= 0).all(1))
-        place = place[canvas.is_exact(graph.table, numbers[place])]
-        for index, cells in zip(place, canvas.draw(graph.table, numbers[place]), strict=True):
-            before = best[index]
-            after = canvas.stack(before.layers, before.cost + word.cost, cells, (word,))
-            if (after.fits, after.share) > (before.fits, before.share):
-                found.append(after)
-    return found
 
 
 def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:

@@ -19,7 +19,9 @@ _SOLID: Final = "solid "
 _TABLE: Final = "table "
 _NO_WORD: Final = "input"
 _COPIED: Final = " copy "
+_ELSE: Final = ", else = input"
 _FRAME: Final = 30
+_UNKNOWN: Final = 11
 COPY: Final = 10
 """In a table, the color of the copied image."""
 
@@ -56,12 +58,13 @@ class TableLayer:
     """A layer whose colors are looked up in a table, by the values of some images at the cell.
 
     In ``table input | crop copy smear(rows) : 0 0 = 3, 0 1 = copy`` the second row takes the color of the cell that
-    ``smear(rows)`` has there.
+    ``smear(rows)`` has there. With ``else = input`` at the end, a cell without a row keeps the color of the input.
     """
 
     sources: tuple[tuple[Word, ...], ...]
     table: tuple[tuple[tuple[int, ...], int], ...]  # values -> color, or COPY
     copied: tuple[Word, ...] | None = None  # of the image whose color is copied
+    keeps_unknown: bool = False
     is_solid: Final = True
 
     def __str__(self) -> str:
@@ -70,12 +73,13 @@ class TableLayer:
         rows = ", ".join(
             f"{' '.join(map(str, values))} = {'copy' if color == COPY else color}" for values, color in self.table
         )
-        return f"{_TABLE}{images}{copied} : {rows}"
+        return f"{_TABLE}{images}{copied} : {rows}{_ELSE * self.keeps_unknown}"
 
     @classmethod
     def parse(cls, text: str) -> "TableLayer":
         """Read a layer back from its text."""
-        images, _, rows = text.strip().removeprefix(_TABLE).partition(":")
+        keeps_unknown = text.strip().endswith(_ELSE)
+        images, _, rows = text.strip().removeprefix(_TABLE).removesuffix(_ELSE).partition(":")
         images, _, copied = images.partition(_COPIED)
         table = []
         for row in rows.split(","):
@@ -84,7 +88,7 @@ class TableLayer:
                 raise ProgramError(f"{row.strip()!r} is no row of a table; write 0 5 = 3, or 0 5 = copy")
             table.append((tuple(map(int, values.split())), COPY if "copy" in color else int(color)))
         sources = tuple(_words(words) for words in images.split("|"))
-        return cls(sources, tuple(table), _words(copied) if copied else None)
+        return cls(sources, tuple(table), _words(copied) if copied else None, keeps_unknown)
 
 
 @dataclass(frozen=True)
@@ -123,11 +127,9 @@ class GridProgram:
     layers: tuple[LayerProgram | TableLayer, ...]  # from top to bottom
     size: SizeRule = SizeRule()
     recolor: str = "none"  # how colors are renamed first, see :mod:`jaxarc.search.colors`
-    after: tuple[Word, ...] = ()  # what is done with the whole answer
 
     def __str__(self) -> str:
-        after = f"; then {_text(self.after)}" if self.after else ""
-        return f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}{after}"
+        return f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
 
     def in_words(self) -> list[str]:
         """Say what the program does, a sentence for each step; the layers from top to bottom."""
@@ -146,7 +148,7 @@ class GridProgram:
             else:
                 steps = ". ".join(word.in_words for word in layer.words) or "the input"
                 lines.append(f"{over}{where}: {steps}.")
-        return lines + [f"Then, with the whole: {word.in_words}." for word in self.after]
+        return lines
 
     @classmethod
     def parse(cls, text: str) -> "GridProgram":
@@ -156,7 +158,6 @@ class GridProgram:
             ProgramError, WordError: the text is no program.
         """
         parts = [part.strip() for part in text.split(";")]
-        after = _words(parts.pop().removeprefix("then ")) if parts[-1].startswith("then ") else ()
         if len(parts) != 3 or not parts[0].startswith("recolor ") or not parts[1].startswith("size "):
             raise ProgramError(f"{text!r:.200} is no program; write: recolor none; size input; crop > rigid(turn_90)")
         recolor = parts[0].removeprefix("recolor ").strip()
@@ -166,7 +167,7 @@ class GridProgram:
             TableLayer.parse(layer) if layer.strip().startswith(_TABLE) else LayerProgram.parse(layer)
             for layer in parts[2].split(_OVER)
         )
-        return cls(layers, SizeRule.parse(parts[1].removeprefix("size ")), recolor, after)
+        return cls(layers, SizeRule.parse(parts[1].removeprefix("size ")), recolor)
 
     def __call__(self, grid: Sequence[Sequence[int]] | np.ndarray) -> Int8[np.ndarray, "h w"]:
         """Return the answer for a grid.
@@ -183,9 +184,6 @@ class GridProgram:
         for layer in reversed(self.layers):
             drawn = _draw(layer, machine, start, (height, width))
             answer = np.where(layer.is_solid | (drawn != 0), drawn, answer)
-        if self.after:
-            whole = machine.table.add(images_of([answer], _FRAME))[:, None, None]
-            answer = _placed(machine, _run(machine, whole, self.after), height, width)
         return np.argsort(names)[answer].astype(np.int8)
 
     def _size(self, machine: Machine, start: np.ndarray) -> tuple[int, int]:
@@ -213,10 +211,12 @@ def _draw(
         return _placed(machine, _run(machine, start, layer.words), *size)
     values = np.stack([_placed(machine, _run(machine, start, words), *size) for words in layer.sources], -1)
     table = dict(layer.table)
-    unknown = {tuple(row) for row in values.reshape(-1, values.shape[-1]).tolist()} - set(table)
-    if unknown:
-        raise ProgramError(f"the table of the program has no row for {' '.join(map(str, min(unknown)))}")
-    colors = np.array([[table[tuple(cell)] for cell in row] for row in values.tolist()], np.uint8)
+    colors = np.array([[table.get(tuple(cell), _UNKNOWN) for cell in row] for row in values.tolist()], np.uint8)
+    if layer.keeps_unknown:
+        colors = np.where(colors == _UNKNOWN, _placed(machine, _run(machine, start, ()), *size), colors)
+    elif (colors == _UNKNOWN).any():
+        unknown = min(values[colors == _UNKNOWN].tolist())
+        raise ProgramError(f"the table of the program has no row for {' '.join(map(str, unknown))}")
     if layer.copied is None:
         return colors
     return np.where(colors == COPY, _placed(machine, _run(machine, start, layer.copied), *size), colors)

@@ -20,8 +20,10 @@ from jaxarc.search.programs import COPY
 from jaxarc.search.words import Word
 
 _TRIED: Final = 200  # sets of sources for each that is copied from
-_STATES: Final = 100  # cheapest states that a rule may look at
-_STATE_COST: Final = 2  # of such a state at most
+_STATES: Final = 300  # cheapest states that a rule may look at
+_STATE_COST: Final = 3  # of such a state at most
+_UNKNOWN_COST: Final = 10  # of rows that only the test input has; twice that if it has no other
+_KEEP: Final = COPY + 1
 _LARGEST_TABLE: Final = 6_000
 _FEW: Final = 8  # values of a source that three may stand together with
 _KEPT: Final = 4  # rules of a task
@@ -37,6 +39,7 @@ class TableRule(NamedTuple):
     sources: tuple[tuple[Word, ...], ...]  # the words that make each image
     copied: tuple[Word, ...] | None  # the words of the image whose color a row may copy
     table: tuple[tuple[tuple[int, ...], int], ...]  # values of the images -> color or COPY
+    keeps_unknown: bool  # whether a cell without a row keeps the color of the input
     cost: int
     answer: UInt8[np.ndarray, "h w"]
 
@@ -51,14 +54,14 @@ class _Source(NamedTuple):
 
 
 def learn_rules(graph: StateGraph, canvas: OutputCells) -> list[TableRule]:
-    """Return rules that give every cell of every output, and know all that the test input shows; the best first."""
+    """Return rules that give every cell of every output; the best first."""
     sources = _sources(graph, canvas)
     if not sources:
         return []
     cells = _different_cells(sources, canvas)
     fits: list[_Fit] = []
     for chosen, copied in _separating(sources, cells):
-        fit = _fit(chosen, copied, cells)
+        fit = _fit(chosen, copied, cells, sources[0])
         if fit is not None:
             fits.append(fit)
     rules: dict[bytes, TableRule] = {}
@@ -96,11 +99,13 @@ class _Fit(NamedTuple):
     cost: int
     chosen: tuple[_Source, ...]
     copied: _Source | None
-    colors: UInt8[np.ndarray, " N"]  # of each row of the table; COPY: that of the copied source
+    colors: UInt8[np.ndarray, " N"]  # of each row of the table; COPY: that of the copied source; _KEEP: of the input
+    own: _Source
 
     def answer(self, cells: np.ndarray | slice) -> UInt8[np.ndarray, " M"]:
         """Return the colors of some cells."""
         colors = self.colors[_codes(self.chosen, cells)]
+        colors = np.where(colors == _KEEP, self.own.values[cells], colors)
         return colors if self.copied is None else np.where(colors == COPY, self.copied.values[cells], colors)
 
     def rule(self, cells: _Cells, answer: UInt8[np.ndarray, "h w"]) -> TableRule:
@@ -110,7 +115,8 @@ class _Fit(NamedTuple):
         colors = self.colors[_codes(self.chosen, at[first])]
         table = tuple((tuple(key), color) for key, color in zip(keys.tolist(), colors.tolist(), strict=True))
         copied = None if self.copied is None else self.copied.words
-        return TableRule(tuple(one.words for one in self.chosen), copied, table, self.cost, answer)
+        keeps_unknown = bool((self.colors == _KEEP).any())
+        return TableRule(tuple(one.words for one in self.chosen), copied, table, keeps_unknown, self.cost, answer)
 
 
 def _separating(sources: list[_Source], cells: _Cells) -> Iterator[tuple[tuple[_Source, ...], _Source | None]]:
@@ -160,10 +166,11 @@ def _disjoint(sources: list[_Source], bits: UInt64[np.ndarray, "K W"], most: int
         yield from ((0, int(index), int(other)) for other in others)
 
 
-def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells) -> _Fit | None:
-    """Return the table of some sources; None if a demonstration contradicts it, or the test has an unknown row.
+def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells, own: _Source) -> _Fit | None:
+    """Return the table of some sources; None if a demonstration contradicts it.
 
-    A demonstration with a row that no other has makes it dear: without that demonstration, it would not foresee it.
+    A row that only the test input has keeps the color of the input, if that has the size. A demonstration with a row
+    that no other has makes the table dear: without that demonstration, it would not foresee it.
     """
     count = math.prod(one.num_values for one in chosen)
     if not 2 <= count <= _LARGEST_TABLE:
@@ -183,13 +190,17 @@ def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells) -> 
         cost += copied.cost + 2
     if not is_right:
         return None
-    if not (num_colors > 0)[_codes(chosen, cells.asked)].all():
-        return None
+    is_known = (num_colors > 0)[_codes(chosen, cells.asked)]
+    if not is_known.all():
+        if own.words:
+            return None
+        colors[num_colors == 0] = _KEEP
+        cost += _UNKNOWN_COST + int(_UNKNOWN_COST * (1 - is_known.mean()))
     shown = np.zeros((count, cells.num_pairs), np.bool_)
     shown[keys, cells.pairs] = True
     unforeseen = int(shown[shown.sum(1) == 1].any(0).sum())
     cost += int((num_colors > 0).sum()) // _ROWS_OF_ONE_COST + _UNFORESEEN_COST * unforeseen
-    return _Fit(cost, chosen, copied, colors)
+    return _Fit(cost, chosen, copied, colors, own)
 
 
 def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:

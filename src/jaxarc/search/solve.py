@@ -11,10 +11,10 @@ from jaxtyping import Int8
 from jaxarc.config import SearchConfig
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack, finished
+from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.programs import GridProgram, LayerProgram, SizeRule, TableLayer
 from jaxarc.search.rules import learn_rules
-from jaxarc.search.words import Word, vocabulary
+from jaxarc.search.words import vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -22,6 +22,7 @@ _STARTS: Final = 24  # first pieces from which stacks grow
 _STARTS_WITHOUT: Final = 6  # of those with a demonstration left out
 _LAYERS: Final = 6
 _FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
+_SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
 _RENAMED_COST: Final = 3  # at most, with other names of the colors
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
@@ -79,7 +80,7 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     found: list[Found] = []
     graphs: list[StateGraph] = []
     for recolor in _recolors(train, test_input):
-        if any(one.fits_all for one in found):
+        if any(one.fits_all and one.cost <= _SURE_COST for one in found):
             break
         search = _Search(train, test_input, recolor, config, began)
         graphs.append(search.graph)
@@ -145,7 +146,7 @@ class _Search:
         self._sizes = config.sizes
         self._scales = _scales(self._inputs, self._outputs)
         self._colors = _colors_of(self._outputs)
-        self._words = vocabulary(_colors_of(self._inputs), self._colors, self._scales)
+        words = vocabulary(_colors_of(self._inputs), self._colors, self._scales)
         height, width = self._inputs[-1].shape
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
@@ -153,25 +154,24 @@ class _Search:
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
         words_end = began + _WORDS_SHARE * config.seconds
         self._deadline = began + config.seconds
-        self.graph = StateGraph(self._inputs, frame, self._words, config.max_states, max_images, words_end)
+        self.graph = StateGraph(self._inputs, frame, words, config.max_states, max_images, words_end)
 
     def answers(self, cost: int) -> list[Found]:
         """Return what tables and stacks of states up to a cost answer."""
-        is_first = self.graph.cost == 0
         while self.graph.cost < cost:
             self.graph.expand()
         found = []
         rules = _size_rules(self.graph, self._inputs, self._outputs, self._scales)
         for guess, (size, rule) in enumerate(rules[: self._sizes]):
             canvas = OutputCells(self._outputs, size)
-            for table in learn_rules(self.graph, canvas) if guess == 0 and is_first else []:
-                layers = (TableLayer(table.sources, table.table, table.copied),)
+            for table in learn_rules(self.graph, canvas) if guess == 0 else []:
+                layers = (TableLayer(table.sources, table.table, table.copied, table.keeps_unknown),)
                 everything = (True,) * len(self._outputs)
                 found.append(self._found(table.answer, layers, rule, everything, 1.0, table.cost))
             stacks = _stacks(Pieces(self.graph, canvas, self._colors), len(self._outputs), self._deadline)
-            for stack in (*stacks, *finished(self.graph, canvas, stacks, self._words)):
+            for stack in stacks:
                 layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
-                found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost, stack.after))
+                found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost))
         return found
 
     def _found(
@@ -182,9 +182,8 @@ class _Search:
         fits: tuple[bool, ...],
         share: float,
         cost: int,
-        after: tuple[Word, ...] = (),
     ) -> Found:
-        program = GridProgram(layers, rule, self._recolor, after)
+        program = GridProgram(layers, rule, self._recolor)
         return Found(self._original[answer], program, fits, share, cost)
 
 
