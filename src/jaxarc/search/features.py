@@ -162,6 +162,8 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
     weight = np.random.default_rng(1).integers(1, 2**40, (images.frame, images.frame))
     shape = np.zeros(total, np.int64)
     np.add.at(shape, names, weight[rows - box[0][names], columns - box[1][names]])
+    if feature == "template":
+        return _painted(labels, place, _template(images, place, names, owner, box))
     if feature in ("rank", "rank_up", "is_most", "is_least"):
         sign = -1 if feature in ("rank", "is_most") else 1
         value = _dense_rank(owner, sign * size)
@@ -201,6 +203,20 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
     return _painted(labels, place, value[names])
 
 
+def _template(images: Images, place: np.ndarray, names: np.ndarray, owner: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Return, for each cell of an object, the color at its place in the most colorful object of the image."""
+    side = images.frame
+    codes = np.unique(names * NUM_COLORS + images.cells.ravel()[place])
+    colors = np.bincount(codes // NUM_COLORS, minlength=len(owner))
+    order = np.lexsort((-colors, owner))
+    first = order[np.searchsorted(owner[order], owner[names])]  # the object to copy, for each cell
+    rows = place % side**2 // side - box[0][names]
+    columns = place % side - box[1][names]
+    is_within = (rows <= (box[2] - box[0])[first]) & (columns <= (box[3] - box[1])[first])
+    rows, columns = (np.where(is_within, at + box[axis][first], 0) for axis, at in enumerate((rows, columns)))
+    return np.where(is_within, images.cells[owner[names], rows, columns], 0)
+
+
 def _painted(labels: np.ndarray, place: np.ndarray, values: np.ndarray) -> Values:
     result = np.zeros(labels.size, np.int64)
     result[place] = values
@@ -232,7 +248,7 @@ _OBJECTS: Final = ("any", "one_color", "one_color_4", "regions", "parts")
 _COLOR_FEATURES: Final = ("marker", "commonest", "commonest_but_0", "colors", "colored", "colored_rank")
 _OBJECT_FEATURES: Final = (
     *("size", "height", "width", "rank", "rank_up", "is_most", "is_least", "same_shape", "count", "at_edge", "holes"),
-    *("is_square", "is_full", "is_wide", "parity", "row", "column", "in_row", "in_column", "ring"),
+    *("is_square", "is_full", "is_wide", "parity", "row", "column", "in_row", "in_column", "ring", "template"),
     *_COLOR_FEATURES,
 )
 FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
@@ -287,7 +303,7 @@ COLORED: Final = {
     *("own", "near_4", "near_8", "between_in_row", "between_in_column", "color_of_row", "color_of_column", "commonest"),
     *(f"{side}_edge" for side in ("left", "top", "right", "bottom")),
     *(f"{name}_{step}" for name in ("beside", "sees") for step in STEPS),
-    *(f"{kind}_{feature}" for kind in _OBJECTS for feature in ("marker", "commonest", "commonest_but_0")),
+    *(f"{kind}_{feature}" for kind in _OBJECTS for feature in ("marker", "commonest", "commonest_but_0", "template")),
 }
 """Names of those that say a color."""
 

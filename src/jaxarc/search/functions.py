@@ -109,6 +109,11 @@ def to_origin(images: Images) -> Images:
     return replace(images, row=np.zeros_like(images.row), column=np.zeros_like(images.column))
 
 
+def to_center(images: Images) -> Images:
+    """Set the position so that images of a list have a common center."""
+    return replace(images, row=-(images.height // 2), column=-(images.width // 2))
+
+
 def move(images: Images, down: int, right: int) -> Images:
     """Shift the position."""
     return replace(images, row=images.row + np.int32(down), column=images.column + np.int32(right))

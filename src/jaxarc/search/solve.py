@@ -23,7 +23,7 @@ _STARTS_WITHOUT: Final = 6  # of those with a demonstration left out
 _LAYERS: Final = 6
 _FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
 _SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
-_RENAMED_COST: Final = 3  # at most, with other names of the colors
+_RANKED_COST: Final = 3  # at most, with colors named by rank
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
 _EXACT: Final = 6  # single pieces that are compared
@@ -84,7 +84,7 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
             break
         search = _Search(train, test_input, recolor, config, began)
         graphs.append(search.graph)
-        most = config.max_cost if recolor == "none" else min(config.max_cost, _RENAMED_COST)
+        most = min(config.max_cost, _RANKED_COST) if recolor == "ranked" else config.max_cost
         for cost in sorted({min(_FIRST_COST, most), most}):
             found += search.answers(cost)
             if any(one.fits_all and one.cost <= cost + 1 for one in found):

@@ -25,7 +25,7 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
     for function in (
         *(f.keep_color, f.drop_color, f.paint, f.keep_commonest, f.keep_rarest, f.drop_commonest),
         *(f.crop, f.crop_to_color, f.crop_to_ground, f.peel, f.surround, f.box, f.invert, f.fill_ground),
-        *(f.to_origin, f.move, f.rigid, f.half, f.upscale, f.tile, f.mirror_tile, f.downscale),
+        *(f.to_origin, f.to_center, f.move, f.rigid, f.half, f.upscale, f.tile, f.mirror_tile, f.downscale),
         *(f.drop_empty_lines, f.drop_repeated_lines, f.one_cell, f.kronecker, f.colors_by_count, f.bars),
         *(f.exchange_colors, marks.smear, marks.smear_dotted, marks.connect, marks.fill_enclosed, marks.enclosed),
         *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
