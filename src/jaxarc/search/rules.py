@@ -5,6 +5,7 @@ images of one bit each with ``0 0 -> 0, 0 1 -> 3, 1 0 -> 3, 1 1 -> 0`` is their 
 """
 
 import math
+import time
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -53,14 +54,19 @@ class _Source(NamedTuple):
     has_colors: bool
 
 
-def learn_rules(graph: StateGraph, canvas: OutputCells) -> list[TableRule]:
-    """Return rules that give every cell of every output; the best first."""
-    sources = _sources(graph, canvas)
+def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[TableRule]:
+    """Return rules that give every cell of every output; the best first.
+
+    After the deadline, of ``time.monotonic``, no more sources are looked at.
+    """
+    sources = _sources(graph, canvas, deadline)
     if not sources:
         return []
     cells = _different_cells(sources, canvas)
     fits: list[_Fit] = []
     for chosen, copied in _separating(sources, cells):
+        if time.monotonic() > deadline:
+            break
         fit = _fit(chosen, copied, cells, sources[0])
         if fit is not None:
             fits.append(fit)
@@ -211,7 +217,7 @@ def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.n
     return codes
 
 
-def _sources(graph: StateGraph, canvas: OutputCells) -> list[_Source]:
+def _sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[_Source]:
     """Return the images that a rule may look at, each different one once; the input comes first if it has the size."""
     states, numbers, costs = graph.images
     cheap = np.flatnonzero(costs <= _STATE_COST)
@@ -224,6 +230,8 @@ def _sources(graph: StateGraph, canvas: OutputCells) -> list[_Source]:
     for index in cheap[:1]:  # the input, if it has the size, or else the cheapest state that has it
         base = graph.program(int(states[index]))
         for name in FEATURES:
+            if time.monotonic() > deadline:
+                break
             word = Word("cell_feature", (name,))
             values = graph.machine.apply(word, numbers[index][None, :, None])[:, :, 0]
             _add(found, (*base, word), canvas.draw(graph.table, values)[0], int(costs[index]) + word.cost)

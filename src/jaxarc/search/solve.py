@@ -80,7 +80,8 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     found: list[Found] = []
     graphs: list[StateGraph] = []
     for recolor in _recolors(train, test_input):
-        if any(one.fits_all and one.cost <= _SURE_COST for one in found):
+        is_late = bool(graphs) and time.monotonic() - began > config.seconds
+        if is_late or any(one.fits_all and one.cost <= _SURE_COST for one in found):
             break
         search = _Search(train, test_input, recolor, config, began)
         graphs.append(search.graph)
@@ -93,8 +94,9 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     if not answers:
         answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
     num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
-    is_cut = any(graph.is_cut for graph in graphs)
-    return SearchResult(tuple(answers), num_states, num_applied, is_cut, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    is_cut = seconds > config.seconds or any(graph.is_cut for graph in graphs)
+    return SearchResult(tuple(answers), num_states, num_applied, is_cut, seconds)
 
 
 def _recolors(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
@@ -164,7 +166,7 @@ class _Search:
         rules = _size_rules(self.graph, self._inputs, self._outputs, self._scales)
         for guess, (size, rule) in enumerate(rules[: self._sizes]):
             canvas = OutputCells(self._outputs, size)
-            for table in learn_rules(self.graph, canvas) if guess == 0 else []:
+            for table in learn_rules(self.graph, canvas, self._deadline) if guess == 0 else []:
                 layers = (TableLayer(table.sources, table.table, table.copied, table.keeps_unknown),)
                 everything = (True,) * len(self._outputs)
                 found.append(self._found(table.answer, layers, rule, everything, 1.0, table.cost))
