@@ -430,10 +430,10 @@ def test_a_painter_needs_the_answers_and_solves_everything_with_them(run, datase
     assert score["output_score"] == 1.0
 
 
-def test_the_search_fills_boxes_only(run, dataset):
-    code, _, err = run(dataset, "--agent", "search", "--format", "mask", *SMALL)
+def test_short_programs_fill_boxes_only(run, dataset):
+    code, _, err = run(dataset, "--agent", "short-programs", "--format", "mask", *SMALL)
     assert code == 2
-    assert "the agent 'search' fills boxes, but --format says mask: leave --format out" in err
+    assert "the agent 'short-programs' fills boxes, but --format says mask: leave --format out" in err
 
 
 def test_mistakes_are_one_line(run, dataset, tmp_path):

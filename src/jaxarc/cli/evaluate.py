@@ -4,6 +4,8 @@ import contextlib
 import dataclasses
 import datetime
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +19,7 @@ from jaxarc.cli.players import (
     DEFAULT_FORMAT,
     DEFAULT_SIDE,
     PLAIN_AGENTS,
+    SEARCH,
     AgentRequest,
     Player,
     RulesOverride,
@@ -25,7 +28,8 @@ from jaxarc.cli.players import (
     load_solver,
 )
 from jaxarc.cli.processes import signals_interrupt
-from jaxarc.config import ConfigValidationError
+from jaxarc.cli.search import search_tasks
+from jaxarc.config import ConfigValidationError, SearchConfig
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import (
@@ -38,7 +42,7 @@ from jaxarc.evaluation import (
     score_submission,
 )
 from jaxarc.evaluation import evaluate as run_evaluation
-from jaxarc.evaluation.solver import evaluation_of, solve_tasks
+from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.evaluation.task_rows import ActionCounts
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
@@ -56,7 +60,7 @@ def evaluate(
     agent: Annotated[
         str | None,
         typer.Option(
-            help=f"{', '.join(PLAIN_AGENTS)}, a folder of jaxarc train, a file of recorded actions, or "
+            help=f"{', '.join((SEARCH, *PLAIN_AGENTS))}, a folder of jaxarc train, a file of recorded actions, or "
             "module:function of a solver solve(train, test_input) that returns grids.",
             metavar="AGENT",
         ),
@@ -111,6 +115,19 @@ def evaluate(
             "Prize's arc-agi-benchmarking reads them."
         ),
     ] = "kaggle",
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="For search: processes side by side. Default: one for each core.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0, help="For search: time for all test inputs; dearer programs are tried while it lasts."),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, help="For search: time limit of a test input.")] = None,
+    max_cost: Annotated[
+        int | None,
+        typer.Option(min=0, max=12, help="For search: cost of a piece, 4 for two functions."),
+    ] = None,
+    megabytes: Annotated[int | None, typer.Option(min=1, help="For search: memory of a process for images.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     against: Annotated[
@@ -137,6 +154,7 @@ def evaluate(
     Its run folder gets evaluation.json and, of candidates, calibration.png.
 
     Examples:
+        jaxarc evaluate arc-agi-1/training --agent search --minutes 10
         jaxarc evaluate arc-agi-1/training --agent random
         jaxarc evaluate arc-agi-1/evaluation --agent runs/NAME --answers-visible
         jaxarc evaluate arc-agi-1/training --agent my_solver:solve --json
@@ -160,6 +178,11 @@ def evaluate(
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
     tasks = load_tasks(dataset)
+    limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes}
+    if agent != SEARCH:
+        given = {"--processes": processes, "--minutes": minutes, "--seconds": seconds}
+        given |= {"--max-cost": max_cost, "--megabytes": megabytes}
+        _require_unused(given, "is for --agent search; leave it out")
     num_learned: int | None = 0
     folder = output or Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
     benchmark = None
@@ -172,7 +195,7 @@ def evaluate(
         assert score is not None
         folder = output  # what is scored may stay without files
         result, summary = _score_file(score, attempts, tasks, output, benchmark)
-    elif is_solver(agent):
+    elif agent == SEARCH or is_solver(agent):
         given = {
             "--votes": votes,
             "--max-steps": max_steps,
@@ -184,7 +207,12 @@ def evaluate(
             "--expert": expert,
         }
         _require_unused(given, "does not go with a solver, which returns grids and takes no actions; leave it out")
-        result, summary = _run_solver(agent, tasks, attempts, folder, dataset, quiet, benchmark)
+        if agent == SEARCH:
+            search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
+            run = partial(search_tasks, tasks, attempts, search, processes, minutes, quiet)
+        else:
+            run = partial(_run_solver, agent, tasks, attempts, quiet)
+        result, summary = _evaluate_solver(run, agent, tasks, attempts, folder, dataset, benchmark)
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
         override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
@@ -278,15 +306,24 @@ def _score_file(
     return result, write_evaluation(output, result, tasks, about, title, has_submission=False, benchmark=benchmark)
 
 
-def _run_solver(
+def _evaluate_solver(
+    run: Callable[[], tuple[list[SolvedTask], dict[str, Any]]],
     name: str,
     tasks: TaskSet,
     attempts: int,
     folder: Path,
     dataset: str,
-    quiet: bool,
     benchmark: BenchmarkFiles | None,
 ) -> tuple[Evaluation, dict[str, Any]]:
+    done, says = run()
+    result = evaluation_of(done, tasks.name, attempts)
+    counts = {"tasks_done": len(done), "tasks": len(tasks)}
+    about = {"dataset": dataset, "agent": name, "attempts": attempts, **counts, **says}
+    title = f"{name} on {dataset}"
+    return result, write_evaluation(folder, result, tasks, about, title, has_submission=True, benchmark=benchmark)
+
+
+def _run_solver(name: str, tasks: TaskSet, attempts: int, quiet: bool) -> tuple[list[SolvedTask], dict[str, Any]]:
     """Call a solver for every task; Ctrl-C keeps the tasks that are done."""
     solve = load_solver(name)
     done = []
@@ -301,10 +338,7 @@ def _run_solver(
         except KeyboardInterrupt:
             if not done:
                 raise
-    result = evaluation_of(done, tasks.name, attempts)
-    about = {"dataset": dataset, "agent": name, "attempts": attempts, "tasks_done": len(done), "tasks": len(tasks)}
-    title = f"{name} on {dataset}"
-    return result, write_evaluation(folder, result, tasks, about, title, has_submission=True, benchmark=benchmark)
+    return done, {}
 
 
 def _play(

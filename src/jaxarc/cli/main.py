@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "compare": CommandEntry("compare", "compare", "Draw the learning curves of runs, and compare how they ended."),
     "rollout": CommandEntry("rollout", "rollout", "Play random actions, and print steps per second and returns."),
     "evaluate": CommandEntry("evaluate", "evaluate", "Score an agent by the rules of ARC, or evaluate a surrogate."),
+    "search": CommandEntry("search", "search", "Search programs that explain a task, and answer its test inputs."),
     "judge": CommandEntry("evaluate", "judge_app", "Now called: jaxarc evaluate RUN.", is_hidden=True),
     "play": CommandEntry("local_pages", "play", "Solve tasks by hand, in the browser."),
     "watch": CommandEntry("local_pages", "watch", "Watch a training run in the browser."),

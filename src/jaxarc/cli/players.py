@@ -18,7 +18,7 @@ from jaxarc.evaluation import (
     AnswerPredictingAgent,
     EditAgent,
     RecordedAgent,
-    SearchAgent,
+    ShortProgramAgent,
     Solver,
     SubmitPolicy,
     read_recordings,
@@ -30,6 +30,7 @@ from jaxarc.training import Experiment, RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint, load_policy, saved_experiment
 from jaxarc.training.seen_pairs import pairs_seen_by
 
+SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 DEFAULT_FORMAT: Final = "bbox"
 DEFAULT_SIDE: Final = 30
 _PAINTING: Final = {"grid_format": "planes", "include_step_count": True}  # observations of agents that paint
@@ -119,8 +120,10 @@ def _submitting_player(override: RulesOverride) -> Player:
 
 
 def _searching_player(override: RulesOverride) -> Player:
-    _require_boxes("search", override)
-    return Player(SearchAgent(), _plain_rules(override, include_demonstrations=True, include_input=True, **_PAINTING))
+    _require_boxes("short-programs", override)
+    return Player(
+        ShortProgramAgent(), _plain_rules(override, include_demonstrations=True, include_input=True, **_PAINTING)
+    )
 
 
 def _painting_player(override: RulesOverride) -> Player:
@@ -143,7 +146,7 @@ def _require_boxes(name: str, override: RulesOverride) -> None:
 PLAIN_AGENTS: Final[Mapping[str, Callable[[RulesOverride], Player]]] = {
     "random": _random_player,
     "submit": _submitting_player,
-    "search": _searching_player,
+    "short-programs": _searching_player,
     "painter": _painting_player,
 }
 """Agents that need no file: name -> function that makes one."""

@@ -97,7 +97,7 @@ def show(
         jaxarc tasks show l6xyz --dataset my_tasks/ -o task.svg
     """
     kind = None if output is None else require_kind(output, *RENDERERS)
-    tasks, task_id = _find(name, dataset)
+    tasks, task_id = find_task(name, dataset)
     raw = tasks.raw_task(task_id)
     only = None if pair is None else _pair_of(raw, pair)
     if as_json:
@@ -197,7 +197,7 @@ def _counts(version: DatasetVersion) -> tuple[str, ...]:
     return (*("" if count is None else str(count) for count in counts), shape)
 
 
-def _find(name: str, dataset: str | None) -> tuple[TaskSet, str]:
+def find_task(name: str, dataset: str | None) -> tuple[TaskSet, str]:
     """Return a task, by id or title, and the set it was found in; or the first task of a dataset."""
     if dataset is not None:
         tasks = load_tasks(dataset)

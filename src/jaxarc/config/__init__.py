@@ -12,6 +12,7 @@ from jaxarc.config.environment import (
     ObservationConfig,
     RewardConfig,
 )
+from jaxarc.config.search import SearchConfig
 from jaxarc.config.surrogate import (
     EditStepsConfig,
     LookaheadConfig,
@@ -62,6 +63,7 @@ __all__ = [
     "ParentSetsConfig",
     "RewardConfig",
     "ScheduleConfig",
+    "SearchConfig",
     "StructuralModelConfig",
     "SurrogateConfig",
     "SurrogateMeshConfig",

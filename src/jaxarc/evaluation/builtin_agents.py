@@ -83,7 +83,7 @@ def submission(selection_format: str, grid_shape: tuple[int, int]) -> Structured
     return BboxAction(c.SUBMIT, 0, 0, 0, 0)
 
 
-class SearchAgent(Agent):
+class ShortProgramAgent(Agent):
     """Searches short programs that explain the demonstrations, and paints the answer of the best one.
 
     The second attempt paints the next answer that differs from the first. Nothing is learned.

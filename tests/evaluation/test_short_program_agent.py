@@ -4,7 +4,7 @@ import numpy as np
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
-from jaxarc.evaluation import EvaluationConfig, SearchAgent, evaluate
+from jaxarc.evaluation import EvaluationConfig, ShortProgramAgent, evaluate
 from jaxarc.tasks import RawTask
 
 RULES = JaxArcConfig().with_fields(
@@ -42,7 +42,7 @@ def test_the_first_attempt_is_the_best_program_and_each_other_one_another_grid()
     )
     solved = {}
     for attempts in (1, 8):
-        result = evaluate(SearchAgent(), tasks, RULES, EvaluationConfig(attempts=attempts, batch_size=8))
+        result = evaluate(ShortProgramAgent(), tasks, RULES, EvaluationConfig(attempts=attempts, batch_size=8))
         solved[attempts] = {row.task_id: row.solved_outputs for row in result.rows}
         grids = [tuple(map(tuple, grid.tolist())) for grid in result.submission["open"][0]]
         assert len(set(grids)) == attempts  # each attempt is another grid

@@ -1,0 +1,193 @@
+"""``jaxarc search``: programs that explain a task, in words and pictures; and the search as an agent."""
+
+import contextlib
+import os
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.columns import Columns
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+
+from jaxarc.cli.console import JsonOption, percent, print_json, progress_bar
+from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
+from jaxarc.cli.processes import signals_interrupt
+from jaxarc.cli.tasks import find_task
+from jaxarc.config import SearchConfig
+from jaxarc.datasets import TaskSet
+from jaxarc.evaluation.solver import SolvedTask
+from jaxarc.files import write_whole
+from jaxarc.render.layout import draw_pairs
+from jaxarc.render.terminal import render_grid
+from jaxarc.search import Found, GridProgram, ProgramError, Question, SearchResult, search_all, solve
+from jaxarc.tasks.raw_task import RawTask
+
+
+def search(
+    name: Annotated[str, typer.Argument(help="Id or title of a task, such as 007bbfb7.", metavar="TASK")],
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="Name of a dataset or path of a folder; by default every dataset is searched."),
+    ] = None,
+    answers: Annotated[int, typer.Option(min=1, max=100, help="Different answers.")] = SearchConfig.answers,
+    seconds: Annotated[float, typer.Option(min=0, help="Time limit of a test input.")] = SearchConfig.seconds,
+    max_cost: Annotated[
+        int, typer.Option(min=0, max=12, help="Cost of a piece: an image function costs 2, one of a list 1.")
+    ] = SearchConfig.max_cost,
+    max_states: Annotated[
+        int, typer.Option(min=1, max=5_000_000, help="Different states of a search.")
+    ] = SearchConfig.max_states,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help=f"Draw what the best program does: {', '.join(RENDERERS)}."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search programs that explain the demonstrations of a task, and answer its test inputs.
+
+    The answers of the tests are not used; where they are known, the result says which of its answers are right.
+
+    Examples:
+        jaxarc search 007bbfb7
+        jaxarc search 007bbfb7 --json
+        jaxarc search 007bbfb7 -o found.svg
+    """
+    kind = None if output is None else require_kind(output, *RENDERERS)
+    config = SearchConfig(answers=answers, seconds=seconds, max_cost=max_cost, max_states=max_states)
+    tasks, task_id = find_task(name, dataset)
+    task = tasks.raw_task(task_id)
+    results = [solve(task.train, source, config) for source, _ in task.test]
+    if as_json:
+        print_json({"id": task_id, "dataset": tasks.name, "test": [_facts(*both) for both in _answered(task, results)]})
+    else:
+        console = Console()
+        console.print(f"{task_id} in {tasks.name}", markup=False, highlight=False, style="bold")
+        for index, (result, answer) in enumerate(_answered(task, results)):
+            _print_result(console, task, index, result, answer)
+    if output is not None and kind is not None:
+        title = f"{task_id}: {results[0].answers[0].program or 'no program'}"
+        drawing = draw_pairs(RENDERERS[kind], _pictures(task, results), title)
+        write_whole(output, bytes_of(drawing, title))
+
+
+def search_tasks(
+    tasks: TaskSet, attempts: int, config: SearchConfig, processes: int | None, minutes: float | None, quiet: bool
+) -> tuple[list[SolvedTask], dict[str, Any]]:
+    """Search the answers of all test inputs, in the order of the tasks; Ctrl-C keeps the tasks that are done.
+
+    Returns:
+        The tasks that are done, and what the search says of itself.
+    """
+    questions = [
+        Question(task.task_id, index, task.train, source)
+        for task in tasks
+        for index, (source, _) in enumerate(task.test)
+    ]
+    found: dict[str, dict[int, SearchResult]] = defaultdict(dict)
+    done = 0
+    workers = min(processes or os.cpu_count() or 1, len(questions))
+    with progress_bar("test inputs", total=len(questions), is_shown=not quiet) as show:
+        try:
+            with signals_interrupt():
+                for question, result in search_all(questions, config, workers, minutes):
+                    found[question.task_id][question.test_index] = result
+                    done += 1
+                    show(done, len(questions))
+        except KeyboardInterrupt:
+            if not any(len(found[task.task_id]) == len(task.test) for task in tasks):
+                raise
+    solved = []
+    for task in tasks:
+        results = found[task.task_id]
+        if len(results) == len(task.test):
+            grids = [[one.answer for one in results[index].answers] for index in range(len(task.test))]
+            filled = [some[:attempts] + some[:1] * (attempts - len(some)) for some in grids]
+            solved.append(SolvedTask(task, filled, None))
+    finished = [result for results in found.values() for result in results.values()]
+    about = {
+        "test_inputs": len(finished),
+        "explained": sum(result.answers[0].fits_all for result in finished),
+        "states": sum(result.num_states for result in finished),
+        "states_applied": sum(result.num_applied for result in finished),
+        "at_a_limit": sum(result.is_cut for result in finished),
+        "seconds_of_search": round(sum(result.seconds for result in finished), 1),
+        "processes": workers,
+        "minutes": minutes,
+    }
+    return solved, about
+
+
+def _answered(task: RawTask, results: list[SearchResult]) -> list[tuple[SearchResult, np.ndarray]]:
+    return list(zip(results, (answer for _, answer in task.test), strict=True))
+
+
+def _facts(result: SearchResult, answer: np.ndarray) -> dict[str, Any]:
+    return {
+        "states": result.num_states,
+        "seconds": round(result.seconds, 2),
+        "at_a_limit": result.is_cut,
+        "answers": [
+            {
+                "program": None if found.program is None else str(found.program),
+                "fits": found.fits,
+                "share": found.share,
+                "cost": found.cost,
+                "right": bool(np.array_equal(found.answer, answer)) if answer.size else None,
+                "grid": found.answer.tolist(),
+            }
+            for found in result.answers
+        ],
+    }
+
+
+def _print_result(console: Console, task: RawTask, index: int, result: SearchResult, answer: np.ndarray) -> None:
+    limit = ", a limit was reached" if result.is_cut else ""
+    console.print(
+        f"\ntest {index}: {result.num_states:,} states in {result.seconds:.1f} s{limit}", highlight=False, style="bold"
+    )
+    for number, found in enumerate(result.answers, start=1):
+        known = "" if not answer.size else ", right" if np.array_equal(found.answer, answer) else ", wrong"
+        console.print(f"\nanswer {number}: {_fit_in_words(found)}{known}", highlight=False)
+        console.print(Panel.fit(render_grid(found.answer)))
+        if found.program is None:
+            continue
+        console.print(f"[bold]program[/] {escape(str(found.program))}", highlight=False, soft_wrap=True)
+        for line in found.program.in_words():
+            console.print(f"  {line}", markup=False, highlight=False)
+        console.print(Columns(_pieces(found.program, task.test[index][0]), padding=(0, 1)))
+
+
+def _fit_in_words(found: Found) -> str:
+    if found.fits_all:
+        return f"explains all {len(found.fits)} demonstrations, cost {found.cost}"
+    explained = f"explains {sum(found.fits)} of {len(found.fits)} demonstrations"
+    return f"{explained}, {percent(found.share)} of their cells, cost {found.cost}"
+
+
+def _pieces(program: GridProgram, grid: np.ndarray) -> list[Panel]:
+    """Draw each layer of a program of several by itself."""
+    if len(program.layers) == 1:
+        return []
+    alone = [GridProgram((layer,), program.size, program.recolor) for layer in program.layers]
+    return [Panel.fit(render_grid(one(grid)), title=f"layer {number}") for number, one in enumerate(alone, start=1)]
+
+
+def _pictures(task: RawTask, results: list[SearchResult]) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """Return the best program's output for each demonstration, and all answers."""
+    best = results[0].answers[0]
+    pictures = []
+    for index, (source, target) in enumerate(task.train):
+        drawn = np.zeros((0, 0), np.int8)
+        if best.program is not None:
+            with contextlib.suppress(ProgramError):  # a demonstration that this program does not explain
+                drawn = best.program(source)
+        words = "as it is" if np.array_equal(drawn, target) else "not as it is"
+        pictures.append((f"train {index}, {words}", source, drawn))
+    for index, result in enumerate(results):
+        for number, found in enumerate(result.answers, start=1):
+            pictures.append((f"test {index}, answer {number}", task.test[index][0], found.answer))
+    return pictures

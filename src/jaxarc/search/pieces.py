@@ -1,0 +1,212 @@
+"""Pieces of answers, and how they are stacked until they equal the outputs.
+
+A piece is a state of the search on the cells of the outputs. All cells of all demonstrations stand in one row of bits;
+of each piece two rows are kept: the cells that it colors right, and those that it colors wrong.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt8, UInt64
+
+from jaxarc.search.graph import StateGraph
+from jaxarc.search.images import ImageTable, hash_bytes
+
+NO_STATE: Final = -1
+_CHUNK: Final = 2048  # states whose cells are compared at once
+_WORD_BITS: Final = 64
+
+
+class Layer(NamedTuple):
+    """A piece of a stack: a state, or a plain color; a solid one covers all cells, another those that are not 0."""
+
+    state: int  # NO_STATE for a plain color
+    color: int
+    is_solid: bool
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Layers from top to bottom, with how well they explain the demonstrations."""
+
+    layers: tuple[Layer, ...]
+    cost: int
+    fits: tuple[bool, ...]  # whether each demonstration comes out exactly
+    share: float  # of the cells of all outputs that come out right
+    answer: UInt8[np.ndarray, "h w"]
+
+
+class OutputCells:
+    """The cells of all outputs in one row: those of the demonstrations, then those of the guessed answer."""
+
+    def __init__(self, outputs: list[np.ndarray], answer_size: tuple[int, int]) -> None:
+        self.sizes = [*(output.shape for output in outputs), answer_size]
+        self.target = np.concatenate([output.ravel() for output in outputs]).astype(np.uint8)
+        counts = np.array([height * width for height, width in self.sizes])
+        ends = np.cumsum(counts)
+        self.slices = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
+        self.num_cells = int(ends[-1])
+
+    def draw(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
+        """Return the cells of states: of an image of the size of the output as it is, of others at their position."""
+        images = [table.images(numbers[:, pair]) for pair in range(len(self.sizes))]
+        is_exact = self.is_exact(table, numbers)
+        cells = np.zeros((len(numbers), self.num_cells), np.uint8)
+        for (height, width), place, one in zip(self.sizes, self.slices, images, strict=True):
+            row = np.where(is_exact, 0, one.row)
+            column = np.where(is_exact, 0, one.column)
+            rows = np.arange(height) - row[:, None]
+            columns = np.arange(width) - column[:, None]
+            rows_known = (rows >= 0) & (rows < one.height[:, None])
+            columns_known = (columns >= 0) & (columns < one.width[:, None])
+            flat = np.where(rows_known, rows, 0)[:, :, None] * one.frame + np.where(columns_known, columns, 0)[:, None]
+            flat = flat.reshape(len(numbers), height * width)
+            found = np.take_along_axis(one.cells.reshape(len(numbers), one.frame**2), flat, 1)
+            known = (rows_known[:, :, None] & columns_known[:, None]).reshape(flat.shape)
+            cells[:, place] = found * known
+        return cells
+
+    def stack(self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"]) -> Stack:
+        """Compare the cells of a stack with the outputs."""
+        right = cells[: len(self.target)] == self.target
+        fits = tuple(bool(right[pair].all()) for pair in self.slices[:-1])
+        answer = cells[self.slices[-1]].reshape(self.sizes[-1])
+        return Stack(layers, cost, fits, float(right.mean()), answer)
+
+    def is_exact(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
+        """Whether each image of a state has the size of its output."""
+        height, width = np.array(self.sizes).T
+        images = table.images(numbers.ravel())
+        same = (images.height.reshape(numbers.shape) == height) & (images.width.reshape(numbers.shape) == width)
+        return same.all(1)
+
+
+class Pieces:
+    """All pieces for one canvas, as bits, the cheapest first.
+
+    Args:
+        graph: the states.
+        canvas: the outputs and the size of the answer.
+        colors: of the outputs; each gives a plain piece.
+    """
+
+    def __init__(self, graph: StateGraph, canvas: OutputCells, colors: list[int]) -> None:
+        self.canvas = canvas
+        self._graph = graph
+        states, numbers, costs = graph.images
+        order = np.argsort(costs, kind="stable")
+        self._states, self._numbers, costs = states[order], numbers[order], costs[order]
+        size = len(canvas.target)
+        kept: list[tuple[np.ndarray, ...]] = []
+        plain = np.repeat(np.array(colors, np.uint8)[:, None], canvas.num_cells, 1)
+        kept.append((*self._bits(plain), np.full(len(colors), NO_STATE), np.array(colors)))
+        for start in range(0, len(order), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            cells = canvas.draw(graph.table, self._numbers[chunk])
+            useful = ((cells[:, :size] == canvas.target) & (cells[:, :size] != 0)).any(1)
+            place = np.flatnonzero(useful)
+            kept.append((*self._bits(cells[place]), start + place, np.full(len(place), -1)))
+        right, solid, hashes, place, color = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        _, first = np.unique(hashes, return_index=True)
+        first = np.sort(first)
+        right, solid, place, color = right[first], solid[first], place[first], color[first]
+        cost = np.where(place < 0, 0, costs[place])
+        all_cells = packed(np.ones((1, size), np.bool_))
+        # Each piece twice: it covers the cells that are not 0, or all cells.
+        self.good = np.concatenate([right & solid, right])
+        self.bad = np.concatenate([solid & ~right, all_cells & ~right])
+        self.place = np.tile(place, 2)
+        self.color = np.tile(color, 2)
+        self.cost = np.tile(cost, 2)
+        self.is_solid = np.repeat([False, True], len(first))
+        self.pairs = [self._mask_of(pair) for pair in canvas.slices[:-1]]
+        self._counts = np.bitwise_count(self.good).sum(1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def exact(self) -> Int64[np.ndarray, " K"]:
+        """Return the pieces that equal all outputs alone, the cheapest first."""
+        found = np.flatnonzero(self.is_solid & ~self.bad.any(1))
+        return found[np.argsort(self.cost[found], kind="stable")]
+
+    def stacks(
+        self, needed: UInt64[np.ndarray, " W"], num_starts: int, max_layers: int, deadline: float
+    ) -> list[Stack]:
+        """Stack pieces greedily on the needed cells, from several first pieces.
+
+        On top is a piece without a wrong cell; below it a piece may be wrong where it is covered. The next piece is the
+        one that adds most right cells, of equals the cheapest.
+        """
+        bad, good = self.bad & needed, self.good & needed
+        gains = self._gains(good, bad, np.zeros_like(needed))
+        starts = np.lexsort((self.cost, -gains))[:num_starts]
+        found: list[Stack] = []
+        seen: set[bytes] = set()
+        for start in starts[gains[starts] > 0]:
+            if found and time.monotonic() > deadline:
+                break
+            chosen = [int(start)]
+            covered = good[start].copy()
+            key = covered.tobytes()
+            if key in seen:
+                continue
+            seen.add(key)
+            while len(chosen) < max_layers and not np.array_equal(covered, needed):
+                gains_next = self._gains(good, bad, covered)
+                best = int(np.lexsort((self.cost, -gains_next))[0])
+                if gains_next[best] == 0:
+                    break
+                chosen.append(best)
+                covered |= good[best]
+            found.append(self.stack(chosen))
+        return found
+
+    def nearest(self, count: int) -> list[Stack]:
+        """Return the single pieces that color most cells right."""
+        order = np.lexsort((self.cost, -self._counts, ~self.is_solid))[:count]
+        return [self.stack([int(one)]) for one in order]
+
+    def stack(self, chosen: list[int]) -> Stack:
+        """Put pieces upon one another, the first on top, and compare them with the outputs."""
+        cells = np.zeros(self.canvas.num_cells, np.uint8)
+        open_cells = np.ones(self.canvas.num_cells, np.bool_)
+        layers = []
+        for piece in chosen:
+            place = int(self.place[piece])
+            if place < 0:
+                drawn = np.full(self.canvas.num_cells, self.color[piece], np.uint8)
+            else:
+                drawn = self.canvas.draw(self._graph.table, self._numbers[place : place + 1])[0]
+            is_solid = bool(self.is_solid[piece])
+            covers = open_cells & (is_solid | (drawn != 0))
+            cells[covers] = drawn[covers]
+            open_cells &= ~covers
+            state = NO_STATE if place < 0 else int(self._states[place])
+            layers.append(Layer(state, int(self.color[piece]), is_solid))
+        cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1)
+        return self.canvas.stack(tuple(layers), cost, cells)
+
+    def _gains(self, good: np.ndarray, bad: np.ndarray, covered: np.ndarray) -> np.ndarray:
+        is_wrong = (bad & ~covered).any(1)
+        return np.where(is_wrong, 0, np.bitwise_count(good & ~covered).sum(1, dtype=np.int64))
+
+    def _bits(self, cells: UInt8[np.ndarray, "S M"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        size = len(self.canvas.target)
+        right = packed(cells[:, :size] == self.canvas.target)
+        return right, packed(cells[:, :size] != 0), hash_bytes(cells)
+
+    def _mask_of(self, pair: slice) -> UInt64[np.ndarray, " W"]:
+        mask = np.zeros((1, len(self.canvas.target)), np.bool_)
+        mask[0, pair] = True
+        return packed(mask)[0]
+
+
+def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
+    """Pack each row into words of 64 bits."""
+    found = np.packbits(mask, axis=1)
+    words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
+    words[:, : found.shape[1]] = found
+    return words.view(np.uint64)

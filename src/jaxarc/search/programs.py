@@ -1,0 +1,249 @@
+"""Programs as objects: what was found, in a text that can be read back, and that runs on an unseen grid."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Int8, UInt8
+
+from jaxarc.errors import UsageError
+from jaxarc.search.colors import RECOLORS, recoloring
+from jaxarc.search.images import ImageTable, images_of
+from jaxarc.search.words import Machine, Word, WordError
+
+_THEN: Final = " > "
+_OVER: Final = " + "
+_SOLID: Final = "solid "
+_TABLE: Final = "table "
+_NO_WORD: Final = "input"
+_COPIED: Final = " copy "
+_ELSE: Final = ", else = input"
+_FRAME: Final = 30
+_UNKNOWN: Final = 11
+COPY: Final = 10
+"""In a table, the color of the copied image."""
+
+
+class ProgramError(UsageError, ValueError):
+    """A text is no program, or a program has no answer for a grid."""
+
+
+@dataclass(frozen=True)
+class LayerProgram:
+    """One layer of the answer: words from the input to an image, or a plain color."""
+
+    words: tuple[Word, ...]
+    color: int = -1  # of a plain layer; -1: words make it
+    is_solid: bool = False  # covers all cells; else those that are not 0
+
+    def __str__(self) -> str:
+        chain = f"color {self.color}" if self.color >= 0 else _text(self.words)
+        return _SOLID * self.is_solid + chain
+
+    @classmethod
+    def parse(cls, text: str) -> "LayerProgram":
+        """Read a layer back from its text."""
+        text = text.strip()
+        is_solid = text.startswith(_SOLID)
+        text = text.removeprefix(_SOLID).strip()
+        if text.startswith("color "):
+            return cls((), int(text.removeprefix("color ")), is_solid)
+        return cls(_words(text), -1, is_solid)
+
+
+@dataclass(frozen=True)
+class TableLayer:
+    """A layer whose colors are looked up in a table, by the values of some images at the cell.
+
+    In ``table input | crop copy smear(rows) : 0 0 = 3, 0 1 = copy`` the second row takes the color of the cell that
+    ``smear(rows)`` has there. With ``else = input`` at the end, a cell without a row keeps the color of the input.
+    """
+
+    sources: tuple[tuple[Word, ...], ...]
+    table: tuple[tuple[tuple[int, ...], int], ...]  # values -> color, or COPY
+    copied: tuple[Word, ...] | None = None  # of the image whose color is copied
+    keeps_unknown: bool = False
+    is_solid: Final = True
+
+    def __str__(self) -> str:
+        images = " | ".join(map(_text, self.sources))
+        copied = "" if self.copied is None else f"{_COPIED}{_text(self.copied)}"
+        rows = ", ".join(
+            f"{' '.join(map(str, values))} = {'copy' if color == COPY else color}" for values, color in self.table
+        )
+        return f"{_TABLE}{images}{copied} : {rows}{_ELSE * self.keeps_unknown}"
+
+    @classmethod
+    def parse(cls, text: str) -> "TableLayer":
+        """Read a layer back from its text."""
+        keeps_unknown = text.strip().endswith(_ELSE)
+        images, _, rows = text.strip().removeprefix(_TABLE).removesuffix(_ELSE).partition(":")
+        images, _, copied = images.partition(_COPIED)
+        table = []
+        for row in rows.split(","):
+            values, _, color = row.partition("=")
+            if not re.fullmatch(r"[\d ]+=\s*(\d|copy)\s*", row.strip()) or ("copy" in row and not copied):
+                raise ProgramError(f"{row.strip()!r} is no row of a table; write 0 5 = 3, or 0 5 = copy")
+            table.append((tuple(map(int, values.split())), COPY if "copy" in color else int(color)))
+        sources = tuple(_words(words) for words in images.split("|"))
+        return cls(sources, tuple(table), _words(copied) if copied else None, keeps_unknown)
+
+
+@dataclass(frozen=True)
+class SizeRule:
+    """The size of an answer: fixed, or a multiple of the size of an image that words make."""
+
+    fixed: tuple[int, int] | None = None
+    words: tuple[Word, ...] = ()
+    scale: tuple[int, int] = (1, 1)
+
+    def __str__(self) -> str:
+        if self.fixed is not None:
+            return "{}x{}".format(*self.fixed)
+        chain = _text(self.words)
+        return chain if self.scale == (1, 1) else f"{chain} * {self.scale[0]}x{self.scale[1]}"
+
+    @classmethod
+    def parse(cls, text: str) -> "SizeRule":
+        """Read a rule back from its text."""
+        chain, _, scale = text.strip().partition(" * ")
+        sides = tuple(int(side) for side in (scale or chain).split("x")) if (scale or chain)[:1].isdigit() else ()
+        if len(sides) not in (0, 2):
+            raise ProgramError(f"{text!r} is no size; write 3x3, input, or the functions of an image")
+        if not scale and sides:
+            return cls((sides[0], sides[1]))
+        return cls(None, _words(chain), (sides[0], sides[1]) if sides else (1, 1))
+
+
+@dataclass(frozen=True)
+class GridProgram:
+    """From a grid to an answer: recolor, make layers, stack them on a canvas, recolor back.
+
+    ``str(program)`` is its text, :meth:`parse` reads it back, and ``program(grid)`` runs it.
+    """
+
+    layers: tuple[LayerProgram | TableLayer, ...]  # from top to bottom
+    size: SizeRule = SizeRule()
+    recolor: str = "none"  # how colors are renamed first, see :mod:`jaxarc.search.colors`
+
+    def __str__(self) -> str:
+        return f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
+
+    def in_words(self) -> list[str]:
+        """Say what the program does, a sentence for each step; the layers from top to bottom."""
+        lines = [f"The answer has the size {self.size}."]
+        if self.recolor != "none":
+            lines.insert(0, f"Name the colors anew: {self.recolor}.")
+        for number, layer in enumerate(self.layers, start=1):
+            where = "On all cells" if layer.is_solid else "On the cells that are not 0"
+            over = "" if len(self.layers) == 1 else f"Layer {number}. "
+            if isinstance(layer, TableLayer):
+                copied = "" if layer.copied is None else f" Copied are colors of: {_text(layer.copied)}."
+                sources = ", ".join(map(_text, layer.sources))
+                lines.append(f"{over}Look up each cell in a table of {len(layer.table)} rows, by: {sources}.{copied}")
+            elif layer.color >= 0:
+                lines.append(f"{over}{where} the color {layer.color}.")
+            else:
+                steps = ". ".join(word.in_words for word in layer.words) or "the input"
+                lines.append(f"{over}{where}: {steps}.")
+        return lines
+
+    @classmethod
+    def parse(cls, text: str) -> "GridProgram":
+        """Read a program back from its text.
+
+        Raises:
+            ProgramError, WordError: the text is no program.
+        """
+        parts = [part.strip() for part in text.split(";")]
+        if len(parts) != 3 or not parts[0].startswith("recolor ") or not parts[1].startswith("size "):
+            raise ProgramError(f"{text!r:.200} is no program; write: recolor none; size input; crop > rigid(turn_90)")
+        recolor = parts[0].removeprefix("recolor ").strip()
+        if recolor not in RECOLORS:
+            raise ProgramError(f"recolor is {recolor!r}; choose one of {', '.join(RECOLORS)}")
+        layers = tuple(
+            TableLayer.parse(layer) if layer.strip().startswith(_TABLE) else LayerProgram.parse(layer)
+            for layer in parts[2].split(_OVER)
+        )
+        return cls(layers, SizeRule.parse(parts[1].removeprefix("size ")), recolor)
+
+    def __call__(self, grid: Sequence[Sequence[int]] | np.ndarray) -> Int8[np.ndarray, "h w"]:
+        """Return the answer for a grid.
+
+        Raises:
+            ProgramError: a function has no answer for this grid.
+        """
+        cells = np.asarray(grid, np.uint8)
+        names = recoloring(self.recolor, cells)
+        machine = Machine(ImageTable(_FRAME))
+        start = machine.table.add(images_of([names[cells]], _FRAME))[:, None, None]
+        height, width = self._size(machine, start)
+        answer = np.zeros((height, width), np.uint8)
+        for layer in reversed(self.layers):
+            drawn = _draw(layer, machine, start, (height, width))
+            answer = np.where(layer.is_solid | (drawn != 0), drawn, answer)
+        return np.argsort(names)[answer].astype(np.int8)
+
+    def _size(self, machine: Machine, start: np.ndarray) -> tuple[int, int]:
+        if self.size.fixed is not None:
+            return self.size.fixed
+        image = machine.table.images([_run(machine, start, self.size.words)])
+        return int(image.height[0]) * self.size.scale[0], int(image.width[0]) * self.size.scale[1]
+
+
+def _run(machine: Machine, start: np.ndarray, words: tuple[Word, ...]) -> int:
+    states = start
+    for word in words:
+        states = machine.apply(word, states)
+        if states[0, 0, 0] < 0:
+            raise ProgramError(f"the function {word} has no answer for this grid")
+    return int(states[0, 0, 0])
+
+
+def _draw(
+    layer: LayerProgram | TableLayer, machine: Machine, start: np.ndarray, size: tuple[int, int]
+) -> UInt8[np.ndarray, "h w"]:
+    if isinstance(layer, LayerProgram):
+        if layer.color >= 0:
+            return np.full(size, layer.color, np.uint8)
+        return _placed(machine, _run(machine, start, layer.words), *size)
+    values = np.stack([_placed(machine, _run(machine, start, words), *size) for words in layer.sources], -1)
+    table = dict(layer.table)
+    colors = np.array([[table.get(tuple(cell), _UNKNOWN) for cell in row] for row in values.tolist()], np.uint8)
+    if layer.keeps_unknown:
+        colors = np.where(colors == _UNKNOWN, _placed(machine, _run(machine, start, ()), *size), colors)
+    elif (colors == _UNKNOWN).any():
+        unknown = min(values[colors == _UNKNOWN].tolist())
+        raise ProgramError(f"the table of the program has no row for {' '.join(map(str, unknown))}")
+    if layer.copied is None:
+        return colors
+    return np.where(colors == COPY, _placed(machine, _run(machine, start, layer.copied), *size), colors)
+
+
+def _placed(machine: Machine, number: int, height: int, width: int) -> UInt8[np.ndarray, "h w"]:
+    """Put an image on a canvas: as it is if it has the size, else at its position."""
+    image = machine.table.images([number])
+    grid = image.grid(0)
+    if grid.shape == (height, width):
+        return grid
+    canvas = np.zeros((height, width), np.uint8)
+    row, column = int(image.row[0]), int(image.column[0])
+    top, left = max(row, 0), max(column, 0)
+    seen = grid[top - row : max(height - row, 0), left - column : max(width - column, 0)]
+    canvas[top : top + seen.shape[0], left : left + seen.shape[1]] = seen
+    return canvas
+
+
+def _text(words: tuple[Word, ...]) -> str:
+    return _THEN.join(map(str, words)) or _NO_WORD
+
+
+def _words(text: str) -> tuple[Word, ...]:
+    if text.strip() == _NO_WORD:
+        return ()
+    return tuple(Word.parse(word) for word in text.split(_THEN.strip()))
+
+
+__all__ = ["GridProgram", "LayerProgram", "ProgramError", "SizeRule", "WordError"]

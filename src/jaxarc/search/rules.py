@@ -1,0 +1,246 @@
+"""Rules learned from the demonstrations: the color of an output cell is looked up by what some images say there.
+
+An image is a cheap state of the search, or a feature of each cell, such as the size of its object. A table of two
+images of one bit each with ``0 0 -> 0, 0 1 -> 3, 1 0 -> 3, 1 1 -> 0`` is their exclusive or in color 3.
+"""
+
+import math
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Int64, UInt8, UInt64
+
+from jaxarc.search.features import COLORED, FEATURES
+from jaxarc.search.graph import StateGraph
+from jaxarc.search.images import hash_bytes
+from jaxarc.search.pieces import OutputCells, packed
+from jaxarc.search.programs import COPY
+from jaxarc.search.words import Word
+
+_TRIED: Final = 200  # sets of sources for each that is copied from
+_STATES: Final = 300  # cheapest states that a rule may look at
+_STATE_COST: Final = 3  # of such a state at most
+_UNKNOWN_COST: Final = 10  # of rows that only the test input has; twice that if it has no other
+_KEEP: Final = COPY + 1
+_LARGEST_TABLE: Final = 6_000
+_FEW: Final = 8  # values of a source that three may stand together with
+_KEPT: Final = 4  # rules of a task
+_UNFORESEEN_COST: Final = 10  # of a demonstration that the table of the others does not explain
+_SAMPLE: Final = 60_000  # pairs of cells, of which the hardest to tell apart are kept
+_HARDEST: Final = 2048
+_ROWS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
+
+
+class TableRule(NamedTuple):
+    """A table from the values of some images at a cell to its color."""
+
+    sources: tuple[tuple[Word, ...], ...]  # the words that make each image
+    copied: tuple[Word, ...] | None  # the words of the image whose color a row may copy
+    table: tuple[tuple[tuple[int, ...], int], ...]  # values of the images -> color or COPY
+    keeps_unknown: bool  # whether a cell without a row keeps the color of the input
+    cost: int
+    answer: UInt8[np.ndarray, "h w"]
+
+
+class _Source(NamedTuple):
+    words: tuple[Word, ...]
+    values: UInt8[np.ndarray, " M"]
+    codes: Int64[np.ndarray, " M"]  # the values numbered from 0
+    num_values: int
+    cost: int
+    has_colors: bool
+
+
+def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[TableRule]:
+    """Return rules that give every cell of every output; the best first.
+
+    After the deadline, of ``time.monotonic``, no more sources are looked at.
+    """
+    sources = _sources(graph, canvas, deadline)
+    if not sources:
+        return []
+    cells = _different_cells(sources, canvas)
+    fits: list[_Fit] = []
+    for chosen, copied in _separating(sources, cells):
+        if time.monotonic() > deadline:
+            break
+        fit = _fit(chosen, copied, cells, sources[0])
+        if fit is not None:
+            fits.append(fit)
+    rules: dict[bytes, TableRule] = {}
+    for fit in sorted(fits, key=lambda one: one.cost):
+        answer = fit.answer(slice(len(canvas.target), None))
+        if answer.tobytes() not in rules and len(rules) < _KEPT:
+            rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
+    return list(rules.values())
+
+
+class _Cells(NamedTuple):
+    """Cells that differ in a source, in their color or their demonstration: a rule right on these is right on all."""
+
+    demonstrated: Int64[np.ndarray, " D"]
+    colors: Int64[np.ndarray, " D"]
+    pairs: Int64[np.ndarray, " D"]  # their demonstrations
+    asked: Int64[np.ndarray, " A"]  # of the test input
+    num_pairs: int
+
+
+def _different_cells(sources: list[_Source], canvas: OutputCells) -> _Cells:
+    size = len(canvas.target)
+    num_pairs = len(canvas.slices) - 1
+    pairs = np.repeat(np.arange(num_pairs), [pair.stop - pair.start for pair in canvas.slices[:-1]])
+    values = np.stack([one.codes for one in sources], 1).astype(np.uint8)
+    demonstrated = np.concatenate([values[:size], canvas.target[:, None], pairs[:, None].astype(np.uint8)], 1)
+    _, first = np.unique(hash_bytes(demonstrated), return_index=True)
+    _, asked = np.unique(hash_bytes(values[size:]), return_index=True)
+    return _Cells(first, canvas.target[first].astype(np.int64), pairs[first], size + asked, num_pairs)
+
+
+class _Fit(NamedTuple):
+    """Sources whose table no demonstration contradicts."""
+
+    cost: int
+    chosen: tuple[_Source, ...]
+    copied: _Source | None
+    colors: UInt8[np.ndarray, " N"]  # of each row of the table; COPY: that of the copied source; _KEEP: of the input
+    own: _Source
+
+    def answer(self, cells: np.ndarray | slice) -> UInt8[np.ndarray, " M"]:
+        """Return the colors of some cells."""
+        colors = self.colors[_codes(self.chosen, cells)]
+        colors = np.where(colors == _KEEP, self.own.values[cells], colors)
+        return colors if self.copied is None else np.where(colors == COPY, self.copied.values[cells], colors)
+
+    def rule(self, cells: _Cells, answer: UInt8[np.ndarray, "h w"]) -> TableRule:
+        """Return the table with the rows that the demonstrations have."""
+        at = cells.demonstrated
+        keys, first = np.unique(np.stack([one.values[at] for one in self.chosen], 1), axis=0, return_index=True)
+        colors = self.colors[_codes(self.chosen, at[first])]
+        table = tuple((tuple(key), color) for key, color in zip(keys.tolist(), colors.tolist(), strict=True))
+        copied = None if self.copied is None else self.copied.words
+        keeps_unknown = bool((self.colors == _KEEP).any())
+        return TableRule(tuple(one.words for one in self.chosen), copied, table, keeps_unknown, self.cost, answer)
+
+
+def _separating(sources: list[_Source], cells: _Cells) -> Iterator[tuple[tuple[_Source, ...], _Source | None]]:
+    """Yield sources that tell apart, in a sample, all pairs of cells of different colors, and a source to copy from.
+
+    A bit says that a source is equal at both cells of a pair. Sources tell every pair apart where no bit is left by
+    ``and``: of four pairs, ``1100`` and ``0011`` do together, ``1100`` and ``0110`` leave the second pair. A pair whose
+    cells both have the color of the copied source needs not be told apart.
+    """
+    random = np.random.default_rng(0)
+    first, second = random.integers(0, len(cells.demonstrated), (2, _SAMPLE))
+    differ = cells.colors[first] != cells.colors[second]
+    first, second = first[differ], second[differ]
+    if not len(first):
+        return
+    codes = np.stack([one.codes[cells.demonstrated] for one in sources]).astype(np.uint8)
+    equal = codes[:, first] == codes[:, second]
+    hardest = np.argsort(-equal.sum(0), kind="stable")[:_HARDEST]
+    first, second, equal = first[hardest], second[hardest], equal[:, hardest]
+    bits = packed(equal)
+    without: set[tuple[int, ...]] = set()
+    for chosen in _disjoint(sources, bits):
+        without.add(chosen)
+        yield tuple(sources[index] for index in chosen), None
+    for copied in sources:
+        is_right = copied.values[cells.demonstrated] == cells.colors
+        both = packed((is_right[first] & is_right[second])[None])
+        if copied.has_colors and both.any():
+            chosen_sets = islice(_disjoint(sources, bits & ~both, most=2), _TRIED)
+            for chosen in chosen_sets:
+                if chosen not in without:
+                    yield tuple(sources[index] for index in chosen), copied
+
+
+def _disjoint(sources: list[_Source], bits: UInt64[np.ndarray, "K W"], most: int = 3) -> Iterator[tuple[int, ...]]:
+    """Yield one to three rows of bits without a bit in common, three only with the first row."""
+    yield from ((int(index),) for index in np.flatnonzero(~bits.any(1)))
+    for index, own in enumerate(bits):
+        others = index + 1 + np.flatnonzero(~(bits[index + 1 :] & own).any(1))
+        yield from ((index, int(other)) for other in others)
+    few = np.array([one.num_values <= _FEW for one in sources])
+    few[0] = False
+    rest = bits & bits[0]
+    for index in np.flatnonzero(few) if most > 2 else ():
+        others = index + 1 + np.flatnonzero(few[index + 1 :])
+        others = others[~(rest[others] & rest[index]).any(1)]
+        yield from ((0, int(index), int(other)) for other in others)
+
+
+def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells, own: _Source) -> _Fit | None:
+    """Return the table of some sources; None if a demonstration contradicts it.
+
+    A row that only the test input has keeps the color of the input, if that has the size. A demonstration with a row
+    that no other has makes the table dear: without that demonstration, it would not foresee it.
+    """
+    count = math.prod(one.num_values for one in chosen)
+    if not 2 <= count <= _LARGEST_TABLE:
+        return None
+    keys = _codes(chosen, cells.demonstrated)
+    seen = np.zeros((count, 10), np.bool_)
+    seen[keys, cells.colors] = True
+    num_colors = seen.sum(1)
+    colors = seen.argmax(1).astype(np.uint8)
+    cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1)
+    if copied is None:
+        is_right = num_colors.max() == 1
+    else:
+        colors[num_colors > 1] = COPY
+        is_right = not ((colors[keys] == COPY) & (copied.values[cells.demonstrated] != cells.colors)).any()
+        is_right &= (num_colors > 1).any()
+        cost += copied.cost + 2
+    if not is_right:
+        return None
+    is_known = (num_colors > 0)[_codes(chosen, cells.asked)]
+    if not is_known.all():
+        if own.words:
+            return None
+        colors[num_colors == 0] = _KEEP
+        cost += _UNKNOWN_COST + int(_UNKNOWN_COST * (1 - is_known.mean()))
+    shown = np.zeros((count, cells.num_pairs), np.bool_)
+    shown[keys, cells.pairs] = True
+    unforeseen = int(shown[shown.sum(1) == 1].any(0).sum())
+    cost += int((num_colors > 0).sum()) // _ROWS_OF_ONE_COST + _UNFORESEEN_COST * unforeseen
+    return _Fit(cost, chosen, copied, colors, own)
+
+
+def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
+    """Number the values of some sources together: with counts 3 and 4, the values 2 and 1 are number 9."""
+    codes = chosen[0].codes[cells]
+    for one in chosen[1:]:
+        codes = codes * one.num_values + one.codes[cells]
+    return codes
+
+
+def _sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[_Source]:
+    """Return the images that a rule may look at, each different one once; the input comes first if it has the size."""
+    states, numbers, costs = graph.images
+    cheap = np.flatnonzero(costs <= _STATE_COST)
+    cheap = cheap[np.argsort(costs[cheap], kind="stable")]
+    cheap = cheap[canvas.is_exact(graph.table, numbers[cheap])][:_STATES]
+    found: dict[bytes, _Source] = {}
+    drawn = canvas.draw(graph.table, numbers[cheap])
+    for index, cells in zip(cheap, drawn, strict=True):
+        _add(found, graph.program(int(states[index])), cells, int(costs[index]))
+    for index in cheap[:1]:  # the input, if it has the size, or else the cheapest state that has it
+        base = graph.program(int(states[index]))
+        for name in FEATURES:
+            if time.monotonic() > deadline:
+                break
+            word = Word("cell_feature", (name,))
+            values = graph.machine.apply(word, numbers[index][None, :, None])[:, :, 0]
+            _add(found, (*base, word), canvas.draw(graph.table, values)[0], int(costs[index]) + word.cost)
+    return list(found.values())
+
+
+def _add(found: dict[bytes, _Source], words: tuple[Word, ...], cells: np.ndarray, cost: int) -> None:
+    values, codes = np.unique(cells, return_inverse=True)
+    has_colors = not words or words[-1].name != "cell_feature" or words[-1].arguments[0] in COLORED
+    key = (cells if has_colors else codes).astype(np.uint8).tobytes()
+    if key not in found:
+        found[key] = _Source(words, cells.copy(), codes.astype(np.int64), len(values), cost, has_colors)

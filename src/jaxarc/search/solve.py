@@ -1,0 +1,246 @@
+"""Solve a task: search under each naming of its colors, stack pieces, rank the answers, keep those that differ."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Int8
+
+from jaxarc.config import SearchConfig
+from jaxarc.search.colors import RECOLORS, recoloring
+from jaxarc.search.graph import StateGraph
+from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
+from jaxarc.search.programs import GridProgram, LayerProgram, SizeRule, TableLayer
+from jaxarc.search.rules import learn_rules
+from jaxarc.search.words import vocabulary
+from jaxarc.tasks.raw_task import check_grid, check_pairs
+
+Pair = tuple[np.ndarray, np.ndarray]
+_STARTS: Final = 24  # first pieces from which stacks grow
+_STARTS_WITHOUT: Final = 6  # of those with a demonstration left out
+_LAYERS: Final = 6
+_FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
+_SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
+_RANKED_COST: Final = 3  # at most, with colors named by rank
+_WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
+_COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
+_EXACT: Final = 6  # single pieces that are compared
+_LARGEST: Final = 30
+DEFAULT: Final = SearchConfig()
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """An answer with the program that made it."""
+
+    answer: Int8[np.ndarray, "h w"]
+    program: GridProgram | None  # None: the input itself, where nothing else is known
+    fits: tuple[bool, ...]  # whether each demonstration comes out exactly
+    share: float  # of the cells of the outputs that come out right
+    cost: int
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a learned table gave the answer, and no stack of pieces."""
+        return self.program is not None and isinstance(self.program.layers[0], TableLayer)
+
+    @property
+    def fits_all(self) -> bool:
+        """Whether every demonstration comes out exactly."""
+        return all(self.fits)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The answers for one test input, the likeliest first, and what the search cost."""
+
+    answers: tuple[Found, ...]
+    num_states: int  # different states that were kept
+    num_applied: int  # states that words made, with those that were known
+    is_cut: bool  # whether a limit was reached
+    seconds: float
+
+
+def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfig = DEFAULT) -> SearchResult:
+    """Search programs that explain the demonstrations, and return different answers for a test input.
+
+    Args:
+        train: demonstrations, input and output each, as arrays or lists of rows.
+        test_input: a grid; its output is neither needed nor seen.
+        config: limits of cost, states and time, and how many answers.
+
+    Raises:
+        TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
+    """
+    began = time.monotonic()
+    train = check_pairs([(source, target) for source, target in train], "search", "train")
+    test_input = check_grid(test_input, "search, test input")
+    found: list[Found] = []
+    graphs: list[StateGraph] = []
+    for recolor in _recolors(train, test_input):
+        is_late = bool(graphs) and time.monotonic() - began > config.seconds
+        if is_late or any(one.fits_all and one.cost <= _SURE_COST for one in found):
+            break
+        search = _Search(train, test_input, recolor, config, began)
+        graphs.append(search.graph)
+        most = min(config.max_cost, _RANKED_COST) if recolor == "ranked" else config.max_cost
+        for cost in sorted({min(_FIRST_COST, most), most}):
+            found += search.answers(cost)
+            if any(one.fits_all and one.cost <= cost + 1 for one in found):
+                break  # what is found later costs more
+    answers = _different(sorted(found, key=_rank), train, test_input, config.answers)
+    if not answers:
+        answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
+    num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
+    seconds = time.monotonic() - began
+    is_cut = seconds > config.seconds or any(graph.is_cut for graph in graphs)
+    return SearchResult(tuple(answers), num_states, num_applied, is_cut, seconds)
+
+
+def _recolors(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
+    """Choose the namings that change a grid of the task, and are not the same as one before."""
+    inputs = [*(pair[0] for pair in train), test_input]
+    colors = [np.unique(grid) for grid in inputs]
+    changes = {
+        kind: any((recoloring(kind, grid)[here] != here).any() for grid, here in zip(inputs, colors, strict=True))
+        for kind in RECOLORS
+    }
+    return [kind for kind in RECOLORS if kind == "none" or changes[kind]]
+
+
+def _rank(found: Found) -> tuple[float, ...]:
+    return (-sum(found.fits) / max(len(found.fits), 1), found.cost if found.fits_all else -found.share, found.cost)
+
+
+def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray, count: int) -> list[Found]:
+    """Keep the first of equal answers; what no output is like comes last: the input again, or one plain color."""
+    changes = all(not np.array_equal(source, target) for source, target in train)
+    colorful = all(len(np.unique(target)) > 1 for _, target in train)
+    kept: dict[bytes, Found] = {}
+    odd: dict[bytes, Found] = {}
+    for one in found:
+        is_same = changes and np.array_equal(one.answer, test_input)
+        is_plain = colorful and len(np.unique(one.answer)) == 1
+        key = bytes(one.answer.shape) + one.answer.tobytes()
+        (odd if is_same or is_plain else kept).setdefault(key, one)
+    ranked = [*kept.values(), *odd.values()]
+    # Two tables, or two stacks, often err alike: the second answer is the best one of the other kind, if there is one.
+    others = [one for one in ranked[1:] if one.fits_all and one.is_table != ranked[0].is_table][:1]
+    return [*ranked[:1], *others, *(one for one in ranked[1:] if one not in others)][:count]
+
+
+class _Search:
+    """The search of one test input under one naming of its colors."""
+
+    def __init__(
+        self, train: Sequence[Pair], test_input: np.ndarray, recolor: str, config: SearchConfig, began: float
+    ) -> None:
+        names = [recoloring(recolor, source) for source, _ in train]
+        self._outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
+        names.append(recoloring(recolor, test_input))
+        self._inputs = [
+            name[source] for name, source in zip(names, [*(pair[0] for pair in train), test_input], strict=True)
+        ]
+        self._original = np.argsort(names[-1]).astype(np.int8)
+        self._recolor = recolor
+        self._sizes = config.sizes
+        self._scales = _scales(self._inputs, self._outputs)
+        self._colors = _colors_of(self._outputs)
+        words = vocabulary(_colors_of(self._inputs), self._colors, self._scales)
+        height, width = self._inputs[-1].shape
+        grown = [max(height * down, width * right) for down, right in self._scales]
+        sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
+        frame = min(max(*sides, *grown, 3), _LARGEST)
+        max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
+        words_end = began + _WORDS_SHARE * config.seconds
+        self._deadline = began + config.seconds
+        self.graph = StateGraph(self._inputs, frame, words, config.max_states, max_images, words_end)
+
+    def answers(self, cost: int) -> list[Found]:
+        """Return what tables and stacks of states up to a cost answer."""
+        while self.graph.cost < cost:
+            self.graph.expand()
+        found = []
+        rules = _size_rules(self.graph, self._inputs, self._outputs, self._scales)
+        for guess, (size, rule) in enumerate(rules[: self._sizes]):
+            canvas = OutputCells(self._outputs, size)
+            for table in learn_rules(self.graph, canvas, self._deadline) if guess == 0 else []:
+                layers = (TableLayer(table.sources, table.table, table.copied, table.keeps_unknown),)
+                everything = (True,) * len(self._outputs)
+                found.append(self._found(table.answer, layers, rule, everything, 1.0, table.cost))
+            stacks = _stacks(Pieces(self.graph, canvas, self._colors), len(self._outputs), self._deadline)
+            for stack in stacks:
+                layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
+                found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost))
+        return found
+
+    def _found(
+        self,
+        answer: np.ndarray,
+        layers: tuple[LayerProgram | TableLayer, ...],
+        rule: SizeRule,
+        fits: tuple[bool, ...],
+        share: float,
+        cost: int,
+    ) -> Found:
+        program = GridProgram(layers, rule, self._recolor)
+        return Found(self._original[answer], program, fits, share, cost)
+
+
+def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
+    words = () if layer.state == NO_STATE else graph.program(layer.state)
+    return LayerProgram(words, layer.color, layer.is_solid)
+
+
+def _stacks(pieces: Pieces, num_pairs: int, deadline: float) -> list[Stack]:
+    found = [pieces.stack([int(one)]) for one in pieces.exact()[:_EXACT]]
+    everything = np.bitwise_or.reduce(pieces.pairs)
+    found += pieces.stacks(everything, _STARTS, _LAYERS, deadline)
+    if not any(all(stack.fits) for stack in found) and num_pairs > 2:
+        for pair in pieces.pairs:
+            found += pieces.stacks(everything & ~pair, _STARTS_WITHOUT, _LAYERS, deadline)
+    return found + pieces.nearest(2)
+
+
+def _scales(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list[tuple[int, int]]:
+    """Return the one scale of all demonstrations, if it is a whole number."""
+    found = set()
+    for source, target in zip(inputs, outputs, strict=False):
+        (down, more), (right, rest) = (
+            divmod(big, small) for big, small in zip(target.shape, source.shape, strict=True)
+        )
+        found.add((down, right) if more == rest == 0 else None)
+    if len(found) != 1 or None in found or (1, 1) in found:
+        return []
+    return [one for one in found if one is not None]
+
+
+def _size_rules(
+    graph: StateGraph, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], scales: Sequence[tuple[int, int]]
+) -> list[tuple[tuple[int, int], SizeRule]]:
+    """Guess sizes of the answer, the likeliest first: as the input, fixed, a multiple, as a state of the search."""
+    test = inputs[-1].shape
+    sizes = [output.shape for output in outputs]
+    rules: dict[tuple[int, int], SizeRule] = {}
+    if all(source.shape == size for source, size in zip(inputs, sizes, strict=False)):
+        rules[test] = SizeRule()
+    elif len(set(sizes)) == 1:
+        rules[sizes[0]] = SizeRule(sizes[0])
+    for scale in scales:
+        rules.setdefault((test[0] * scale[0], test[1] * scale[1]), SizeRule(scale=scale))
+    states, numbers, costs = graph.images
+    images = graph.table.images(numbers.ravel())
+    height, width = (side.reshape(numbers.shape) for side in (images.height, images.width))
+    fits = np.all((np.stack([height, width], 2)[:, :-1] == np.array(sizes)), axis=(1, 2))
+    chosen = np.flatnonzero(fits)
+    for index in chosen[np.argsort(costs[chosen], kind="stable")]:
+        size = int(height[index, -1]), int(width[index, -1])
+        if size not in rules:
+            rules[size] = SizeRule(words=graph.program(int(states[index])))
+    return list({**rules, **({} if rules else {sizes[0]: SizeRule(sizes[0])})}.items())
+
+
+def _colors_of(grids: Sequence[np.ndarray]) -> list[int]:
+    return np.unique(np.concatenate([grid.ravel() for grid in grids])).tolist()

@@ -1,0 +1,83 @@
+"""``jaxarc search``, and ``jaxarc evaluate --agent search``: files, limits, and hidden answers that change nothing."""
+
+import json
+
+import numpy as np
+import pytest
+
+from jaxarc.cli.main import main
+
+RULES = {"flip": lambda grid: grid[::-1], "turn": np.rot90}
+
+
+@pytest.fixture
+def run(capfd):
+    """Run the command and return its exit code, its output and its errors."""
+
+    def call(*words):
+        with pytest.raises(SystemExit) as end:
+            main([str(word) for word in words])
+        return end.value.code, *capfd.readouterr()
+
+    return call
+
+
+def write_tasks(folder, change_answer=lambda grid: grid):
+    random = np.random.default_rng(4)
+    folder.mkdir()
+    for name, rule in RULES.items():
+        pairs = []
+        for _ in range(4):
+            source = random.integers(1, 9, (3, 4))
+            pairs.append({"input": source.tolist(), "output": rule(source).tolist()})
+        pairs[-1]["output"] = change_answer(np.array(pairs[-1]["output"])).tolist()
+        (folder / f"{name}.json").write_text(json.dumps({"train": pairs[:-1], "test": pairs[-1:]}))
+    return folder
+
+
+def test_the_search_is_an_agent_and_hidden_answers_change_nothing_that_it_hands_in(run, tmp_path):
+    tasks = write_tasks(tmp_path / "tasks")
+    changed = write_tasks(tmp_path / "changed", lambda grid: 9 - grid)
+    limits = ("--agent", "search", "--max-cost", 2, "--processes", 1, "--json")
+    code, out, _ = run("evaluate", tasks, *limits, "-o", tmp_path / "a")
+    summary = json.loads(out)
+    assert (code, summary["score"]["solved_outputs"], summary["explained"], summary["at_a_limit"]) == (0, 2, 2, 0)
+    code, out, _ = run("evaluate", changed, *limits, "-o", tmp_path / "b")
+    assert (code, json.loads(out)["score"]["solved_outputs"]) == (0, 0)
+    submissions = [(tmp_path / folder / "submission.json").read_bytes() for folder in ("a", "b")]
+    assert submissions[0] == submissions[1]
+
+
+def test_two_processes_hand_in_what_one_does(run, tmp_path):
+    tasks = write_tasks(tmp_path / "tasks")
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        limits = ("--max-cost", 1, "--processes", processes, "--quiet", "-o", folder)
+        assert run("evaluate", tasks, "--agent", "search", *limits)[0] == 0
+    assert (tmp_path / "1" / "submission.json").read_bytes() == (tmp_path / "2" / "submission.json").read_bytes()
+
+
+def test_a_budget_of_zero_still_hands_in_a_grid_for_every_test(run, tmp_path):
+    tasks = write_tasks(tmp_path / "tasks")
+    limits = ("--agent", "search", "--minutes", 0, "--processes", 1, "--json", "-o", tmp_path / "out")
+    code, out, _ = run("evaluate", tasks, *limits)
+    assert (code, json.loads(out)["at_a_limit"]) == (0, 2)
+    assert set(json.loads((tmp_path / "out" / "submission.json").read_text())) == set(RULES)
+
+
+def test_options_of_the_search_are_refused_for_other_agents(run, tmp_path):
+    code, _, err = run("evaluate", write_tasks(tmp_path / "tasks"), "--agent", "submit", "--minutes", 1)
+    assert code == 2
+    assert "--minutes" in err
+
+
+def test_a_task_is_explained_in_words_as_json_and_as_a_picture(run, tmp_path):
+    tasks = write_tasks(tmp_path / "tasks")
+    code, out, _ = run("search", "flip", "--dataset", tasks, "--max-cost", 2, "-o", tmp_path / "found.svg")
+    assert code == 0
+    assert "rigid(flip_rows)" in out
+    assert "explains all 3 demonstrations" in out
+    assert (tmp_path / "found.svg").read_text().startswith("<svg")
+    code, out, _ = run("search", "flip", "--dataset", tasks, "--max-cost", 2, "--json")
+    best = json.loads(out)["test"][0]["answers"][0]
+    assert (code, best["right"], best["fits"]) == (0, True, [True, True, True])

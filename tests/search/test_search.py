@@ -1,0 +1,171 @@
+"""The search on tasks whose rule is known: answers, programs as text, limits, and what it must not see."""
+
+import numpy as np
+import pytest
+
+from jaxarc.config import SearchConfig
+from jaxarc.search import GridProgram, ProgramError, Question, WordError, search_all, solve
+from jaxarc.tasks import TaskFormatError
+
+SMALL = SearchConfig(max_cost=2)
+
+
+def grids(*shapes, colors=(0, 1, 2), seed=0):
+    random = np.random.default_rng(seed)
+    return [random.choice(colors, shape).astype(np.int8) for shape in shapes]
+
+
+def demonstrate(rule, sources):
+    return [(source, rule(source).astype(np.int8)) for source in sources]
+
+
+def cropped(grid):
+    rows, columns = np.nonzero(grid)
+    return grid[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
+
+
+def exclusive_or(grid):
+    """Color 3 where color 1 or color 2 is in the left half or the right half, but not in both."""
+    left, right = grid[:, :3], grid[:, 3:]
+    return np.where((left != 0) ^ (right != 0), 3, 0)
+
+
+RULES = {
+    "mirror": lambda grid: grid[:, ::-1],
+    "turn": np.rot90,
+    "crop": cropped,
+    "scale": lambda grid: np.kron(grid, np.ones((2, 2), np.int8)),
+    "repeat": lambda grid: np.tile(grid, (1, 2)),
+    "recolor": lambda grid: np.array([0, 5, 7])[grid],
+    "layers": lambda grid: np.where(grid == 1, 1, np.where(grid[::-1] == 2, 2, 0)),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_of_one_or_two_functions_is_found_and_runs_on_an_unseen_grid(name):
+    rule = RULES[name]
+    *shown, asked = grids((3, 4), (4, 4), (5, 4), (4, 5))
+    best = solve(demonstrate(rule, shown), asked, SMALL).answers[0]
+    np.testing.assert_array_equal(best.answer, rule(asked))
+    assert best.fits_all
+    (unseen,) = grids((4, 4), seed=7)
+    np.testing.assert_array_equal(GridProgram.parse(str(best.program))(unseen), rule(unseen))
+
+
+def test_a_table_of_two_halves_is_their_exclusive_or():
+    *shown, asked = grids((3, 6), (3, 6), (3, 6), (3, 6), colors=(0, 1))
+    best = solve(demonstrate(exclusive_or, shown), asked, SMALL).answers[0]
+    np.testing.assert_array_equal(best.answer, exclusive_or(asked))
+
+
+def test_cells_copy_the_color_at_the_start_of_their_row_also_one_that_only_the_test_has():
+    def colored(grid):
+        return np.where(grid == 1, grid[:, :1], grid)
+
+    def source(colors, seed):
+        (grid,) = grids((4, 6), colors=(0, 1), seed=seed)
+        grid[:, 0] = colors
+        return grid
+
+    shown = [source(colors, seed) for seed, colors in enumerate(((2, 3, 2, 4), (4, 2, 3, 3), (3, 4, 4, 2)))]
+    asked = source((6, 7, 8, 6), seed=9)
+    best = solve(demonstrate(colored, shown), asked, SMALL).answers[0]
+    np.testing.assert_array_equal(best.answer, colored(asked))
+    unseen = source((9, 5, 9, 5), seed=8)
+    np.testing.assert_array_equal(GridProgram.parse(str(best.program))(unseen), colored(unseen))
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("recolor none; size input; color 3 + input", [[3, 3]]),
+        ("recolor none; size input; table rigid(flip_columns) : 1 = 5, else = input", [[1, 5]]),
+        ("recolor none; size input; table input copy rigid(flip_columns) : 1 = copy, 2 = 5", [[2, 5]]),
+    ],
+)
+def test_a_program_is_read_back_from_its_text_and_runs(text, answer):
+    program = GridProgram.parse(text)
+    assert str(program) == text
+    np.testing.assert_array_equal(program([[1, 2]]), answer)
+
+
+def test_a_color_that_only_the_test_has_is_answered():
+    shown = [
+        np.where(grid, color, 0).astype(np.int8) for grid, color in zip(grids((3, 3), (4, 3)), (1, 2), strict=True)
+    ]
+    asked = np.where(grids((3, 4), seed=3)[0], 6, 0).astype(np.int8)
+    result = solve(demonstrate(lambda grid: np.full((1, 1), grid.max()), shown), asked, SMALL)
+    np.testing.assert_array_equal(result.answers[0].answer, [[6]])
+
+
+def test_answers_differ_and_a_program_says_what_its_answer_is():
+    *shown, asked = grids((3, 3), (3, 3), (3, 3))
+    result = solve(demonstrate(np.transpose, shown), asked, SearchConfig(max_cost=2, answers=5))
+    answers = [found.answer.tolist() for found in result.answers]
+    assert len({str(answer) for answer in answers}) == len(answers)
+    for found in result.answers:
+        if found.program is not None:
+            np.testing.assert_array_equal(GridProgram.parse(str(found.program))(asked), found.answer)
+            assert found.program.in_words()
+
+
+def test_the_search_has_no_argument_for_the_answer_and_two_runs_agree():
+    """What goes to the other processes are demonstrations and test inputs; the result depends on nothing else."""
+    assert Question._fields == ("task_id", "test_index", "train", "test_input")
+    *shown, asked = grids((3, 4), (4, 4), (4, 5))
+    train = tuple(demonstrate(np.flipud, shown))
+    question = Question("flip", 0, train, asked)
+    ((_, first),) = search_all([question], SMALL)
+    second = solve(train, asked, SMALL)
+    assert [str(one.program) for one in first.answers] == [str(one.program) for one in second.answers]
+
+
+@pytest.mark.parametrize("limit", [{"seconds": 0.0}, {"max_states": 1}, {"max_cost": 0}, {"megabytes": 1}])
+def test_a_search_that_reaches_a_limit_still_answers(limit):
+    *shown, asked = grids((3, 4), (4, 4), (30, 30))
+    result = solve(demonstrate(lambda grid: grid[:1], shown), asked, SearchConfig(**limit))
+    assert result.answers
+    assert result.is_cut or limit == {"max_cost": 0}
+
+
+def test_a_task_of_single_cells_is_answered():
+    result = solve([([[1]], [[2]])], [[1]], SMALL)
+    np.testing.assert_array_equal(result.answers[0].answer, [[2]])
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (30, 30), (1, 30)])
+def test_one_demonstration_of_any_size_is_answered(shape):
+    shown, asked = grids(shape, shape, colors=(1, 2))
+    result = solve(demonstrate(lambda grid: 3 - grid, [shown]), asked, SearchConfig(max_cost=1))
+    np.testing.assert_array_equal(result.answers[0].answer, 3 - asked)
+
+
+def test_what_is_no_task_is_refused_by_name():
+    with pytest.raises(TaskFormatError, match="train"):
+        solve([], [[1]], SMALL)
+    with pytest.raises(TaskFormatError, match="31"):
+        solve([([[1]], np.ones((31, 31), np.int8))], [[1]], SMALL)
+    with pytest.raises(TaskFormatError, match="11"):
+        solve([([[1]], [[2]])], [[11]], SMALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "names"),
+    [
+        ("crop", ProgramError, "crop"),
+        ("recolor blue; size input; crop", ProgramError, "blue"),
+        ("recolor none; size input; cropp", WordError, "cropp"),
+        ("recolor none; size 3x3; table input : 0 -> 1", ProgramError, "0 -> 1"),
+        ("recolor none; size 3x3; table input : 0 = copy", ProgramError, "0 = copy"),
+    ],
+)
+def test_a_text_that_is_no_program_is_refused_by_name(text, error, names):
+    with pytest.raises(error, match=names):
+        GridProgram.parse(text)
+
+
+def test_a_program_without_an_answer_for_a_grid_says_which_function_has_none():
+    with pytest.raises(ProgramError, match="crop"):
+        GridProgram.parse("recolor none; size crop; crop")(np.zeros((3, 3), np.int8))
+    with pytest.raises(ProgramError, match="5"):
+        GridProgram.parse("recolor none; size input; table input : 0 = 1")([[5]])
