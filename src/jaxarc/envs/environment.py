@@ -154,7 +154,6 @@ def _explain_order(step: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=[], drop_fields=["made_with"])
 @dataclasses.dataclass(frozen=True)
 class ArcEnvironment(Environment[ArcEnvState]):
     """ARC as a Markov decision process: an agent edits a grid until it is the output that belongs to an input.
@@ -185,7 +184,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
     is as in ARCLE (Lee et al., arXiv:2407.20806) and in JaxARC; ``docs/operations.md`` has the rules used here.
     """
 
-    made_with: Defaults | None = None  # no part of the pytree: programs are compiled for any tasks of one shape
+    made_with: Defaults | None = None  # no part of the pytree
 
     def __repr__(self) -> str:
         return "ArcEnvironment()" if self.made_with is None else f"ArcEnvironment({self.name!r})"
@@ -271,6 +270,10 @@ class ArcEnvironment(Environment[ArcEnvState]):
     def info(self, state: ArcEnvState, params: EnvParams) -> Info:
         """Metrics of a state, with the keys, shapes and dtypes of a step's info."""
         return make_info(state, _pairs_of(state, params), jnp.zeros_like(state.terminated), params.config)
+
+
+# A pytree without leaves, whatever it was made with: programs are compiled for any tasks of one shape.
+jax.tree_util.register_pytree_node(ArcEnvironment, lambda env: ((), None), lambda *_: ArcEnvironment())
 
 
 @compiled()
