@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiling import EXECUTORS
 from jaxtyping import Array, Int32
 from reference.cases import random_boxes, random_operations
 
@@ -100,7 +101,7 @@ def test_test_mode_plays_the_pairs_behind_the_demonstrations():
     np.testing.assert_array_equal(states.canvas.grid, np.asarray(states.pairs.inputs)[np.arange(40), 3 + pair])
 
 
-@pytest.mark.parametrize("executor", ["compact", "dense"])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_batch_plays_as_each_environment_alone(executor):
     count, params = 24, make_params(executor=executor)
     env = AutoReset(ENV)

@@ -36,10 +36,10 @@ TASKS = TaskSet(
 
 
 def make_case(case):
-    """Return the environment and params of a case; the dense executor compiles fastest and gives the same bits."""
+    """Return the environment and params of a case."""
     selection_format, mode = case.split("_")
     config = create_test_config(
-        MAX_STEPS, selection_format, CANVAS, mode=mode, max_submissions=2, executor="dense", gamma=0.75,
+        MAX_STEPS, selection_format, CANVAS, mode=mode, max_submissions=2, gamma=0.75,
         allow_demo_switching=True, allow_test_switching=True, score_on_submit=True, invalid_action_policy="noop",
         invalid_action_penalty=-0.5, include_step_count=True,
     )  # fmt: skip

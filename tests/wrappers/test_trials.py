@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiling import EXECUTORS
 from reference.cases import random_boxes, random_operations
 
 import jaxarc
@@ -168,7 +169,7 @@ def roll(env, params, states, actions, batched):
     return jax.lax.scan(once, states, actions)
 
 
-@pytest.mark.parametrize("executor", ["compact", "dense"])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_batch_plays_as_each_environment_alone(executor):
     params, env = make_params(steps=3, executor=executor, include_demonstrations=True), AutoReset(ENV)
     keys, actions = jax.random.split(jax.random.key(1), 20), random_actions((15, 20))

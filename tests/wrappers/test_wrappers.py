@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiling import EXECUTORS
 from reference.cases import random_boxes, random_operations
 
 import jaxarc
@@ -126,7 +127,7 @@ def test_weights_of_one_task_hold_for_a_thousand_resets():
     assert (observations[:, :, 0, 0] == 2).all()
 
 
-@pytest.mark.parametrize("executor", ["compact", "dense"])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_environment_alone_equals_the_same_one_in_a_batch(executor):
     _, auto, params = make(executor=executor)
     actions, keys = random_actions((S, B)), jax.random.split(jax.random.key(0), B)
@@ -138,8 +139,9 @@ def test_environment_alone_equals_the_same_one_in_a_batch(executor):
             state = result[0]
 
 
-def test_both_executors_reset_alike():
-    assert_same_bits(batch("compact"), batch("dense"))
+def test_all_executors_reset_alike():
+    for executor in EXECUTORS[:-1]:
+        assert_same_bits(batch(executor), batch("dense"))
 
 
 def test_nested_batches_equal_one_batch():
