@@ -46,7 +46,7 @@ class Extent:
 
 
 WHOLE: Final = Extent(tuple(4**n for n in range(5, 11)), TRAINED_ENVS, 3.0)  # 1,024 to 1,048,576 environments
-REHEARSAL: Final = Extent((64, 256), 256, 0.1)
+REHEARSAL: Final = Extent((64, 256), 64, 0.1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,15 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(f"{side}x{side}: {device.device_kind} and the processor differ in {differing}")
             return 1
     console.print(f"{device.device_kind} plays the same episodes as the processor, bit for bit")
+    chosen.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for row in measured_rows(REHEARSAL if chosen.rehearse else WHOLE):
         rows.append(row)
         bound = "" if row["bound_per_second"] is None else f", bound of an H200 {row['bound_per_second']:,.0f}"
-        console.print(f"{row['what']}: {row['per_second']:,.0f} per second{bound}", highlight=False)
-    result = {"device": device.device_kind, "jax": jax.__version__, "rows": rows}
-    chosen.folder.mkdir(parents=True, exist_ok=True)
-    (chosen.folder / "accelerator.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    draw(rows, device.device_kind, chosen.folder / "accelerator.svg")
+        console.print(f"{row['what']}: {row['per_second']:,.0f} per second{bound}", highlight=False, soft_wrap=True)
+        # After each row, and the picture too: a run that is stopped keeps what it has.
+        result = {"device": device.device_kind, "jax": jax.__version__, "rows": rows}
+        (chosen.folder / "accelerator.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        draw(rows, device.device_kind, chosen.folder / "accelerator.svg")
     return 0
 
 
@@ -140,7 +141,7 @@ def _surrogate_row(name: str, seconds: float, program: dict[str, Any]) -> dict[s
 def draw(rows: Sequence[dict[str, Any]], device: str, path: Path) -> None:
     """Draw steps per second over the number of environments, measured and bound."""
     figure, axes = plt.subplots(figsize=(7, 4))
-    for side in SIDES:
+    for side in sorted({row["side"] for row in rows} - {None}):
         series = [row for row in rows if row["side"] == side]
         sizes = [row["num_envs"] for row in series]
         (line,) = axes.loglog(sizes, [row["per_second"] for row in series], "o-", label=f"{side}x{side}, {device}")
