@@ -13,6 +13,7 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
+from jaxarc.native.library import native_library
 from jaxarc.prng import keys_of_seeds
 from jaxarc.training import agent_training, load_pairs
 
@@ -57,6 +58,7 @@ class Compiled:
     """A compiled function of one pytree and of params, which are part of it already."""
 
     def __init__(self, executable: tuple, result: Any):
+        native_library()  # whose kernels the program calls
         self.call, self.result = deserialize_and_load(*executable), jax.tree.structure(result)
 
     def lower(self, *_: Any) -> "Compiled":

@@ -440,7 +440,7 @@ def test_mistakes_are_one_line(run, dataset, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     cases = [
-        (["--agent", "rondom"], 2, "--agent 'rondom' is none of random, submit, search, painter"),
+        (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, short-programs, painter"),
         (["--agent", bad], 1, "bad.json, line 1: an object with task_id"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),

@@ -56,6 +56,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "-k",
         "all or fill or shift or one_operation or single or own or recolored or statics_know or not_compiled",
     ),
+    "envs/operations/flood.py": (*_ALL, _FAMILIES, "-k", "all or flood or single"),
     "envs/operations/kernels.py": (*_ALL, _FAMILIES, "-k", "all or flood or shift or turn or paste or single"),
     "envs/structured_actions.py": (
         f"{_BAD_INPUT}::test_unknown_operation_has_no_name",
