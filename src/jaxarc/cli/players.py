@@ -78,8 +78,8 @@ def load_player(name: str, tasks: TaskSet, override: RulesOverride, of_run: Agen
     if path.is_file():
         return _recorded_player(path, tasks, override)
     raise AgentMismatchError(
-        f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor a folder of jaxarc train, nor a file of "
-        "recorded actions, nor module:function; correct the name or the path"
+        f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor a folder of jaxarc train, nor a file "
+        "of recorded actions, nor module:function; correct the name or the path"
     )
 
 
