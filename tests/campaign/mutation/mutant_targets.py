@@ -60,6 +60,10 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "envs/operations/kernels.py": (*_ALL, _FAMILIES, "-k", "all or flood or shift or turn or paste or single"),
     "envs/structured_actions.py": (
         f"{_BAD_INPUT}::test_unknown_operation_has_no_name",
+        *(
+            f"tests/envs/test_guide_snippets.py::test_{what}"
+            for what in ("point_selects_one_cell", "bbox_selects_twenty_five_cells")
+        ),
         *_PRINTED,
         _CHECKED,
         _CELLS,
