@@ -31,8 +31,8 @@ class EpisodeKeys(NamedTuple):
 
 def split_for_episode(key: PRNGKey) -> EpisodeKeys:
     """Draw everything that a reset needs from one key."""
-    # [6, words]: task and pair take one word each of theirs, the other four rows are keys. Drawn
-    # once, or every kernel that reads one of them would encrypt it again.
+    # [6, words]: task and pair take one word each of theirs, the other four rows are keys. Drawn once, or
+    # every kernel that reads one of them would encrypt it again.
     words = materialize(split_words(as_typed_key(key), 6))
     return EpisodeKeys(words[0, 0], words[1, 0], *words[2:])
 

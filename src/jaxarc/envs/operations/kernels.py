@@ -241,9 +241,8 @@ def _factors_of_turn(
 ) -> tuple[Int32[Array, " B"], Int32[Array, " B"], Int32[Array, " B"]]:
     """The factors i, j and k of the table of :func:`turn_box`."""
     top, left, bottom, right = box
-    # Rotations have i = +-1 and j = -+W, flips i = +-W and j = -+1, and
-    # `sign` is + for the first of each kind. So i and j are one select each, and only k needs a formula for each
-    # operation.
+    # Rotations have i = +-1 and j = -+W, flips i = +-W and j = -+1, and `sign` is + for the first of each kind. So i
+    # and j are one select each, and only k needs a formula for each operation.
     clockwise = operation == c.ROTATE_CLOCKWISE
     left_right = operation == c.FLIP_LEFT_RIGHT
     rotates = clockwise | (operation == c.ROTATE_COUNTERCLOCKWISE)
@@ -280,7 +279,8 @@ def rearrange_cells(
     """Apply operations 20..30, for an accelerator; the new grid and the new clipboard.
 
     The results are those of :func:`shift_cells` and :func:`turn_box`: a move is the gather of a turn with ``i = W`` and
-    ``j = 1``, and one write places what either brings.
+    ``j = 1``, and one write places what either brings. On 3 columns a move right by one has ``k = -1``: cell (1, 2)
+    comes from the flat cell ``3 * 1 + 1 * 2 - 1 = 4``, which is (1, 1).
     """
     box = use.effective
     cells = effective_cells(box, use.is_empty, use.raw, active, shape)
