@@ -20,7 +20,7 @@ class LateResult:
 
 def test_runs_are_counted_and_waited_for():
     calls = []
-    stats = profile_fn(lambda *args: calls.append(args) or LateResult(), 1, 2, n_warmup=2, n_runs=3)
+    stats = profile_fn(lambda x: calls.append(x) or LateResult(), (1, 2), 2, 3)
     assert calls == [(1, 2)] * 5
     assert list(stats) == ["mean", "std", "min", "max", "median"]
     assert all(type(value) is float for value in stats.values())
@@ -30,7 +30,7 @@ def test_runs_are_counted_and_waited_for():
 def test_the_statistics_are_those_of_the_runs(monkeypatch):
     clock = iter([0.0, 1.0, 10.0, 12.0, 20.0, 26.0])
     monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
-    stats = profile_fn(lambda: 0, n_warmup=0, n_runs=3)
+    stats = profile_fn(lambda x: x, 0, n_warmup=0, n_runs=3)
     assert stats == {"mean": 3.0, "std": pytest.approx(np.std([1, 2, 6])), "min": 1.0, "max": 6.0, "median": 2.0}
 
 
@@ -42,11 +42,19 @@ def test_defaults_are_three_and_ten():
 @pytest.mark.parametrize(("name", "value"), [("n_warmup", -1), ("n_runs", 0)])
 def test_too_few_runs_are_refused(name, value):
     with pytest.raises(ValueError, match=rf"{name}.*\d.*{value}"):
-        profile_fn(lambda: 0, **{name: value})
+        profile_fn(lambda x: x, 0, **{name: value})
 
 
-def test_benchmark_ops_takes_the_ratio_from_the_statistics_it_returns():
+def test_a_second_argument_is_refused():
+    with pytest.raises(TypeError, match=r"n_warmup.*float.*\(x, y\)"):
+        profile_fn(lambda x, y: x + y, 1.0, 2.0)
+
+
+def test_benchmark_ops_prints_the_ratio_of_the_statistics_it_returns(capsys):
     naive, jitted, speedup = benchmark_ops()
+    printed = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
+    assert list(printed) == ["Naive", "JIT", "Speedup"]
+    assert float(printed["Speedup"].split()[0]) == pytest.approx(speedup, abs=0.06)
     assert speedup == naive["mean"] / jitted["mean"]
     assert min(naive["min"], jitted["min"]) > 1e-6  # a million squares take longer than a microsecond
 

@@ -6,6 +6,7 @@ import optax
 import pytest
 
 from jaxarc.config import ConfigValidationError
+from jaxarc.nn.precision import cast_floats
 from jaxarc.profiling import compiled_memory
 from jaxarc.surrogate import (
     CandidateScorer,
@@ -17,7 +18,7 @@ from jaxarc.surrogate import (
     transition_loss,
 )
 from jaxarc.surrogate.encoders import MomentEncoder, invert
-from jaxarc.surrogate.losses import COMPILED, PYTHON, cast_floats, mean_gradient
+from jaxarc.surrogate.losses import COMPILED, PYTHON, mean_gradient
 from jaxarc.surrogate.trunk import Trunk
 
 SIDE, K, FEATURES = 4, 6, 3

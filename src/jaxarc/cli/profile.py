@@ -69,7 +69,7 @@ def rollout(
     console.print(f"Compiling a rollout of {num_envs:,} environments × {steps:,} steps ...", highlight=False)
     play = _play.lower(carry, key_actions, params, num_envs, steps).compile()
     require_memory(num_envs, program_memory(play), free)
-    untraced = profile_fn(play, carry, key_actions, params, n_warmup=2, n_runs=5)["median"]
+    untraced = profile_fn(lambda args: play(*args), (carry, key_actions, params), 2, 5)["median"]
     with trace(output):
         jax.block_until_ready(play(carry, key_actions, params))
     text = _text_of(play)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jaxarc.config.build import CheckedConfig, limited
-from jaxarc.config.training import Decay, not_above_learning_rate
+from jaxarc.config.training import Decay, Precision, not_above_learning_rate
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class SurrogateTrainingConfig(CheckedConfig):
     weight_decay: float = limited(1e-4, low=0.0, high=1.0)
     max_grad_norm: float = limited(1.0, low=1e-6, high=1e6)
     accumulation_steps: int = limited(1, low=1)  # parts of a batch that run one after the other, to save memory
-    precision: Literal["float32", "bfloat16"] = "float32"  # precision of products; parameters stay float32
+    precision: Precision = "float32"  # precision of products; parameters stay float32
     weight_by_accuracy: bool = True  # weight each example by how right its expert was
 
     def validate(self) -> list[str]:

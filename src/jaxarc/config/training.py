@@ -9,6 +9,7 @@ from jaxarc.config.environment import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS
 
 Decay: TypeAlias = Literal["linear", "cosine", "constant"]
+Precision: TypeAlias = Literal["float32", "tensorfloat32", "bfloat16", "float16"]
 
 _MAX_WEIGHT: Final = 1e6  # of a term of the loss
 _PROCESS_FIELDS: Final = ("coordinator_address", "num_processes", "process_id")
@@ -56,7 +57,7 @@ class NetworkConfig(CheckedConfig):
     kind: Literal["relational", "cells", "residual_cnn"] = "relational"  # sees which colors are equal, no more
     hidden_size: int = limited(16, low=1)  # C, channels of a cell
     num_layers: int = limited(2, low=1)  # layers of the trunk, the input layer included
-    precision: Literal["float32", "bfloat16"] = "float32"  # products on accelerators; weights and sums: float32
+    precision: Literal["float32", "tensorfloat32", "bfloat16"] = "float32"  # products on accelerators; sums: float32
     equality_map: bool = True  # cells, residual_cnn: an input that says which cells equal the target already
     submit_bias: float = -3.0  # first logit of submit against paint: an early submit ends an episode that teaches
     resize_bias: float = -2.0  # first logit of resize against paint

@@ -1,4 +1,4 @@
-"""Layers and optimizers that the agents and the surrogate share."""
+"""Layers, optimizers and precision that the agents and the surrogate share."""
 
 from jaxarc.nn.layers import MLP, Dense, attention, gelu_mlp, lecun_scale, rms_norm
 from jaxarc.nn.optimizers import (
@@ -9,17 +9,32 @@ from jaxarc.nn.optimizers import (
     surrogate_learning_rate,
     warmup_then_decay,
 )
+from jaxarc.nn.precision import (
+    cast_floats,
+    mixed_precision_matmul,
+    optimized_inference,
+    optimized_train_step,
+    products_in,
+)
+from jaxarc.nn.shapes import make_tpu_friendly_shape, padded_fn
 
 __all__ = [
     "MLP",
     "Dense",
     "attention",
+    "cast_floats",
     "entropy_weight_schedule",
     "gelu_mlp",
     "init_optimizer",
     "learning_rate_schedule",
     "lecun_scale",
     "make_surrogate_optimizer",
+    "make_tpu_friendly_shape",
+    "mixed_precision_matmul",
+    "optimized_inference",
+    "optimized_train_step",
+    "padded_fn",
+    "products_in",
     "rms_norm",
     "surrogate_learning_rate",
     "warmup_then_decay",

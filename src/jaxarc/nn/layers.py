@@ -5,7 +5,6 @@ are float32 all the same: a sum of 64 squares in bfloat16 has only about two cor
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import TypeAlias
 
 import equinox as eqx
@@ -13,20 +12,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxarc.fusion import compiles_for_cpu
 from jaxarc.types import PRNGKey
 
 Activation: TypeAlias = Callable[[Float[Array, "*B"]], Float[Array, "*B"]]
-
-
-def products_in(precision: str) -> AbstractContextManager[None]:
-    """Trace matrix products with factors rounded to ``"bfloat16"`` or as they are; sums are float32 either way.
-
-    On a CPU factors stay as they are: it has no such products.
-    """
-    if precision == "float32" or compiles_for_cpu():
-        return nullcontext()
-    return jax.default_matmul_precision("BF16_BF16_F32")
 
 
 class Dense(eqx.Module):

@@ -8,9 +8,11 @@ from jaxarc.profiling.costs import OperationCost, OperationCosts, costliest_oper
 from jaxarc.profiling.memory import (
     CompiledMemory,
     DeviceMemory,
+    TrainingMemory,
     compiled_memory,
     device_memory,
     save_memory_profile,
+    training_memory,
 )
 from jaxarc.profiling.timing import OpsBenchmark, Timing, benchmark_ops, profile_fn
 from jaxarc.profiling.tracing import ProfilerBusyError, profile_server, trace
@@ -27,6 +29,7 @@ __all__ = [
     "OpsBenchmark",
     "ProfilerBusyError",
     "Timing",
+    "TrainingMemory",
     "benchmark_ops",
     "compiled_memory",
     "costliest_operations",
@@ -37,4 +40,5 @@ __all__ = [
     "profile_server",
     "save_memory_profile",
     "trace",
+    "training_memory",
 ]

@@ -1,9 +1,11 @@
 """Memory in use on the devices, and memory that a compiled program will need."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 from jax.stages import Compiled
 
@@ -27,6 +29,16 @@ class CompiledMemory(NamedTuple):
     temp_bytes: int | None  # between the first and the last operation
     alias_bytes: int | None  # outputs in the memory of donated arguments
     generated_code_bytes: int | None
+
+
+class TrainingMemory(NamedTuple):
+    """What a train step holds on one device, in bytes; None where the backend gives no number."""
+
+    parameters: int
+    optimizer: int  # its state, such as the two means of Adam
+    gradients: int  # as many as parameters
+    activations: int | None  # all other temporaries: what the forward pass keeps for the backward pass
+    batch: int | None  # the other arguments
 
 
 def device_memory() -> list[DeviceMemory]:
@@ -54,6 +66,32 @@ def compiled_memory(compiled: Compiled) -> CompiledMemory:
         alias_bytes=sizes.alias_size_in_bytes,
         generated_code_bytes=sizes.generated_code_size_in_bytes,
     )
+
+
+def training_memory(compiled: Compiled, params: Any, opt_state: Any) -> TrainingMemory:
+    """Return what the memory of a compiled train step is for, before it runs.
+
+    Gradients are as large as their parameters, and the compiler counts them among its temporaries. A program that
+    never holds all of them at once may have fewer temporaries than that; then ``activations`` is 0.
+
+    Args:
+        compiled: such as ``train_step.compile(model, opt_state, batch)`` of a surrogate.
+        params: a pytree; its arrays of floating-point numbers are the parameters.
+        opt_state: the state of the optimizer.
+    """
+    sizes = compiled_memory(compiled)
+    parameters, optimizer = _size_of(params, eqx.is_inexact_array), _size_of(opt_state, eqx.is_array)
+    return TrainingMemory(
+        parameters,
+        optimizer,
+        gradients=parameters,
+        activations=None if sizes.temp_bytes is None else max(0, sizes.temp_bytes - parameters),
+        batch=None if sizes.argument_bytes is None else max(0, sizes.argument_bytes - parameters - optimizer),
+    )
+
+
+def _size_of(tree: Any, is_counted: Callable[[Any], bool]) -> int:
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(eqx.filter(tree, is_counted)))
 
 
 def save_memory_profile(path: str | Path) -> Path:

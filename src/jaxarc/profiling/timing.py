@@ -1,5 +1,6 @@
 """Time functions, with their results waited for."""
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
@@ -28,28 +29,35 @@ class OpsBenchmark(NamedTuple):
     speedup: float
 
 
-def profile_fn(fn: Callable[..., Any], *args: Any, n_warmup: int = 3, n_runs: int = 10) -> Timing:
-    """Time a function; every call is waited for.
+def profile_fn(fn: Callable[[Any], Any], x: Any, n_warmup: int = 3, n_runs: int = 10) -> Timing:
+    """Time a function of one argument; every call is waited for.
+
+    Several arguments go as one: ``profile_fn(lambda args: step(*args), (state, action))``.
 
     Args:
-        fn: called with ``args``; it must not donate them, since they are passed again and again.
-        *args: its arguments.
+        fn: called with ``x``; it must not donate it, since it is passed again and again.
+        x: its argument, any pytree.
         n_warmup: calls that are not timed, at least 0; with 0 the first run contains the compilation.
         n_runs: calls that are timed, at least 1.
 
     Raises:
+        TypeError: ``fn`` is no function, or a number of calls is no int.
         ValueError: ``n_warmup`` or ``n_runs`` is too small.
     """
     if not callable(fn):
-        raise TypeError(f"profile_fn: a function was expected, got {fn!r:.60}; pass it and then its arguments")
-    if n_warmup < 0:
-        raise ValueError(f"profile_fn: n_warmup must be at least 0, got {n_warmup}; the default is 3")
-    if n_runs < 1:
-        raise ValueError(f"profile_fn: n_runs must be at least 1, got {n_runs}; the default is 10")
+        raise TypeError(f"profile_fn: a function was expected, got {fn!r:.60}; pass it and then its argument")
+    for name, count, least, default in (("n_warmup", n_warmup, 0, 3), ("n_runs", n_runs, 1, 10)):
+        if not isinstance(count, int):
+            raise TypeError(
+                f"profile_fn: {name} must be an int, got {type(count).__name__}; several arguments of the function go "
+                "as one, profile_fn(lambda args: fn(*args), (x, y))"
+            )
+        if count < least:
+            raise ValueError(f"profile_fn: {name} must be at least {least}, got {count}; the default is {default}")
     # JAX returns before the device is done, so each call is waited for; the first one also compiles.
     for _ in range(n_warmup):
-        jax.block_until_ready(fn(*args))
-    seconds = np.array([_seconds(fn, args) for _ in range(n_runs)])
+        jax.block_until_ready(fn(x))
+    seconds = np.array([_seconds(fn, x) for _ in range(n_runs)])
     return Timing(
         mean=float(seconds.mean()),
         std=float(seconds.std()),
@@ -60,18 +68,24 @@ def profile_fn(fn: Callable[..., Any], *args: Any, n_warmup: int = 3, n_runs: in
 
 
 def benchmark_ops() -> OpsBenchmark:
-    """Time the sum of squares of a ``(1000, 1000)`` array, operation by operation and compiled as one program."""
+    """Time the sum of squares of a ``(1000, 1000)`` array, operation by operation and compiled as one program.
+
+    Prints the two means and their ratio, and returns them with their spread.
+    """
     x = jax.random.normal(jax.random.key(0), (1000, 1000), jnp.float32)
     naive = profile_fn(_sum_of_squares, x)
     jitted = profile_fn(jax.jit(_sum_of_squares), x)
-    return OpsBenchmark(naive, jitted, naive["mean"] / jitted["mean"])
+    speedup = naive["mean"] / jitted["mean"]
+    lines = (f"Naive: {1e3 * naive['mean']:.3f} ms", f"JIT: {1e3 * jitted['mean']:.3f} ms", f"Speedup: {speedup:.1f} x")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return OpsBenchmark(naive, jitted, speedup)
 
 
 def _sum_of_squares(x: Float32[Array, "N M"]) -> Float32[Array, ""]:
     return jnp.sum(x**2)
 
 
-def _seconds(fn: Callable[..., Any], args: tuple[Any, ...]) -> float:
+def _seconds(fn: Callable[[Any], Any], x: Any) -> float:
     start = time.perf_counter()
-    jax.block_until_ready(fn(*args))
+    jax.block_until_ready(fn(x))
     return time.perf_counter() - start

@@ -2,7 +2,7 @@
 
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
-from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_static
+from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_arrays, to_static
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
 from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss
 from jaxarc.surrogate.mesh import MeshTrainStep, create_mesh_train_step, place_weights
@@ -59,6 +59,7 @@ __all__ = [
     "over_stages",
     "place_weights",
     "surrogate_learning_rate",
+    "to_arrays",
     "to_static",
     "transition_loss",
 ]

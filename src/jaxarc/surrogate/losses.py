@@ -1,4 +1,4 @@
-"""Losses of surrogates, their weighted mean gradient over a batch, and the precision of the computation.
+"""Losses of surrogates, and their weighted mean gradient over a batch.
 
 A batch is reduced example by example (:func:`mean_gradient`), by compiled loops or by loops of Python, so that the
 compiled and the plain train step do the same arithmetic.
@@ -7,11 +7,11 @@ compiled and the plain train step do the same arithmetic.
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float32, Int
+
+from jaxarc.nn.precision import LOSS_SCALES, products_in
 
 UNLIKELY: Final = -1e9  # logit of padding: no probability, and a finite gradient
 
@@ -110,6 +110,7 @@ def mean_gradient(
     weights: Float32[Array, " B"],
     accumulation_steps: int,
     loops: Loops,
+    precision: str = "float32",
 ) -> BatchMeans:
     """Return the weighted mean of loss, metrics and gradient over a batch.
 
@@ -124,10 +125,12 @@ def mean_gradient(
         weights: of the examples, 0 or more; where all are 0 so is the gradient.
         accumulation_steps: number of parts; divides B.
         loops: :data:`COMPILED` or :data:`PYTHON`.
+        precision: of the products; in float16 the loss is scaled while its gradient is taken.
 
     Raises:
         ValueError: ``accumulation_steps`` does not divide B.
     """
+    loss_scale = LOSS_SCALES[precision]
     total = weights.sum()
     shares = weights / jnp.where(total > 0, total, jnp.float32(1))
 
@@ -135,11 +138,12 @@ def mean_gradient(
     def part_loss(params: Tree, part: tuple[Tree, Float32[Array, " b"]]) -> tuple[Float32[Array, ""], Metrics]:
         examples, shares = part
         losses, metrics = loops.over_examples(lambda example: example_loss(params, example), examples)
-        return (losses * shares).sum(), jax.tree.map(lambda x: (x * shares).sum(), metrics)
+        return (losses * shares).sum() * loss_scale, jax.tree.map(lambda x: (x * shares).sum(), metrics)
 
     def of_part(part: tuple[Tree, Float32[Array, " b"]]) -> BatchMeans:
-        (loss, metrics), gradient = jax.value_and_grad(part_loss, has_aux=True)(params, part)
-        return BatchMeans(loss, metrics, gradient)
+        with products_in(precision):
+            (loss, metrics), gradient = jax.value_and_grad(part_loss, has_aux=True)(params, part)
+        return BatchMeans(loss / loss_scale, metrics, jax.tree.map(lambda x: x / loss_scale, gradient))
 
     if accumulation_steps == 1:
         return of_part((examples, shares))
@@ -186,15 +190,3 @@ COMPILED: Final = Loops(  # the model must be traceable
     over_parts=lambda function, sums, parts: jax.lax.scan(function, sums, parts)[0],
 )
 PYTHON: Final = Loops(_each_in_python, _sum_in_python)  # the model may branch on values
-
-
-DTYPES: Final = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}  # by the name in SurrogateTrainingConfig
-
-
-def cast_floats(tree: Any, dtype: DTypeLike) -> Any:
-    """Cast every array of floating-point numbers in a pytree; other leaves stay.
-
-    Cast both the parameters and the inputs: bfloat16 times float32 is computed in float32. The gradient flows back
-    through the cast, so that of float32 parameters is float32, rounded to bfloat16 once for each part of a batch.
-    """
-    return jax.tree.map(lambda x: x.astype(dtype) if eqx.is_inexact_array(x) else x, tree)

@@ -18,15 +18,14 @@ from jax.stages import Compiled
 from jaxtyping import Array, Float32
 
 from jaxarc.config import SurrogateTrainingConfig
+from jaxarc.nn.precision import DTYPES, cast_floats
 from jaxarc.surrogate.batch import TrainingBatchJAX
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of, check_padding, check_shapes
 from jaxarc.surrogate.losses import (
     COMPILED,
-    DTYPES,
     PYTHON,
     Loops,
     Metrics,
-    cast_floats,
     kl_divergence_loss_jax,
     mask_padding,
     mean_gradient,
@@ -62,6 +61,7 @@ class TrainStep(Protocol):
             :func:`convert_metrics` makes numbers of them.
 
         Raises:
+            TypeError: the batch is no :class:`TrainingBatchJAX`.
             ValueError: the candidates do not fit the batch, the batch cannot be cut into ``accumulation_steps``, or the
                 expert gives weight to padding, which is checked at the first call only.
         """
@@ -168,6 +168,11 @@ class _Intake:
         self._has_seen_values = False
 
     def __call__(self, batch: TrainingBatchJAX, candidates: CandidateSet | None) -> BatchArrays:
+        if not isinstance(batch, TrainingBatchJAX):
+            raise TypeError(
+                f"a train step takes a batch of the type TrainingBatchJAX, got {type(batch).__name__}; "
+                "make one with jaxarc.surrogate.TrainingBatchJAX, of labelled data after jaxarc.surrogate.to_arrays"
+            )
         candidates = candidates_of(batch) if candidates is None else candidates
         check_shapes(batch, candidates)
         # To see values the host waits for the device. So only the first batch pays for it.
@@ -209,7 +214,8 @@ def _update(
         )  # several candidates may share the highest probability
         return loss_fn(logits, example.probs), {"top1_agreement": agrees.astype(jnp.float32)}
 
-    means = mean_gradient(example_loss, params, examples, examples.weights, config.accumulation_steps, loops)
+    parts, precision = config.accumulation_steps, config.precision
+    means = mean_gradient(example_loss, params, examples, examples.weights, parts, loops, precision)
     # The norm is that of the mean gradient, before the optimizer clips it.
     updates, opt_state = optimizer.update(means.gradient, opt_state, params)
     metrics = {"total_loss": means.loss, **means.metrics, "gradient_norm": optax.tree.norm(means.gradient)}

@@ -11,9 +11,10 @@ from jaxtyping import Array, Bool, Float, Float32, Int, Int32
 from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
 from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
+from jaxarc.nn.precision import DTYPES, cast_floats
 from jaxarc.surrogate.candidates import CandidateSet
 from jaxarc.surrogate.encoders import NUM_VALUES, ColorEncoder
-from jaxarc.surrogate.losses import COMPILED, DTYPES, cast_floats, mean_gradient, transition_loss
+from jaxarc.surrogate.losses import COMPILED, mean_gradient, transition_loss
 from jaxarc.surrogate.train_step import Metrics, Model
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import PRNGKey
@@ -124,7 +125,9 @@ def create_transition_train_step(
 
         # Equal weights make the mean over the batch the plain one, however many parts it is cut into.
         weights = jnp.ones_like(batch.reward)
-        sums = mean_gradient(example_loss, params, batch, weights, config.accumulation_steps, COMPILED)
+        sums = mean_gradient(
+            example_loss, params, batch, weights, config.accumulation_steps, COMPILED, config.precision
+        )
         updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
         metrics = {"total_loss": sums.loss, **sums.metrics, "gradient_norm": optax.tree.norm(sums.gradient)}
         return optax.apply_updates(params, updates), opt_state, metrics

@@ -31,7 +31,7 @@ from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts import GreedyPainter
 from jaxarc.fusion import compiles_for_cpu
-from jaxarc.nn.layers import products_in
+from jaxarc.nn.precision import products_in
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
 from jaxarc.parallel.shards import UNSHARDED, DataShard
 from jaxarc.tasks import uniform_weights
