@@ -14,6 +14,10 @@ os.environ.setdefault("MPLBACKEND", "agg")
 # same program compiles in a quarter of the time; in one piece, not in 32 side by side, a tenth faster on a worker that
 # has no core to spare. Child processes inherit all three; `compiling.AS_USERS` undoes the first two.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# Tracing takes longer than compiling. A tenth of it looks up the line that each operation comes from, and another one
+# is Python's search for circles among many young objects.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
+gc.set_threshold(200_000, 20, 50)
 if "xla_cpu_use_fusion_emitters" not in os.environ.get("XLA_FLAGS", ""):
     flags = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
     os.environ["XLA_FLAGS"] = f"{flags} {os.environ.get('XLA_FLAGS', '')}"

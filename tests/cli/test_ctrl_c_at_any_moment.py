@@ -27,7 +27,7 @@ COMMANDS = {
     "record": ["traces", "record", "arc-agi-1/training:max_side=3"],
 }
 # Seconds after the start; the commands take turns, as their starts are much alike.
-MOMENTS = {name: ((0.5, 2.5, 9.0), (1.0, 5.0, 14.0))[i % 2] for i, name in enumerate(COMMANDS)}
+MOMENTS = {name: ((0.5, 9.0), (2.5, 6.0))[i % 2] for i, name in enumerate(COMMANDS)}
 ENDS_WITHIN = 5.0
 # The terminal becomes the one that controls the new session, so that ^C is a signal to what runs in it.
 IN_ITS_TERMINAL = """

@@ -55,19 +55,12 @@ def test_a_rollout_reports_speed_and_what_random_actions_gain(printed):
     assert re.fullmatch(r"3\d\d of 400 played, \d solved", row(printed, "tasks"))
 
 
-def test_devices_do_not_change_what_happens(printed):
-    shared = run_alone(*SHORT, JAX_NUM_CPU_DEVICES="4")
+def test_devices_and_sharded_tasks_do_not_change_what_happens(printed):
+    shared = run_alone(*SHORT, "--tasks", "sharded", JAX_NUM_CPU_DEVICES="4")
     assert shared.returncode == 0, shared.stderr
     assert row(shared.stdout, "devices") == "4 cpu"  # which do not divide 6 environments
     for name in ("environments × steps", "episodes", "mean return", "solved episodes", "tasks"):
         assert row(shared.stdout, name) == row(printed, name)
-
-
-def test_sharded_tasks_do_not_change_what_happens_either(printed):
-    sharded = run_alone(*SHORT, "--tasks", "sharded", JAX_NUM_CPU_DEVICES="2")
-    assert sharded.returncode == 0, sharded.stderr
-    for name in ("episodes", "mean return", "solved episodes", "tasks"):
-        assert row(sharded.stdout, name) == row(printed, name)
 
 
 def test_tasks_lie_on_the_devices_in_one_of_two_ways(capsys, monkeypatch):

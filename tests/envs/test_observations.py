@@ -242,8 +242,14 @@ def with_other_answers(params):
     return dataclasses.replace(params, tasks=dataclasses.replace(tasks, outputs=jnp.asarray(outputs)))
 
 
-@pytest.mark.parametrize("augmentation", [{}, {"symmetries": "flips", "recolor": "all", "shuffle_demos": True}])
-@pytest.mark.parametrize("grid_format", ["planes", "one_hot", "tokens"])
+AUGMENTED = {"symmetries": "flips", "recolor": "all", "shuffle_demos": True}
+
+
+@pytest.mark.parametrize(
+    ("grid_format", "augmentation"),
+    [("planes", {}), ("planes", AUGMENTED), ("one_hot", {}), ("tokens", AUGMENTED)],
+    ids=["planes", "planes-augmented", "one_hot", "tokens-augmented"],
+)
 def test_hidden_answer_is_in_nothing_that_is_shown_before_the_submit(grid_format, augmentation):
     operations = tuple(range(SUBMIT))  # all but the submit
     fields = {
