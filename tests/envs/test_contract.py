@@ -26,7 +26,7 @@ from jaxarc.wrappers import AutoReset, EpisodeStatistics
 H, W = CANVAS = (3, 4)
 B, S = 40, 8  # more environments than the compact executor takes in one block, more steps than an episode has
 FORMATS = ["point", "bbox", "mask"]
-EXECUTORS = {"point": "dense", "bbox": "compact", "mask": "compact"}
+EXECUTORS = {"point": "dense", "bbox": "auto", "mask": "compact"}
 TASK = create_mock_task(H, W)
 
 

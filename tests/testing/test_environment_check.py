@@ -40,19 +40,19 @@ def make(selection_format="point", mode="train", tasks=TASKS, **fields):
     return jaxarc.make(tasks, create_test_config(4, selection_format, CANVAS, mode=mode, **fields))
 
 
-OURS = {  # together every wrapper, format and mode
-    "point, train": (lambda env: AutoReset(FlatActions(env)), ("point", "train")),
-    "point, test": (lambda env: FlatActions(AutoReset(env)), ("point", "test")),
-    "bbox, train": (lambda env: EpisodeStatistics(env), ("bbox", "train")),
-    "bbox, test": (lambda env: EpisodeStatistics(AutoReset(env)), ("bbox", "test")),
-    "mask, train": (lambda env: env, ("mask", "train")),
-    "mask, test": (lambda env: AutoReset(env), ("mask", "test")),
+OURS = {  # together every wrapper, format, mode and executor
+    "point, train": (lambda env: AutoReset(FlatActions(env)), ("point", "train"), "auto"),
+    "point, test": (lambda env: FlatActions(AutoReset(env)), ("point", "test"), "dense"),
+    "bbox, train": (lambda env: EpisodeStatistics(env), ("bbox", "train"), "compact"),
+    "bbox, test": (lambda env: EpisodeStatistics(AutoReset(env)), ("bbox", "test"), "auto"),
+    "mask, train": (lambda env: env, ("mask", "train"), "dense"),
+    "mask, test": (lambda env: AutoReset(env), ("mask", "test"), "auto"),
 }
 
 
-@pytest.mark.parametrize(("dress", "rules"), OURS.values(), ids=OURS)
-def test_our_environments_pass(dress, rules):
-    env, params = make(*rules, executor="dense" if rules[1] == "train" else "compact")
+@pytest.mark.parametrize(("dress", "rules", "executor"), OURS.values(), ids=OURS)
+def test_our_environments_pass(dress, rules, executor):
+    env, params = make(*rules, executor=executor)
     report = check_environment(dress(env), params)
     assert report.episodes_terminated > 0
     assert report.episodes_truncated > 0
