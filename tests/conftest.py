@@ -14,10 +14,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 # same program compiles in a quarter of the time; in one piece, not in 32 side by side, a tenth faster on a worker that
 # has no core to spare. Child processes inherit all three; `compiling.AS_USERS` undoes the first two.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-# Tracing takes longer than compiling. A tenth of it looks up the line that each operation comes from, and another one
-# is Python's search for circles among many young objects.
+# Tracing takes longer than compiling, and a tenth of it looks up the line that each operation comes from.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
-gc.set_threshold(200_000, 20, 50)
 if "xla_cpu_use_fusion_emitters" not in os.environ.get("XLA_FLAGS", ""):
     flags = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
     os.environ["XLA_FLAGS"] = f"{flags} {os.environ.get('XLA_FLAGS', '')}"
@@ -33,6 +31,9 @@ os.environ.setdefault("JAXARC_NO_CACHE", "1")  # commands compile anew, unless a
 import jax
 import pytest
 from hypothesis import settings
+
+# Another tenth is Python's search for circles among the many objects of a trace.
+gc.set_threshold(200_000, 20, 50)
 
 # Mixed dtypes and broadcasting across ranks are errors in every test, so the library leans on neither.
 jax.config.update("jax_numpy_dtype_promotion", "strict")

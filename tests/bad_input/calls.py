@@ -350,7 +350,7 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("check_environment(env, config)", "TypeError", ("EnvParams",)),
         BadCall("create_test_config(max_episod_steps=7)", "UnknownFieldError", ("max_episod_steps",)),
         BadCall('create_test_config(selection_format="pixel")', "ConfigValidationError", ("pixel", "selection_format")),
-        BadCall("profile_fn(3)", "TypeError", ("profile_fn", "3")),
+        BadCall("profile_fn(3, 1)", "TypeError", ("profile_fn", "3")),
         BadCall("profile_fn(abs, -1, n_warmup=-1)", "ValueError", ("profile_fn", "n_warmup")),
         BadCall("profile_fn(abs, -1, n_runs=0)", "ValueError", ("profile_fn", "n_runs")),
         BadCall('costliest_operations("no/such/folder", "")', "ValueError", ("as_text",)),
