@@ -13,7 +13,7 @@ def cells(out, heading):
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in body.splitlines() if "│" in line]
 
 
-@pytest.mark.usefixtures("standard_promotion")
+@pytest.mark.usefixtures("standard_promotion", "source_lines")
 def test_a_rollout_is_traced_and_its_costliest_operations_are_listed(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     command = ["profile", "rollout", "--num-envs", "8", "--steps", "6", "--format", "point", "--top", "4"]

@@ -171,6 +171,7 @@ def test_what_is_missing_is_named(tmp_path):
         costliest_operations(tmp_path, "func.func @main()")
 
 
+@pytest.mark.usefixtures("source_lines")
 def test_a_real_trace_shows_the_loop_and_the_product_in_it(tmp_path):
     def program(x):
         return jax.lax.fori_loop(0, 6, lambda _, y: jnp.sin(y @ y), x)
