@@ -39,7 +39,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "io": LEAF | {"utils", "tasks.registry"},
     "adapters": CORE | TASKS | {"wrappers", "registration", "render"},
     "stoix_adapter": CORE | {"adapters", "registration"},
-    "experts": CORE | TASKS | {"parallel", "io"},
+    "experts": CORE | TASKS | {"parallel", "io", "search"},
     "nn": LEAF | {"config"},
     "surrogate": CORE | {"experts.traces", "parallel", "io", "nn"},
     "agents": CORE | {"wrappers", "parallel", "nn"},
