@@ -29,7 +29,7 @@ def main() -> None:
 
 def row(experiment: Experiment) -> tuple[str, ...]:
     rules = experiment.environment
-    hides = experiment.answer.source == "imagined"
+    hides = experiment.answer.is_hidden
     pairs = load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
     train = pairs.train
     what = f"{pairs.num_train:,} pairs"

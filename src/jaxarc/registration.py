@@ -216,7 +216,7 @@ def _find_preset(
         return None
     experiment = read_experiment([f"{EXPERIMENT}={preset}"])
     settings = (config or experiment.environment).with_fields(**fields)
-    hides_answers = experiment.answer.source == "imagined"
+    hides_answers = experiment.answer.is_hidden
     if split != "evaluation":
         return load_train_tasks(experiment.task, settings.grid_shape, hides_answers=hides_answers), settings
     unseen = load_evaluation_tasks(

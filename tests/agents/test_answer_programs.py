@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.answers.predictor import Puzzle
+from jaxarc.agents.answers import Puzzle
 from jaxarc.agents.answers.programs import search_answers
 from jaxarc.parallel import program_memory
 

@@ -52,6 +52,72 @@ def test_a_rule_of_one_or_two_functions_is_found_and_runs_on_an_unseen_grid(name
     np.testing.assert_array_equal(GridProgram.parse(str(best.program))(unseen), rule(unseen))
 
 
+def solved(rule, shown, asked, config=SMALL):
+    """Return the best answer's program, which must be right for the test input and run again."""
+    best = solve(demonstrate(rule, shown), asked, config).answers[0]
+    np.testing.assert_array_equal(best.answer, rule(asked))
+    np.testing.assert_array_equal(GridProgram.parse(str(best.program))(asked), rule(asked))
+    return str(best.program)
+
+
+def test_the_scale_may_be_the_number_of_colors():
+    shown = [np.array([[1, 2]]), np.array([[0, 1, 2, 3]]), np.array([[4, 0], [0, 5]])]
+    scaled = lambda grid: np.kron(grid, np.ones([len(set(grid.ravel()) - {0})] * 2, np.int8))
+    assert "upscale_by_colors" in solved(scaled, shown, np.array([[6, 7, 8, 9]]))
+
+
+def test_a_small_answer_may_depend_on_place_and_on_a_number_of_the_input():
+    patterns = np.random.default_rng(3).integers(0, 2, (4, 2, 3))
+    rule = lambda grid: patterns[(grid != 0).sum()]
+    shown = [np.array([row]) for row in ([0, 1, 0, 0], [1, 0, 0, 1], [0, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1])]
+    assert "number(cells)" in solved(rule, shown, np.array([[1, 0, 1, 1]]))
+
+
+def test_what_a_box_hides_is_read_from_its_mirror_images():
+    random = np.random.default_rng(5)
+
+    def hidden(top, left):
+        quarter = random.integers(1, 8, (6, 6))
+        whole = np.block([[quarter, quarter[:, ::-1]], [quarter[::-1], quarter[::-1, ::-1]]])
+        grid = whole.copy()
+        grid[top : top + 3, left : left + 2] = 9
+        return grid, whole[top : top + 3, left : left + 2]
+
+    (asked, answer), *train = hidden(1, 7), hidden(0, 2), hidden(5, 8)
+    best = solve(train, asked, SMALL).answers[0]
+    assert str(best.program).endswith("behind(9)")
+    np.testing.assert_array_equal(best.answer, answer)
+
+
+def test_two_cells_are_joined_around_a_corner():
+    def rule(grid):
+        (row, _), (_, column) = (np.argwhere(grid == color)[0] for color in (2, 5))
+        ends = np.argwhere(grid != 0)
+        lines = np.zeros_like(grid)
+        lines[row, ends[:, 1].min() : ends[:, 1].max() + 1] = 7
+        lines[ends[:, 0].min() : ends[:, 0].max() + 1, column] = 7
+        return np.where(grid == 0, lines, grid)
+
+    def cells(low, high):
+        grid = np.zeros((6, 7), np.int8)
+        grid[low], grid[high] = 2, 5
+        return grid
+
+    shown = [cells((1, 1), (4, 5)), cells((5, 6), (0, 2)), cells((3, 0), (1, 4))]
+    assert "corner" in solved(rule, shown, cells((0, 5), (4, 1)))
+
+
+def test_the_answer_may_be_larger_than_all_other_grids():
+    def rule(grid):
+        return np.kron(cropped(grid), np.ones((2, 2), np.int8))
+
+    parts = [[[1, 2]], [[3, 4], [0, 3], [4, 4]], [[5, 0, 6], [0, 6, 0]]]
+    borders = [((3, 1), (1, 0)), ((0, 2), (1, 2)), 1]
+    shown = [np.pad(part, border) for part, border in zip(parts, borders, strict=True)]
+    asked = np.pad([[1, 2, 3, 4, 5]], ((1, 1), (0, 1)))
+    assert "upscale" in solved(rule, shown, asked, SearchConfig(max_cost=4))
+
+
 def test_a_table_of_two_halves_is_their_exclusive_or():
     *shown, asked = grids((3, 6), (3, 6), (3, 6), (3, 6), colors=(0, 1))
     best = solve(demonstrate(exclusive_or, shown), asked, SMALL).answers[0]

@@ -157,7 +157,7 @@ def show_run(
     except ConfigValidationError as error:  # of a surrogate, or of another version
         raise typer.BadParameter(f"{folder.path} holds no agent that plays: {error}", param_hint="SOURCE") from error
     agent = load_trained_agent(folder, AgentRequest(which, seed))
-    hides = experiment.answer.source == "imagined"
+    hides = experiment.answer.is_hidden
     rules = experiment.environment
     pairs = load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
     player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"

@@ -8,9 +8,9 @@ import typer
 
 from jaxarc.cli.console import split_pair
 from jaxarc.datasets import TaskSet
-from jaxarc.experts import ActionFormat, Expert, ExpertError, Pair
-from jaxarc.experts.expert import ACTION_FORMATS, EXPERTS, find_expert
-from jaxarc.experts.traces import BatchExpert, ExpertSpec, PairId
+from jaxarc.experts import ActionFormat, ExpertError, Pair
+from jaxarc.experts.expert import ACTION_FORMATS, EXPERTS, AnyExpert, find_expert
+from jaxarc.experts.traces import ExpertSpec, PairId
 from jaxarc.experts.traces.graph import PAIR_CHOICES, PairChoice
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.raw_task import require_answer
@@ -42,7 +42,7 @@ def pairs_of(word: str) -> PairChoice:
     return cast(PairChoice, word)
 
 
-def load_expert(name: str) -> Expert | BatchExpert:
+def load_expert(name: str) -> AnyExpert:
     """Return an expert by name; modules are looked for in the working directory too, behind what is installed."""
     if ":" in name and (here := str(Path.cwd())) not in sys.path:
         sys.path.append(here)

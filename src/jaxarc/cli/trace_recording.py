@@ -23,7 +23,7 @@ from jaxarc.cli.trace_options import (
     pairs_of,
 )
 from jaxarc.datasets import load_tasks
-from jaxarc.experts.traces import BatchExpert, Graph, Recording, TraceCache, record_traces
+from jaxarc.experts.traces import BatchExpert, Recording, TraceCache, record_traces
 from jaxarc.experts.traces.recording import CHUNK_SIZE
 from jaxarc.parallel import host_cores
 
@@ -60,7 +60,7 @@ def record(
     form = action_format_of(action_format)
     if strategy is not None:
         Console(stderr=True).print("--strategy has no effect any more: worker processes record all pairs; leave it out")
-    graph = Graph.of_tasks(load_tasks(dataset), pairs_of(pairs))
+    tasks, choice = load_tasks(dataset), pairs_of(pairs)
     if isinstance(found, BatchExpert):
         _require_defaults(expert, time_limit, processes)
     count = 0 if isinstance(found, BatchExpert) else host_cores() if processes is None else processes
@@ -77,9 +77,10 @@ def record(
             return stop.is_set
 
         recording = record_traces(
-            graph,
+            tasks,
             found,
             form,
+            pairs=choice,
             chunk_size=chunk_size,
             cache=store,
             time_limit_s=time_limit,

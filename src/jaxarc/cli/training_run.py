@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import LiveLine, mean_share, number_table, range_share, warn
-from jaxarc.cli.processes import GracefulStop, ensured
-from jaxarc.config import ConfigValidationError, ParallelConfig
+from jaxarc.agents.answers.searched import SearchedAnswers
+from jaxarc.cli.console import LiveLine, mean_share, number_table, progress_bar, range_share, warn
+from jaxarc.cli.processes import GracefulStop, ensured, signals_interrupt
+from jaxarc.config import AnswerConfig, ConfigValidationError, ParallelConfig
 from jaxarc.parallel import (
     ProcessError,
     allgather_text,
@@ -23,6 +24,7 @@ from jaxarc.parallel import (
     is_primary,
     use_host_cores,
 )
+from jaxarc.search import Question
 from jaxarc.tasks import TaskFormatError
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks
@@ -58,6 +60,8 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
     folder = shared_folder(lambda: resume or create_run_folder(experiment))
     with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
         console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
+        if experiment.answer.source == "searched":
+            _search_answers(experiment.answer, pairs, console)
         writers: list[LogWriter] = open_log_writers(experiment, folder) if is_primary() else []
         writers.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
         # Several processes stop together from the start; one by itself quits at once where nothing was learned.
@@ -106,13 +110,27 @@ def _check_devices(experiment: Experiment) -> None:
 
 def _load(experiment: Experiment) -> TrainingPairs:
     try:
-        hides = experiment.answer.source == "imagined"
+        hides = experiment.answer.is_hidden
         rules = experiment.environment
         return load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
     except TaskFormatError:
         raise
     except ValueError as error:  # no task is small enough, or none is unseen
         raise ConfigValidationError(f"jaxarc train: {error}") from error
+
+
+def _search_answers(config: AnswerConfig, pairs: TrainingPairs, console: Console) -> None:
+    """Search the answers that evaluations will ask for, with a bar, and where Ctrl-C ends it at once.
+
+    Of each measured task the first pair is played and the others are shown.
+    """
+    questions = [Question(task.task_id, 0, task.train[1:], task.train[0][0]) for task in pairs.eval]
+    answers = SearchedAnswers(config.search_seconds, config.search_processes)
+    with (
+        progress_bar("searched answers", total=len(questions), is_shown=not console.quiet) as show,
+        signals_interrupt(),
+    ):
+        answers.answers(questions, show)
 
 
 def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolder) -> str:

@@ -69,11 +69,18 @@ class NetworkConfig(CheckedConfig):
 class AnswerConfig(CheckedConfig):
     """The source of the answer that a policy edits towards, and the training of its predictor."""
 
-    source: Literal["shown", "imagined"] = "shown"  # shown in the observation; imagined: hidden and predicted
+    source: Literal["shown", "imagined", "searched"] = "shown"  # hidden: imagined by a predictor, or searched
     batch_size: int = limited(64, low=1)  # puzzles in a batch of the predictor
     batches_per_update: int = limited(16, low=1)  # batches of the predictor for each update of the policy
     learning_rate: float = limited(3e-3, low=0.0, high=1.0)  # rate of the predictor, falls to 0 along a cosine
     hidden_size: int = limited(64, low=1)  # hidden units of the predictor's layers
+    search_seconds: float = limited(600.0, low=0.0)  # of one program search; one that is cut depends on the clock
+    search_processes: int = limited(1, low=1)  # that search side by side; a script with more needs a guarded main
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the policy does not see the answer when it is measured."""
+        return self.source != "shown"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from jaxarc.experts.expert import (
     CannotSolveError,
     Expert,
     ExpertError,
+    HiddenAnswerExpert,
     InvalidActionError,
     NotSolvedError,
     Pair,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from jaxarc.experts.greedy_painter import GreedyPainter, missing_for_painting
     from jaxarc.experts.lookahead import LookaheadAgent, look_ahead, missing_for_lookahead, soft_choice
     from jaxarc.experts.painter import Painter
+    from jaxarc.experts.searcher import Searcher
 
 _HOMES = {
     **dict.fromkeys(["GreedyPainter", "missing_for_painting"], "jaxarc.experts.greedy_painter"),
@@ -30,6 +32,7 @@ _HOMES = {
         ["LookaheadAgent", "look_ahead", "missing_for_lookahead", "soft_choice"], "jaxarc.experts.lookahead"
     ),
     "Painter": "jaxarc.experts.painter",
+    "Searcher": "jaxarc.experts.searcher",
     "beam_search": "jaxarc.experts.beam",
     "candidate_actions": "jaxarc.experts.candidates",
 }
@@ -41,11 +44,13 @@ __all__ = [
     "Expert",
     "ExpertError",
     "GreedyPainter",
+    "HiddenAnswerExpert",
     "InvalidActionError",
     "LookaheadAgent",
     "NotSolvedError",
     "Painter",
     "Pair",
+    "Searcher",
     "beam_search",
     "candidate_actions",
     "look_ahead",

@@ -23,6 +23,7 @@ Action: TypeAlias = tuple[int, ...]
 EXPERTS: Final = {
     "painter": "jaxarc.experts.painter:Painter",
     "greedy": "jaxarc.experts.traces.greedy:GreedyExpert",
+    "search": "jaxarc.experts.searcher:Searcher",
 }
 """Experts that have a name of their own; all others are named ``module:attribute``."""
 
@@ -72,6 +73,37 @@ class BatchExpert(abc.ABC):
         """
 
 
+class HiddenAnswerExpert(abc.ABC):
+    """Solves pairs whose output it is not given, from other pairs of the task.
+
+    What it returns is kept where it ends in the output, as with every expert; elsewhere the pair has no trace.
+    """
+
+    name: str
+    version: int
+
+    @abc.abstractmethod
+    def solve_hidden(
+        self, demonstrations: Sequence[Pair], grid: Int8[np.ndarray, "h w"], action_format: ActionFormat
+    ) -> Sequence[Action]:
+        """Return actions that turn an input into what should be its output, the last of them a submit.
+
+        Args:
+            demonstrations: the train pairs of the task, without the pair that is played.
+            grid: the input of the pair that is played, from which editing starts.
+            action_format: how selections are given.
+
+        Raises:
+            CannotSolveError: this expert knows no way, with the reason.
+        """
+
+
+SingleExpert: TypeAlias = Expert | HiddenAnswerExpert
+"""Solves one pair at a time."""
+
+AnyExpert: TypeAlias = SingleExpert | BatchExpert
+
+
 class ExpertError(JaxarcError, ValueError):
     """An expert broke the contract of its interface."""
 
@@ -115,7 +147,7 @@ class Caught:
         return self.error is not None
 
 
-def find_expert(name: str) -> Expert | BatchExpert:
+def find_expert(name: str) -> AnyExpert:
     """Return the expert of a name; a class is called without arguments.
 
     Args:
@@ -141,10 +173,10 @@ def find_expert(name: str) -> Expert | BatchExpert:
     ) from caught.error
 
 
-def _require_expert(expert: Any, name: str) -> Expert | BatchExpert:
+def _require_expert(expert: Any, name: str) -> AnyExpert:
     # `dir` and not `hasattr`: looking an attribute up may run a property of the expert.
     missing = [word for word in ("name", "version") if word not in dir(expert)]
-    if not isinstance(expert, BatchExpert) and "solve" not in dir(expert):
+    if not isinstance(expert, BatchExpert | HiddenAnswerExpert) and "solve" not in dir(expert):
         missing.append("solve")
     if missing:
         lacks = " and no ".join(missing)

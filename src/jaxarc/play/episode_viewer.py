@@ -111,7 +111,7 @@ class EpisodeViewer:
 
 def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
     """Choose pairs at even distances among those unseen in training."""
-    hides = experiment.answer.source == "imagined"
+    hides = experiment.answer.is_hidden
     rules = experiment.environment
     pairs = load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
     unseen = pairs.eval.tasks[pairs.num_train :]

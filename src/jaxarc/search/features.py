@@ -308,6 +308,31 @@ COLORED: Final = {
 """Names of those that say a color."""
 
 
+NUMBERS: Final[dict[str, Callable[[Images], np.ndarray]]] = {
+    "commonest": common_color,
+    "colors": lambda images: (color_counts(images)[:, 1:] > 0).sum(1),
+    "cells": lambda images: (images.cells != 0).sum((1, 2)),
+}
+"""Name -> a number that an image has."""
+
+
+def number(images: Images, name: str) -> Images:
+    """Fill a whole frame with a number of the image, as bytes."""
+    return _framed(images, np.minimum(NUMBERS[name](images), _MOST)[:, None, None])
+
+
+def place(images: Images, width: int) -> Images:
+    """Number the cells of a whole frame row by row, as bytes, where a row has some width."""
+    span = np.arange(images.frame)
+    return _framed(images, np.minimum(span[:, None] * width + span, _MOST))
+
+
+def _framed(images: Images, values: np.ndarray) -> Images:
+    none = np.zeros_like(images.row)
+    cells = np.broadcast_to(values, images.cells.shape).astype(np.uint8)
+    return Images(cells, none, none, none + images.frame, none + images.frame)
+
+
 def cell_feature(images: Images, name: str) -> Images:
     """Return a feature of each cell, as an image of bytes."""
     values = np.where(images.inside, np.minimum(FEATURES[name](images), _MOST), 0)

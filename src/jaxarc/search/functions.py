@@ -161,6 +161,13 @@ def upscale(images: Images, down: int, right: int) -> Images:
     return gathered(images, span // down, span // right, images.height * down, images.width * right)
 
 
+def upscale_by_colors(images: Images) -> Images:
+    """Repeat each cell, so that it becomes a block with as many rows and columns as the image has colors but 0."""
+    number = (color_counts(images)[:, 1:] > 0).sum(1)
+    place = np.arange(images.frame) // np.maximum(number, 1)[:, None]
+    return gathered(images, place, place, images.height * number, images.width * number).only(number > 1)
+
+
 def tile(images: Images, down: int, right: int) -> Images:
     """Repeat the image."""
     span = np.arange(images.frame)

@@ -92,6 +92,7 @@ def smear_dotted(images: Images, rays: str) -> Images:
     return images.with_cells(result)
 
 
+_NO_COLOR: Final = 255
 CONNECTIONS: Final = ("rows", "columns", "cross", "falling", "rising", "diagonals")
 
 
@@ -105,6 +106,24 @@ def connect(images: Images, lines: str) -> Images:
         first, second = (ray(images.cells, inside, STEPS[name]) for name in RAYS[pair])
         result = np.where((result == 0) & (first == second), first, result)
     return images.with_cells(result)
+
+
+def corner(images: Images) -> Images:
+    """Join two cells of two colors along the row of the lower color and the column of the higher color."""
+    flat = images.cells.reshape(len(images), -1)
+    high = flat.argmax(1)
+    low = np.where(flat == 0, _NO_COLOR, flat).argmin(1)
+    (low_row, low_column), (high_row, high_column) = (np.divmod(place, images.frame) for place in (low, high))
+    span = np.arange(images.frame)
+    rows, columns = (
+        (span >= np.minimum(first, second)[:, None]) & (span <= np.maximum(first, second)[:, None])
+        for first, second in ((low_row, high_row), (low_column, high_column))
+    )
+    across = (span == low_row[:, None])[:, :, None] & columns[:, None]
+    down = rows[:, :, None] & (span == high_column[:, None])[:, None]
+    index = np.arange(len(images))
+    are_two = ((flat != 0).sum(1) == 2) & (flat[index, low] != flat[index, high])
+    return images.with_cells((across | down) * flat[index, low][:, None, None]).only(are_two)
 
 
 def cells_enclosed(images: Images) -> Bool[np.ndarray, "N F F"]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8, UInt64
 
-from jaxarc.search.features import COLORED, FEATURES
+from jaxarc.search.features import COLORED, FEATURES, NUMBERS
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
 from jaxarc.search.pieces import OutputCells, packed
@@ -31,6 +31,8 @@ _KEPT: Final = 4  # rules of a task
 _UNFORESEEN_COST: Final = 10  # of a demonstration that the table of the others does not explain
 _SAMPLE: Final = 60_000  # pairs of cells, of which the hardest to tell apart are kept
 _HARDEST: Final = 2048
+_FEW_CELLS: Final = 16  # of an output, whose colors may depend on the place and a number of the input
+_SAYING: Final = ("cell_feature", "number", "place")  # words whose images hold bytes
 _ROWS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
 
 
@@ -235,12 +237,18 @@ def _sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[_S
             word = Word("cell_feature", (name,))
             values = graph.machine.apply(word, numbers[index][None, :, None])[:, :, 0]
             _add(found, (*base, word), canvas.draw(graph.table, values)[0], int(costs[index]) + word.cost)
+    sizes = set(canvas.sizes)
+    if len(sizes) == 1 and math.prod(canvas.sizes[0]) <= _FEW_CELLS:  # a table of all cells for each number of an input
+        start = numbers[np.argmin(costs)][None, :, None]
+        for word in (Word("place", (canvas.sizes[0][1],)), *(Word("number", (name,)) for name in NUMBERS)):
+            drawn = canvas.draw(graph.table, graph.machine.apply(word, start)[:, :, 0])[0]
+            _add(found, (word,), drawn, word.cost)
     return list(found.values())
 
 
 def _add(found: dict[bytes, _Source], words: tuple[Word, ...], cells: np.ndarray, cost: int) -> None:
     values, codes = np.unique(cells, return_inverse=True)
-    has_colors = not words or words[-1].name != "cell_feature" or words[-1].arguments[0] in COLORED
+    has_colors = not words or words[-1].name not in _SAYING or words[-1].arguments[0] in COLORED
     key = (cells if has_colors else codes).astype(np.uint8).tobytes()
     if key not in found:
         found[key] = _Source(words, cells.copy(), codes.astype(np.int64), len(values), cost, has_colors)

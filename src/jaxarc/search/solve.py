@@ -83,13 +83,16 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
         is_late = bool(graphs) and time.monotonic() - began > config.seconds
         if is_late or any(one.fits_all and one.cost <= _SURE_COST for one in found):
             break
-        search = _Search(train, test_input, recolor, config, began)
-        graphs.append(search.graph)
         most = min(config.max_cost, _RANKED_COST) if recolor == "ranked" else config.max_cost
-        for cost in sorted({min(_FIRST_COST, most), most}):
-            found += search.answers(cost)
-            if any(one.fits_all and one.cost <= cost + 1 for one in found):
-                break  # what is found later costs more
+        for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
+            search = _Search(train, test_input, recolor, config, began, room)
+            graphs.append(search.graph)
+            for cost in sorted({min(_FIRST_COST, most), most}):
+                found += search.answers(cost)
+                if any(one.fits_all and one.cost <= cost + 1 for one in found):
+                    break  # what is found later costs more
+            if search.knows_size or search.graph.table.frame == _LARGEST:
+                break
     answers = _different(sorted(found, key=_rank), train, test_input, config.answers)
     if not answers:
         answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
@@ -135,7 +138,13 @@ class _Search:
     """The search of one test input under one naming of its colors."""
 
     def __init__(
-        self, train: Sequence[Pair], test_input: np.ndarray, recolor: str, config: SearchConfig, began: float
+        self,
+        train: Sequence[Pair],
+        test_input: np.ndarray,
+        recolor: str,
+        config: SearchConfig,
+        began: float,
+        room: int,  # sides of the largest grid that an image may have
     ) -> None:
         names = [recoloring(recolor, source) for source, _ in train]
         self._outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
@@ -146,13 +155,14 @@ class _Search:
         self._original = np.argsort(names[-1]).astype(np.int8)
         self._recolor = recolor
         self._sizes = config.sizes
+        self.knows_size = False  # whether a rule gives the sizes of all outputs
         self._scales = _scales(self._inputs, self._outputs)
         self._colors = _colors_of(self._outputs)
         words = vocabulary(_colors_of(self._inputs), self._colors, self._scales)
         height, width = self._inputs[-1].shape
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
-        frame = min(max(*sides, *grown, 3), _LARGEST)
+        frame = min(room * max(*sides, *grown, 3), _LARGEST)
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
         words_end = began + _WORDS_SHARE * config.seconds
         self._deadline = began + config.seconds
@@ -164,6 +174,9 @@ class _Search:
             self.graph.expand()
         found = []
         rules = _size_rules(self.graph, self._inputs, self._outputs, self._scales)
+        self.knows_size = bool(rules)
+        first = self._outputs[0].shape
+        rules = rules or [(first, SizeRule(first))]
         for guess, (size, rule) in enumerate(rules[: self._sizes]):
             canvas = OutputCells(self._outputs, size)
             for table in learn_rules(self.graph, canvas, self._deadline) if guess == 0 else []:
@@ -239,7 +252,7 @@ def _size_rules(
         size = int(height[index, -1]), int(width[index, -1])
         if size not in rules:
             rules[size] = SizeRule(words=graph.program(int(states[index])))
-    return list({**rules, **({} if rules else {sizes[0]: SizeRule(sizes[0])})}.items())
+    return list(rules.items())
 
 
 def _colors_of(grids: Sequence[np.ndarray]) -> list[int]:

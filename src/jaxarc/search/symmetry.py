@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from jaxarc.search.images import Images, bounding_boxes
+from jaxarc.search.images import Images, bounding_boxes, windows
 
 Flips = tuple[bool, bool, bool]  # mirror rows, mirror columns, transpose
 SYMMETRIES: Final[dict[str, tuple[Flips, ...]]] = {
@@ -20,6 +20,7 @@ SYMMETRIES: Final[dict[str, tuple[Flips, ...]]] = {
 }
 """Name -> the mirror images of a cell that may fill it."""
 
+_SMALLEST_HIDDEN: Final = 4  # cells
 _FAULT: Final = 100.0  # agreeing cells that one contradiction outweighs
 _CHUNK: Final = 256  # images of one Fourier transform
 _LARGEST_SHEARED: Final = 64  # cells of a tile that is tried sheared
@@ -38,6 +39,23 @@ def complete_symmetry(images: Images, kind: str) -> Images:
         chosen = dense[start : start + _CHUNK]
         results[chosen] = _completed(images.take(chosen), kind)
     return images.with_cells(results).only(is_dense)
+
+
+def behind(images: Images, color: int) -> Images:
+    """Cut out the full box of one color, with what the mirror images of its cells are.
+
+    In ``1 2 3 9 9 1`` of color 9 it is ``3 2``; the image must be symmetric both ways.
+    """
+    mask = (images.cells == color) & images.inside
+    top, left, height, width = bounding_boxes(mask)
+    is_box = (mask.sum((1, 2)) == height * width) & (height * width >= _SMALLEST_HIDDEN)
+    chosen = np.flatnonzero(is_box)
+    shown = images.with_cells(np.where(mask, 0, images.cells))
+    completed = complete_symmetry(shown.take(chosen), "both")
+    cells = np.zeros_like(images.cells)
+    cells[chosen] = completed.cells
+    is_box[chosen] = completed.height > 0
+    return windows(images.with_cells(cells), top, left, height, width).only(is_box)
 
 
 def _completed(images: Images, kind: str) -> UInt8[np.ndarray, "N F F"]:

@@ -15,7 +15,7 @@ from jaxtyping import Int64
 from jaxarc.errors import UsageError
 from jaxarc.search import functions as f
 from jaxarc.search import lists, marks, symmetry
-from jaxarc.search.features import cell_feature
+from jaxarc.search.features import cell_feature, number, place
 from jaxarc.search.images import Images, ImageTable, hash_bytes
 
 States = Int64[np.ndarray, "S P L"]
@@ -25,12 +25,14 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
     for function in (
         *(f.keep_color, f.drop_color, f.paint, f.keep_commonest, f.keep_rarest, f.drop_commonest),
         *(f.crop, f.crop_to_color, f.crop_to_ground, f.peel, f.surround, f.box, f.invert, f.fill_ground),
-        *(f.to_origin, f.to_center, f.move, f.rigid, f.half, f.upscale, f.tile, f.mirror_tile, f.downscale),
+        *(f.to_origin, f.to_center, f.move, f.rigid, f.half, f.downscale),
+        *(f.upscale, f.upscale_by_colors, f.tile, f.mirror_tile),
         *(f.drop_empty_lines, f.drop_repeated_lines, f.one_cell, f.kronecker, f.colors_by_count, f.bars),
         *(f.exchange_colors, marks.smear, marks.smear_dotted, marks.connect, marks.fill_enclosed, marks.enclosed),
         *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
-        *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts),
-        *(marks.spread, symmetry.complete_symmetry, symmetry.continue_pattern, cell_feature),
+        *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts, marks.corner),
+        *(marks.spread, symmetry.complete_symmetry, symmetry.behind, symmetry.continue_pattern),
+        *(cell_feature, number, place),
     )
 }
 _LIST: Final = {
@@ -225,6 +227,7 @@ def vocabulary(colors_in: Iterable[int], colors_out: Iterable[int], scales: Iter
     seen, made = sorted(set(colors_in) - {0}), sorted(set(colors_out) - {0})
     for name in ("keep_color", "drop_color", "crop_to_color"):
         words += [Word(name, (color,)) for color in seen]
+    words += [Word("behind", (color,)) for color in (0, *seen)]
     words += [Word("paint", (color,)) for color in made]
     words += [Word("move", step) for step in marks.STEPS.values()]
     words += [Word("outline", (diagonal,)) for diagonal in (0, 1)]
@@ -258,6 +261,17 @@ _CHOICES: Final[dict[str, Iterable[Any]]] = {
 }
 _WITH_ARGUMENTS: Final = {
     *_CHOICES,
-    "cell_feature",
-    *("keep_color", "drop_color", "crop_to_color", "paint", "move", "outline", "upscale", "tile", "mirror_tile"),
+    *("cell_feature", "number", "place"),
+    *(
+        "keep_color",
+        "drop_color",
+        "crop_to_color",
+        "behind",
+        "paint",
+        "move",
+        "outline",
+        "upscale",
+        "tile",
+        "mirror_tile",
+    ),
 }

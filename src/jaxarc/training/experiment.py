@@ -86,7 +86,7 @@ class Experiment(CheckedConfig):
         return dataclasses.asdict(self)
 
     def validate(self) -> list[str]:
-        if self.answer.source == "imagined":
+        if self.answer.is_hidden:
             problems = missing_for_answer_prediction(self.environment) or missing_for_editing(
                 answer_shown_config(self.environment)
             )

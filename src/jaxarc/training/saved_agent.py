@@ -157,7 +157,7 @@ def require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[st
 def policy_shapes(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]:
     """Return the shapes of the parts of the policies of all seeds, by their paths in a training state."""
     train_config = experiment.train_config
-    predicts_answers = train_config.answer.source == "imagined"
+    predicts_answers = train_config.answer.is_hidden
 
     def make(key: Key[Array, ""]) -> dict[str, Any]:
         editor = {

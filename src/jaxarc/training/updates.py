@@ -203,7 +203,7 @@ def start_seed(
         policy, env_states, _ = clone_expert(
             policy, GreedyPainter().act, _ENV, shown, env_states, key_clone, train_config.cloning, train_config.agent
         )
-    predicts_answers = train_config.answer.source == "imagined"
+    predicts_answers = train_config.answer.is_hidden
     return TrainingState(
         learner=LearnerState(policy, optimizer_state, jnp.int32(0)),
         predictor_state=PredictorState.create(key_predictor, train_config) if predicts_answers else None,
@@ -272,7 +272,7 @@ def run_seed(
         tally = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
         curriculum = apply_tally(state.curriculum, shard.sum(tally))
         predictor_state, answer_loss = state.predictor_state, None
-        if predictor_state is not None:
+        if predictor_state is not None and train_config.answer.source == "imagined":
             puzzles = dataclasses.replace(params, weights=weights)
             predictor_state, answer_loss = learn_answers(predictor_state, key_answers, puzzles, train_config, shard)
         state = TrainingState(learner, predictor_state, env_states, curriculum, jax.random.key_data(key_state))
@@ -316,7 +316,7 @@ def state_specs(over: str) -> TrainingState:
 
 def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvParams:
     """Return the params in which the policy learns to edit: those of the run, with the answer shown."""
-    if train_config.answer.source == "shown":
+    if not train_config.answer.is_hidden:
         return params
     return dataclasses.replace(params, config=answer_shown_config(params.config))
 

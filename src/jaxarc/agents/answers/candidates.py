@@ -1,6 +1,6 @@
 """Candidates for the colors of an answer: copies of the input, turned, recolored or read along its lines."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,15 @@ from jaxarc.constants import NUM_COLORS, PADDING
 UNKNOWN: Final = -2  # a candidate's color where it has none to offer
 NUM_COPIES: Final = 16  # 8 symmetries, 8 readings of lines
 NUM_TABLES: Final = 2
+
+
+class Puzzle(NamedTuple):
+    """What a policy sees of a task: its demonstrations and the input whose answer is wanted."""
+
+    inputs: Int8[Array, "B P H W"]  # of the demonstrations, -1 outside
+    outputs: Int8[Array, "B P H W"]
+    shown: Bool[Array, "B P"]  # slots that hold a demonstration
+    grid: Int8[Array, "B H W"]  # the input whose answer is wanted
 
 
 def symmetric_copies(grids: Int8[Array, "N H W"]) -> Int8[Array, "N 8 H W"]:

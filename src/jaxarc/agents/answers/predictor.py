@@ -6,23 +6,25 @@ demonstrations, black, outside), so all ten colors are alike to it. How well eac
 shows it which rule is at work.
 """
 
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float32, Int8, Key, PyTree
+from jaxtyping import Array, Float32, Int8, Key, PyTree
 
 from jaxarc.agents.answers.candidates import (
     NUM_COPIES,
     NUM_TABLES,
+    Puzzle,
     color_tables,
     enclosed_cells,
     line_readings,
     recolored,
     symmetric_copies,
 )
+from jaxarc.agents.answers.searched import SearchedAnswers
 from jaxarc.agents.learner import TrainConfig
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig
@@ -37,15 +39,6 @@ _EXPLAINING: Final = NUM_COPIES + NUM_TABLES  # candidates that the demonstratio
 NUM_CANDIDATES: Final = _EXPLAINING + 2  # and black, and outside
 _STATISTICS: Final = 3
 _LOCAL: Final = 12  # numbers that describe a cell of the input
-
-
-class Puzzle(NamedTuple):
-    """What a policy sees of a task: its demonstrations and the input whose answer is wanted."""
-
-    inputs: Int8[Array, "B P H W"]  # of the demonstrations, -1 outside
-    outputs: Int8[Array, "B P H W"]
-    shown: Bool[Array, "B P"]  # slots that hold a demonstration
-    grid: Int8[Array, "B H W"]  # the input whose answer is wanted
 
 
 class AnswerPredictor(eqx.Module):
@@ -169,15 +162,18 @@ _ENV = ArcEnvironment()
 
 
 class PredictorState(eqx.Module):
-    """A predictor and the state of its optimizer."""
+    """A predictor and the state of its optimizer, which a search has none of."""
 
-    predictor: AnswerPredictor
+    predictor: AnswerPredictor | SearchedAnswers
     optimizer_state: PyTree[Array]
 
     @classmethod
     def create(cls, key: Key[Array, ""], train_config: TrainConfig) -> Self:
         """Make a fresh predictor."""
-        predictor = AnswerPredictor(key, train_config.answer.hidden_size)
+        answer = train_config.answer
+        if answer.source == "searched":
+            return cls(SearchedAnswers(answer.search_seconds, answer.search_processes), ())
+        predictor = AnswerPredictor(key, answer.hidden_size)
         return cls(predictor, _optimizer(train_config).init(eqx.filter(predictor, eqx.is_array)))
 
 
@@ -232,7 +228,7 @@ class AnswerPredictingPolicy(eqx.Module):
     It takes a batch of observations with the keys ``working_grid``, ``input_grid``, ``demonstrations``, ``step_count``.
     """
 
-    predictor: AnswerPredictor
+    predictor: AnswerPredictor | SearchedAnswers
     editor: EditPolicy
 
     def predict_answer(self, observation: Observation) -> Int8[Array, "B H W"]:
@@ -263,8 +259,8 @@ def missing_for_answer_prediction(config: JaxArcConfig) -> list[str]:
         "observation.include_input": (config.observation.include_input, True),
     }
     return [
-        f"with answer.source 'imagined' the policy works out the answer from the demonstrations, so {name} must be "
-        f"{needed!r}, got {value!r}"
+        f"with answer.source 'imagined' or 'searched' the policy works out the answer from the demonstrations, so "
+        f"{name} must be {needed!r}, got {value!r}"
         for name, (value, needed) in wanted.items()
         if value != needed
     ]

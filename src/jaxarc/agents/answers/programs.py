@@ -13,13 +13,13 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc.agents.answers.candidates import (
     UNKNOWN,
+    Puzzle,
     color_counts,
     line_readings,
     recolored,
     sure_colors,
     symmetric_copies,
 )
-from jaxarc.agents.answers.predictor import Puzzle
 from jaxarc.constants import NUM_COLORS, PADDING
 
 _FACTORS: Final = (2, 3)

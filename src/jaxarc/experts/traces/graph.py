@@ -150,6 +150,21 @@ def pairs_by_id(tasks: "TaskSet", pairs: PairChoice = "all") -> dict[PairId, Pai
     }
 
 
+def demonstrations_by_node(tasks: "TaskSet") -> dict[str, tuple[Pair, ...]]:
+    """List for each pair of a task set, by its node, the train pairs of its task that have another input.
+
+    So a train pair is no demonstration of itself, nor of a test pair with the same input.
+    """
+    return {
+        PairId(task.task_id, split, index).node: tuple(
+            Pair(*shown) for shown in task.train if not np.array_equal(shown[0], pair[0])
+        )
+        for task in tasks
+        for split, pairs in (("train", task.train), ("test", task.test))
+        for index, pair in enumerate(pairs)
+    }
+
+
 def get_scc_graphs(graph: Graph) -> list[Graph]:
     """Cut a graph into its strongly connected components.
 
@@ -183,6 +198,11 @@ def canonical_json(value: Any) -> str:
 def pair_to_json(pair: Pair) -> dict[str, list[list[int]]]:
     """Return the grids as lists of rows, as in files of ARC tasks."""
     return {"input": pair.input.tolist(), "output": pair.output.tolist()}
+
+
+def pair_from_json(grids: Mapping[str, list[list[int]]]) -> Pair:
+    """Read what :func:`pair_to_json` returned."""
+    return Pair(np.array(grids["input"], np.int8), np.array(grids["output"], np.int8))
 
 
 def _cut(graph: Graph, components: list[set[str]]) -> list[Graph]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 from jaxtyping import Int32
 
-from jaxarc.experts.expert import ActionFormat, BatchExpert, Caught, Expert, find_expert
+from jaxarc.experts.expert import ActionFormat, AnyExpert, BatchExpert, Caught, find_expert
 from jaxarc.experts.traces.graph import Graph
 from jaxarc.experts.traces.recording import CHUNK_SIZE, Recording, RecordUnits, Result, record_traces
 
@@ -51,7 +51,7 @@ def get_trace_hierarchical(
     graph: Graph,
     parallel_strategy: Strategy = "auto",
     *,
-    expert: Expert | None = None,
+    expert: AnyExpert | None = None,
     action_format: ActionFormat = "bbox",
     **settings: Any,
 ) -> Recording:
@@ -77,7 +77,7 @@ def get_trace_hierarchical(
 
 def record_through_jax(
     tasks: "TaskSet | Graph",
-    expert: Expert | BatchExpert,
+    expert: AnyExpert,
     action_format: ActionFormat = "bbox",
     parallel_strategy: Strategy = "auto",
     *,

@@ -9,11 +9,22 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from jaxarc.experts.expert import ACTION_FORMATS, ActionFormat, BatchExpert, Caught, Expert, ExpertError
+from jaxarc.experts.expert import (
+    ACTION_FORMATS,
+    ActionFormat,
+    AnyExpert,
+    BatchExpert,
+    Caught,
+    ExpertError,
+    HiddenAnswerExpert,
+    Pair,
+    SingleExpert,
+)
 from jaxarc.experts.traces.cache import TraceCache
-from jaxarc.experts.traces.graph import Graph, get_scc_graphs
+from jaxarc.experts.traces.graph import Graph, PairChoice, demonstrations_by_node, get_scc_graphs
 from jaxarc.experts.traces.trace import (
     ExpertSpec,
     Failure,
@@ -23,6 +34,7 @@ from jaxarc.experts.traces.trace import (
     checked_trace,
     failure_of,
     hash_of,
+    solve_unit,
 )
 from jaxarc.experts.traces.workers import Workers
 
@@ -85,9 +97,10 @@ class Recording:
 
 def record_traces(
     tasks: "TaskSet | Graph",
-    expert: Expert | BatchExpert,
+    expert: AnyExpert,
     action_format: ActionFormat = "bbox",
     *,
+    pairs: PairChoice = "all",
     chunk_size: int = CHUNK_SIZE,
     cache: TraceCache | None = None,
     time_limit_s: float | None = None,
@@ -101,10 +114,11 @@ def record_traces(
     the other pairs go on. Each trace is in the cache as soon as it is recorded: after a stop, the same call continues.
 
     Args:
-        tasks: a task set, of which all pairs are recorded, or a graph.
+        tasks: a task set, or a graph, whose pairs are all recorded.
         expert: solves the pairs; a :class:`BatchExpert` brings its own parallelism, so it takes no time limit, no
-            processes and no dispatch.
+            processes and no dispatch. A :class:`HiddenAnswerExpert` needs a task set, whose train pairs it is shown.
         action_format: how its actions select cells: ``point``, ``bbox`` or ``mask``.
+        pairs: which pairs of each task of a task set.
         chunk_size: units between two calls of ``progress``.
         cache: where traces are looked up and kept; without one, only the result holds them.
         time_limit_s: seconds for one unit, after which it fails. It takes at least one process.
@@ -119,9 +133,10 @@ def record_traces(
         OSError: the cache cannot be read or written.
     """
     _check_arguments(action_format, chunk_size, processes)
-    graph = tasks if isinstance(tasks, Graph) else Graph.of_tasks(tasks)
+    graph = tasks if isinstance(tasks, Graph) else Graph.of_tasks(tasks, pairs)
+    demonstrations = _demonstrations(tasks, expert) if isinstance(expert, HiddenAnswerExpert) else {}
     # Equal pairs have equal texts and one hash, so the expert solves each content once, for all nodes that carry it.
-    hash_of_node, work_units = units_of(graph, ExpertSpec.of(expert, action_format))
+    hash_of_node, work_units = units_of(graph, ExpertSpec.of(expert, action_format), demonstrations)
     recording = Recording(hash_of_node, {}, {}, 0, 0, True)
     if isinstance(expert, BatchExpert):
         _require_defaults(expert, time_limit_s=time_limit_s, processes=processes, dispatch=dispatch)
@@ -138,8 +153,10 @@ def record_traces(
     return recording
 
 
-def units_of(graph: Graph, spec: ExpertSpec) -> tuple[dict[str, str], dict[str, str]]:
-    """List the work of a graph.
+def units_of(
+    graph: Graph, spec: ExpertSpec, demonstrations: Mapping[str, tuple[Pair, ...]] = MappingProxyType({})
+) -> tuple[dict[str, str], dict[str, str]]:
+    """List the work of a graph; where it shows demonstrations, equal pairs are solved by those of the first node.
 
     Returns:
         The hash of each node that carries a pair, and the text of each hash; what is needed comes first.
@@ -148,12 +165,22 @@ def units_of(graph: Graph, spec: ExpertSpec) -> tuple[dict[str, str], dict[str, 
     work_units = {}
     for component in get_scc_graphs(graph):
         for node, pair in component.pairs.items():
-            text = WorkUnit(pair, spec).to_json()
-            hash_of_node[node] = hash_of(text)
+            unit = WorkUnit(pair, spec)
+            hash_of_node[node] = hash_of(unit.to_json())
+            text = unit._replace(demonstrations=demonstrations.get(node, ())).to_json()
             # A dict keeps the order of its first entries: a unit is recorded when the first node that carries it has
             # its turn.
             work_units.setdefault(hash_of_node[node], text)
     return hash_of_node, work_units
+
+
+def _demonstrations(tasks: "TaskSet | Graph", expert: HiddenAnswerExpert) -> dict[str, tuple[Pair, ...]]:
+    if isinstance(tasks, Graph):
+        raise ValueError(
+            f"the expert {expert.name!r} solves a pair from the other pairs of its task, which a Graph of "
+            f"{len(tasks.pairs)} pairs does not tell; pass the task set"
+        )
+    return demonstrations_by_node(tasks)
 
 
 def _check_arguments(action_format: str, chunk_size: int, processes: int) -> None:
@@ -176,7 +203,9 @@ def _require_defaults(expert: BatchExpert, **given: Any) -> None:
             )
 
 
-def _started(expert: Expert, processes: int, time_limit_s: float | None) -> AbstractContextManager[Workers | None]:
+def _started(
+    expert: SingleExpert, processes: int, time_limit_s: float | None
+) -> AbstractContextManager[Workers | None]:
     return Workers(expert, processes, time_limit_s) if processes else nullcontext()
 
 
@@ -210,7 +239,13 @@ def _dispatch_all(units: Mapping[str, str], record: RecordUnits) -> Mapping[str,
 class _Recorder:
     """Records units for one call: from the cache, or else by the expert, here or in worker processes."""
 
-    def __init__(self, expert: Expert, cache: TraceCache | None, workers: Workers | None, dispatch: Dispatch):
+    def __init__(
+        self,
+        expert: SingleExpert,
+        cache: TraceCache | None,
+        workers: Workers | None,
+        dispatch: Dispatch,
+    ):
         self._expert = expert
         self._cache = cache
         self._workers = workers
@@ -249,7 +284,7 @@ class _Recorder:
     def _solve(self, unit_hash: str, text: str) -> Result:
         unit = WorkUnit.from_json(text)
         with Caught() as caught:
-            return checked_trace(unit_hash, unit, self._expert.solve(unit.pair, unit.spec.action_format))
+            return Trace(unit_hash, unit.spec, solve_unit(self._expert, unit))
         return failure_of(unit_hash, caught.error)
 
 

@@ -6,12 +6,19 @@ import json
 import operator
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-
 from jaxarc.constants import MAX_GRID_SIZE
-from jaxarc.experts.expert import Action, ActionFormat, BatchExpert, Expert, ExpertError, InvalidActionError, Pair
+from jaxarc.experts.expert import (
+    Action,
+    ActionFormat,
+    AnyExpert,
+    ExpertError,
+    HiddenAnswerExpert,
+    InvalidActionError,
+    Pair,
+    SingleExpert,
+)
 from jaxarc.experts.host_canvas import check_solution
-from jaxarc.experts.traces.graph import canonical_json, pair_to_json
+from jaxarc.experts.traces.graph import canonical_json, pair_from_json, pair_to_json
 
 
 class RecordingFailedError(ExpertError):
@@ -41,7 +48,7 @@ class ExpertSpec(NamedTuple):
         return f"{self.expert} {self.version}, {self.action_format}, {self.canvas[0]}x{self.canvas[1]}"
 
     @classmethod
-    def of(cls, expert: Expert | BatchExpert, action_format: ActionFormat) -> "ExpertSpec":
+    def of(cls, expert: AnyExpert, action_format: ActionFormat) -> "ExpertSpec":
         """Return the spec of an expert on the full canvas.
 
         Raises:
@@ -60,16 +67,20 @@ class ExpertSpec(NamedTuple):
 
 
 class WorkUnit(NamedTuple):
-    """One pair to be solved. It holds no task id: an equal pair of another task is the same unit."""
+    """One pair to be solved. It holds no task id: an equal pair of another task is the same unit.
+
+    A unit is known by the hash of its text without demonstrations: a trace that solves the pair is valid whatever was
+    shown to the expert.
+    """
 
     pair: Pair
     spec: ExpertSpec
+    demonstrations: tuple[Pair, ...] = ()  # what a HiddenAnswerExpert is shown instead of the output
 
     @classmethod
     def from_json(cls, text: str) -> "WorkUnit":
         """Read what :meth:`to_json` wrote."""
         data = json.loads(text)
-        pair = Pair(*(np.array(data["pair"][side], np.int8) for side in ("input", "output")))
         spec = ExpertSpec(
             data["expert"],
             data["version"],
@@ -77,11 +88,15 @@ class WorkUnit(NamedTuple):
             cast(ActionFormat, data["action_format"]),
             tuple(data["canvas"]),
         )
-        return cls(pair, spec)
+        shown = data.get("demonstrations", [])
+        return cls(pair_from_json(data["pair"]), spec, tuple(pair_from_json(pair) for pair in shown))
 
     def to_json(self) -> str:
         """Write it in the one text that equal units share."""
-        return canonical_json({**self.spec._asdict(), "pair": pair_to_json(self.pair)})
+        fields: dict[str, Any] = {**self.spec._asdict(), "pair": pair_to_json(self.pair)}
+        if self.demonstrations:
+            fields["demonstrations"] = [pair_to_json(pair) for pair in self.demonstrations]
+        return canonical_json(fields)
 
 
 class Trace(NamedTuple):
@@ -124,6 +139,20 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def solve_unit(expert: SingleExpert, unit: WorkUnit) -> tuple[Action, ...]:
+    """Let an expert solve a unit, and return its checked actions; a :class:`HiddenAnswerExpert` sees no output.
+
+    Raises:
+        ExpertError: as :func:`checked_actions`; and whatever the expert raises.
+    """
+    action_format = unit.spec.action_format
+    if isinstance(expert, HiddenAnswerExpert):
+        actions = expert.solve_hidden(unit.demonstrations, unit.pair.input, action_format)
+    else:
+        actions = expert.solve(unit.pair, action_format)
+    return checked_actions(unit.pair, actions, action_format)
+
+
 def checked_actions(pair: Pair, actions: Any, action_format: ActionFormat) -> tuple[Action, ...]:
     """Return an expert's actions as tuples of ints that provably solve the pair.
 
@@ -158,7 +187,7 @@ def _require_int(number: Any) -> int:
     return operator.index(number)
 
 
-def _settings_of(expert: Expert | BatchExpert) -> str:
+def _settings_of(expert: AnyExpert) -> str:
     if not dataclasses.is_dataclass(expert) or isinstance(expert, type):
         return ""
     try:

@@ -1,0 +1,63 @@
+"""Answers of the program search in the place of a predictor: in compiled and mapped code, each puzzle searched once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.agents.answers import Puzzle, searched
+from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, PredictorState
+from jaxarc.agents.learner import TrainConfig
+from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
+
+SIDE = 3
+CONFIG = TrainConfig(
+    AgentConfig(), NetworkConfig(), ScheduleConfig(), AnswerConfig("searched"), CloningConfig(), num_updates=1
+)
+SHOWN = [[[1, 0, 2]], [[0, 3, 3], [1, 0, 0]]]
+ASKED = [[6, 0, 7], [0, 8, 8]]
+
+
+def on_canvas(grid):
+    grid = np.array(grid, np.int8)
+    return np.pad(grid, [(0, SIDE - side) for side in grid.shape], constant_values=-1)
+
+
+def mirrored(grid):
+    return np.array(grid)[:, ::-1]
+
+
+def puzzle_of(asked, num_shown=2):
+    """A batch of one, with a slot that holds no demonstration."""
+    slots = [*SHOWN[:num_shown], *[np.zeros((0, 0), np.int8)] * (3 - num_shown)]
+    outputs = [mirrored(grid) for grid in slots]
+    canvases = [jnp.array([[on_canvas(grid) for grid in grids]]) for grids in (slots, outputs)]
+    return Puzzle(*canvases, jnp.array([[True] * num_shown + [False] * (3 - num_shown)]), jnp.array([on_canvas(asked)]))
+
+
+@pytest.fixture
+def policy(monkeypatch):
+    monkeypatch.setattr(searched, "_answers", {})
+    state = PredictorState.create(jax.random.key(0), CONFIG)
+    assert jax.tree.leaves(state) == []  # nothing of it is trained, split or saved
+    return AnswerPredictingPolicy(state.predictor, None)
+
+
+def test_the_answer_is_searched_in_compiled_code(policy):
+    found = jax.jit(policy.predictor.predict)(puzzle_of(ASKED))
+    np.testing.assert_array_equal(found, [on_canvas(mirrored(ASKED))])
+
+
+def test_equal_puzzles_of_a_mapped_batch_are_searched_once(policy, monkeypatch):
+    asked = []
+    search_all = searched.search_all
+    monkeypatch.setattr(searched, "search_all", lambda some, *rest: asked.extend(some) or search_all(some, *rest))
+    other = [[4, 5]]
+    batch = jax.tree.map(lambda *parts: jnp.stack(parts), *map(puzzle_of, (ASKED, other, ASKED)))
+    found = jax.vmap(policy.predictor.predict)(batch)
+    np.testing.assert_array_equal(found[:, 0], [on_canvas(mirrored(grid)) for grid in (ASKED, other, ASKED)])
+    assert len(asked) == 2
+
+
+def test_without_a_demonstration_the_answer_is_the_input(policy):
+    np.testing.assert_array_equal(policy.predictor.predict(puzzle_of(ASKED, num_shown=0)), [on_canvas(ASKED)])

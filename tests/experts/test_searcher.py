@@ -1,0 +1,84 @@
+"""The search as an expert: it paints what it finds, whatever the output of the pair is."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from jaxarc.datasets import TaskSet
+from jaxarc.experts import CannotSolveError, Searcher
+from jaxarc.experts.expert import find_expert
+from jaxarc.experts.traces import ExpertSpec, Graph, TraceCache, WorkUnit, pairs_by_id, record_traces
+from jaxarc.experts.traces.trace import hash_of
+from jaxarc.tasks import RawTask
+
+
+def mirrored(*grids):
+    return tuple((np.array(grid, np.int8), np.array(grid, np.int8)[:, ::-1]) for grid in grids)
+
+
+def tasks_of(train, test):
+    return TaskSet("mirrored", (RawTask("mirror", train, test),))
+
+
+TRAIN = mirrored([[1, 0, 2]], [[0, 3, 3], [1, 0, 0]], [[4, 0], [0, 5]])
+TEST = mirrored([[6, 0, 7], [0, 8, 8]])
+TASKS = tasks_of(TRAIN, TEST)
+GARBAGE = np.array([[9, 9, 9, 9]], np.int8)
+
+
+@dataclasses.dataclass(frozen=True)
+class Watched(Searcher):
+    """Keeps the actions that it returned for each input."""
+
+    max_cost: int = 2
+    actions: dict = dataclasses.field(default_factory=dict)
+
+    def solve_hidden(self, demonstrations, grid, action_format):
+        self.actions[grid.tobytes()] = super().solve_hidden(demonstrations, grid, action_format)
+        return self.actions[grid.tobytes()]
+
+
+def replaced(pairs, index):
+    return tuple((grid, GARBAGE if at == index else answer) for at, (grid, answer) in enumerate(pairs))
+
+
+def actions_for(tasks, split, index):
+    expert = Watched()
+    source = (TRAIN if split == "train" else TEST)[index][0]
+    record_traces(tasks, expert, pairs=split)
+    return expert.actions[source.tobytes()]
+
+
+@pytest.mark.parametrize(("split", "index"), [("train", 2), ("test", 0)])
+def test_with_another_output_of_the_pair_the_actions_are_the_same(split, index):
+    spoiled = tasks_of(
+        replaced(TRAIN, index) if split == "train" else TRAIN, replaced(TEST, index) if split == "test" else TEST
+    )
+    assert actions_for(spoiled, split, index) == actions_for(TASKS, split, index)
+
+
+def test_what_is_found_is_kept_under_its_pair_and_what_is_not_found_fails(tmp_path):
+    cache, expert = TraceCache(tmp_path), Searcher(max_cost=2)
+    recording = record_traces(tasks_of(TRAIN, (*TEST, (TEST[0][0][::-1], GARBAGE))), expert, cache=cache, processes=1)
+    assert [failure.kind for failure in recording.failures.values()] == ["NotSolvedError"]
+    spec = ExpertSpec.of(expert, "bbox")
+    for pair in pairs_by_id(TASKS).values():  # where `jaxarc traces verify` looks
+        assert cache.get(hash_of(WorkUnit(pair, spec).to_json())) is not None
+
+
+def test_a_pair_with_the_same_input_is_no_demonstration():
+    twice = tasks_of((TRAIN[0], TRAIN[0]), (TRAIN[0],))
+    recording = record_traces(twice, Searcher())
+    assert [failure.kind for failure in recording.failures.values()] == ["CannotSolveError"]
+    with pytest.raises(CannotSolveError, match="none"):
+        Searcher().solve_hidden([], TRAIN[0][0], "bbox")
+
+
+def test_a_graph_tells_no_demonstrations():
+    with pytest.raises(ValueError, match="search"):
+        record_traces(Graph.of_tasks(TASKS), Searcher())
+
+
+def test_it_is_found_by_its_name():
+    assert find_expert("search") == Searcher()
