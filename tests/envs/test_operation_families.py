@@ -108,12 +108,10 @@ def test_a_flood_goes_as_far_as_a_spiral_does():
     ins = (jnp.asarray(spiral.reshape(1, -1)), *(jnp.full((1,), x, jnp.int32) for x in (17, 0, 0)))
     labels, _ = ndimage.label(spiral == 0)
     for is_fused, traced_as in ((False, nullcontext()), (True, nullcontext()), (True, interpreted_triton())):
+        fill = lambda *ins, is_fused=is_fused: flood_fill(*ins, spiral.shape, is_fused)
         with traced_as:
-            fill = jax.jit(
-                lambda *ins, is_fused=is_fused: flood_fill(*ins, (16, 16), is_fused), compiler_options=QUICKLY
-            )
-            found = np.asarray(fill(*ins)).reshape(16, 16)
-        np.testing.assert_array_equal(found == 7, labels == labels[0, 0])
+            found = jax.jit(fill, compiler_options=QUICKLY)(*ins)
+        np.testing.assert_array_equal(np.asarray(found).reshape(spiral.shape) == 7, labels == labels[0, 0])
 
 
 def test_a_flood_from_the_first_cell_of_a_lone_column_spreads():
