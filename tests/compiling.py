@@ -1,8 +1,11 @@
 """How a test compiles that wants what users get, where the others compile as quickly as they can; what runs here."""
 
+import functools
 import warnings
+from unittest import mock
 
 from jaxarc.envs.compilation import choose_executor
+from jaxarc.envs.operations import flood
 
 with warnings.catch_warnings():
     # Without a C++ compiler the native executor is the compact one, with a warning, and its tests are skipped.
@@ -19,3 +22,9 @@ QUICKLY = {  # what every other test does, whatever the environment variables sa
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
 }
+
+
+def interpreted_triton():
+    """Trace the flood fill of the dense executor on an accelerator as the kernel for NVIDIA's GPUs, to run on a CPU."""
+    kernel = functools.partial(flood._connected_in_triton, interpret=True)
+    return mock.patch.object(flood, "_connected_in_xla", kernel)

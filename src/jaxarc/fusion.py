@@ -56,6 +56,14 @@ def compiles_for_cpu() -> bool:
     return jax.default_backend() == "cpu"
 
 
+def compiles_triton() -> bool:
+    """Whether the GPU takes kernels written for Triton: XLA refuses them below compute capability 8.0."""
+    device = jax.devices()[0]
+    # A program may be compiled for a GPU on a machine without one. AMD's capabilities are names, such as "gfx90a".
+    major = device.compute_capability.partition(".")[0] if device.platform == "gpu" else ""
+    return not major.isdigit() or int(major) >= 8
+
+
 def _in_branch(function: Callable[..., Out]) -> Callable[..., Out]:
     @custom_vmap
     def call(predicate_of: Array, *args: PyTree[Array]) -> Out:

@@ -27,6 +27,7 @@ from jaxtyping import PyTree
 
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.files import code_digest, write_whole
+from jaxarc.fusion import compiles_for_cpu, compiles_triton
 from jaxarc.native.call import exports_for_this_machine
 from jaxarc.native.library import native_library
 from jaxarc.utils.error_handling import EQUINOX_MODE, JAXErrorHandler
@@ -190,7 +191,9 @@ def _setup() -> list[str]:
 
 
 def _native_targets() -> list[str]:
-    """Load the native kernels where steps call them, and return their names, which hold a digest of their code."""
+    """Return what steps call beside XLA: Triton, or our library, loaded here, by names with a digest of its code."""
+    if not compiles_for_cpu():
+        return ["__gpu$xla.gpu.triton"] if compiles_triton() else []
     library = native_library() if choose_executor("auto") == "native" else None
     return [] if library is None else list(library.targets.values())
 

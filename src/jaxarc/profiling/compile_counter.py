@@ -18,7 +18,10 @@ _EXPLANATIONS: Final = (  # how the messages begin that the flag turns on
     "Writing ",
     "Not writing persistent cache entry",
 )
-_NO_TEXT: Final = "JAX logged no reason: traced before, or an operation outside jit"
+_LOGS_REASONS: Final = jax.__version_info__ >= (0, 10)  # in 0.9 JAX may fail while it explains
+_NO_TEXT: Final = "JAX logged no reason: traced before, or an operation outside jit" + (
+    "" if _LOGS_REASONS else f"; JAX {jax.__version__} is not asked for any, 0.10 is"
+)
 _LONGEST: Final = 1000  # characters of a reason in an error; static arguments may fill pages
 
 
@@ -31,7 +34,7 @@ class CompileCounter:
 
     A reason holds all that JAX logged since the compilation before: the function itself comes first, then those that it
     calls. JAX compares with one earlier call, which it takes for the closest; in its text ``[0]`` are the arguments by
-    position and ``[1]`` those by name.
+    position and ``[1]`` those by name. JAX before 0.10 may fail while it explains, so there is no reason there.
 
     Attributes:
         counts: name of a function -> how often it was compiled; 0 for every other name.
@@ -118,7 +121,8 @@ class _ExplanationLog(logging.Handler):
         stack.callback(setattr, logger, "propagate", logger.propagate)
         logger.handlers = [self]
         logger.propagate = False
-        stack.enter_context(jax.explain_cache_misses(True))
+        if _LOGS_REASONS:
+            stack.enter_context(jax.explain_cache_misses(True))
 
     def take(self) -> str:
         """Return the reasons since the last call."""

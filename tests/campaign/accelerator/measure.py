@@ -42,11 +42,14 @@ class Extent:
 
     sizes: tuple[int, ...]  # environments of rollouts, in the order in which they are measured
     trained_envs: int
+    surrogates: tuple[str, ...]
     seconds: float  # of timing for each row
 
 
-WHOLE: Final = Extent(tuple(4**n for n in range(5, 11)), TRAINED_ENVS, 3.0)  # 1,024 to 1,048,576 environments
-REHEARSAL: Final = Extent((64, 256), 64, 0.1)
+WHOLE: Final = Extent(
+    tuple(4**n for n in range(5, 11)), TRAINED_ENVS, SURROGATES, 3.0
+)  # 1,024 to 1,048,576 environments
+REHEARSAL: Final = Extent((64, 256), 64, ("sets-32",), 0.1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def different_leaves(side: int, one: jax.Device, other: jax.Device, num_envs: int = COMPARED_ENVS) -> list[str]:
+def different_leaves(side: int, one: Any, other: Any, num_envs: int = COMPARED_ENVS) -> list[str]:
     """Play the same episodes on two devices, and name what differs: the compact executor against the dense one."""
     results = []
     for device, executor in ((one, "dense"), (other, "compact")):
@@ -110,8 +113,9 @@ def measured_rows(extent: Extent) -> Iterator[dict[str, Any]]:
     bound = _bound(bounds["reset-30"], num_envs)
     yield _row(f"resets of {num_envs:,} environments, 30x30", None, num_envs, calls * num_envs, bound)
     yield _training_row(extent, bounds["update-ladder_l2"])
-    for name in SURROGATES:
-        yield _surrogate_row(name, extent.seconds, bounds[f"surrogate-{name}"])
+    for name in extent.surrogates:
+        bound = bounds[f"surrogate-{name}"]["bound_steps_per_second"] if name in SURROGATES else None
+        yield _surrogate_row(name, extent.seconds, bound)
 
 
 def _training_row(extent: Extent, program: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +129,7 @@ def _training_row(extent: Extent, program: dict[str, Any]) -> dict[str, Any]:
     return _row(what, None, extent.trained_envs, calls * config.agent.samples_per_update, bound)
 
 
-def _surrogate_row(name: str, seconds: float, program: dict[str, Any]) -> dict[str, Any]:
+def _surrogate_row(name: str, seconds: float, bound: float | None) -> dict[str, Any]:
     learner = Learner(WORKLOADS[name], create_jax_surrogate_train_step, kl_divergence_loss_jax)
 
     def learn(_: Any) -> Any:
@@ -134,7 +138,6 @@ def _surrogate_row(name: str, seconds: float, program: dict[str, Any]) -> dict[s
 
     calls = _calls_per_second(learn, None, seconds)
     num_examples = WORKLOADS[name].num_examples
-    bound = program["bound_steps_per_second"]
     return _row(f"examples of a surrogate, {name}", None, num_examples, calls * num_examples, bound)
 
 

@@ -1,14 +1,21 @@
 """Flood fill: the connected component of a cell, on columns of bits."""
 
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Int8, Int32, UInt32
+from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 from jaxarc.constants import FLOOD_FILL
 from jaxarc.envs.canvas import GridShape, pack_columns, per_cell, unpack_columns
-from jaxarc.fusion import materialize_call
+from jaxarc.fusion import compiles_triton, materialize_call
 
 Words = UInt32[Array, " B"]  # one column of each grid
+Sweep = tuple[list[Words], Bool[Array, ""]]  # what is reached, column by column, and whether that can spread
+_WARP: Final = 32  # threads that run in step on a GPU
 
 
 def flood_fill(
@@ -78,30 +85,78 @@ def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> 
 def _connected_at_once(
     row: Int8[Array, " B"], column: Int8[Array, " B"], open_cells: UInt32[Array, "B W"]
 ) -> UInt32[Array, "B W"]:
-    """Find what one cell of each grid reaches, as :func:`_connected` does, written out for an accelerator.
+    """Find what one cell of each grid reaches, as :func:`_connected` does, on an accelerator."""
+    if not compiles_triton():
+        return _connected_in_xla(row, column, open_cells)
+    return lax.platform_dependent(row, column, open_cells, cuda=_connected_in_triton, default=_connected_in_xla)
 
-    All columns are one kernel, instead of three launches for each column. Some environment floods in nearly every
-    step, so the first round runs without asking whether it is needed, which saves the loop a wait for the device.
+
+def _connected_in_xla(
+    row: Int8[Array, " B"], column: Int8[Array, " B"], open_cells: UInt32[Array, "B W"]
+) -> UInt32[Array, "B W"]:
+    # Some environment floods in nearly every step, so the first round runs without asking whether it is needed, which
+    # saves the loop a wait for the device.
+    sweep, start = _rounds(row, column, [open_cells[:, c] for c in range(open_cells.shape[1])])
+    return jnp.stack(lax.while_loop(lambda carry: carry[1], sweep, sweep(start))[0], axis=1)
+
+
+def _connected_in_triton(
+    row: Int8[Array, " B"], column: Int8[Array, " B"], open_cells: UInt32[Array, "B W"], interpret: bool = False
+) -> UInt32[Array, "B W"]:
+    """Find them by one kernel, whose loop needs no host: a thread has a grid, and a warp goes on until its 32 are done.
+
+    Of 40 grids, warp 0 takes 0..31, and warp 1 takes 32..39; its other threads load and store nothing.
     """
-    num_columns = open_cells.shape[1]
+    from jax.experimental import pallas  # here, because the core loads it for GPUs only
+    from jax.experimental.pallas import triton
 
-    def sweep_both_ways(carry: tuple[list[Words], Array]) -> tuple[list[Words], Array]:
-        passable = [open_cells[:, c] for c in range(num_columns)]
+    batch, num_columns = open_cells.shape
+
+    def kernel(row: Any, column: Any, open_cells: Any, region: Any) -> None:
+        grid = pallas.program_id(0) * _WARP + jnp.arange(_WARP, dtype=jnp.int32)
+        exists = grid < batch
+        load = functools.partial(triton.load, mask=exists, other=0)
+        passable = [load(open_cells.at[grid, c]) for c in range(num_columns)]
+        sweep, start = _rounds(load(row.at[grid]), load(column.at[grid]), passable)
+        reached, _ = lax.while_loop(lambda carry: carry[1], sweep, start)
+        for c, words in enumerate(reached):
+            triton.store(region.at[grid, c], words, mask=exists)
+
+    in_memory = pallas.BlockSpec(memory_space=pallas.ANY)
+    return pallas.pallas_call(
+        kernel,
+        out_shape=jax.eval_shape(lambda cells: cells, open_cells),  # with the devices over which it varies
+        grid=(-(-batch // _WARP),),
+        in_specs=[in_memory] * 3,
+        out_specs=in_memory,
+        interpret=interpret,
+        compiler_params=triton.CompilerParams(num_warps=1),
+        name="flood",
+    )(row, column, open_cells)
+
+
+def _rounds(
+    row: Int8[Array, " B"], column: Int8[Array, " B"], passable: list[Words]
+) -> tuple[Callable[[Sweep], Sweep], Sweep]:
+    """Return a round of :func:`_connected`, and what the first one takes: words by column, and whether any spreads.
+
+    All columns are written out: as a loop over them, XLA would launch three kernels for each.
+    """
+
+    def sweep_both_ways(carry: Sweep) -> Sweep:
         reached = list(carry[0])
-        beside = jnp.zeros_like(reached[0])
         for turn in (range(len(reached)), reversed(range(len(reached)))):
-            beside = jnp.zeros_like(beside)
+            beside = jnp.zeros_like(reached[0])
             for c in turn:
                 beside = reached[c] = _fill_runs((reached[c] | beside) & passable[c], passable[c])
-        spreads = jnp.zeros(beside.shape, jnp.bool_)
+        spreads = jnp.zeros_like(reached[0])
         for c in range(1, len(reached)):
-            spreads = spreads | ((passable[c] & ~reached[c] & reached[c - 1]) != 0)
-        return reached, jnp.any(spreads)
+            spreads = spreads | (passable[c] & ~reached[c] & reached[c - 1])
+        return reached, jnp.max(spreads) != 0  # Triton has no `any`
 
     start_bit = jnp.uint32(1) << row.astype(jnp.uint32)
-    seed = [jnp.where(column == c, start_bit, jnp.uint32(0)) & open_cells[:, c] for c in range(num_columns)]
-    first = sweep_both_ways((seed, jnp.bool_(True)))
-    return jnp.stack(lax.while_loop(lambda carry: carry[1], sweep_both_ways, first)[0], axis=1)
+    seed = [jnp.where(column == c, start_bit, jnp.uint32(0)) & words for c, words in enumerate(passable)]
+    return sweep_both_ways, (seed, jnp.max(start_bit) != 0)
 
 
 def _fill_runs(seed: Words, open_cells: Words) -> Words:
