@@ -58,6 +58,7 @@ def step_natively(
         config: the one that the state was started with.
         in_xla: does the same.
     """
+    action.rules(config)  # raises for an action of another format
     changing = (state.canvas, state.counts, state.similarity_score, state.endings, state.action_records)
     place = (source.first_row, source.count, source.order, source.colors, source.num_open)
     step = _step_of(config, source.hides_all, in_xla)
