@@ -35,8 +35,8 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         config: the one that the state was started with.
     """
     require_matching_config(state, config)
-    action = refuse_invalid(action, config)
     if steps_natively(source, config):
+        action = refuse_invalid(action, config)
         # The library does all but the reward, the bits of which depend on how XLA rounds products and sums.
         after, facts = step_natively(state, action, source, config, in_xla=_advance_in_xla)
         running = facts.running
@@ -111,7 +111,9 @@ def _advance_in_xla(
     state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig
 ) -> tuple[ArcEnvState, StepFacts]:
     """Do what the library does, where that cannot be called."""
-    after, running, inputs = _advance(state, action, source, config.with_fields(executor="compact"))
+    # An invalid action was refused before.
+    refused = {"invalid_action_policy": "noop"} if config.action.invalid_action_policy == "raise" else {}
+    after, running, inputs = _advance(state, action, source, config.with_fields(executor="compact", **refused))
     return after, StepFacts(running, inputs.newly_solved, inputs.wrong_submission, inputs.invalid)
 
 
