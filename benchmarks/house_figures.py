@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # A step and a small training run, each in a fresh process that notes which functions of the package run.
 _STEP = """
 import jax, jaxarc
-env, params = jaxarc.make("arc-agi-1/training", selection_format="bbox")
+env, params = jaxarc.make("arc-agi-1/training", selection_format="bbox", executor="compact")
 state, _ = env.reset(jax.random.key(0), params)
 action = jaxarc.BboxAction(3, 0, 0, 1, 1)
 flow = watch(lambda: env.step(state, action, params))

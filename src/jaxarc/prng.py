@@ -41,11 +41,16 @@ def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
 
 def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count words"]:
     """Return the data of ``jax.random.split(key, count)``, whichever way JAX is configured to split."""
-    is_partitionable = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
-    if jax.random.key_impl(key) != THREEFRY or not is_partitionable:
+    if not splits_by_counter(key):
         return jax.random.key_data(jax.random.split(key, count))
     # Where JAX splits "partitionably", key i is Threefry of the counter (0, i), whatever the count: so are these rows.
     return jnp.stack(threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32)), axis=-1)
+
+
+def splits_by_counter(key: Key[Array, ""]) -> bool:
+    """Whether JAX splits a key "partitionably": key ``i`` is Threefry of the counter ``(0, i)``."""
+    is_partitionable = jax.config.jax_threefry_partitionable  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.random.key_impl(key) == THREEFRY and bool(is_partitionable)
 
 
 def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:

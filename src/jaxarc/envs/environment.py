@@ -4,13 +4,14 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
-from jaxarc.envs.compilation import compiled
+from jaxarc.envs.compilation import compiled, update_rows
+from jaxarc.envs.native_batch import restart_natively
 from jaxarc.envs.observations import make_info, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams
@@ -24,6 +25,10 @@ from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
 from jaxarc.tasks.sampling import next_task_index, sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
+
+RESET_FRACTION: Final = (
+    1 / 16
+)  # blocks of the compact executor: an episode of 35 random operations lasts about 20 steps
 
 State = TypeVar("State")
 Step = tuple[State, Observation, Float32[Array, ""], Bool[Array, ""], Info]
@@ -73,6 +78,13 @@ class Environment(abc.ABC, Generic[State]):
 
         It draws with the state's key, or with ``episode.task_order="in_turn"`` goes on to the next task.
         """
+
+    def reset_next_natively(self, states: State, need: Bool[Array, " B"], params: EnvParams) -> State | None:
+        """Return the states of a batch, those that need it after ``reset_next``, by one call of the C++ library.
+
+        None where the library cannot.
+        """
+        return None
 
     @abc.abstractmethod
     def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
@@ -229,6 +241,12 @@ class ArcEnvironment(Environment[ArcEnvState]):
         """Start the episode that follows; see :meth:`Environment.reset_next`."""
         return _reset_next(state, params)
 
+    def reset_next_natively(
+        self, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams
+    ) -> ArcEnvState | None:
+        """As :meth:`Environment.reset_next_natively`."""
+        return restart_natively(states, need, params, _reset_next_compactly)
+
     def step(self, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
         """Apply an action to the working grid; the order is ``(state, action, params)``, and there is no key.
 
@@ -297,6 +315,11 @@ def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Obs
     else:
         task_index = materialize(sample_task_index(to_uniform(keys.task), params.weights))
     return _start(keys, params, task_index, None)
+
+
+def _reset_next_compactly(states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams) -> ArcEnvState:
+    reset = lambda states, _: jax.vmap(_reset_next, (0, None))(states, params)[0]
+    return update_rows("compact", need, reset, states, (), RESET_FRACTION)
 
 
 def _start(

@@ -1,5 +1,8 @@
 """The pairs an episode may play: where they are stored, and how an operation goes from one to another."""
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,6 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
+from jaxarc.envs.compilation import Kernel, fold_rows, unfold_rows
 from jaxarc.envs.structured_actions import TO_FIRST_UNSOLVED_PAIR, TO_NEXT_PAIR, TO_PREVIOUS_PAIR
 from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
 from jaxarc.tasks.buffer import LocalRows, RowLoader, TaskSource, buffer_of_task
@@ -42,6 +46,27 @@ class PairTable(eqx.Module):
         else:
             grid = self.row_loader.load(grids, row)
         return grid if colors is None else recolor(grid, colors)
+
+
+def stack_tables(
+    with_row: Callable[[Any, Int32[Array, "A 1"]], Any], kernel: Kernel, has_axis: Any, rows: Any, pairs: PairTable
+) -> Any:
+    """Make one table of those of several batches: row 2 of the second table of 5 rows becomes row 7.
+
+    Args:
+        with_row: adds an offset, for each batch, to the row of the table that rows of a batch load.
+        kernel: reads one table, as a rule of :func:`~jaxarc.envs.compilation.with_batch_rule`.
+        has_axis: whether the arrays of the table have an axis of their own for the batches.
+        rows: of the batches.
+        pairs: their tables.
+    """
+    # Each of the `size` batches has a table [N, HW] of its own, and the kernel reads one. So the tables are put one
+    # below the other, [size * N, HW], and the rows of batch k move down by k * N: with N = 5, rows 0 2 | 1 2 become
+    # 0 2 6 7.
+    size = jax.tree.leaves(rows)[0].shape[0]
+    pairs = jax.tree.map(lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape)), pairs, has_axis)
+    offset = jnp.arange(size, dtype=jnp.int32)[:, None] * pairs.inputs.shape[1]
+    return unfold_rows(size, kernel(fold_rows(with_row(rows, offset)), fold_rows(pairs)))
 
 
 class PairSource(eqx.Module):

@@ -1,19 +1,22 @@
 """Spaces of actions and observations, to sample from and to check values against."""
 
 import abc
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int32, Key
+from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import unpack_columns
+from jaxarc.envs.compilation import call_native, choose_executor, no_shared_arrays, with_batch_rule
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.fusion import materialize
-from jaxarc.prng import as_typed_key, fast_bits, mixed_radix_ints, random_bits
+from jaxarc.prng import THREEFRY, as_typed_key, fast_bits, from_key_data, mixed_radix_ints, random_bits
 
 
 class Space(eqx.Module):
@@ -105,10 +108,17 @@ class ActionSpace(Space):
     operation: DiscreteSubset
     selection_format: str = eqx.field(static=True)
     grid_shape: tuple[int, int] = eqx.field(static=True)
+    executor: str = eqx.field(static=True, default="compact")  # "native": the C++ library draws, the same actions
 
     def sample(self, key: Key[Array, ""]) -> StructuredAction:
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""
         key = as_typed_key(key)
+        if jax.random.key_impl(key) == THREEFRY and choose_executor(self.executor) == "native":
+            return _sampler(self)(jax.random.key_data(key), ())
+        return self.sample_in_xla(key)
+
+    def sample_in_xla(self, key: Key[Array, ""]) -> StructuredAction:
+        """Draw as :meth:`sample` does, without the C++ library."""
         height, width = self.grid_shape
         if self.selection_format == "mask":
             # The bits of W words are the H cells of each column: one fair bit for a cell, instead of a random number.
@@ -145,4 +155,33 @@ class ActionSpace(Space):
 
 def action_space(config: JaxArcConfig) -> ActionSpace:
     """The actions that the config allows."""
-    return ActionSpace(DiscreteSubset(config.legal_operations), config.action.selection_format, config.grid_shape)
+    legal = DiscreteSubset(config.legal_operations)
+    return ActionSpace(legal, config.action.selection_format, config.grid_shape, config.environment.executor)
+
+
+@functools.cache
+def _sampler(space: ActionSpace) -> Callable[[UInt32[Array, " 2"], tuple[()]], StructuredAction]:
+    """Return a function that draws by the C++ library, for a batch of keys in one call."""
+    height, width = space.grid_shape
+    is_mask = space.selection_format == "mask"
+
+    # Results are shaped like arguments, of which the library reads only words and operations.
+    def in_xla(*arrays: Array) -> list[Array]:
+        actions = jax.vmap(lambda words: space.sample_in_xla(from_key_data(words)))(arrays[-2])
+        numbers = [leaf if leaf.ndim == 1 else leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(actions)]
+        return numbers if is_mask else [*numbers, *[jnp.zeros_like(numbers[0])] * (5 - len(numbers))]
+
+    def draw(words: UInt32[Array, "B 2"], _: tuple[()]) -> StructuredAction:
+        batch = words.shape[0]
+        numbers = jnp.zeros((batch,), jnp.int32)
+        arguments = (words, jnp.asarray(space.operation.values, jnp.int32))
+        if is_mask:
+            arguments = (numbers, jnp.zeros((batch, height * width), jnp.bool_), *arguments)
+            operation, cells = call_native("sample_masks", arguments, (0, 1), 0, in_xla, height=height, width=width)
+            return MaskAction(operation, cells.reshape(batch, height, width))
+        is_box = space.selection_format == "bbox"
+        of_space = {"height": height, "width": width, "is_box": int(is_box)}
+        drawn = call_native("sample_corners", (numbers, *arguments), (0,) * 5, 0, in_xla, **of_space)
+        return BboxAction(*drawn) if is_box else PointAction(*drawn[:3])
+
+    return with_batch_rule(draw, no_shared_arrays)

@@ -287,6 +287,19 @@ def _require_mask_shape(selection: Bool[Array, "*B H W"], grid_shape: tuple[int,
         )
 
 
+def refuse_invalid(action: StructuredAction, config: JaxArcConfig) -> StructuredAction:
+    """Return the action; with the policy ``raise``, raise where it is invalid.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: see :meth:`JAXErrorHandler.validate_action`.
+    """
+    if config.action.invalid_action_policy == "raise":
+        if JAXErrorHandler.stops_on_error():
+            action = JAXErrorHandler.validate_action(action, config)
+        JAXErrorHandler.warn_of_unchecked_actions()
+    return action
+
+
 def check_action(action: StructuredAction, config: JaxArcConfig) -> tuple[CheckedAction, Bool[Array, ""]]:
     """Apply the invalid-action policy of the config.
 
@@ -301,10 +314,7 @@ def check_action(action: StructuredAction, config: JaxArcConfig) -> tuple[Checke
     Raises:
         TypeError, ValueError, RuntimeError: see :meth:`JAXErrorHandler.validate_action`.
     """
-    if config.action.invalid_action_policy == "raise":
-        if JAXErrorHandler.stops_on_error():
-            action = JAXErrorHandler.validate_action(action, config)
-        JAXErrorHandler.warn_of_unchecked_actions()
+    action = refuse_invalid(action, config)
     # The operation's rule comes first. Under "clip" only that one decides, because coordinates are moved into range
     # below.
     rules = action.rules(config)

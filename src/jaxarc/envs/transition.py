@@ -10,10 +10,11 @@ from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.canvas import CheckedAction, count_union, similarity
 from jaxarc.envs.compilation import statics_of
+from jaxarc.envs.native_batch import StepFacts, step_natively, steps_natively
 from jaxarc.envs.operations.execute import execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
 from jaxarc.envs.state import ArcEnvState, append_record
-from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action
+from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action, refuse_invalid
 from jaxarc.fusion import compute_once
 from jaxarc.utils.error_handling import refuse_unstructured
 
@@ -34,6 +35,23 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         config: the one that the state was started with.
     """
     require_matching_config(state, config)
+    if steps_natively(source, config):
+        action = refuse_invalid(action, config)
+        # The library does all but the reward, the bits of which depend on how XLA rounds products and sums.
+        after, facts = step_natively(state, action, source, config, in_xla=_advance_in_xla)
+        running = facts.running
+        before = state.similarity_score
+        inputs = RewardInputs(before, after.similarity_score, *facts[1:], is_hidden=source.hides(after.pair_index))
+    else:
+        after, running, inputs = _advance(state, action, source, config)
+    reward = jnp.where(running, compute_reward(inputs, config), jnp.float32(0))
+    return StepOutcome(after, reward, inputs.invalid & running)
+
+
+def _advance(
+    state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig
+) -> tuple[ArcEnvState, Bool[Array, ""], "RewardInputs"]:
+    """Return the state after a step, whether it ran before, and what the reward depends on."""
     # 1. The operation, or -1, which leaves the canvas as it is: for a state that is done, an invalid action, and a
     # change of pair that cannot apply. Where submits are not scored, 40 and 41 must not tell which pairs are solved.
     running = ~state.done
@@ -65,7 +83,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     all_solved = right & (solved == every_pair) & is_known
     ending = decide_ending(submitted, all_solved, submission_count, step_count, config.environment)
 
-    # 5. The reward. The bonus is added once for each pair: a second right submit of it sets no new bit.
+    # 5. The facts of the reward. The bonus is added once for each pair: a second right submit of it sets no new bit.
     inputs = RewardInputs(
         similarity_before=state.similarity_score,
         similarity_after=score,
@@ -74,7 +92,6 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         invalid=invalid,
         is_hidden=hidden,
     )
-    reward = jnp.where(running, compute_reward(inputs, config), jnp.float32(0))
     # 6. The new state. The record shows the pair on which the action was taken, not the one that it led to.
     records = state.action_records
     if records is not None:
@@ -87,7 +104,17 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         endings=jnp.where(running, jnp.stack(ending), state.endings),
         action_records=records,
     )
-    return StepOutcome(after, reward, invalid & running)
+    return after, running, inputs
+
+
+def _advance_in_xla(
+    state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig
+) -> tuple[ArcEnvState, StepFacts]:
+    """Do what the library does, where that cannot be called."""
+    # An invalid action was refused before.
+    refused = {"invalid_action_policy": "noop"} if config.action.invalid_action_policy == "raise" else {}
+    after, running, inputs = _advance(state, action, source, config.with_fields(executor="compact", **refused))
+    return after, StepFacts(running, inputs.newly_solved, inputs.wrong_submission, inputs.invalid)
 
 
 class RewardInputs(NamedTuple):

@@ -18,7 +18,7 @@ from jaxarc.native.library import native_library
 
 InXla = Callable[..., Sequence[Array]]  # takes the arguments, returns the results
 
-_PARAMS: Final = ("kernel", "num_results", "num_in_place", "in_xla", "attributes")
+_PARAMS: Final = ("kernel", "like", "num_in_place", "in_xla", "attributes")
 _native_call = Primitive("jaxarc_native_call")
 _native_call.multiple_results = True
 _exports_native: Final = contextvars.ContextVar("exports_native", default=False)
@@ -27,23 +27,24 @@ _exports_native: Final = contextvars.ContextVar("exports_native", default=False)
 def native_call(
     kernel: str,
     arguments: Sequence[Array],
-    num_results: int,
+    like: Sequence[int],
     num_in_place: int,
     in_xla: InXla,
     **attributes: int,
 ) -> list[Array]:
-    """Call a kernel; result ``i`` has the shape and dtype of argument ``i``.
+    """Call a kernel; result ``i`` has the shape and dtype of argument ``like[i]``.
 
     Args:
         kernel: its name; see ``library.cc``. It knows no vmap: a batch rule folds all axes into one.
         arguments: what it takes, in its order.
-        num_results: how many arrays it returns.
-        num_in_place: how many of them take the place of their argument, where nobody reads that any more.
+        like: for each array that it returns, the index of an argument.
+        num_in_place: how many of them take the place of the argument of the same index, where nobody reads that any
+            more.
         in_xla: returns the same, bit for bit; equal calls give the same function.
         attributes: numbers that are fixed when the caller is compiled.
     """
     named = tuple(sorted(attributes.items()))
-    params = dict(zip(_PARAMS, (kernel, num_results, num_in_place, in_xla, named), strict=True))
+    params = dict(zip(_PARAMS, (kernel, tuple(like), num_in_place, in_xla, named), strict=True))
     return _native_call.bind(*arguments, **params)
 
 
@@ -67,8 +68,8 @@ def _call_alone(*arguments: Array, **params: Any) -> list[Array]:
 
 
 @_native_call.def_abstract_eval
-def _like_arguments(*arguments: Any, num_results: int, **_: Any) -> Sequence[Any]:
-    return arguments[:num_results]
+def _like_arguments(*arguments: Any, like: tuple[int, ...], **_: Any) -> Sequence[Any]:
+    return [arguments[i] for i in like]
 
 
 def _lower_in_xla(context: mlir.LoweringRuleContext, *arguments: Any, in_xla: InXla, **_: Any) -> Any:

@@ -115,11 +115,11 @@ struct Batch {
   int32_t* matches;
 };
 
-inline void edit_one(const Batch& batch, int64_t index, Margins& margins) {
+// Edits one environment by an operation on a box, or on its mask, which may load a row of the pairs.
+inline void edit_one(const Batch& batch, int64_t index, int operation, Box box, int64_t row, Margins& margins) {
   const Shape shape = batch.shape;
   const int cells = shape.height * shape.width;
   const int64_t start = index * cells;
-  const int operation = batch.operations[index];
   const Canvas whole = {batch.canvas.grid + start, batch.canvas.clipboard + start, batch.canvas.target + start,
                         batch.canvas.sizes + index * kSizes};
   Canvas canvas = whole;
@@ -139,8 +139,7 @@ inline void edit_one(const Batch& batch, int64_t index, Margins& margins) {
   Words words;
   Box chosen;
   if (mask == nullptr) {
-    const int32_t* const corners = batch.boxes + 4 * index;
-    chosen = clip({corners[0], corners[1], corners[2], corners[3]}, height_limit, width_limit);
+    chosen = clip(box, height_limit, width_limit);
   } else {
     words = pack(mask, shape);
     limit(words, height_limit, width_limit);
@@ -148,7 +147,6 @@ inline void edit_one(const Batch& batch, int64_t index, Margins& margins) {
   }
   const Selection use = resolve(chosen, mask, height, width, shape);
   if (can_apply(operation, use.is_empty, use.is_single, canvas.sizes[kClipboardHeight] > 0)) {
-    const int64_t row = batch.rows[index];
     const int64_t pair = row < 0 ? 0 : row < batch.num_pairs ? row : batch.num_pairs - 1;
     const Cell* const colors = batch.colors == nullptr ? nullptr : batch.colors + index * kColors;
     apply(operation, canvas, use, {batch.inputs + pair * cells, batch.outputs + pair * cells, colors}, shape);
@@ -167,13 +165,21 @@ inline void edit_one(const Batch& batch, int64_t index, Margins& margins) {
   }
 }
 
+// Counts the cells that match; below the last row of either grid nothing does.
+inline int count_active(const Cell* grid, const Cell* target, const int8_t* sizes, Shape shape) {
+  return count_matches(grid, target, smaller(sizes[kHeight], sizes[kTargetHeight]) * shape.width);
+}
+
+// Counts the cells of the smallest box around both areas.
+inline int count_union(const int8_t* sizes) {
+  return larger(sizes[kHeight], sizes[kTargetHeight]) * larger(sizes[kWidth], sizes[kTargetWidth]);
+}
+
 inline void count_one(const Batch& batch, int64_t index) {
-  const int width = batch.shape.width;
-  const int64_t start = index * batch.shape.height * width;
+  const Shape shape = batch.shape;
+  const int64_t start = index * shape.height * shape.width;
   const int8_t* const sizes = batch.canvas.sizes + index * kSizes;
-  // Below the last row of either grid nothing matches.
-  const int rows = smaller(sizes[kHeight], sizes[kTargetHeight]);
-  batch.matches[index] = count_matches(batch.canvas.grid + start, batch.canvas.target + start, rows * width);
+  batch.matches[index] = count_active(batch.canvas.grid + start, batch.canvas.target + start, sizes, shape);
 }
 
 // Asks for the rows of an environment's grid and target that will be compared, so that they are there when its turn
@@ -190,13 +196,16 @@ inline void prefetch(const Batch& batch, int64_t index) {
   }
 }
 
+constexpr int kAhead = 2;  // environments
+
 // Counts each environment after the next one is edited: what was just stored is not yet in the cache.
 inline void edit_batch(const Batch& batch) {
-  constexpr int kAhead = 2;  // environments
   Margins margins;
   for (int64_t index = 0; index < batch.size; index++) {
     if (index + kAhead < batch.size) prefetch(batch, index + kAhead);
-    edit_one(batch, index, margins);
+    Box box = {};
+    if (batch.masks == nullptr) std::memcpy(&box, batch.boxes + 4 * index, sizeof box);
+    edit_one(batch, index, batch.operations[index], box, batch.rows[index], margins);
     if (index > 0) count_one(batch, index - 1);
   }
   if (batch.size > 0) count_one(batch, batch.size - 1);

@@ -3,7 +3,10 @@
 // XLA lets a result take the place of an argument where nobody reads the argument afterwards, as in a scan. What an
 // operation leaves alone is then not touched at all.
 #include "edit_batch.h"
+#include "restart.h"
 #include "rows.h"
+#include "sample.h"
+#include "step.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace jaxarc {
@@ -13,8 +16,21 @@ namespace ffi = xla::ffi;
 using Grids = ffi::Buffer<ffi::S8, 2>;     // [B, HW], and other rows of small numbers
 using Numbers = ffi::Buffer<ffi::S32, 1>;  // [B]
 using Number = ffi::Buffer<ffi::S32, 0>;
+using Counts = ffi::Buffer<ffi::S32, 2>;
+using Floats = ffi::Buffer<ffi::F32, 1>;
+using Flags = ffi::Buffer<ffi::PRED, 2>;
+using Keys = ffi::Buffer<ffi::U32, 2>;  // [B, 2]
+using Records = ffi::Buffer<ffi::U8, 3>;  // [B, capacity, bytes]
 constexpr char kHeightName[] = "height";
 constexpr char kWidthName[] = "width";
+constexpr char kModeName[] = "mode";
+constexpr char kInTurnName[] = "is_in_turn";
+constexpr char kRandomPairName[] = "is_random_pair";
+constexpr char kIsBoxName[] = "is_box";
+constexpr char kLegalName[] = "legal";
+constexpr char kFlagsName[] = "flags";
+constexpr char kMaxSubmissionsName[] = "max_submissions";
+constexpr char kMaxStepsName[] = "max_steps";
 
 // Returns the result's data, which begins as a copy of the argument's unless XLA gave both one place.
 template <typename T, typename Argument, typename Result>
@@ -29,15 +45,26 @@ const T* data_of(const Argument& argument) {
   return static_cast<const T*>(argument.untyped_data());
 }
 
+template <typename T, typename Argument>
+const T* data_or_null(const Argument& argument) {
+  return argument.element_count() == 0 ? nullptr : data_of<T>(argument);
+}
+
+bool fits(const Grids& grid, int64_t height, int64_t width) {
+  return height <= kMaxSide && width <= kMaxSide && grid.dimensions()[1] == height * width;
+}
+
+ffi::Error wrong_shape() {
+  return ffi::Error::InvalidArgument("a canvas has at most 30 rows and columns, and a grid all of its cells");
+}
+
 // The names are those of Canvas, CheckedAction and PairTable in jaxarc/envs.
 ffi::Error edit(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer selection, Grids sizes, Numbers operation,
                 ffi::AnyBuffer selected, Numbers row, Grids colors, Grids inputs, Grids outputs,
                 ffi::Result<Grids> new_grid, ffi::Result<Grids> new_clipboard, ffi::Result<Grids> new_target,
                 ffi::Result<ffi::AnyBuffer> new_selection, ffi::Result<Grids> new_sizes, ffi::Result<Numbers> matches,
                 ffi::Attr<int64_t, kHeightName> height, ffi::Attr<int64_t, kWidthName> width) {
-  if (*height > kMaxSide || *width > kMaxSide || grid.dimensions()[1] != *height * *width) {
-    return ffi::Error::InvalidArgument("a canvas has at most 30 rows and columns, and a grid all of its cells");
-  }
+  if (!fits(grid, *height, *width)) return wrong_shape();
   const bool has_masks = selected.element_type() == ffi::PRED;
   Batch batch = {};
   batch.size = grid.dimensions()[0];
@@ -55,12 +82,150 @@ ffi::Error edit(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer select
   }
   batch.operations = data_of<int32_t>(operation);
   batch.rows = data_of<int32_t>(row);
-  batch.colors = colors.element_count() == 0 ? nullptr : data_of<Cell>(colors);
+  batch.colors = data_or_null<Cell>(colors);
   batch.inputs = data_of<Cell>(inputs);
   batch.outputs = data_of<Cell>(outputs);
   batch.num_pairs = inputs.dimensions()[0];
   batch.matches = matches->typed_data();
   edit_batch(batch);
+  return ffi::Error::Success();
+}
+
+// The names are those of ArcEnvState and TaskBuffer; what is not there has no element.
+ffi::Error restart(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer selection, Grids sizes, Counts counts,
+                   Floats similarities, Flags endings, Keys keys, Records records,
+                   ffi::Buffer<ffi::PRED, 1> need, Grids inputs, Grids outputs, Numbers first_pair, Numbers num_train,
+                   Numbers num_test, Numbers, Floats, ffi::AnyBuffer pair_index, Floats sums,
+                   ffi::Result<Grids> new_grid,
+                   ffi::Result<Grids> new_clipboard, ffi::Result<Grids> new_target,
+                   ffi::Result<ffi::AnyBuffer> new_selection, ffi::Result<Grids> new_sizes,
+                   ffi::Result<Counts> new_counts, ffi::Result<Floats> new_similarities,
+                   ffi::Result<Flags> new_endings, ffi::Result<Keys> new_keys,
+                   ffi::Result<Records> new_records, ffi::Attr<int64_t, kHeightName> height,
+                   ffi::Attr<int64_t, kWidthName> width, ffi::Attr<int64_t, kModeName> mode,
+                   ffi::Attr<int64_t, kInTurnName> is_in_turn, ffi::Attr<int64_t, kRandomPairName> is_random_pair) {
+  if (!fits(grid, *height, *width)) return wrong_shape();
+  Restart batch = {};
+  batch.size = grid.dimensions()[0];
+  batch.shape = {static_cast<int>(*height), static_cast<int>(*width)};
+  batch.canvas.grid = begin_as<Cell>(grid, new_grid);
+  batch.canvas.clipboard = begin_as<Cell>(clipboard, new_clipboard);
+  batch.canvas.target = begin_as<Cell>(target, new_target);
+  batch.canvas.sizes = begin_as<int8_t>(sizes, new_sizes);
+  if (selection.element_type() == ffi::U32) {
+    batch.kept_words = begin_as<uint32_t>(selection, new_selection);
+  } else {
+    batch.kept_boxes = begin_as<int8_t>(selection, new_selection);
+  }
+  batch.counts = begin_as<int32_t>(counts, new_counts);
+  batch.similarities = begin_as<float>(similarities, new_similarities);
+  batch.endings = begin_as<uint8_t>(endings, new_endings);
+  batch.keys = begin_as<uint32_t>(keys, new_keys);
+  batch.records = begin_as<uint8_t>(records, new_records);
+  batch.record_bytes = records.dimensions()[1] * records.dimensions()[2];
+  batch.need = data_of<uint8_t>(need);
+  Tasks tasks = {};
+  tasks.inputs = data_of<Cell>(inputs);
+  tasks.outputs = data_of<Cell>(outputs);
+  tasks.num_pairs = inputs.dimensions()[0];
+  tasks.first_pair = data_of<int32_t>(first_pair);
+  tasks.num_train = data_of<int32_t>(num_train);
+  tasks.num_test = data_of<int32_t>(num_test);
+  tasks.sums = data_of<float>(sums);
+  tasks.count = sums.dimensions()[0];
+  tasks.pair_index = data_or_null<int32_t>(pair_index);
+  tasks.mode = static_cast<Mode>(*mode);
+  tasks.is_in_turn = *is_in_turn != 0;
+  tasks.is_random_pair = *is_random_pair != 0;
+  restart_rows(batch, tasks);
+  return ffi::Error::Success();
+}
+
+// The names are those of ArcEnvState, the actions and PairSource; what is not there has no element.
+ffi::Error step(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer selection, Grids sizes, Counts counts,
+                Floats similarities, Flags endings, Records records, Numbers operation, ffi::AnyBuffer selected,
+                Numbers first_column, Numbers last_row, Numbers last_column, Numbers first_row, Numbers pair_count,
+                Grids orders, Grids colors, Numbers num_open, Grids inputs, Grids outputs,
+                ffi::Result<Grids> new_grid, ffi::Result<Grids> new_clipboard, ffi::Result<Grids> new_target,
+                ffi::Result<ffi::AnyBuffer> new_selection, ffi::Result<Grids> new_sizes,
+                ffi::Result<Counts> new_counts, ffi::Result<Floats> new_similarities, ffi::Result<Flags> new_endings,
+                ffi::Result<Records> new_records, ffi::Result<Numbers> facts, ffi::Attr<int64_t, kHeightName> height,
+                ffi::Attr<int64_t, kWidthName> width, ffi::Attr<int64_t, kLegalName> legal,
+                ffi::Attr<int64_t, kFlagsName> flags, ffi::Attr<int64_t, kMaxSubmissionsName> max_submissions,
+                ffi::Attr<int64_t, kMaxStepsName> max_steps) {
+  if (!fits(grid, *height, *width)) return wrong_shape();
+  Steps steps = {};
+  Batch& batch = steps.edit;
+  batch.size = grid.dimensions()[0];
+  batch.shape = {static_cast<int>(*height), static_cast<int>(*width)};
+  batch.canvas.grid = begin_as<Cell>(grid, new_grid);
+  batch.canvas.clipboard = begin_as<Cell>(clipboard, new_clipboard);
+  batch.canvas.target = begin_as<Cell>(target, new_target);
+  batch.canvas.sizes = begin_as<int8_t>(sizes, new_sizes);
+  if (selected.element_type() == ffi::PRED) {
+    batch.kept_words = begin_as<uint32_t>(selection, new_selection);
+    batch.masks = data_of<uint8_t>(selected);
+  } else {
+    batch.kept_boxes = begin_as<int8_t>(selection, new_selection);
+    const int32_t* const corners[] = {data_of<int32_t>(selected), data_of<int32_t>(first_column),
+                                      data_of<int32_t>(last_row), data_of<int32_t>(last_column)};
+    std::copy(corners, corners + 4, steps.corners);
+  }
+  batch.colors = data_or_null<Cell>(colors);
+  batch.inputs = data_of<Cell>(inputs);
+  batch.outputs = data_of<Cell>(outputs);
+  batch.num_pairs = inputs.dimensions()[0];
+  steps.counts = begin_as<int32_t>(counts, new_counts);
+  steps.similarities = begin_as<float>(similarities, new_similarities);
+  steps.endings = begin_as<uint8_t>(endings, new_endings);
+  steps.records = begin_as<uint8_t>(records, new_records);
+  steps.capacity = records.dimensions()[1];
+  steps.record_bytes = records.dimensions()[2];
+  steps.operations = data_of<int32_t>(operation);
+  steps.first_rows = data_of<int32_t>(first_row);
+  steps.pair_counts = data_of<int32_t>(pair_count);
+  steps.orders = data_or_null<int8_t>(orders);
+  steps.order_length = orders.dimensions()[1];
+  steps.num_open = data_or_null<int32_t>(num_open);
+  steps.facts = facts->typed_data();
+  const auto has = [&](int flag) { return (*flags >> flag & 1) != 0; };
+  const Rules rules = {static_cast<uint64_t>(*legal), has(0), has(1), has(2), has(3), has(4), *max_submissions,
+                       *max_steps};
+  step_batch(steps, rules);
+  return ffi::Error::Success();
+}
+
+// Draws an action for each key; of a point the last two coordinates are not used.
+ffi::Error sample_corners(Numbers, Keys keys, Numbers operations, ffi::Result<Numbers> operation,
+                          ffi::Result<Numbers> top, ffi::Result<Numbers> left, ffi::Result<Numbers> bottom,
+                          ffi::Result<Numbers> right, ffi::Attr<int64_t, kHeightName> height,
+                          ffi::Attr<int64_t, kWidthName> width, ffi::Attr<int64_t, kIsBoxName> is_box) {
+  const Operations legal = {operations.typed_data(), static_cast<uint32_t>(operations.element_count())};
+  const Shape shape = {static_cast<int>(*height), static_cast<int>(*width)};
+  for (int64_t i = 0; i < operation->dimensions()[0]; i++) {
+    const uint32_t* const key = keys.typed_data() + 2 * i;
+    int32_t drawn[4] = {};
+    draw_corners({key[0], key[1]}, legal, shape, operation->typed_data() + i, drawn, *is_box != 0);
+    top->typed_data()[i] = drawn[0];
+    left->typed_data()[i] = drawn[1];
+    bottom->typed_data()[i] = drawn[2];
+    right->typed_data()[i] = drawn[3];
+  }
+  return ffi::Error::Success();
+}
+
+ffi::Error sample_masks(Numbers, Flags, Keys keys, Numbers operations,
+                        ffi::Result<Numbers> operation, ffi::Result<Flags> masks,
+                        ffi::Attr<int64_t, kHeightName> height, ffi::Attr<int64_t, kWidthName> width) {
+  if (*height > kMaxSide || *width > kMaxSide || masks->dimensions()[1] != *height * *width) return wrong_shape();
+  const Operations legal = {operations.typed_data(), static_cast<uint32_t>(operations.element_count())};
+  const Shape shape = {static_cast<int>(*height), static_cast<int>(*width)};
+  uint8_t* const cells = static_cast<uint8_t*>(masks->untyped_data());
+  for (int64_t i = 0; i < operation->dimensions()[0]; i++) {
+    const uint32_t* const key = keys.typed_data() + 2 * i;
+    draw_mask({key[0], key[1]}, legal, shape, operation->typed_data() + i, cells + i * masks->dimensions()[1],
+              cells + masks->element_count());
+  }
   return ffi::Error::Success();
 }
 
@@ -98,5 +263,9 @@ ffi::Error put(ffi::RemainingArgs arguments, ffi::RemainingRets results) {
 }  // namespace jaxarc
 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_edit, jaxarc::edit);
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_step, jaxarc::step);
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_restart, jaxarc::restart);
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_sample_corners, jaxarc::sample_corners);
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_sample_masks, jaxarc::sample_masks);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_order, jaxarc::order);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_put, jaxarc::put, xla::ffi::Ffi::Bind().RemainingArgs().RemainingRets());

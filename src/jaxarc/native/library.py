@@ -29,7 +29,8 @@ BUILD_SECONDS: Final = 120  # a build that takes longer is given up, and so is t
 FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-w")  # a newer compiler may warn of more
 _COMPILERS: Final = ("c++", "g++", "clang++")
 _SOURCES: Final = Path(__file__).resolve().parent
-_KERNELS: Final = ("edit", "order", "put")  # functions of the library, jaxarc_edit and so on
+# Functions of the library: jaxarc_edit and so on.
+_KERNELS: Final = ("edit", "step", "restart", "sample_corners", "sample_masks", "order", "put")
 _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 

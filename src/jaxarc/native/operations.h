@@ -22,7 +22,13 @@ enum Operation : int {
   kCopyInput = 32,
   kResize = 33,
   kSubmit = 34,
-  kFirstPairChange = 35,  // .. 41: to another pair, or to the start of this one
+  kNextDemoPair = 35,
+  kPreviousDemoPair = 36,
+  kNextTestPair = 37,
+  kPreviousTestPair = 38,
+  kResetPair = 39,
+  kFirstUnsolvedDemoPair = 40,
+  kFirstUnsolvedTestPair = 41,
   kLastOperation = 41,
 };
 
@@ -33,7 +39,7 @@ struct Offset {
 
 inline bool is_fill(int operation) { return operation >= kFill && operation < kFloodFill; }
 inline bool is_flood(int operation) { return operation >= kFloodFill && operation < kMoveUp; }
-inline bool changes_pair(int operation) { return operation >= kFirstPairChange; }
+inline bool changes_pair(int operation) { return operation >= kNextDemoPair; }
 
 // By how much a move shifts its cells; 0 and 0 for every other operation.
 inline Offset move_offset(int operation) {

@@ -2,21 +2,17 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import jax
 from jaxtyping import Array, Bool, PyTree
 
 from jaxarc.envs.compilation import Kernel, choose_executor, update_rows, with_batch_rule
-from jaxarc.envs.environment import Environment
+from jaxarc.envs.environment import RESET_FRACTION, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.types import Info
 
 State = TypeVar("State", bound=PyTree[Array])
-
-RESET_FRACTION: Final = (
-    1 / 16
-)  # blocks of the compact executor: an episode of 35 random operations lasts about 20 steps
 
 
 def reset_where(
@@ -25,6 +21,7 @@ def reset_where(
     state: State,
     facts: PyTree[Array],
     params: EnvParams,
+    renew_natively: Callable[[State, Bool[Array, " B"], EnvParams], State | None] = lambda *_: None,
 ) -> State:
     """Replace a state where needed.
 
@@ -34,10 +31,15 @@ def reset_where(
         state: of one environment, or of a batch under ``vmap``.
         facts: what else ``renew`` needs of each environment.
         params: what all environments share.
+        renew_natively: does the same for a batch by one call of the C++ library, or returns None where that cannot.
     """
     executor = choose_executor(params.config.environment.executor)
 
     def renew_rows(how: str, rows: tuple[Bool[Array, " B"], State, Any], params: EnvParams) -> State:
+        if how == "native":
+            renewed = renew_natively(rows[1], rows[0], params)
+            if renewed is not None:
+                return renewed
         # Resets are a family of work like any other: blocks of the rows that need one are gathered, reset and put back.
         # With 4,096 environments a block has 256 rows.
         kernel = lambda states, facts: jax.vmap(lambda state, fact: renew(state, fact, params))(states, facts)

@@ -117,12 +117,12 @@ def _check(referee, shown):
 
 
 def test_mistake_is_reported_as_the_shortest_episode_that_shows_it():
-    """Truncates a step late, on a canvas of its own, so that nothing else meets the broken programs."""
+    """Truncates a step late in XLA, on a canvas of its own, so that nothing else meets the broken programs."""
 
     def too_late(submitted, all_solved, submission_count, step_count, config):
         return decide_ending(submitted, all_solved, submission_count, step_count - 1, config)
 
-    combination = {**PLAIN, "shape": (4, 1), "max_episode_steps": 2, "max_submissions": 1000}
+    combination = {**PLAIN, "executor": "compact", "shape": (4, 1), "max_episode_steps": 2, "max_submissions": 1000}
     with patch("jaxarc.envs.transition.decide_ending", too_late):
         tally, finding = fuzz_episodes.play_program(combination, 3, 1000)
         assert tally.steps < 1000

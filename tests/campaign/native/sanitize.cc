@@ -8,7 +8,10 @@
 #include <random>
 
 #include "edit_batch.h"
+#include "restart.h"
 #include "rows.h"
+#include "sample.h"
+#include "step.h"
 
 using namespace jaxarc;
 
@@ -135,6 +138,124 @@ void play(int64_t size, Shape shape, bool has_masks, bool has_colors) {
   require(std::memcmp(before.get(), grids.get(), size * cells) == 0, "rows were put back in other places", -1, shape);
 }
 
+// Whole episodes: actions of which some are invalid, steps, and a restart of what has ended.
+void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
+  constexpr int kStored = 5;  // a task of 1 + 1 pairs, and one of 2 + 1
+  const int64_t cells = shape.height * shape.width;
+  const int64_t capacity = draw(0, 3);
+  const int64_t record_bytes = 3 + (has_masks ? (shape.height + 7) / 8 * shape.width : is_box ? 4 : 2);
+  const auto inputs = room<Cell>(kStored * cells);
+  const auto outputs = room<Cell>(kStored * cells);
+  for (int pair = 0; pair < kStored; pair++) {
+    draw_grid(inputs.get() + pair * cells, shape);
+    draw_grid(outputs.get() + pair * cells, shape);
+  }
+  const int32_t first_pair[] = {0, 2}, num_train[] = {1, 2}, num_test[] = {1, 1}, one_pair = draw(-1, 3);
+  const float sums[] = {0.25f, 1.0f};
+  const auto mode = static_cast<Mode>(draw(kTrain, kTrials));
+  Tasks tasks = {inputs.get(), outputs.get(), kStored, first_pair, num_train, num_test, sums, 2,
+                 draw(0, 1) ? &one_pair : nullptr, mode, draw(0, 1) == 0, draw(0, 1) == 0};
+
+  const auto grids = room<Cell>(size * cells);
+  const auto clipboards = room<Cell>(size * cells);
+  const auto targets = room<Cell>(size * cells);
+  const auto sizes = room<int8_t>(size * kSizes);
+  const auto kept_boxes = room<int8_t>(size * 4);
+  const auto kept_words = room<uint32_t>(size * shape.width);
+  const auto counts = room<int32_t>(size * kCounts);
+  const auto similarities = room<float>(size);
+  const auto endings = room<uint8_t>(size * 2);
+  const auto records = room<uint8_t>(size * capacity * record_bytes);
+  const auto keys = room<uint32_t>(size * 2);
+  const auto need = room<uint8_t>(size);
+  const auto operations = room<int32_t>(size);
+  const auto masks = room<uint8_t>(size * cells);
+  const auto first_rows = room<int32_t>(size);
+  const auto pair_counts = room<int32_t>(size);
+  const auto num_open = room<int32_t>(size);
+  const auto orders = room<int8_t>(size * 2);
+  const auto facts = room<int32_t>(size);
+  std::unique_ptr<int32_t[]> corners[4];
+  for (auto& corner : corners) corner = room<int32_t>(size);
+  for (int64_t i = 0; i < 2 * size; i++) keys[i] = static_cast<uint32_t>(random_bits());
+  for (int64_t i = 0; i < kCounts * size; i++) counts[i] = draw(0, 1);
+  std::memset(need.get(), 1, size);
+
+  Restart restart = {};
+  restart.size = size;
+  restart.shape = shape;
+  restart.canvas = {grids.get(), clipboards.get(), targets.get(), sizes.get()};
+  restart.kept_boxes = has_masks ? nullptr : kept_boxes.get();
+  restart.kept_words = has_masks ? kept_words.get() : nullptr;
+  restart.counts = counts.get();
+  restart.similarities = similarities.get();
+  restart.endings = endings.get();
+  restart.keys = keys.get();
+  restart.records = records.get();
+  restart.record_bytes = capacity * record_bytes;
+  restart.need = need.get();
+  Steps steps = {};
+  steps.edit.size = size;
+  steps.edit.shape = shape;
+  steps.edit.canvas = restart.canvas;
+  steps.edit.kept_boxes = restart.kept_boxes;
+  steps.edit.kept_words = restart.kept_words;
+  steps.edit.masks = has_masks ? masks.get() : nullptr;
+  steps.edit.inputs = inputs.get();
+  steps.edit.outputs = outputs.get();
+  steps.edit.num_pairs = kStored;
+  steps.counts = counts.get();
+  steps.similarities = similarities.get();
+  steps.endings = endings.get();
+  steps.records = records.get();
+  steps.capacity = capacity;
+  steps.record_bytes = record_bytes;
+  steps.operations = operations.get();
+  for (int i = 0; i < 4; i++) steps.corners[i] = corners[i].get();
+  steps.first_rows = first_rows.get();
+  steps.pair_counts = pair_counts.get();
+  steps.num_open = mode == kTrials ? num_open.get() : nullptr;
+  steps.orders = draw(0, 1) ? orders.get() : nullptr;
+  steps.order_length = 2;
+  steps.facts = facts.get();
+  const Rules rules = {~uint64_t{0}, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0,
+                       mode == kTest, draw(1, 3), draw(1, 9)};
+  const int32_t ids[] = {kFill, kMoveUp, kCopy, kPaste, kSubmit, kNextDemoPair, kFirstUnsolvedTestPair};
+  for (int step = 0; step < kSteps; step++) {
+    restart_rows(restart, tasks);
+    for (int64_t i = 0; i < size; i++) {
+      const int64_t task = counts[i * kCounts + kTaskIndex];
+      require(task == 0 || task == 1, "the task is none of both", -1, shape);
+      first_rows[i] = first_pair[task] + (mode == kTest ? num_train[task] : 0);
+      pair_counts[i] = mode == kTrain ? num_train[task] : mode == kTest ? num_test[task] : num_train[task] + num_test[task];
+      num_open[i] = num_train[task];
+      orders[2 * i] = static_cast<int8_t>(draw(0, 1));
+      orders[2 * i + 1] = static_cast<int8_t>(1 - orders[2 * i]);
+      const Words2 key = {static_cast<uint32_t>(random_bits()), static_cast<uint32_t>(random_bits())};
+      int32_t drawn[4] = {};
+      if (has_masks) {
+        draw_mask(key, {ids, 7}, shape, &operations[i], masks.get() + i * cells, masks.get() + size * cells);
+      } else {
+        draw_corners(key, {ids, 7}, shape, &operations[i], drawn, is_box);
+        if (!is_box) std::copy(drawn, drawn + 2, drawn + 2);
+      }
+      // A quarter of the actions may be anything, out of range too.
+      const bool is_any = draw(0, 3) == 0;
+      if (is_any) operations[i] = draw(-2, kLastOperation + 2);
+      for (int corner = 0; corner < 4; corner++) corners[corner][i] = is_any ? draw(-2, kMaxSide + 1) : drawn[corner];
+    }
+    step_batch(steps, rules);
+    for (int64_t i = 0; i < size; i++) {
+      const int8_t* const has = sizes.get() + i * kSizes;
+      require_area(grids.get() + i * cells, has[kHeight], has[kWidth], operations[i], shape);
+      require_area(targets.get() + i * cells, has[kTargetHeight], has[kTargetWidth], operations[i], shape);
+      require(similarities[i] >= 0 && similarities[i] <= 1, "the similarity is no share", operations[i], shape);
+      require(counts[i * kCounts + kStepCount] <= rules.max_steps, "the episode is too long", operations[i], shape);
+      need[i] = endings[2 * i] || endings[2 * i + 1];
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -146,7 +267,8 @@ int main(int argc, char** argv) {
     const Shape shape = {draw(1, is_small ? 6 : kMaxSide), draw(1, is_small ? 6 : kMaxSide)};
     const int64_t size = draw(0, 12);
     play(size, shape, draw(0, 1) == 0, draw(0, 1) == 0);
-    steps += size * kSteps;
+    play_episodes(size, shape, draw(0, 1) == 0, draw(0, 1) == 0);
+    steps += 2 * size * kSteps;
   }
   std::printf("%lld steps in %d batches, and no sanitizer found anything\n", static_cast<long long>(steps),
               num_batches);

@@ -18,6 +18,9 @@ One step, from the environment's method to the new state::
         append_record             the action, in the history            state.py
       observe, make_info          what the agent gets                   observations.py
 
+With the native executor one call of the C++ library does what stands below take_step, but for the reward; it is made by
+``native_batch.py``. The native executor of this file is for those who edit without a step.
+
 Each family of operations is one kernel, and an operation is of one family at most, so the families' updates commute.
 """
 
@@ -46,12 +49,9 @@ from jaxarc.envs.canvas import (
 )
 from jaxarc.envs.compilation import (
     CompactedRows,
-    Kernel,
     KernelStatics,
     call_native,
     compact,
-    fold_rows,
-    unfold_rows,
     update_rows,
     with_batch_rule,
 )
@@ -65,7 +65,7 @@ from jaxarc.envs.operations.kernels import (
     shift_cells,
     turn_box,
 )
-from jaxarc.envs.pairs import PairTable
+from jaxarc.envs.pairs import PairTable, stack_tables
 from jaxarc.envs.structured_actions import (
     CHANGES_PAIR,
     COPIES,
@@ -126,21 +126,11 @@ def kernel_of(statics: KernelStatics) -> Callable[[tuple[Canvas, CheckedAction],
     def kernel(rows: tuple[Canvas, CheckedAction], pairs: PairTable) -> Edit:
         return execute_batch(*rows, pairs, statics)
 
-    def stack_tables(
-        kernel: Kernel, has_axis: PyTree[bool], rows: tuple[Canvas, CheckedAction], pairs: PairTable
-    ) -> Edit:
-        """Make one table of those of several batches: row 2 of the second table of 5 rows becomes row 7."""
-        # Each of the `size` batches has a table [N, HW] of its own, and the kernel reads one. So the tables are put one
-        # below the other, [size * N, HW], and the rows of batch k move down by k * N: with N = 5, rows 0 2 | 1 2 become
-        # 0 2 6 7.
+    def with_row(rows: tuple[Canvas, CheckedAction], offset: Int32[Array, "..."]) -> tuple[Canvas, CheckedAction]:
         canvas, action = rows
-        size = action.row.shape[0]
-        pairs = jax.tree.map(lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape)), pairs, has_axis)
-        row = action.row + jnp.arange(size, dtype=jnp.int32)[:, None] * pairs.inputs.shape[1]
-        rows = fold_rows((canvas, dataclasses.replace(action, row=row)))
-        return unfold_rows(size, kernel(rows, fold_rows(pairs)))
+        return canvas, dataclasses.replace(action, row=action.row + offset)
 
-    return with_batch_rule(kernel, stack_tables)
+    return with_batch_rule(kernel, functools.partial(stack_tables, with_row))
 
 
 def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
@@ -196,7 +186,7 @@ def _edit_natively(canvas: Canvas, action: CheckedAction, pairs: PairTable, stat
     # The matches are a number for each row, as the operations are.
     arguments = (*rows, action.operation, action.selection, action.row, colors, pairs.inputs, pairs.outputs)
     height, width = statics.shape
-    *edited, matches = call_native("edit", arguments, 6, 5, in_xla=_edit_in_xla(statics), height=height, width=width)
+    *edited, matches = call_native("edit", arguments, range(6), 5, _edit_in_xla(statics), height=height, width=width)
     return Canvas(*edited), matches
 
 

@@ -246,7 +246,7 @@ def _factors_of_turn(
     clockwise = operation == c.ROTATE_CLOCKWISE
     left_right = operation == c.FLIP_LEFT_RIGHT
     rotates = clockwise | (operation == c.ROTATE_COUNTERCLOCKWISE)
-    sign = jnp.where(clockwise | left_right, 1, -1)
+    sign = jnp.where(clockwise | left_right, jnp.int32(1), jnp.int32(-1))
     i = jnp.where(rotates, sign, sign * width)
     j = jnp.where(rotates, -sign * width, -sign)
     k_of_flip = jnp.where(left_right, left + right, width * (top + bottom))

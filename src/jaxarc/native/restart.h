@@ -1,0 +1,114 @@
+// The start of the next episode, in place, for the environments of a batch that need one.
+//
+// Everything that an episode draws comes from the key that the state keeps for it. The results are those of
+// reset_next in jaxarc/envs/environment.py, bit for bit.
+#pragma once
+
+#include <algorithm>
+
+#include "random_words.h"
+#include "step.h"
+
+namespace jaxarc {
+
+enum Mode { kTrain, kTest, kTrials };  // which pairs of a task are played
+enum Use : uint32_t { kForTask, kForPair, kForStart, kForState };  // rows of the words of a reset
+
+// All tasks, and how the next one is chosen.
+struct Tasks {
+  const Cell* inputs;
+  const Cell* outputs;
+  int64_t num_pairs;
+  const int32_t* first_pair;
+  const int32_t* num_train;
+  const int32_t* num_test;
+  const float* sums;  // cumulative weights, which never fall
+  int64_t count;
+  const int32_t* pair_index;  // the only one to play; null: as `is_random_pair` says
+  Mode mode;
+  bool is_in_turn;
+  bool is_random_pair;  // or the first one
+};
+
+// The arrays of a batch; exactly one of the two kinds of selection is there.
+struct Restart {
+  int64_t size;
+  Shape shape;
+  Canvas canvas;  // of the first environment
+  int8_t* kept_boxes;
+  uint32_t* kept_words;
+  int32_t* counts;
+  float* similarities;
+  uint8_t* endings;
+  uint32_t* keys;
+  uint8_t* records;
+  int64_t record_bytes;  // of an environment; 0 where there is no history
+  const uint8_t* need;
+};
+
+// The first task whose cumulative weight is above a level: of the sums 1 1 4, task 0 above 0.8 and task 2 above 1.
+inline int64_t first_above(const Tasks& tasks, float level) {
+  return std::upper_bound(tasks.sums, tasks.sums + tasks.count, level) - tasks.sums;
+}
+
+inline int64_t choose_task(const Tasks& tasks, uint32_t word, int64_t previous) {
+  const float* const end = tasks.sums + tasks.count;
+  int64_t task;
+  if (tasks.is_in_turn) {
+    task = first_above(tasks, tasks.sums[std::clamp<int64_t>(previous, 0, tasks.count - 1)]);
+    if (task == tasks.count) task = first_above(tasks, 0);
+  } else {
+    // The product may round up to the whole sum, past which no task is: then the last one of positive weight is drawn.
+    const int64_t last = std::lower_bound(tasks.sums, end, end[-1]) - tasks.sums;
+    task = std::min(first_above(tasks, to_uniform(word) * end[-1]), last);
+  }
+  return std::min(task, tasks.count - 1);
+}
+
+inline void restart_one(const Restart& batch, const Tasks& tasks, int64_t index) {
+  const Shape shape = batch.shape;
+  const int cells = shape.height * shape.width;
+  int32_t* const counts = batch.counts + index * kCounts;
+  uint32_t* const words = batch.keys + index * 2;
+  const Words2 key = {words[0], words[1]};
+
+  const int64_t task = choose_task(tasks, threefry(key, kForTask).first, counts[kTaskIndex]);
+  const int32_t num_train = tasks.num_train[task];
+  const int32_t num_test = tasks.num_test[task];
+  const int32_t count = tasks.mode == kTrain ? num_train : tasks.mode == kTest ? num_test : num_train + num_test;
+  int32_t pair = tasks.is_random_pair ? to_randint(threefry(key, kForPair).first, count) : 0;
+  if (tasks.pair_index != nullptr) pair = larger(smaller(*tasks.pair_index, count - 1), 0);
+  const int32_t first = tasks.first_pair[task] + (tasks.mode == kTest ? num_train : 0);
+  const int64_t row = std::clamp<int64_t>(first + pair, 0, tasks.num_pairs - 1);
+
+  const int64_t start = index * cells;
+  int8_t* const sizes = batch.canvas.sizes + index * kSizes;
+  Cell* const grid = batch.canvas.grid + start;
+  Cell* const target = batch.canvas.target + start;
+  load_into(grid, sizes, kHeight, tasks.inputs + row * cells, nullptr, shape);
+  load_into(target, sizes, kTargetHeight, tasks.outputs + row * cells, nullptr, shape);
+  std::memset(batch.canvas.clipboard + start, kPadding, cells);
+  set_size(sizes, kClipboardHeight, 0, 0);
+  if (batch.kept_boxes != nullptr) {
+    keep_box(batch.kept_boxes + 4 * index, {0, 0, -1, -1}, kNoOperation, shape.height, shape.width);
+  } else {
+    std::memset(batch.kept_words + index * shape.width, 0, shape.width * sizeof(uint32_t));
+  }
+  const int32_t fresh[kCounts] = {0, 0, static_cast<int32_t>(task), pair, 0};
+  std::memcpy(counts, fresh, sizeof fresh);
+  batch.similarities[index] =
+      static_cast<float>(count_active(grid, target, sizes, shape)) / static_cast<float>(count_union(sizes));
+  std::memset(batch.endings + index * 2, 0, 2);
+  const Words2 next = threefry(key, kForState);
+  words[0] = next.first;
+  words[1] = next.second;
+  std::memset(batch.records + index * batch.record_bytes, 0, batch.record_bytes);
+}
+
+inline void restart_rows(const Restart& batch, const Tasks& tasks) {
+  for (int64_t index = 0; index < batch.size; index++) {
+    if (batch.need[index] != 0) restart_one(batch, tasks, index);
+  }
+}
+
+}  // namespace jaxarc

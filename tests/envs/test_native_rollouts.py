@@ -1,0 +1,76 @@
+"""A rollout by the C++ library, actions, steps and restarts, has the bits of one in XLA."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compiling import EXECUTORS
+from reference.cases import random_pairs
+
+import jaxarc
+from jaxarc.datasets import TaskSet
+from jaxarc.tasks.raw_task import RawTask
+from jaxarc.wrappers import AutoReset
+
+SHAPE = (5, 7)
+BATCH, STEPS = 24, 30
+
+pytestmark = pytest.mark.skipif("native" not in EXECUTORS, reason="no C++ compiler is installed")
+
+RULES = {
+    "boxes, a history, weights": {"selection_format": "bbox", "history_enabled": True, "max_history_length": 4},
+    "points, tests in turn": {
+        "selection_format": "point",
+        "mode": "test",
+        "task_order": "in_turn",
+        "allow_test_switching": True,
+        "max_submissions": 3,
+        "score_on_submit": True,
+    },
+    "masks, a history": {"selection_format": "mask", "history_enabled": True, "test_selection": "random"},
+    "boxes, an augmented task": {"selection_format": "bbox", "recolor": "all", "shuffle_demos": True},
+}
+
+
+def made(rules):
+    rng = np.random.default_rng(0)
+    crop = lambda grid: grid[: (grid[:, 0] >= 0).sum(), : (grid[0] >= 0).sum()]
+    pairs = [[(crop(start), crop(target)) for start, target in random_pairs(rng, 4, *SHAPE)] for _ in range(3)]
+    tasks = tuple(RawTask(f"native/{i}", tuple(p[: i + 1]), tuple(p[i + 1 :])) for i, p in enumerate(pairs))
+    size = {"max_grid_height": SHAPE[0], "max_grid_width": SHAPE[1]}
+    options = {"max_episode_steps": 9, "invalid_action_policy": "noop", **size, **rules, "executor": "native"}
+    env, params = jaxarc.make(TaskSet("native", tasks), **options)
+    return AutoReset(env), params.replace(weights=jnp.array([0.5, 0.0, 1.0], jnp.float32))
+
+
+def play(key, env, params):
+    """All that is returned in so many steps, the states after them, and `done`; every fourth action is off by one."""
+    key_start, key_play = jax.random.split(key)
+    states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(key_start, BATCH), params)
+    sample = env.action_space(params).sample
+
+    def step(states, key):
+        actions = jax.vmap(sample)(jax.random.split(key, BATCH))
+        off = jnp.where(jnp.arange(BATCH) % 4 == 0, 1, 0).astype(jnp.int32)
+        actions = jax.tree.map(lambda x: x + off if x.ndim == 1 else x, actions)
+        states, *seen = jax.vmap(env.step, (0, 0, None))(states, actions, params)
+        return states, (actions, seen)
+
+    states, seen = jax.lax.scan(step, states, jax.random.split(key_play, STEPS))
+    return [*jax.tree.leaves((states, seen)), seen[1][2]]
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_bits_are_those_of_xla(rules):
+    """An exported program holds no call of the library: where it will run is not known, so XLA does the same."""
+    env, params = made(rules)
+    leaves, tree = jax.tree.flatten(params)
+    program = jax.jit(lambda key, *leaves: play(key, env, jax.tree.unflatten(tree, leaves)))
+    key = jax.random.key(3)
+    *played, dones = program(key, *leaves)
+    exported = jax.export.export(program)(key, *leaves)
+    assert "jaxarc-" not in exported.mlir_module()
+    assert "jaxarc-" in program.lower(key, *leaves).as_text()
+    for found, wanted in zip(played, exported.call(key, *leaves), strict=False):
+        np.testing.assert_array_equal(found, wanted)
+    assert dones.any()
