@@ -216,6 +216,18 @@ def keep_single_cells(images: Images) -> Images:
 GRAVITY: Final = ("up", "down", "left", "right")
 
 
+def attract(images: Images) -> Images:
+    """Move each single cell in a straight line to a larger part of its color; clear single cells that see none."""
+    parts, singles = drop_single_cells(images).cells, keep_single_cells(images).cells
+    result = parts
+    for name in RAYS["cross"]:
+        down, right = STEPS[name]
+        path = ray(singles, images.inside, (down, right))
+        ahead = shifted(parts, -down, -right)
+        result = np.where((parts == 0) & (ahead != 0) & (path == ahead), path, result)
+    return images.with_cells(result)
+
+
 def gravity(images: Images, way: str) -> Images:
     """Let the cells of each row or column fall to one side; a stable sort keeps their order."""
     axis = 1 if way in ("up", "down") else 2

@@ -30,7 +30,8 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
         *(f.drop_empty_lines, f.drop_repeated_lines, f.one_cell, f.kronecker, f.colors_by_count, f.bars),
         *(f.exchange_colors, marks.smear, marks.smear_dotted, marks.connect, marks.fill_enclosed, marks.enclosed),
         *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
-        *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts, marks.corner, marks.zigzag),
+        *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts, marks.corner),
+        *(marks.zigzag, marks.attract),
         *(marks.spread, symmetry.complete_symmetry, symmetry.behind, symmetry.continue_pattern),
         *(cell_feature, number, place),
     )
