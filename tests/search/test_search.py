@@ -140,6 +140,25 @@ def test_single_cells_move_to_the_part_of_their_color():
     assert "attract" in solved(rule, shown, grid((2, 4, 3), (5, 6, 4), (7, 8, 3), (4, 3, 6)))
 
 
+def test_a_pattern_is_completed_around_the_color_that_is_symmetric_by_itself():
+    def grid(row, column, arm, color):
+        whole = np.zeros((9, 9), np.int8)
+        for flips in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            down, right = (-side if flip else side for side, flip in zip(arm, flips, strict=True))
+            whole[row + down, column + right] = whole[row + right, column + down] = 6
+        shown = whole.copy()
+        shown[:row], shown[:, :column] = 0, 0
+        for at in ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0)):
+            whole[row + at[0], column + at[1]] = shown[row + at[0], column + at[1]] = color
+        return shown, whole
+
+    train = [grid(4, 3, (1, 2), 3), grid(4, 5, (2, 3), 3), grid(3, 4, (1, 3), 4)]
+    asked, answer = grid(5, 4, (1, 3), 2)
+    best = solve(train, asked, SMALL).answers[0]
+    assert "complete_around" in str(best.program)
+    np.testing.assert_array_equal(best.answer, answer)
+
+
 def test_the_answer_may_be_larger_than_all_other_grids():
     def rule(grid):
         return np.kron(cropped(grid), np.ones((2, 2), np.int8))
