@@ -107,6 +107,58 @@ def test_two_cells_are_joined_around_a_corner():
     assert "corner" in solved(rule, shown, cells((0, 5), (4, 1)))
 
 
+def test_a_cell_moves_to_and_fro_between_two_sides():
+    def rule(grid):
+        path = [0, 1, 2, 1] if grid.shape[1] == 3 else [0, 1]
+        rows = [np.eye(grid.shape[1], dtype=np.int8)[path[up % len(path)]] * 5 for up in range(len(grid))]
+        return np.array(rows[::-1])
+
+    def start(height, width):
+        grid = np.zeros((height, width), np.int8)
+        grid[-1, 0] = 5
+        return grid
+
+    assert "zigzag" in solved(rule, [start(7, 3), start(6, 2), start(4, 3)], start(8, 3))
+
+
+def test_single_cells_move_to_the_part_of_their_color():
+    def grid(*singles):
+        result = np.zeros((8, 9), np.int8)
+        result[:, 0], result[0, 2:] = 3, 4
+        for row, column, color in singles:
+            result[row, column] = color
+        return result
+
+    def rule(grid):
+        result = grid.copy()
+        result[2:, 2:] = 0
+        result[2:, 1] = 3 * (grid[2:, 2:] == 3).any(1)
+        result[1, 3:] = 4 * (grid[2:, 3:] == 4).any(0)
+        return result
+
+    shown = [grid((3, 5, 3), (5, 3, 4)), grid((6, 4, 4), (4, 7, 4)), grid((7, 6, 3), (2, 8, 5))]
+    assert "attract" in solved(rule, shown, grid((2, 4, 3), (5, 6, 4), (7, 8, 3), (4, 3, 6)))
+
+
+def test_a_pattern_is_completed_around_the_color_that_is_symmetric_by_itself():
+    def grid(row, column, arm, color):
+        whole = np.zeros((9, 9), np.int8)
+        for flips in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            down, right = (-side if flip else side for side, flip in zip(arm, flips, strict=True))
+            whole[row + down, column + right] = whole[row + right, column + down] = 6
+        shown = whole.copy()
+        shown[:row], shown[:, :column] = 0, 0
+        for at in ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0)):
+            whole[row + at[0], column + at[1]] = shown[row + at[0], column + at[1]] = color
+        return shown, whole
+
+    train = [grid(4, 3, (1, 2), 3), grid(4, 5, (2, 3), 3), grid(3, 4, (1, 3), 4)]
+    asked, answer = grid(5, 4, (1, 3), 2)
+    best = solve(train, asked, SMALL).answers[0]
+    assert "complete_around" in str(best.program)
+    np.testing.assert_array_equal(best.answer, answer)
+
+
 def test_the_answer_may_be_larger_than_all_other_grids():
     def rule(grid):
         return np.kron(cropped(grid), np.ones((2, 2), np.int8))

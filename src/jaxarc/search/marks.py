@@ -126,6 +126,20 @@ def corner(images: Images) -> Images:
     return images.with_cells((across | down) * flat[index, low][:, None, None]).only(are_two)
 
 
+def zigzag(images: Images) -> Images:
+    """Move one cell a row up or down and a column sideways, at first to the right, and back where the image ends.
+
+    In 3 columns a cell at the left goes on to the columns 1, 2, 1, 0, 1: those of ``0 1 2 1`` again and again.
+    """
+    row, column = np.divmod((images.cells != 0).reshape(len(images), -1).argmax(1), images.frame)
+    span = np.arange(images.frame)
+    period = np.maximum(2 * (images.width - 1), 1)[:, None]
+    place = (column[:, None] + np.abs(span - row[:, None])) % period
+    path = np.minimum(place, period - place)[:, :, None] == span
+    color = images.cells.max((1, 2))[:, None, None]
+    return images.with_cells((path & images.inside) * color).only((images.cells != 0).sum((1, 2)) == 1)
+
+
 def cells_enclosed(images: Images) -> Bool[np.ndarray, "N F F"]:
     """Return the cells of color 0 that reach the edge of the image neither straight nor around."""
     inside = images.inside
@@ -200,6 +214,18 @@ def keep_single_cells(images: Images) -> Images:
 
 
 GRAVITY: Final = ("up", "down", "left", "right")
+
+
+def attract(images: Images) -> Images:
+    """Move each single cell in a straight line to a larger part of its color; clear single cells that see none."""
+    parts, singles = drop_single_cells(images).cells, keep_single_cells(images).cells
+    result = parts
+    for name in RAYS["cross"]:
+        down, right = STEPS[name]
+        path = ray(singles, images.inside, (down, right))
+        ahead = shifted(parts, -down, -right)
+        result = np.where((parts == 0) & (ahead != 0) & (path == ahead), path, result)
+    return images.with_cells(result)
 
 
 def gravity(images: Images, way: str) -> Images:

@@ -58,13 +58,34 @@ def behind(images: Images, color: int) -> Images:
     return windows(images.with_cells(cells), top, left, height, width).only(is_box)
 
 
+def complete_around(images: Images, kind: str) -> Images:
+    """Fill cells of color 0 from their mirror images, around the color with most cells that is symmetric by itself."""
+    best = np.zeros((3, len(images)), np.int64)  # sums of rows and of columns, number of cells
+    for color in np.unique(images.cells[images.cells != 0]):
+        mask = images.cells == color
+        top, left, height, width = bounding_boxes(mask)
+        sums = 2 * top + height - 1, 2 * left + width - 1
+        has_diagonal = (sums[0] - sums[1]) % 2 == 0
+        count = mask.sum((1, 2)) * (has_diagonal | (kind != "all"))
+        for flips in SYMMETRIES[kind]:
+            count = count * (_mirrored(mask.astype(np.uint8), *sums, flips) == mask).all((1, 2))
+        best = np.where(count > best[2], np.stack([*sums, count]), best)
+    return images.with_cells(_filled(images, kind, best[0], best[1], best[2])).only(best[2] > 0)
+
+
 def _completed(images: Images, kind: str) -> UInt8[np.ndarray, "N F F"]:
-    """Fill images around their best centers; one whose known cells contradict their mirror images stays as it is.
+    """Fill images around their best centers."""
+    return _filled(images, kind, *_centers(images, kind))
+
+
+def _filled(
+    images: Images, kind: str, row_sums: np.ndarray, column_sums: np.ndarray, values: np.ndarray
+) -> UInt8[np.ndarray, "N F F"]:
+    """Fill images around centers of a value above 0, where no known cell contradicts its mirror images.
 
     A center is the sum ``s`` of a row and of its mirror image, ``row + mirrored = s``, and the same for columns.
     """
     cells = images.cells
-    row_sums, column_sums, values = _centers(images, kind)
     copies = [_mirrored(cells, row_sums, column_sums, flips) for flips in SYMMETRIES[kind]]
     known = cells != 0
     faults = np.logical_or.reduce([(known & (copy != 0) & (copy != cells)).any((1, 2)) for copy in copies])
@@ -143,8 +164,11 @@ def _mirrored(
 ) -> UInt8[np.ndarray, "N F F"]:
     side = cells.shape[1]
     span = np.arange(side)
+    offset = ((row_sums - column_sums) // 2)[:, None]
     rows = row_sums[:, None] - span if flips[0] else np.broadcast_to(span, (len(cells), side))
     columns = column_sums[:, None] - span if flips[1] else np.broadcast_to(span, (len(cells), side))
+    if flips[2]:  # the diagonal goes through the center, whose row and column may differ
+        rows, columns = rows - offset, columns + offset
     known = ((rows >= 0) & (rows < side))[:, :, None] & ((columns >= 0) & (columns < side))[:, None, :]
     index = np.arange(len(cells))[:, None, None]
     rows, columns = np.clip(rows, 0, side - 1)[:, :, None], np.clip(columns, 0, side - 1)[:, None, :]

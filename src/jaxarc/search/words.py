@@ -31,7 +31,14 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
         *(f.exchange_colors, marks.smear, marks.smear_dotted, marks.connect, marks.fill_enclosed, marks.enclosed),
         *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
         *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts, marks.corner),
-        *(marks.spread, symmetry.complete_symmetry, symmetry.behind, symmetry.continue_pattern),
+        *(marks.zigzag, marks.attract),
+        *(
+            marks.spread,
+            symmetry.complete_symmetry,
+            symmetry.complete_around,
+            symmetry.behind,
+            symmetry.continue_pattern,
+        ),
         *(cell_feature, number, place),
     )
 }
@@ -257,6 +264,7 @@ _CHOICES: Final[dict[str, Iterable[Any]]] = {
     "smear_dotted": marks.DOTTED,
     "connect": marks.CONNECTIONS,
     "gravity": marks.GRAVITY,
+    "complete_around": ("all", "both"),
     "complete_symmetry": symmetry.SYMMETRIES,
 }
 _WITH_ARGUMENTS: Final = {
