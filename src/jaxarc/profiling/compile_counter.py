@@ -18,7 +18,7 @@ _EXPLANATIONS: Final = (  # how the messages begin that the flag turns on
     "Writing ",
     "Not writing persistent cache entry",
 )
-_LOGS_REASONS: Final = jax.__version_info__ >= (0, 10)  # in 0.9 JAX may fail while it explains
+_LOGS_REASONS: Final = jax.__version_info__ >= (0, 10)  # before, JAX may fail while it explains
 _NO_TEXT: Final = "JAX logged no reason: traced before, or an operation outside jit" + (
     "" if _LOGS_REASONS else f"; JAX {jax.__version__} is not asked for any, 0.10 is"
 )

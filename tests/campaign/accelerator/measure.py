@@ -143,16 +143,19 @@ def _surrogate_row(name: str, seconds: float, bound: float | None) -> dict[str, 
 
 def draw(rows: Sequence[dict[str, Any]], device: str, path: Path) -> None:
     """Draw steps per second over the number of environments, measured and bound."""
-    figure, axes = plt.subplots(figsize=(7, 4))
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     for side in sorted({row["side"] for row in rows} - {None}):
         series = [row for row in rows if row["side"] == side]
         sizes = [row["num_envs"] for row in series]
         (line,) = axes.loglog(sizes, [row["per_second"] for row in series], "o-", label=f"{side}x{side}, {device}")
         bounds = [row["bound_per_second"] for row in series]
         axes.loglog(sizes, bounds, "--", color=line.get_color(), label=f"{side}x{side}, bound of an H200")
+    sizes = sorted({row["num_envs"] for row in rows if row["side"] is not None})
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.minorticks_off()
     axes.set_xlabel("environments")
     axes.set_ylabel("steps per second")
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=2)
     figure.savefig(path)
     plt.close(figure)
 
