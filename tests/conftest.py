@@ -45,7 +45,8 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
-# Folders and files in the order in which they run: what fails fastest first, and what starts processes last.
+# Folders and files in the order in which they run: what fails fastest first, and what starts processes last, of that
+# the longest files first, so that at the end no worker waits long for the other.
 _ORDER = (
     "test_architecture.py",
     "test_prng.py",
@@ -58,7 +59,7 @@ _ORDER = (
     "io",
     "agents",
 )
-_LAST = ("examples", "campaign", "cli", "docs", "benchmarks")
+_LAST = ("examples", "docs", "campaign", "cli", "benchmarks")
 
 
 def pytest_collection_modifyitems(items):
@@ -75,7 +76,7 @@ def pytest_collection_modifyitems(items):
     def rank(item):
         folder = item.path.relative_to(root).parts[0]
         if folder in _LAST:
-            return len(_ORDER) + 1
+            return len(_ORDER) + 1 + _LAST.index(folder)
         return _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
 
     items.sort(key=rank)
