@@ -356,6 +356,9 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall('costliest_operations("no/such/folder", "")', "ValueError", ("as_text",)),
         BadCall("compiled_memory(3)", "TypeError", ("a compiled",)),
         BadCall("count_collectives(3)", "TypeError", ("a compiled",)),
+        BadCall("training_memory(3, {}, {})", "TypeError", ("a compiled",)),
+        BadCall("to_arrays(3)", "TypeError", ("to_arrays", "int")),
+        BadCall('to_arrays({"name": ["one"]})', "TypeError", ("name",)),
     ),
 }
 
@@ -425,7 +428,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
     **dict.fromkeys(
         (
             *("CheckedConfig", "IntegerRule", "check_known", "enforce_rules", "limited"),
-            *("refuse_unstructured", "spell", "check_action", "move_offset", "RuleMessages"),
+            *("refuse_invalid", "refuse_unstructured", "spell", "check_action", "move_offset", "RuleMessages"),
         ),
         _RULES,
     ),
@@ -436,6 +439,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "DatasetVersion",
                 "Erratum",
                 "GreedyPainter",
+                "Searcher",
                 "any_process",
                 "available_memory",
                 "digest",

@@ -64,7 +64,7 @@ def test_a_plan_of_one_family_agrees_with_the_reference(family, shape, as_boxes)
     operations = FAMILIES[family]
     cases = cases_of(operations, shape, as_boxes)
     expected = expected_results(cases)
-    for executor in EXECUTORS:
+    for executor in ("dense", "compact") if as_boxes else ("compact", "fused"):
         edit = compiled(shape, operations, executor)(*kernel_arguments(cases, as_boxes))
         assert differences(edit, cases, expected) == []
 

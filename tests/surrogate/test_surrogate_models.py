@@ -201,7 +201,7 @@ def test_learning_rates_rise_and_fall():
         (SurrogateNetworkConfig, {"num_heads": 5}, "num_heads must divide latent_size, got 5 and 64"),
         (SurrogateNetworkConfig, {"remat_every": 2}, "remat_every must divide num_layers, got 2 and 3"),
         (SurrogateNetworkConfig, {"reading": "words"}, r"reading must be one of \('colors', 'samples'\), got 'words'"),
-        (SurrogateTrainingConfig, {"precision": "float16"}, "precision must be one of .*bfloat16"),
+        (SurrogateTrainingConfig, {"precision": "float8"}, "precision must be one of .*bfloat16"),
         (SurrogateTrainingConfig, {"num_steps": 10}, "warmup_steps must be below num_steps, got 50 and 10"),
     ],
 )

@@ -11,7 +11,7 @@ from small_run import reports_of, small_run, write_small_tasks
 
 from jaxarc.training import RunFolder
 
-UPDATES = 50
+UPDATES = 30
 HEARTBEAT = 10  # seconds
 CHOICES = (
     "network.hidden_size=8",
@@ -29,7 +29,7 @@ def overrides(tmp_path_factory):
 def test_a_run_of_two_processes_that_is_killed_and_stopped_ends_as_one_process_left_alone(overrides, tmp_path):
     together = [*overrides, f"logging.run_root={tmp_path / 'together'}", "checkpoint.min_seconds=0"]
     with ProcessGroup(tmp_path / "first", TRAIN, [[*together, *place] for place in pair()]) as group:
-        group.wait_until(lambda: lines_of(tmp_path / "together") > 16)
+        group.wait_until(lambda: lines_of(tmp_path / "together") > 8)
         group.processes[1].kill()
         began = time.monotonic()
         assert group.codes(within=HEARTBEAT + 30) == [1, -signal.SIGKILL], group.told()

@@ -85,7 +85,7 @@ def trained(tmp_path_factory):
     return folder, params, [jax.tree.map(lambda leaf, k=k: leaf[k], state.learner.policy) for k in range(2)]
 
 
-@pytest.mark.parametrize(("seed", "index"), [(None, 0), (4, 0), (5, 1)])
+@pytest.mark.parametrize(("seed", "index"), [(None, 0), (5, 1)])
 def test_a_loaded_agent_acts_as_its_policy(trained, seed, index):
     folder, params, policies = trained
     agent = jaxarc.load_agent(str(folder.path), seed=seed)

@@ -59,10 +59,10 @@ def programs():
     small, long = Schedule(SMALL_OPTIONS, forbids, seed=5), Schedule(LONG_OPTIONS, forbids, seed=3)
     large = {**PLAIN, "batch": "many", "shape": (30, 30), "include_demonstrations": False}
     executors = ("native", "compact", "dense")
-    yield from ((small.draw(), 20_000) for _ in range(5))
-    yield from (({**long.draw(), "executor": executor}, 130_000) for executor in executors)
+    yield from ((small.draw(), 20_000) for _ in range(4))
+    yield from (({**long.draw(), "executor": executor}, 135_000) for executor in executors)
     yield from (({**large, "executor": executor}, 2_000) for executor in executors)
-    yield small.draw(), 4_000
+    yield small.draw(), 9_000
 
 
 @pytest.mark.parametrize(("number", "combination", "steps"), [(i, *program) for i, program in enumerate(programs())])

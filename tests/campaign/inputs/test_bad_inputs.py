@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 
 from campaign.inputs.input_feeding import MAKERS, feed, wrong_inputs
 
-NUM_INPUTS = 250
-FEW = {"composed_overrides": 5, "play_requests": 60, "config_file": 60, "override": 60, "sweep": 60, "sealed_state": 60}
+NUM_INPUTS = 120
+FEW = {"composed_overrides": 5, "play_requests": 40, "config_file": 40, "override": 40, "sweep": 40, "sealed_state": 40}
 
 
 @pytest.mark.parametrize("name", list(MAKERS))
