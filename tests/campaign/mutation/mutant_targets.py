@@ -38,7 +38,7 @@ _TRANSITION: Final = (
     f"{_BAD_INPUT}::test_state_of_another_config_is_refused",
     f"{_BAD_INPUT}::test_a_batch_given_to_the_step_of_one_environment_is_refused",
     *(
-        f"{_EPISODES}::test_episodes_agree_with_the_reference[{rules}-dense]"
+        f"{_EPISODES}::test_episodes_agree_with_the_reference[{rules}]"
         for rules in ("few operations", "switching hidden tests", "switching tests", "bbox, several submits", "test")
     ),
     "tests/wrappers/test_trials.py::test_trials_go_through_demonstrations_and_end_with_a_test",

@@ -91,7 +91,10 @@ class Workshop(contextlib.AbstractContextManager["Workshop"]):
         return json.loads(answer)
 
     def _surroundings(self) -> dict[str, str]:
-        """Variables of the process: our copy before any other, the same examples every time, programs kept."""
+        """Variables of the process: our copy before any other, the same examples every time, programs kept, no C++.
+
+        The library in C++ would take the steps in place of the lines that are broken here.
+        """
         return {
             "PYTHONPATH": f"{self._tree / 'src'}{os.pathsep}{self._tree / 'tests'}",
             "JAX_PLATFORMS": "cpu",
@@ -99,4 +102,5 @@ class Workshop(contextlib.AbstractContextManager["Workshop"]):
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "CI": "1",
+            "CXX": "none",
         }
