@@ -15,7 +15,7 @@ SANITIZED := dist
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help train test test-all lint format types docs wheel clean benchmark-peers compare-rules
+.PHONY: help train test test-all test-nightly lint format types docs wheel clean benchmark-peers compare-rules
 .PHONY: coverage modes sanitize fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit
 .PHONY: accelerator accelerator-measure
 .DEFAULT_GOAL := help
@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make train    train an agent on real ARC tasks    (ARGS: what 'jaxarc train --help' lists)"
 	@echo "make test     run the tests but slow ones         (ARGS: pytest options)"
-	@echo "make test-all run every test, as CI does"
+	@echo "make test-all run slow ones too, as CI does       make test-nightly   run what CI leaves to the night"
 	@echo "make lint     ruff, check and format              make format   let ruff repair both"
 	@echo "make types    pyright                             make docs     build the pages into dist/docs"
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
@@ -52,7 +52,10 @@ test: $(READY)
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)
 
 test-all: $(READY)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -m "not nightly" $(ARGS)
+
+test-nightly: $(READY)
+	$(BIN)/python -m pytest -m nightly $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -66,12 +66,14 @@ def pytest_collection_modifyitems(items):
     """Mark what slow_tests.txt names, and sort files by folder; within a file the order stays."""
     root = pathlib.Path(__file__).parent
     lines = (root / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
-    slow = {line for line in lines if line and not line.startswith("#")}
+    named = dict(line.partition(" ")[::2] for line in lines if line and not line.startswith("#"))
     for item in items:
         file = item.path.relative_to(root)
-        test = f"{file.as_posix()}::{item.originalname}"
-        if slow & {test, file.as_posix(), *(folder.as_posix() for folder in file.parents)}:
+        names = {f"{file.as_posix()}::{item.originalname}", *map(pathlib.Path.as_posix, (file, *file.parents))}
+        for name in names & named.keys():
             item.add_marker(pytest.mark.slow)
+            if named[name] == "nightly":
+                item.add_marker(pytest.mark.nightly)
 
     def rank(item):
         folder = item.path.relative_to(root).parts[0]
