@@ -26,9 +26,8 @@ from jaxarc.tasks.augmentation import draw_augmentation
 from jaxarc.tasks.sampling import next_task_index, sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
 
-RESET_FRACTION: Final = (
-    1 / 16
-)  # blocks of the compact executor: an episode of 35 random operations lasts about 20 steps
+# Of a batch, in a block of the compact executor: an episode of 35 random operations lasts about 20 steps.
+RESET_FRACTION: Final = 1 / 16
 
 State = TypeVar("State")
 Step = tuple[State, Observation, Float32[Array, ""], Bool[Array, ""], Info]

@@ -58,6 +58,13 @@ ffi::Error wrong_shape() {
   return ffi::Error::InvalidArgument("a canvas has at most 30 rows and columns, and a grid all of its cells");
 }
 
+// The arrays of canvases, in place.
+Canvas begin_canvas(Grids grid, ffi::Result<Grids> new_grid, Grids clipboard, ffi::Result<Grids> new_clipboard,
+                    Grids target, ffi::Result<Grids> new_target, Grids sizes, ffi::Result<Grids> new_sizes) {
+  return {begin_as<Cell>(grid, new_grid), begin_as<Cell>(clipboard, new_clipboard), begin_as<Cell>(target, new_target),
+          begin_as<int8_t>(sizes, new_sizes)};
+}
+
 // The names are those of Canvas, CheckedAction and PairTable in jaxarc/envs.
 ffi::Error edit(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer selection, Grids sizes, Numbers operation,
                 ffi::AnyBuffer selected, Numbers row, Grids colors, Grids inputs, Grids outputs,
@@ -69,10 +76,7 @@ ffi::Error edit(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer select
   Batch batch = {};
   batch.size = grid.dimensions()[0];
   batch.shape = {static_cast<int>(*height), static_cast<int>(*width)};
-  batch.canvas.grid = begin_as<Cell>(grid, new_grid);
-  batch.canvas.clipboard = begin_as<Cell>(clipboard, new_clipboard);
-  batch.canvas.target = begin_as<Cell>(target, new_target);
-  batch.canvas.sizes = begin_as<int8_t>(sizes, new_sizes);
+  batch.canvas = begin_canvas(grid, new_grid, clipboard, new_clipboard, target, new_target, sizes, new_sizes);
   if (has_masks) {
     batch.kept_words = begin_as<uint32_t>(selection, new_selection);
     batch.masks = data_of<uint8_t>(selected);
@@ -108,10 +112,7 @@ ffi::Error restart(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer sel
   Restart batch = {};
   batch.size = grid.dimensions()[0];
   batch.shape = {static_cast<int>(*height), static_cast<int>(*width)};
-  batch.canvas.grid = begin_as<Cell>(grid, new_grid);
-  batch.canvas.clipboard = begin_as<Cell>(clipboard, new_clipboard);
-  batch.canvas.target = begin_as<Cell>(target, new_target);
-  batch.canvas.sizes = begin_as<int8_t>(sizes, new_sizes);
+  batch.canvas = begin_canvas(grid, new_grid, clipboard, new_clipboard, target, new_target, sizes, new_sizes);
   if (selection.element_type() == ffi::U32) {
     batch.kept_words = begin_as<uint32_t>(selection, new_selection);
   } else {
@@ -158,10 +159,7 @@ ffi::Error step(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer select
   Batch& batch = steps.edit;
   batch.size = grid.dimensions()[0];
   batch.shape = {static_cast<int>(*height), static_cast<int>(*width)};
-  batch.canvas.grid = begin_as<Cell>(grid, new_grid);
-  batch.canvas.clipboard = begin_as<Cell>(clipboard, new_clipboard);
-  batch.canvas.target = begin_as<Cell>(target, new_target);
-  batch.canvas.sizes = begin_as<int8_t>(sizes, new_sizes);
+  batch.canvas = begin_canvas(grid, new_grid, clipboard, new_clipboard, target, new_target, sizes, new_sizes);
   if (selected.element_type() == ffi::PRED) {
     batch.kept_words = begin_as<uint32_t>(selection, new_selection);
     batch.masks = data_of<uint8_t>(selected);

@@ -1,7 +1,7 @@
 """Compute in fewer bits than the parameters have: products in bfloat16, float16 or TensorFloat-32, sums in float32.
 
-A float32 has 8 bits of exponent and 24 of fraction. bfloat16 keeps the exponent and 8 bits of fraction, so it has the
-same range and two correct digits. float16 keeps 11 bits of fraction and 5 of exponent: above 65,504 it is infinite, and
+A float32 has 8 bits of exponent and 23 of fraction. bfloat16 keeps the exponent and 7 bits of fraction, so it has the
+same range and two correct digits. float16 keeps 10 bits of fraction and 5 of exponent: above 65,504 it is infinite, and
 gradients below 6e-8 are 0, which is why a loss is multiplied by :data:`LOSS_SCALES` before they are taken.
 """
 
