@@ -69,7 +69,8 @@ def pytest_collection_modifyitems(items):
     named = dict(line.partition(" ")[::2] for line in lines if line and not line.startswith("#"))
     for item in items:
         file = item.path.relative_to(root)
-        names = {f"{file.as_posix()}::{item.originalname}", *map(pathlib.Path.as_posix, (file, *file.parents))}
+        of_file = {f"{file.as_posix()}::{name}" for name in (item.originalname, item.name)}
+        names = {*of_file, *map(pathlib.Path.as_posix, (file, *file.parents))}
         for name in names & named.keys():
             item.add_marker(pytest.mark.slow)
             if named[name] == "nightly":
