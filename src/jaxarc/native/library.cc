@@ -1,8 +1,9 @@
-// What the library exports: handlers of XLA's foreign function interface.
+// What the library exports: handlers of XLA's foreign function interface, and functions for hosts that have the arrays.
 //
 // XLA lets a result take the place of an argument where nobody reads the argument afterwards, as in a scan. What an
 // operation leaves alone is then not touched at all.
 #include "edit_batch.h"
+#include "host.h"
 #include "restart.h"
 #include "rows.h"
 #include "sample.h"
@@ -186,10 +187,7 @@ ffi::Error step(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer select
   steps.order_length = orders.dimensions()[1];
   steps.num_open = data_or_null<int32_t>(num_open);
   steps.facts = facts->typed_data();
-  const auto has = [&](int flag) { return (*flags >> flag & 1) != 0; };
-  const Rules rules = {static_cast<uint64_t>(*legal), has(0), has(1), has(2), has(3), has(4), *max_submissions,
-                       *max_steps};
-  step_batch(steps, rules);
+  step_batch(steps, rules_of(*legal, *flags, *max_submissions, *max_steps));
   return ffi::Error::Success();
 }
 
@@ -267,3 +265,9 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_sample_corners, jaxarc::sample_corners);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_sample_masks, jaxarc::sample_masks);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_order, jaxarc::order);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_put, jaxarc::put, xla::ffi::Ffi::Bind().RemainingArgs().RemainingRets());
+
+extern "C" {
+void jaxarc_host_step(jaxarc::HostEpisode* episode) { jaxarc::host_step(*episode); }
+void jaxarc_host_restart(jaxarc::HostEpisode* episode) { jaxarc::host_restart(*episode); }
+void jaxarc_host_reward(jaxarc::HostEpisode* episode, float before) { jaxarc::host_reward(*episode, before); }
+}

@@ -22,6 +22,12 @@ struct Rules {
   int64_t max_steps;
 };
 
+// The flags are bits, in the order of the fields.
+inline Rules rules_of(int64_t legal, int64_t flags, int64_t max_submissions, int64_t max_steps) {
+  const auto has = [&](int flag) { return (flags >> flag & 1) != 0; };
+  return {static_cast<uint64_t>(legal), has(0), has(1), has(2), has(3), has(4), max_submissions, max_steps};
+}
+
 // The arrays of a batch. `edit` has all of them that an edit needs, but no operations, boxes, rows and matches.
 struct Steps {
   Batch edit;
