@@ -29,7 +29,7 @@ CASES = {
     "all entries, one-hot": ("bbox", SHOWN | {"grid_format": "one_hot"}),
     "all entries, stacked": ("mask", EVERY_OPERATION | SHOWN | {"layout": "stacked"}),
     "all entries, stacked tokens": ("bbox", SHOWN | {"layout": "stacked", "grid_format": "tokens"}),
-    "all entries, flat": ("point", SHOWN | {"layout": "flat", "max_episode_steps": 7}),
+    "all entries, flat": ("point", SHOWN | {"layout": "flat", "max_episode_steps": 3}),
     "flat tokens": ("point", {"layout": "flat", "grid_format": "tokens", "include_clipboard": True}),
     "odd rewards": ("bbox", EVERY_OPERATION | ODD_REWARDS),
     "no step penalty": ("bbox", ODD_REWARDS | {"step_penalty": 0.0}),

@@ -191,22 +191,16 @@ ffi::Error step(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer select
   return ffi::Error::Success();
 }
 
-// Draws an action for each key; of a point the last two coordinates are not used.
+// Draws an action for each key; of a point the last two coordinates are 0.
 ffi::Error sample_corners(Numbers, Keys keys, Numbers operations, ffi::Result<Numbers> operation,
                           ffi::Result<Numbers> top, ffi::Result<Numbers> left, ffi::Result<Numbers> bottom,
                           ffi::Result<Numbers> right, ffi::Attr<int64_t, kHeightName> height,
                           ffi::Attr<int64_t, kWidthName> width, ffi::Attr<int64_t, kIsBoxName> is_box) {
-  const Operations legal = {operations.typed_data(), static_cast<uint32_t>(operations.element_count())};
-  const Shape shape = {static_cast<int>(*height), static_cast<int>(*width)};
-  for (int64_t i = 0; i < operation->dimensions()[0]; i++) {
-    const uint32_t* const key = keys.typed_data() + 2 * i;
-    int32_t drawn[4] = {};
-    draw_corners({key[0], key[1]}, legal, shape, operation->typed_data() + i, drawn, *is_box != 0);
-    top->typed_data()[i] = drawn[0];
-    left->typed_data()[i] = drawn[1];
-    bottom->typed_data()[i] = drawn[2];
-    right->typed_data()[i] = drawn[3];
-  }
+  const Choices choices(operations.typed_data(), operations.element_count(),
+                        {static_cast<int>(*height), static_cast<int>(*width)});
+  draw_corners(keys.typed_data(), keys.dimensions()[0], choices,
+               {operation->typed_data(), {top->typed_data(), left->typed_data(), bottom->typed_data(), right->typed_data()}},
+               *is_box != 0);
   return ffi::Error::Success();
 }
 
@@ -214,14 +208,10 @@ ffi::Error sample_masks(Numbers, Flags, Keys keys, Numbers operations,
                         ffi::Result<Numbers> operation, ffi::Result<Flags> masks,
                         ffi::Attr<int64_t, kHeightName> height, ffi::Attr<int64_t, kWidthName> width) {
   if (*height > kMaxSide || *width > kMaxSide || masks->dimensions()[1] != *height * *width) return wrong_shape();
-  const Operations legal = {operations.typed_data(), static_cast<uint32_t>(operations.element_count())};
-  const Shape shape = {static_cast<int>(*height), static_cast<int>(*width)};
-  uint8_t* const cells = static_cast<uint8_t*>(masks->untyped_data());
-  for (int64_t i = 0; i < operation->dimensions()[0]; i++) {
-    const uint32_t* const key = keys.typed_data() + 2 * i;
-    draw_mask({key[0], key[1]}, legal, shape, operation->typed_data() + i, cells + i * masks->dimensions()[1],
-              cells + masks->element_count());
-  }
+  const Choices choices(operations.typed_data(), operations.element_count(),
+                        {static_cast<int>(*height), static_cast<int>(*width)});
+  draw_masks(keys.typed_data(), keys.dimensions()[0], choices, operation->typed_data(),
+             static_cast<uint8_t*>(masks->untyped_data()));
   return ffi::Error::Success();
 }
 

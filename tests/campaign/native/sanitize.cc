@@ -221,8 +221,18 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   const Rules rules = {~uint64_t{0}, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0,
                        mode == kTest, draw(1, 3), draw(1, 9)};
   const int32_t ids[] = {kFill, kMoveUp, kCopy, kPaste, kSubmit, kNextDemoPair, kFirstUnsolvedTestPair};
+  const Choices choices(ids, 7, shape);
+  const auto action_keys = room<uint32_t>(size * 2);
   for (int step = 0; step < kSteps; step++) {
     restart_rows(restart, tasks);
+    for (int64_t i = 0; i < 2 * size; i++) action_keys[i] = static_cast<uint32_t>(random_bits());
+    if (has_masks) {
+      draw_masks(action_keys.get(), size, choices, operations.get(), masks.get());
+    } else {
+      const Drawn drawn = {operations.get(),
+                           {corners[0].get(), corners[1].get(), corners[2].get(), corners[3].get()}};
+      draw_corners(action_keys.get(), size, choices, drawn, is_box);
+    }
     for (int64_t i = 0; i < size; i++) {
       const int64_t task = counts[i * kCounts + kTaskIndex];
       require(task == 0 || task == 1, "the task is none of both", -1, shape);
@@ -231,18 +241,13 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
       num_open[i] = num_train[task];
       orders[2 * i] = static_cast<int8_t>(draw(0, 1));
       orders[2 * i + 1] = static_cast<int8_t>(1 - orders[2 * i]);
-      const Words2 key = {static_cast<uint32_t>(random_bits()), static_cast<uint32_t>(random_bits())};
-      int32_t drawn[4] = {};
-      if (has_masks) {
-        draw_mask(key, {ids, 7}, shape, &operations[i], masks.get() + i * cells, masks.get() + size * cells);
-      } else {
-        draw_corners(key, {ids, 7}, shape, &operations[i], drawn, is_box);
-        if (!is_box) std::copy(drawn, drawn + 2, drawn + 2);
-      }
       // A quarter of the actions may be anything, out of range too.
       const bool is_any = draw(0, 3) == 0;
       if (is_any) operations[i] = draw(-2, kLastOperation + 2);
-      for (int corner = 0; corner < 4; corner++) corners[corner][i] = is_any ? draw(-2, kMaxSide + 1) : drawn[corner];
+      for (int corner = 0; corner < 4; corner++) {
+        if (is_any) corners[corner][i] = draw(-2, kMaxSide + 1);
+        else if (!is_box && corner >= 2) corners[corner][i] = corners[corner - 2][i];
+      }
     }
     step_batch(steps, rules);
     for (int64_t i = 0; i < size; i++) {
