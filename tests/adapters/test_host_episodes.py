@@ -15,7 +15,10 @@ from jaxarc.adapters import GymnasiumEnv, host_episodes, to_gymnasium
 from jaxarc.adapters.host_episodes import HostEpisodes, plays_on_host
 from jaxarc.wrappers import EpisodeStatistics
 
-pytestmark = pytest.mark.skipif("native" not in EXECUTORS, reason="no C++ compiler is installed")
+pytestmark = [
+    pytest.mark.skipif("native" not in EXECUTORS, reason="no C++ compiler is installed"),
+    pytest.mark.filterwarnings("ignore::jaxarc.adapters.gymnasium_making.SingleEnvironmentsWarning"),
+]
 
 EVERY_OPERATION = {"allowed_operations": None}
 ODD_REWARDS = {"gamma": 0.9, "similarity_weight": 0.7, "success_bonus": 0.3, "unsolved_submission_penalty": -0.07}
@@ -68,7 +71,7 @@ def play(env, other, steps=60, seed=0):
         if step[2] or step[3]:
             ended.append(step[2:4])
             assert_same(env.step(action), other.step(action))  # it stays as it is
-            options = {"task_index": int(generator.integers(3))} if generator.random() < 0.2 else None
+            options = {"task_index": int(generator.integers(env._params.tasks.num_tasks))} if generator.random() < 0.2 else None
             new_seed = int(generator.integers(2**40)) if options or generator.random() < 0.2 else None
             assert_same(*(x.reset(seed=new_seed, options=options) for x in (env, other)))
     return ended

@@ -199,9 +199,18 @@ class HostEpisodes:
             episode.operation = legal[operation]
             episode.corners[:] = corners * (4 // len(corners))  # a point is a box whose corners are one cell
         else:
-            fields = require_action(self._space, action)
+            fields = action if self._fits_masks(action) else require_action(self._space, action)
             episode.operation = legal[int(fields["operation"])]
             self._mask[...] = fields["selection"]
+
+    def _fits_masks(self, action: Any) -> bool:
+        """Whether an action is what the space of masks draws; what else it contains takes longer to find out."""
+        if type(action) is not dict or action.keys() != {"operation", "selection"}:
+            return False
+        operation, cells = action["operation"], action["selection"]
+        is_operation = type(operation) in _INTEGERS and 0 <= operation < len(self._legal)
+        is_mask = type(cells) is np.ndarray and cells.dtype == np.int8 and cells.shape == self._mask.shape
+        return is_operation and is_mask and bool((cells.view(np.uint8) <= 1).all())
 
     def _info(self, facts: int) -> dict[str, Any]:
         """The info of a step or a reset, in numbers; see :func:`jaxarc.envs.observations.make_info`."""
