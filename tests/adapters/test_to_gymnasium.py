@@ -21,6 +21,7 @@ from adapter_world import (
     with_other_answers,
     world_fields,
 )
+from compiling import EXECUTORS
 from gymnasium.utils.env_checker import check_env
 
 from jaxarc.adapters import GymnasiumEnv, register_gymnasium
@@ -137,13 +138,16 @@ def test_coordinates_are_row_and_column(world):
     assert np.argwhere(observation == OPERATIONS[0]).tolist() == [[1, 2]]
 
 
-def test_an_episode_runs_three_compiled_programs_and_nothing_else():
-    env = GymnasiumEnv(*make_world(max_grid_height=4, max_grid_width=5))  # shapes that no other test compiles
+@pytest.mark.parametrize(("executor", "num_programs"), [("compact", 3), (EXECUTORS[0], 1 if "native" in EXECUTORS else 3)])
+def test_an_episode_runs_few_compiled_programs_and_nothing_else(executor, num_programs):
+    """The library steps and starts the next episode, so only the first reset is compiled."""
+    side = 4 if executor == "compact" else 6
+    env = GymnasiumEnv(*make_world(max_grid_height=side, max_grid_width=5, executor=executor))  # compiled by no other test
     with CompileCounter() as counter:
         env.reset(seed=0)
         env.step([0, 1, 1])
         env.reset()
-    assert counter.total == 3, counter.reasons
+    assert counter.total == num_programs, counter.reasons
 
 
 @pytest.mark.parametrize(
