@@ -70,11 +70,14 @@ struct Cells {
   const uint8_t* mask;  // 0 or 1 for each cell of the canvas, of which only those in the box count; null: all count
   int stride;           // cells from one row to the next
 
-  // The cells of row `row` after all of them moved down and across by so much; lanes are columns.
-  Row at(int row, int down = 0, int across = 0) const {
+  // The columns of the box after it moved across by so much.
+  Row of_box(int across = 0) const { return columns(box.left + across, box.right + across); }
+
+  // The cells of row `row` after all of them moved down and across by so much; lanes are columns, `in_box` those of the
+  // box after it moved across.
+  Row at(int row, Row in_box, int down = 0, int across = 0) const {
     const int from = row - down;
     if (from < box.top || from > box.bottom) return Row{};
-    const Row in_box = columns(box.left + across, box.right + across);
     return mask == nullptr ? in_box : in_box & (load(mask + from * stride - across) != 0);
   }
 };

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "edit_batch.h"
+#include "host.h"
 #include "restart.h"
 #include "rows.h"
 #include "sample.h"
@@ -259,6 +260,52 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
       need[i] = endings[2 * i] || endings[2 * i + 1];
     }
   }
+  if (size != 1) return;
+  // One environment goes on by the calls for a host.
+  HostEpisode host = {};
+  host.grid = grids.get();
+  host.clipboard = clipboards.get();
+  host.target = targets.get();
+  host.kept_boxes = restart.kept_boxes;
+  host.kept_words = restart.kept_words;
+  host.sizes = sizes.get();
+  host.counts = counts.get();
+  host.similarity = similarities.get();
+  host.endings = endings.get();
+  host.key = keys.get();
+  host.records = records.get();
+  host.mask = steps.edit.masks;
+  host.inputs = inputs.get();
+  host.outputs = outputs.get();
+  host.first_pair = first_pair;
+  host.num_train = num_train;
+  host.num_test = num_test;
+  host.sums = sums;
+  host.pair_index = tasks.pair_index;
+  host.height = shape.height;
+  host.width = shape.width;
+  host.capacity = capacity;
+  host.record_bytes = record_bytes;
+  host.num_pairs = kStored;
+  host.legal = (int64_t{1} << (kLastOperation + 1)) - 1;
+  host.flags = draw(0, 31);
+  host.max_submissions = rules.max_submissions;
+  host.max_steps = rules.max_steps;
+  host.num_tasks = 2;
+  host.mode = mode;
+  host.is_in_turn = draw(0, 1);
+  host.is_random_pair = draw(0, 1);
+  host.rounds_once = draw(0, 1);
+  host.gamma = host.similarity_weight = 0.9f;
+  host_restart(host);
+  for (int step = 0; step < kSteps; step++) {
+    host.operation = draw(-1, kLastOperation);
+    for (int32_t& corner : host.corners) corner = draw(-1, kMaxSide);
+    host_step(host);
+    require_area(host.grid, host.sizes[kHeight], host.sizes[kWidth], host.operation, shape);
+    require(host.reward >= -1 && host.reward <= 1, "the reward is no share", host.operation, shape);
+    if (host.endings[0] || host.endings[1]) host_restart(host);
+  }
 }
 
 }  // namespace
@@ -270,7 +317,7 @@ int main(int argc, char** argv) {
     random_bits.seed(batch);
     const bool is_small = draw(0, 1) == 0;
     const Shape shape = {draw(1, is_small ? 6 : kMaxSide), draw(1, is_small ? 6 : kMaxSide)};
-    const int64_t size = draw(0, 12);
+    const int64_t size = draw(0, 2) == 0 ? 1 : draw(0, 12);
     play(size, shape, draw(0, 1) == 0, draw(0, 1) == 0);
     play_episodes(size, shape, draw(0, 1) == 0, draw(0, 1) == 0);
     steps += 2 * size * kSteps;
