@@ -71,7 +71,11 @@ def play(env, other, steps=60, seed=0):
         if step[2] or step[3]:
             ended.append(step[2:4])
             assert_same(env.step(action), other.step(action))  # it stays as it is
-            options = {"task_index": int(generator.integers(env._params.tasks.num_tasks))} if generator.random() < 0.2 else None
+            options = (
+                {"task_index": int(generator.integers(env._params.tasks.num_tasks))}
+                if generator.random() < 0.2
+                else None
+            )
             new_seed = int(generator.integers(2**40)) if options or generator.random() < 0.2 else None
             assert_same(*(x.reset(seed=new_seed, options=options) for x in (env, other)))
     return ended
@@ -160,6 +164,5 @@ def test_no_array_goes_to_a_device_between_two_resets_by_seed(monkeypatch):
 def test_vector_clients_of_single_environments_play_them():
     envs = gymnasium.vector.SyncVectorEnv([lambda: GymnasiumEnv(*make_world("bbox"))] * 2)
     envs.reset(seed=[1, 2])
-    for _ in range(6):
-        observations, *_ = envs.step(envs.action_space.sample())
-    assert observations.shape == (2, 3, 4)
+    shown = [envs.step(envs.action_space.sample())[0] for _ in range(6)]
+    assert np.shape(shown) == (6, 2, 3, 4)

@@ -1,8 +1,8 @@
 """Episodes of one environment on NumPy arrays: the C++ library steps them, without JAX in between.
 
-What they show has the bits that the compiled programs give. A reset by a seed or an option is a compiled program, and so
-is one that makes or changes its task, or that shows more of it than its grids; the steps that follow edit its arrays in
-place.
+What they show has the bits that the compiled programs give. A reset by a seed or an option is a compiled program, and
+so is one that makes or changes its task, or that shows more of it than its grids; the steps that follow edit its arrays
+in place.
 """
 
 import ctypes
@@ -139,7 +139,7 @@ class HostEpisodes:
     def _hold(self, start: _Start) -> None:
         """Play on from here. The arrays are taken as they are, and their addresses given to the library."""
         self._held = start
-        state = start.state
+        state: Any = start.state
         canvas = state.canvas
         is_mask = state.selection_format == "mask"
         episode = self._episode
@@ -304,7 +304,9 @@ def _rounding_of_rewards(config: JaxArcConfig) -> bool | None:
         return jnp.where(has(RUNNING), compute_reward(inputs, config), jnp.float32(0))
 
     wanted = np.asarray(in_xla(before, after, facts, hidden)).tobytes()
-    return next((once for once in (True, False) if _rewards(config, once, before, after, facts, hidden) == wanted), None)
+    return next(
+        (once for once in (True, False) if _rewards(config, once, before, after, facts, hidden) == wanted), None
+    )
 
 
 def _rewards(config: JaxArcConfig, rounds_once: bool, *inputs: np.ndarray) -> bytes:

@@ -78,7 +78,7 @@ class HostObservations:
             part[...] = value.reshape(part.shape) if value.size == part.size else value.reshape(-1)
         return joined
 
-    def _entry_makers(self, state: ArcEnvState) -> dict[str, Callable[[], np.ndarray]]:
+    def _entry_makers(self, state: Any) -> dict[str, Callable[[], np.ndarray]]:
         rule = self._config.observation
         canvas = state.canvas
         limits = self._config.environment
