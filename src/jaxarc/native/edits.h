@@ -78,18 +78,18 @@ inline void flip(Cell* grid, Box box, bool is_left_right, Shape shape) {
 inline void rotate(Cell* grid, Box box, bool is_clockwise, int height, int width, Shape shape) {
   const int rows = box.bottom - box.top + 1;
   const int width_of_box = box.right - box.left + 1;
-  Cell content[kMaxSide * kMaxSide];
-  for (int row = 0; row < rows; row++) {
-    Cell* const at = grid + (box.top + row) * shape.width + box.left;
-    std::memcpy(content + row * width_of_box, at, width_of_box);
-    std::memset(at, 0, width_of_box);
-  }
+  const Row in_box = columns(0, width_of_box - 1);
+  Cell content[kMaxSide * kLanes];
+  change_rows(grid + box.left, shape.width, box.top, box.bottom, [&](int row, Row old) {
+    store(content + (row - box.top) * kLanes, old);
+    return old & ~in_box;
+  });
   const int covered_rows = smaller(width_of_box, height - box.top);
   const int covered_columns = smaller(rows, width - box.left);
   for (int row = 0; row < covered_rows; row++) {
     Cell* const at = grid + (box.top + row) * shape.width + box.left;
-    const Cell* from = is_clockwise ? content + (rows - 1) * width_of_box + row : content + width_of_box - 1 - row;
-    const int step = is_clockwise ? -width_of_box : width_of_box;
+    const Cell* from = is_clockwise ? content + (rows - 1) * kLanes + row : content + width_of_box - 1 - row;
+    const int step = is_clockwise ? -kLanes : kLanes;
     for (int column = 0; column < covered_columns; column++, from += step) at[column] = *from;
   }
 }
