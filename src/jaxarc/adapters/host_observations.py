@@ -30,7 +30,7 @@ class HostObservations:
     Args:
         config: says what is shown.
         state: of NumPy arrays, which are edited in place.
-        first: what the compiled program shows of it; see :meth:`begin`.
+        first: what the compiled program shows of the state in which the episode begins, as NumPy arrays.
     """
 
     def __init__(self, config: JaxArcConfig, state: ArcEnvState, first: Any):
@@ -44,10 +44,6 @@ class HostObservations:
             demonstrations = state.demonstrations
             places = entry_places(config, 0 if demonstrations is None else demonstrations.inputs.shape[0])
             self._places = [(places[name], make) for name, make in self._makers.items()]
-        self.begin(first)
-
-    def begin(self, first: Any) -> None:
-        """Take what the compiled program shows of the first state of an episode, on the host."""
         self._first = first
         is_dict = not self._is_joined and isinstance(first, dict)
         constant = {name: value for name, value in first.items() if name not in self._makers} if is_dict else {}
