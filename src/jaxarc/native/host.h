@@ -68,8 +68,8 @@ inline float multiply_add(float factor, float value, float term, bool rounds_onc
 }
 
 // The reward of a step that was taken: compute_reward in jaxarc/envs/transition.py, and the bits that XLA gives. It drops
-// a term that is always 0, and may round a product together with the first term that is left, unless a choice by data
-// stands between the two. Whether that holds on a machine, jaxarc/adapters/host_episodes.py finds out.
+// a term that is always 0, and may round a product together with the first term that is left. Whether that holds on a
+// machine, jaxarc/adapters/host_episodes.py finds out.
 inline void host_reward(HostEpisode& episode, float before) {
   const Rules rules = host_rules(episode);
   const bool may_hide = episode.mode == kTrials;
@@ -87,7 +87,7 @@ inline void host_reward(HostEpisode& episode, float before) {
   const bool rounds_once = episode.rounds_once != 0;
   const float weight = episode.similarity_weight;
   const float shaping = multiply_add(episode.gamma, *episode.similarity, -before, rounds_once);
-  bool is_product = !may_hide && !rules.hides_all;  // which waits for a term
+  bool is_product = !is_hidden;  // which waits for a term
   float reward = is_hidden ? 0 : weight * shaping;
   for (const auto& term : terms) {
     if (term.value == 0) continue;
