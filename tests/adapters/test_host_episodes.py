@@ -140,7 +140,7 @@ def test_rewards_that_differ_in_a_bit_are_left_to_xla(monkeypatch):
     env, params = make_world("bbox", step_penalty=-0.0123, similarity_weight=0.3)
     other = params.replace(step_penalty=float(np.nextafter(np.float32(-0.0123), np.float32(1))))
     original = host_episodes._episode_of
-    monkeypatch.setattr(host_episodes, "_episode_of", lambda _, rounds_once: original(other.config, rounds_once))
+    monkeypatch.setattr(host_episodes, "_episode_of", lambda _, rounding: original(other.config, rounding))
     assert not plays_on_host(env, params)
     monkeypatch.undo()
     host_episodes._rounding_of_rewards.cache_clear()

@@ -27,7 +27,7 @@ from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
 from jaxarc.envs.transition import RewardInputs, compute_reward
-from jaxarc.native.host import INVALID, NEWLY_SOLVED, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
+from jaxarc.native.host import INVALID, NEWLY_SOLVED, ROUNDINGS, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
 from jaxarc.tasks.buffer import LocalRows, TaskBuffer
 from jaxarc.tasks.sampling import cumulative_weights
 from jaxarc.wrappers.flat_actions import FlatActions
@@ -82,7 +82,7 @@ class HostEpisodes:
         self._limits = space.nvec.tolist() if isinstance(space, spaces.MultiDiscrete) else []
         self._mask = np.zeros(config.grid_shape, np.uint8)  # of an action in the mask format
         self._arrays = _task_arrays(params)
-        self._episode = _episode_of(config, bool(_rounding_of_rewards(config)))
+        self._episode = _episode_of(config, _rounding_of_rewards(config) or 0)
         self._reference = ctypes.byref(self._episode)
         self._held: Any = None  # the _Start of the episode
         self._episode.num_tasks = params.tasks.num_tasks
@@ -231,13 +231,13 @@ class HostEpisodes:
         }
 
 
-def _episode_of(config: JaxArcConfig, rounds_once: bool) -> HostEpisode:
-    """Return what the library takes, with the rules of a config; ``rounds_once`` says how rewards are rounded."""
+def _episode_of(config: JaxArcConfig, rounding: int) -> HostEpisode:
+    """Return what the library takes, with the rules of a config; ``rounding`` is that of its rewards."""
     rule = config.reward
     return HostEpisode(
         **step_numbers(config, hides_all=config.episode.mode == "test"),
         **restart_numbers(config),
-        rounds_once=rounds_once,
+        rounding=rounding,
         gamma=rule.gamma,
         similarity_weight=rule.similarity_weight,
         step_penalty=rule.step_penalty,
@@ -283,10 +283,10 @@ def _pack_start(state: ArcEnvState, observation: Any, params: EnvParams) -> Pack
 
 
 @functools.cache
-def _rounding_of_rewards(config: JaxArcConfig) -> bool | None:
-    """Whether XLA rounds the products and sums of a reward together on this machine, as processors can.
+def _rounding_of_rewards(config: JaxArcConfig) -> int | None:
+    """Find out how XLA rounds the products and sums of a reward on this machine: one of the ways that the library has.
 
-    None where the library gives other bits in either way: another version of XLA may compute in another order.
+    None where the library gives other bits in every way: another version of XLA may compute in another order.
     """
     mode = config.episode.mode
     generator = np.random.default_rng(0)
@@ -304,19 +304,17 @@ def _rounding_of_rewards(config: JaxArcConfig) -> bool | None:
         return jnp.where(has(RUNNING), compute_reward(inputs, config), jnp.float32(0))
 
     wanted = np.asarray(in_xla(before, after, facts, hidden)).tobytes()
-    return next(
-        (once for once in (True, False) if _rewards(config, once, before, after, facts, hidden) == wanted), None
-    )
+    return next((way for way in ROUNDINGS if _rewards(config, way, before, after, facts, hidden) == wanted), None)
 
 
-def _rewards(config: JaxArcConfig, rounds_once: bool, *inputs: np.ndarray) -> bytes:
+def _rewards(config: JaxArcConfig, rounding: int, *inputs: np.ndarray) -> bytes:
     """Return the rewards of the library."""
     functions = host_functions()
     assert functions is not None
     _, _, reward = functions
     counts = np.zeros(5, np.int32)  # pair 0 is played
     similarity = np.zeros(1, np.float32)
-    episode = _episode_of(config, rounds_once)
+    episode = _episode_of(config, rounding)
     episode.point_at({"counts": counts, "similarity": similarity})
     rewards = []
     for before, after, facts, is_hidden in zip(*(column.tolist() for column in inputs), strict=True):

@@ -5,6 +5,10 @@
 
 namespace jaxarc {
 
+// How XLA rounds a product and what is added to it on a machine: apart; together; together even where a choice by data
+// stands between the two.
+enum Rounding { kApart, kTogether, kTogetherPastChoices };
+
 // What jaxarc/native/host.py fills in, field by field; an array that is not there is null. The flags are the bits of
 // Rules, in its order; the arrays from first_pair on are those of Tasks, and only a restart reads them.
 struct HostEpisode {
@@ -43,7 +47,7 @@ struct HostEpisode {
   int64_t mode;
   int64_t is_in_turn;
   int64_t is_random_pair;
-  int64_t rounds_once;  // a product and what is added to it, as XLA does where the processor can
+  int64_t rounding;  // of rewards
   int32_t operation;
   int32_t corners[4];
   int32_t first_row;
@@ -63,13 +67,13 @@ inline Rules host_rules(const HostEpisode& episode) {
   return rules_of(episode.legal, episode.flags, episode.max_submissions, episode.max_steps);
 }
 
-inline float multiply_add(float factor, float value, float term, bool rounds_once) {
-  return rounds_once ? __builtin_fmaf(factor, value, term) : factor * value + term;
+inline float multiply_add(float factor, float value, float term, bool is_together) {
+  return is_together ? __builtin_fmaf(factor, value, term) : factor * value + term;
 }
 
 // The reward of a step that was taken: compute_reward in jaxarc/envs/transition.py, and the bits that XLA gives. It drops
-// a term that is always 0, and may round a product together with the first term that is left. Whether that holds on a
-// machine, jaxarc/adapters/host_episodes.py finds out.
+// a term that is always 0, and may round a product together with the first term that is left. Which Rounding a machine
+// has, jaxarc/adapters/host_episodes.py finds out.
 inline void host_reward(HostEpisode& episode, float before) {
   const Rules rules = host_rules(episode);
   const bool may_hide = episode.mode == kTrials;
@@ -84,15 +88,16 @@ inline void host_reward(HostEpisode& episode, float before) {
                {had(kNewlySolved) && is_scored, scores ? episode.success_bonus : 0},
                {had(kWrongSubmission) && is_scored, scores ? episode.unsolved_submission_penalty : 0},
                {had(kInvalid), episode.invalid_action_penalty}};
-  const bool rounds_once = episode.rounds_once != 0;
+  const bool is_together = episode.rounding != kApart;
   const float weight = episode.similarity_weight;
-  const float shaping = multiply_add(episode.gamma, *episode.similarity, -before, rounds_once);
-  bool is_product = !is_hidden;  // which waits for a term
+  const float shaping = multiply_add(episode.gamma, *episode.similarity, -before, is_together);
+  // A product that waits for a term.
+  bool is_product = !is_hidden && (!may_hide || episode.rounding == kTogetherPastChoices);
   float reward = is_hidden ? 0 : weight * shaping;
   for (const auto& term : terms) {
     if (term.value == 0) continue;
     const float value = term.happened ? term.value : 0;
-    reward = is_product ? multiply_add(weight, shaping, value, rounds_once) : reward + value;
+    reward = is_product ? multiply_add(weight, shaping, value, is_together) : reward + value;
     is_product = false;
   }
   episode.reward = (episode.facts & kRunning) != 0 ? reward : 0;

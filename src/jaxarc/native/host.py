@@ -20,12 +20,13 @@ _ARRAYS: Final = (  # as in host.h
 _NUMBERS: Final = (
     *("height", "width", "capacity", "record_bytes", "num_pairs", "order_length"),
     *("legal", "flags", "max_submissions", "max_steps", "num_tasks", "mode", "is_in_turn", "is_random_pair"),
-    "rounds_once",
+    "rounding",
 )
 _REWARD_TERMS: Final = (
     *("gamma", "similarity_weight", "step_penalty", "success_bonus", "unsolved_submission_penalty"),
     "invalid_action_penalty",
 )
+ROUNDINGS: Final = range(3)  # of rewards: apart, together, together past choices; as in host.h
 RUNNING, NEWLY_SOLVED, WRONG_SUBMISSION, INVALID = (1, 2, 4, 8)  # bits of the facts of a step, as in step.h
 
 

@@ -295,7 +295,7 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   host.mode = mode;
   host.is_in_turn = draw(0, 1);
   host.is_random_pair = draw(0, 1);
-  host.rounds_once = draw(0, 1);
+  host.rounding = draw(kApart, kTogetherPastChoices);
   host.gamma = host.similarity_weight = 0.9f;
   host_restart(host);
   for (int step = 0; step < kSteps; step++) {
