@@ -3,7 +3,7 @@
 import functools
 import itertools
 import time
-from typing import Final
+from typing import Any, Final
 
 from jaxarc.adapters import GymnasiumEnv, GymnasiumVectorEnv
 from jaxarc.benchmarks.measure import Row
@@ -16,8 +16,15 @@ _MODES: Final = {"next-step": "NextStep", "same-step": "SameStep"}
 
 def adapter_rows() -> tuple[Row, ...]:
     """List a row for one environment, and for each autoreset mode and action format with the native loop."""
-    single = functools.partial(_single_steps_per_second, spec=EnvSpec(1, "bbox"))
-    rows = [Row("gymnasium-single", "30x30, bbox actions, one environment with its resets", "steps/s", single)]
+    single, compiled = (
+        functools.partial(_single_steps_per_second, spec=EnvSpec(1, "bbox", executor=executor))
+        for executor in ("auto", "compact")
+    )
+    what = "30x30, bbox actions, one environment with its resets"
+    rows = [
+        Row("gymnasium-single", what, "steps/s", single, 50e3),
+        Row("gymnasium-single-compiled", f"{what}, without the library of C++ kernels", "steps/s", compiled),
+    ]
     for selection_format in ("point", "bbox", "mask"):
         spec = EnvSpec(_NUM_ENVS, selection_format)
         what = f"30x30, {selection_format} actions, {_NUM_ENVS:,} environments"
@@ -30,24 +37,27 @@ def adapter_rows() -> tuple[Row, ...]:
 
 
 def _single_steps_per_second(suite: Suite, spec: EnvSpec) -> float:
-    env = _single(spec)
+    env, actions = _single(spec)
     num_steps, start = 0, time.perf_counter()
     while time.perf_counter() - start < suite.budget.seconds:
-        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        _, _, terminated, truncated, _ = env.step(actions[num_steps % len(actions)])
         num_steps += 1
         if terminated or truncated:
             env.reset()
     return num_steps / (time.perf_counter() - start)
 
 
+_NUM_DRAWN: Final = 1024  # actions, drawn beforehand and played again and again
+
+
 @functools.cache
-def _single(spec: EnvSpec) -> GymnasiumEnv:
+def _single(spec: EnvSpec) -> tuple[GymnasiumEnv, list[Any]]:
     env = GymnasiumEnv(ArcEnvironment(), spec.params())
     env.action_space.seed(0)
     env.reset(seed=0)
     env.step(env.action_space.sample())  # compiles
     env.reset()
-    return env
+    return env, [env.action_space.sample() for _ in range(_NUM_DRAWN)]
 
 
 _NUM_BATCHES: Final = 16  # of actions, drawn beforehand and played again and again

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, UInt32
 
 try:
     import gymnasium
@@ -35,6 +35,7 @@ from jaxarc.adapters.gymnasium_making import (
     require_render_mode,
     without_action_checks,
 )
+from jaxarc.adapters.host_episodes import HostEpisodes, plays_on_host
 from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
@@ -46,7 +47,8 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
 
     ``reset(seed=s)`` starts the episode that ``env.reset(jax.random.key(s), params)`` starts; a reset without a seed
     starts the one that follows, as :class:`~jaxarc.wrappers.AutoReset` does. ``options`` may name the ``task_index``
-    and the ``pair_index`` to play. Every array that is returned is a new one.
+    and the ``pair_index`` to play. Every array that is returned is a new one. Where the native executor runs, the C++
+    library steps NumPy arrays, without JAX in between.
 
     Class data sheet:
         action_space: ``MultiDiscrete``: the operation's index in ``params.config.legal_operations``, then the
@@ -77,10 +79,11 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         require_render_mode(render_mode)
         self._env = env
         self._params = without_action_checks(params)
-        self._state: Any = None
         self.render_mode = render_mode
         self.action_space = to_gymnasium_space(env.action_space(params))
         self.observation_space = to_gymnasium_space(env.observation_space(params))
+        kind = HostEpisodes if plays_on_host(env, self._params) else _CompiledEpisodes
+        self._episodes = kind(env, self._params, self.action_space)
         advise_batch(self)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -94,13 +97,10 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         chosen = read_options(options, ("task_index", "pair_index"))
         # Without a seed the next episode follows from the state's own key. A seed, a chosen task
         # or the very first reset needs a new key.
-        if seed is None and not chosen and self._state is not None:
-            self._state, shown = _reset_next(self._env, self._state, self._params)
-        else:
-            self._params.require_index(chosen.get("task_index"), chosen.get("pair_index"))
-            self._state, shown = _reset(self._env, key_words(seed, self.np_random), self._params, chosen)
-        observation, info = shown.unpack()
-        return to_gymnasium_observation(observation), _plain(info)
+        if seed is None and not chosen and self._episodes.is_playing:
+            return self._episodes.start_next()
+        self._params.require_index(chosen.get("task_index"), chosen.get("pair_index"))
+        return self._episodes.start(key_words(seed, self.np_random), chosen)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step; an episode that has ended stays as it is, with reward 0.
@@ -110,13 +110,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
             ValueError: the action is not in the action space.
         """
         self._require_episode()
-        action = require_action(self.action_space, action)
-        # Acting, stepping and translating are one compiled call, and everything that is
-        # shown comes to the host in one copy.
-        self._state, shown = _step(self._env, self._state, action, self._params)
-        observation, reward, info = shown.unpack()
-        ends = bool(info["terminated"]), bool(info["truncated"])
-        return to_gymnasium_observation(observation), float(reward), *ends, _plain(info)
+        return self._episodes.step(action)
 
     def action_masks(self) -> Bool[np.ndarray, " n"]:
         """Return which actions can apply now, as sb3-contrib's ``MaskablePPO`` asks for it.
@@ -129,7 +123,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
             ValueError: selections are masks, which have no numbers.
         """
         self._require_episode()
-        return np.array(action_mask(self._env, self._state, self._params))
+        return np.array(action_mask(self._env, self._episodes.state, self._params))
 
     def render(self) -> Any:
         """Draw the working grid as ``render_mode`` says: uint8[rows, columns, 3], or text.
@@ -140,11 +134,52 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         if self.render_mode is None:
             return None
         self._require_episode()
-        return draw_frame(working_grids(self._state), self.render_mode)
+        return draw_frame(working_grids(self._episodes.state), self.render_mode)
 
     def _require_episode(self) -> None:
-        if self._state is None:
+        if not self._episodes.is_playing:
             raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
+
+
+class _CompiledEpisodes:
+    """Plays one environment by compiled programs: where the library cannot, and behind wrappers."""
+
+    def __init__(self, env: Environment[Any], params: EnvParams, space: gymnasium.Space[Any]):
+        self._env = env
+        self._params = params
+        self._space = space
+        self.state: Any = None  # None before the first reset
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether an episode was started."""
+        return self.state is not None
+
+    def start(self, key: UInt32[np.ndarray, " 2"], chosen: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Start the episode of a key, on a task and a pair if they are given; return observation and info."""
+        self.state, shown = _reset(self._env, key, self._params, chosen)
+        observation, info = shown.unpack()
+        return to_gymnasium_observation(observation), _plain(info)
+
+    def start_next(self) -> tuple[Any, dict[str, Any]]:
+        """Start the episode that follows; return observation and info."""
+        self.state, shown = _reset_next(self._env, self.state, self._params)
+        observation, info = shown.unpack()
+        return to_gymnasium_observation(observation), _plain(info)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take a step.
+
+        Raises:
+            ValueError: the action is not in the action space.
+        """
+        action = require_action(self._space, action)
+        # Acting, stepping and translating are one compiled call, and everything that is shown comes to the host in one
+        # copy.
+        self.state, shown = _step(self._env, self.state, action, self._params)
+        observation, reward, info = shown.unpack()
+        ends = bool(info["terminated"]), bool(info["truncated"])
+        return to_gymnasium_observation(observation), float(reward), *ends, _plain(info)
 
 
 def register_gymnasium(name: str | None = None, **choice: Any) -> tuple[str, ...]:

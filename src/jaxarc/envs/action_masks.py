@@ -172,14 +172,17 @@ def legal_operation_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array
     known to be solved. If nothing else is legal, the legal ones stay, so some entry is always true. In a state that is
     done no action does anything, and the mask is what it would be otherwise.
     """
-    legal = np.isin(np.arange(c.NUM_OPERATIONS), config.legal_operations)
-    # The mask of a state differs from the constant mask of the config in one entry only, that of the paste.
     holds_content = state.canvas.sizes[..., CLIPBOARD_HEIGHT, None] > 0
-    is_paste = np.arange(c.NUM_OPERATIONS) == c.PASTE
-    if not (legal & ~is_paste).any():
-        return jnp.broadcast_to(legal, (*holds_content.shape[:-1], c.NUM_OPERATIONS))
     lead = (1,) * (holds_content.ndim - 1)
-    return jnp.asarray(legal).reshape(*lead, -1) & (holds_content | ~jnp.asarray(is_paste).reshape(*lead, -1))
+    without, with_content = (mask.reshape(*lead, -1) for mask in applicable_operations(config))
+    return jnp.where(holds_content, with_content, without)
+
+
+def applicable_operations(config: JaxArcConfig) -> tuple[Bool[np.ndarray, " 42"], Bool[np.ndarray, " 42"]]:
+    """Return the masks of :func:`legal_operation_mask` with an empty clipboard, and with a content."""
+    legal = np.isin(np.arange(c.NUM_OPERATIONS), config.legal_operations)
+    others = legal & (np.arange(c.NUM_OPERATIONS) != c.PASTE)
+    return others if others.any() else legal, legal
 
 
 def flat_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array, "*B actions"]:

@@ -107,12 +107,7 @@ def _step_batch(rows: Any, table: PairTable, config: JaxArcConfig, hides_all: bo
         range(len(changing) + 1),  # the facts are a number for each environment, as the operations are
         len(changing),
         in_xla=_step_in_xla(config, hides_all, in_xla),
-        height=config.grid_shape[0],
-        width=config.grid_shape[1],
-        legal=sum(1 << operation for operation in config.legal_operations),
-        flags=_flags(config, hides_all),
-        max_submissions=config.environment.max_submissions,
-        max_steps=config.environment.max_episode_steps,
+        **step_numbers(config, hides_all),
     )
     *canvas, counts, similarity_score, endings, kept = changed
     return (Canvas(*canvas), counts, similarity_score, endings, None if records is None else kept), facts
@@ -130,8 +125,8 @@ def _selected(action: StructuredAction) -> list[Array]:
             return [cells, *[jnp.zeros((0,), jnp.int32)] * 3]
 
 
-def _flags(config: JaxArcConfig, hides_all: bool) -> int:
-    """Rules that are true or false, as bits in the order of those of step.h."""
+def step_numbers(config: JaxArcConfig, hides_all: bool) -> dict[str, int]:
+    """What a step depends on, and a config fixes; rules that are true or false are bits in the order of step.h."""
     rules = (
         config.action.invalid_action_policy == "clip",
         config.switches_pairs,
@@ -139,7 +134,14 @@ def _flags(config: JaxArcConfig, hides_all: bool) -> int:
         config.reward.score_on_submit,
         hides_all,
     )
-    return sum(1 << bit for bit, holds in enumerate(rules) if holds)
+    return {
+        "height": config.grid_shape[0],
+        "width": config.grid_shape[1],
+        "legal": sum(1 << operation for operation in config.legal_operations),
+        "flags": sum(1 << bit for bit, holds in enumerate(rules) if holds),
+        "max_submissions": config.environment.max_submissions,
+        "max_steps": config.environment.max_episode_steps,
+    }
 
 
 @functools.cache
@@ -197,10 +199,9 @@ def restart_natively(
         params: what the batch shares.
         in_xla: does the same.
     """
-    if not _restarts_natively(states, params):
+    if not restarts_natively(states, params):
         return None
     config = params.config
-    episode = config.episode
     leaves, tree = jax.tree.flatten((states, need, params))
     # Records and the pair to play may be None, and stand last in their class. Of the library's arguments, whose number
     # is fixed, they are then arrays without elements.
@@ -216,16 +217,23 @@ def restart_natively(
         in_xla=_restart_in_xla(in_xla, tree, has_records, has_pair),
         height=config.grid_shape[0],
         width=config.grid_shape[1],
-        mode=_MODES.index(episode.mode),
-        is_in_turn=int(episode.task_order == "in_turn"),
-        is_random_pair=int(
-            {"train": episode.demo_selection, "test": episode.test_selection}.get(episode.mode) == "random"
-        ),
+        **restart_numbers(config),
     )
     return jax.tree.unflatten(jax.tree.structure(states), restarted if has_records else restarted[:-1])
 
 
-def _restarts_natively(states: ArcEnvState, params: EnvParams) -> bool:
+def restart_numbers(config: JaxArcConfig) -> dict[str, int]:
+    """How a restart chooses task and pair."""
+    episode = config.episode
+    choice = {"train": episode.demo_selection, "test": episode.test_selection}.get(episode.mode)
+    return {
+        "mode": _MODES.index(episode.mode),
+        "is_in_turn": int(episode.task_order == "in_turn"),
+        "is_random_pair": int(choice == "random"),
+    }
+
+
+def restarts_natively(states: ArcEnvState, params: EnvParams) -> bool:
     """Whether the library starts such episodes: on stored tasks, as they are, with a key of two words."""
     config = params.config
     tasks = params.tasks
@@ -235,7 +243,7 @@ def _restarts_natively(states: ArcEnvState, params: EnvParams) -> bool:
         and params.weights.dtype == jnp.float32
         and config.episode.start_grid == "input"
         and (states.augmentation, states.pairs, states.demonstrations, states.task_data) == (None,) * 4
-        and splits_by_counter(from_key_data(states.key[0]))
+        and splits_by_counter(from_key_data(states.key.reshape(-1, states.key.shape[-1])[0]))
     )
 
 

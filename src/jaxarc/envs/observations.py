@@ -1,10 +1,11 @@
 """Observations, the space of them, and the info of a step."""
 
+import itertools
 import math
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int32
+from jaxtyping import Array, Bool, Int32, Shaped
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, NUM_OPERATIONS, PADDING
@@ -168,6 +169,14 @@ def _joined_space(size: int, high: int, config: JaxArcConfig) -> Box:
     return Box(0, high if has_tokens else 1, shape, jnp.int32 if has_tokens and not is_flat else jnp.float32)
 
 
+def entry_places(config: JaxArcConfig, num_slots: int) -> dict[str, slice]:
+    """Where each entry of a joined observation is along its last axis; the arguments are those of the space."""
+    spaces = _entry_spaces(config, num_slots)
+    sizes = [sum(_size(box, config) for box in _boxes({name: spaces[name]})) for name in sorted(spaces)]
+    ends = list(itertools.accumulate(sizes))
+    return {name: slice(end - size, end) for name, size, end in zip(sorted(spaces), sizes, ends, strict=True)}
+
+
 def _boxes(spaces: dict[str, Space]) -> list[Box]:
     return jax.tree.leaves(spaces, is_leaf=lambda space: isinstance(space, Box))
 
@@ -192,12 +201,8 @@ def _part(value: Array, box: Box, config: JaxArcConfig) -> Array:
     As tokens the row becomes ``3 0``, and step 5 stays 5.
     """
     batch = value.shape[: value.ndim - len(box.shape)]
-    has_tokens = config.observation.grid_format == "tokens"
-    is_flat = config.observation.layout == "flat"
-    value = value.astype(jnp.int32 if has_tokens and not is_flat else jnp.float32)
-    if box.high > 1 and not has_tokens:
-        value = value / jnp.float32(box.high)
-    if is_flat:
+    value = joined_value(value, box.high, config)
+    if config.observation.layout == "flat":
         return value.reshape(*batch, math.prod(box.shape))
     if not _fills_cells(box):
         return jnp.broadcast_to(value.reshape(*batch, 1, 1, -1), (*batch, *config.grid_shape, math.prod(box.shape)))
@@ -207,13 +212,25 @@ def _part(value: Array, box: Box, config: JaxArcConfig) -> Array:
     return jnp.moveaxis(grids, -4, -2).reshape(*batch, *config.grid_shape, -1)
 
 
+def joined_value(value: Shaped[Array, "*shape"], high: int, config: JaxArcConfig) -> Shaped[Array, "*shape"]:
+    """Turn numbers into those of a joined observation: shares of the largest one, or as they are among tokens."""
+    has_tokens = config.observation.grid_format == "tokens"
+    value = value.astype(jnp.int32 if has_tokens and config.observation.layout != "flat" else jnp.float32)
+    return value / jnp.float32(high) if high > 1 and not has_tokens else value
+
+
+def grid_form(config: JaxArcConfig) -> str:
+    """How a grid is shown: as ``"planes"``, ``"one_hot"`` channels or ``"tokens"``."""
+    rule = config.observation
+    return "one_hot" if rule.layout != "dict" and rule.grid_format == "planes" else rule.grid_format
+
+
 class _Grids:
     """How flat grids are shown: as planes, channels or tokens."""
 
     def __init__(self, config: JaxArcConfig):
-        rule = config.observation
         self.config = config
-        self.form = "one_hot" if rule.layout != "dict" and rule.grid_format == "planes" else rule.grid_format
+        self.form = grid_form(config)
         self.shape = config.grid_shape
 
     def encode(self, flat: Array) -> Array:

@@ -5,6 +5,8 @@
 // execute_batch in jaxarc/envs/operations/execute.py, bit for bit.
 #pragma once
 
+#include <algorithm>
+
 #include "edits.h"
 #include "flood.h"
 #include "grid.h"
@@ -44,11 +46,11 @@ inline void load_into(Cell* grid, int8_t* sizes, Size first, const Cell* stored,
 }
 
 // Applies an operation that can apply.
-inline void apply(int operation, Canvas canvas, const Selection& use, const Pair& pair, Shape shape) {
-  const Box box = use.cells.box;
+inline void apply(int operation, Canvas canvas, const Cells& use, const Pair& pair, Shape shape) {
+  const Box box = use.box;
   const int height = canvas.sizes[kHeight];
   const int width = canvas.sizes[kWidth];
-  if (is_fill(operation)) return paint(canvas.grid, use.cells, operation - kFill);
+  if (is_fill(operation)) return paint(canvas.grid, use, operation - kFill);
   if (is_flood(operation)) {
     return flood_fill(canvas.grid, operation - kFloodFill, box.top, box.left, height, width, shape);
   }
@@ -57,7 +59,7 @@ inline void apply(int operation, Canvas canvas, const Selection& use, const Pair
     case kMoveDown:
     case kMoveLeft:
     case kMoveRight:
-      return move(canvas.grid, use.cells, move_offset(operation), height, width);
+      return move(canvas.grid, use, move_offset(operation), height, width);
     case kRotateClockwise:
     case kRotateCounterclockwise:
       return rotate(canvas.grid, box, operation == kRotateClockwise, height, width, shape);
@@ -66,15 +68,15 @@ inline void apply(int operation, Canvas canvas, const Selection& use, const Pair
       return flip(canvas.grid, box, operation == kFlipLeftRight, shape);
     case kCopy:
     case kCut:
-      copy(canvas.clipboard, canvas.grid, use.cells, canvas.sizes[kClipboardHeight], shape);
+      copy(canvas.clipboard, canvas.grid, use, canvas.sizes[kClipboardHeight], shape);
       set_size(canvas.sizes, kClipboardHeight, box.bottom - box.top + 1, box.right - box.left + 1);
-      if (operation == kCut) paint(canvas.grid, use.cells, 0);
+      if (operation == kCut) paint(canvas.grid, use, 0);
       return;
     case kPaste:
       return paste(canvas.grid, canvas.clipboard, box.top, box.left, canvas.sizes[kClipboardHeight], height, width,
                    shape);
     case kClear:
-      return paint(canvas.grid, use.cells, 0);
+      return paint(canvas.grid, use, 0);
     case kCopyInput:
       return load_into(canvas.grid, canvas.sizes, kHeight, pair.input, pair.colors, shape);
     case kResize:
@@ -115,59 +117,89 @@ struct Batch {
   int32_t* matches;
 };
 
-// Edits one environment by an operation on a box, or on its mask, which may load a row of the pairs.
-inline void edit_one(const Batch& batch, int64_t index, int operation, Box box, int64_t row, Margins& margins) {
+// What an operation comes to on a canvas, before anything changes.
+struct Plan {
+  int operation;  // or kNoOperation
+  Box chosen;     // around the chosen cells
+  int64_t row;    // of the pair that the operation may load; the nearest one that there is
+  bool applies;
+};
+
+// The first and the last environments of a batch, whose margins are not those of other environments.
+inline bool is_at_an_end(const Batch& batch, int64_t index) {
+  const int64_t cells = batch.shape.height * batch.shape.width;
+  return index * cells < kMargin || (index + 1) * cells + kMargin > batch.size * cells;
+}
+
+// Plans an operation on a box, or on the mask of the environment, the words of which it fills in.
+inline Plan plan_edit(const Batch& batch, int64_t index, int operation, Box box, int64_t row, Words& words,
+                      Margins& margins) {
+  const Shape shape = batch.shape;
+  const int8_t* const sizes = batch.canvas.sizes + index * kSizes;
+  // A resize may select cells beyond the active area, as it makes that larger; any other operation may not.
+  const int height_limit = operation == kResize ? shape.height : sizes[kHeight];
+  const int width_limit = operation == kResize ? shape.width : sizes[kWidth];
+  Box chosen = {0, 0, -1, -1};
+  if (batch.masks == nullptr) {
+    chosen = clip(box, height_limit, width_limit);
+  } else if (operation != kNoOperation) {
+    const int cells = shape.height * shape.width;
+    const uint8_t* mask = batch.masks + index * cells;
+    if (is_at_an_end(batch, index)) mask = static_cast<uint8_t*>(std::memcpy(margins.mask + kMargin, mask, cells));
+    words = pack(mask, shape);
+    limit(words, height_limit, width_limit);
+    chosen = bounding_box(words);
+  }
+  const bool is_single = chosen.top == chosen.bottom && chosen.left == chosen.right;
+  return {operation, chosen, std::clamp<int64_t>(row, 0, batch.num_pairs - 1),
+          can_apply(operation, chosen.is_empty(), is_single, sizes[kClipboardHeight] > 0)};
+}
+
+// Edits one environment by an operation that applies.
+inline void edit_one(const Batch& batch, int64_t index, const Plan& plan, const Words& words, Margins& margins) {
   const Shape shape = batch.shape;
   const int cells = shape.height * shape.width;
   const int64_t start = index * cells;
+  const int operation = plan.operation;
   const Canvas whole = {batch.canvas.grid + start, batch.canvas.clipboard + start, batch.canvas.target + start,
                         batch.canvas.sizes + index * kSizes};
   Canvas canvas = whole;
   const uint8_t* mask = batch.masks == nullptr ? nullptr : batch.masks + start;
   // Kernels read beyond the grid, so the first and the last ones of the batch are edited in a place with margins.
-  const bool is_at_an_end = start < kMargin || start + cells + kMargin > batch.size * cells;
-  if (is_at_an_end) {
+  const bool needs_margins = is_at_an_end(batch, index);
+  if (needs_margins) {
     canvas.grid = static_cast<Cell*>(std::memcpy(margins.grid + kMargin, whole.grid, cells));
     canvas.clipboard = static_cast<Cell*>(std::memcpy(margins.clipboard + kMargin, whole.clipboard, cells));
     if (mask != nullptr) mask = static_cast<uint8_t*>(std::memcpy(margins.mask + kMargin, mask, cells));
   }
-  const int height = canvas.sizes[kHeight];
-  const int width = canvas.sizes[kWidth];
-  // A resize may select cells beyond the active area, as it makes that larger; any other operation may not.
-  const int height_limit = operation == kResize ? shape.height : height;
-  const int width_limit = operation == kResize ? shape.width : width;
-  Words words;
-  Box chosen;
+  const Cells use = cells_of(plan.chosen, mask, canvas.sizes[kHeight], canvas.sizes[kWidth], shape);
+  const int64_t row = plan.row;
+  const Cell* const colors = batch.colors == nullptr ? nullptr : batch.colors + index * kColors;
+  apply(operation, canvas, use, {batch.inputs + row * cells, batch.outputs + row * cells, colors}, shape);
+  // The kept selection is limited to the active area as it is now, after a resize or a load.
+  const int new_height = canvas.sizes[kHeight];
+  const int new_width = canvas.sizes[kWidth];
   if (mask == nullptr) {
-    chosen = clip(box, height_limit, width_limit);
+    keep_box(batch.kept_boxes + 4 * index, plan.chosen, operation, new_height, new_width);
   } else {
-    words = pack(mask, shape);
-    limit(words, height_limit, width_limit);
-    chosen = bounding_box(words);
+    keep_words(batch.kept_words + index * shape.width, words, operation, new_height, new_width, shape);
   }
-  const Selection use = resolve(chosen, mask, height, width, shape);
-  if (can_apply(operation, use.is_empty, use.is_single, canvas.sizes[kClipboardHeight] > 0)) {
-    const int64_t pair = row < 0 ? 0 : row < batch.num_pairs ? row : batch.num_pairs - 1;
-    const Cell* const colors = batch.colors == nullptr ? nullptr : batch.colors + index * kColors;
-    apply(operation, canvas, use, {batch.inputs + pair * cells, batch.outputs + pair * cells, colors}, shape);
-    // The kept selection is limited to the active area as it is now, after a resize or a load.
-    const int new_height = canvas.sizes[kHeight];
-    const int new_width = canvas.sizes[kWidth];
-    if (mask == nullptr) {
-      keep_box(batch.kept_boxes + 4 * index, chosen, operation, new_height, new_width);
-    } else {
-      keep_words(batch.kept_words + index * shape.width, words, operation, new_height, new_width, shape);
-    }
-    if (is_at_an_end) {
-      std::memcpy(whole.grid, canvas.grid, cells);
-      std::memcpy(whole.clipboard, canvas.clipboard, cells);
-    }
+  if (needs_margins) {
+    std::memcpy(whole.grid, canvas.grid, cells);
+    std::memcpy(whole.clipboard, canvas.clipboard, cells);
   }
 }
 
-// Counts the cells that match; below the last row of either grid nothing does.
-inline int count_active(const Cell* grid, const Cell* target, const int8_t* sizes, Shape shape) {
-  return count_matches(grid, target, smaller(sizes[kHeight], sizes[kTargetHeight]) * shape.width);
+// Counts the cells that match; below the last row of either grid nothing does. There is `room` in both grids.
+inline int count_active(const Cell* grid, const Cell* target, const int8_t* sizes, Shape shape, int64_t room) {
+  return count_matches(grid, target, smaller(sizes[kHeight], sizes[kTargetHeight]) * shape.width, room);
+}
+
+inline int count_of(const Batch& batch, int64_t index) {
+  const int64_t cells = batch.shape.height * batch.shape.width;
+  const int64_t start = index * cells;
+  return count_active(batch.canvas.grid + start, batch.canvas.target + start, batch.canvas.sizes + index * kSizes,
+                      batch.shape, batch.size * cells - start);
 }
 
 // Counts the cells of the smallest box around both areas.
@@ -175,40 +207,65 @@ inline int count_union(const int8_t* sizes) {
   return larger(sizes[kHeight], sizes[kTargetHeight]) * larger(sizes[kWidth], sizes[kTargetWidth]);
 }
 
-inline void count_one(const Batch& batch, int64_t index) {
-  const Shape shape = batch.shape;
-  const int64_t start = index * shape.height * shape.width;
-  const int8_t* const sizes = batch.canvas.sizes + index * kSizes;
-  batch.matches[index] = count_active(batch.canvas.grid + start, batch.canvas.target + start, sizes, shape);
-}
-
-// Asks for the rows of an environment's grid and target that will be compared, so that they are there when its turn
-// comes: a batch of 1,024 takes 3 MB, and each environment would wait for a cache further away.
-inline void prefetch(const Batch& batch, int64_t index) {
+// Asks for cells that will be read, so that they are there by then.
+inline void prefetch(const Cell* cells, int64_t count) {
   constexpr int kCacheLine = 64;
-  const int width = batch.shape.width;
-  const int64_t start = index * batch.shape.height * width;
-  const int8_t* const sizes = batch.canvas.sizes + index * kSizes;
-  const int length = smaller(sizes[kHeight], sizes[kTargetHeight]) * width;
-  for (int i = 0; i < length; i += kCacheLine) {
-    __builtin_prefetch(batch.canvas.grid + start + i, 1);
-    __builtin_prefetch(batch.canvas.target + start + i);
-  }
+  for (int64_t i = 0; i < count; i += kCacheLine) __builtin_prefetch(cells + i);
 }
 
-constexpr int kAhead = 2;  // environments
+// Asks for what a planned edit will read: a batch of 1,024 takes 3 MB, and each environment would wait for a cache
+// further away.
+inline void prefetch(const Batch& batch, int64_t index, const Plan& plan) {
+  const int cells = batch.shape.height * batch.shape.width;
+  const int8_t* const sizes = batch.canvas.sizes + index * kSizes;
+  prefetch(batch.canvas.grid + index * cells, sizes[kHeight] * batch.shape.width);
+  prefetch(batch.canvas.target + index * cells, smaller(sizes[kHeight], sizes[kTargetHeight]) * batch.shape.width);
+  if (plan.operation == kCopyInput) prefetch(batch.inputs + plan.row * cells, cells);
+}
 
-// Counts each environment after the next one is edited: what was just stored is not yet in the cache.
+constexpr int kBlock = 16;  // environments that are planned before the first of them is edited
+
+// What is planned for some environments.
+struct Plans {
+  Plan of[kBlock];
+  Words words[kBlock];  // of masks
+};
+
+// Edits those environments of a block whose operation applies, and then calls `count(i)` where the grid may have
+// changed: after the next one is edited, for what was just stored is not yet in the cache.
+template <typename Count>
+inline void edit_block(const Batch& batch, int64_t first, int count, const Plans& plans, Margins& margins,
+                       Count count_one) {
+  int applying[kBlock];
+  int num_applying = 0;
+  for (int i = 0; i < count; i++) {
+    applying[num_applying] = i;
+    num_applying += plans.of[i].applies;
+  }
+  int edited = -1;
+  for (int k = 0; k < num_applying; k++) {
+    const int i = applying[k];
+    edit_one(batch, first + i, plans.of[i], plans.words[i], margins);
+    if (edited >= 0) count_one(edited);
+    edited = is_in(kKeepsGrid, plans.of[i].operation) ? -1 : i;
+  }
+  if (edited >= 0) count_one(edited);
+}
+
 inline void edit_batch(const Batch& batch) {
   Margins margins;
-  for (int64_t index = 0; index < batch.size; index++) {
-    if (index + kAhead < batch.size) prefetch(batch, index + kAhead);
-    Box box = {};
-    if (batch.masks == nullptr) std::memcpy(&box, batch.boxes + 4 * index, sizeof box);
-    edit_one(batch, index, batch.operations[index], box, batch.rows[index], margins);
-    if (index > 0) count_one(batch, index - 1);
+  Plans plans;
+  for (int64_t first = 0; first < batch.size; first += kBlock) {
+    const int count = static_cast<int>(std::min<int64_t>(kBlock, batch.size - first));
+    for (int i = 0; i < count; i++) {
+      const int64_t index = first + i;
+      Box box = {};
+      if (batch.masks == nullptr) std::memcpy(&box, batch.boxes + 4 * index, sizeof box);
+      plans.of[i] = plan_edit(batch, index, batch.operations[index], box, batch.rows[index], plans.words[i], margins);
+    }
+    edit_block(batch, first, count, plans, margins, [](int) {});
+    for (int i = 0; i < count; i++) batch.matches[first + i] = count_of(batch, first + i);
   }
-  if (batch.size > 0) count_one(batch, batch.size - 1);
 }
 
 }  // namespace jaxarc

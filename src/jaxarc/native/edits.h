@@ -12,8 +12,9 @@ namespace jaxarc {
 // Fill, clear, and the second half of a cut.
 inline void paint(Cell* grid, const Cells& cells, int color) {
   const Row painted = repeat(color);
+  const Row in_box = cells.of_box();
   change_rows(grid, cells.stride, cells.box.top, cells.box.bottom,
-              [&](int row, Row old) { return blend(cells.at(row), painted, old); });
+              [&](int row, Row old) { return blend(cells.at(row, in_box), painted, old); });
 }
 
 // Moves the cells by one; vacated cells become 0, and what leaves the active height x width is lost.
@@ -23,7 +24,8 @@ inline void paint(Cell* grid, const Cells& cells, int color) {
 //
 //     loaded one to the left   . 5 6        arrives   0 1 1        leaves   1 1 0        result   0 5 6
 inline void move(Cell* grid, const Cells& cells, Offset offset, int height, int width) {
-  const Row active = columns(0, width - 1);
+  const Row in_box = cells.of_box();
+  const Row moved_box = cells.of_box(offset.across) & columns(0, width - 1);
   const int first = larger(cells.box.top + smaller(offset.down, 0), 0);
   const int last = smaller(cells.box.bottom + larger(offset.down, 0), height - 1);
   // As in change_rows, everything is loaded before the row above it is stored.
@@ -35,8 +37,8 @@ inline void move(Cell* grid, const Cells& cells, Offset offset, int height, int 
     const Row below = load(at + cells.stride);
     const Row below_beside = load(at + cells.stride - offset.across);
     const Row source = offset.down > 0 ? above : offset.down < 0 ? below : beside;
-    const Row arrives = cells.at(row, offset.down, offset.across) & active;
-    store(at, blend(arrives, source, blend(cells.at(row), Row{}, old)));
+    const Row arrives = cells.at(row, moved_box, offset.down, offset.across);
+    store(at, blend(arrives, source, old & ~cells.at(row, in_box)));
     above = old;
     old = below;
     beside = below_beside;
@@ -76,18 +78,18 @@ inline void flip(Cell* grid, Box box, bool is_left_right, Shape shape) {
 inline void rotate(Cell* grid, Box box, bool is_clockwise, int height, int width, Shape shape) {
   const int rows = box.bottom - box.top + 1;
   const int width_of_box = box.right - box.left + 1;
-  Cell content[kMaxSide * kMaxSide];
-  for (int row = 0; row < rows; row++) {
-    Cell* const at = grid + (box.top + row) * shape.width + box.left;
-    std::memcpy(content + row * width_of_box, at, width_of_box);
-    std::memset(at, 0, width_of_box);
-  }
+  const Row in_box = columns(0, width_of_box - 1);
+  Cell content[kMaxSide * kLanes];
+  change_rows(grid + box.left, shape.width, box.top, box.bottom, [&](int row, Row old) {
+    store(content + (row - box.top) * kLanes, old);
+    return old & ~in_box;
+  });
   const int covered_rows = smaller(width_of_box, height - box.top);
   const int covered_columns = smaller(rows, width - box.left);
   for (int row = 0; row < covered_rows; row++) {
     Cell* const at = grid + (box.top + row) * shape.width + box.left;
-    const Cell* from = is_clockwise ? content + (rows - 1) * width_of_box + row : content + width_of_box - 1 - row;
-    const int step = is_clockwise ? -width_of_box : width_of_box;
+    const Cell* from = is_clockwise ? content + (rows - 1) * kLanes + row : content + width_of_box - 1 - row;
+    const int step = is_clockwise ? -kLanes : kLanes;
     for (int column = 0; column < covered_columns; column++, from += step) at[column] = *from;
   }
 }
@@ -100,9 +102,10 @@ inline void copy(Cell* clipboard, const Cell* grid, const Cells& cells, int held
   const Box box = cells.box;
   const int rows = box.bottom - box.top + 1;
   const int length = shape.height * shape.width;
+  const Row in_box = cells.of_box(-box.left);
   for (int row = 0; row < rows; row++) {
     const int at = row * shape.width;
-    const Row chosen = cells.at(box.top + row, 0, -box.left);
+    const Row chosen = cells.at(box.top + row, in_box, 0, -box.left);
     const Row content = blend(chosen, load(grid + box.top * shape.width + at + box.left), repeat(kPadding));
     const Row stays = at + kLanes <= length ? Row{} : columns(length - at, kLanes - 1);
     store(clipboard + at, blend(stays, load(clipboard + at), content));

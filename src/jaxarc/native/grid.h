@@ -70,11 +70,14 @@ struct Cells {
   const uint8_t* mask;  // 0 or 1 for each cell of the canvas, of which only those in the box count; null: all count
   int stride;           // cells from one row to the next
 
-  // The cells of row `row` after all of them moved down and across by so much; lanes are columns.
-  Row at(int row, int down = 0, int across = 0) const {
+  // The columns of the box after it moved across by so much.
+  Row of_box(int across = 0) const { return columns(box.left + across, box.right + across); }
+
+  // The cells of row `row` after all of them moved down and across by so much; lanes are columns, `in_box` those of the
+  // box after it moved across.
+  Row at(int row, Row in_box, int down = 0, int across = 0) const {
     const int from = row - down;
     if (from < box.top || from > box.bottom) return Row{};
-    const Row in_box = columns(box.left + across, box.right + across);
     return mask == nullptr ? in_box : in_box & (load(mask + from * stride - across) != 0);
   }
 };
@@ -93,9 +96,21 @@ inline void change_rows(Cell* grid, int stride, int first, int last, Change chan
   }
 }
 
-// Counts the cells of the first `length` that have the same color in both, padding left out.
-inline int count_matches(const Cell* grid, const Cell* target, int length) {
-  if (length < kLanes) {
+// Adds up 32 numbers, each at most 60.
+inline int sum_of(Row numbers) {
+  uint64_t parts[4];
+  std::memcpy(parts, &numbers, sizeof parts);
+  // Bytes of four parts add up without a carry; then pairs of bytes, and the four numbers of 16 bits by a product, whose
+  // highest 16 bits are the sum of all: (a, b, c, d) * 0x0001000100010001 has a + b + c + d there.
+  const uint64_t bytes = parts[0] + parts[1] + parts[2] + parts[3];
+  const uint64_t pairs = (bytes & 0x00ff00ff00ff00ffu) + (bytes >> 8 & 0x00ff00ff00ff00ffu);
+  return static_cast<int>(pairs * 0x0001000100010001u >> 48);
+}
+
+// Counts the cells of the first `length` that have the same color in both, padding left out. Both grids have `room`
+// cells, the first ones of which are counted.
+inline int count_matches(const Cell* grid, const Cell* target, int length, int64_t room) {
+  if (room < kLanes) {
     int matches = 0;
     for (int i = 0; i < length; i++) matches += grid[i] == target[i] && target[i] > kPadding;
     return matches;
@@ -104,18 +119,14 @@ inline int count_matches(const Cell* grid, const Cell* target, int length) {
     const Row wanted = load(target + i);
     return (load(grid + i) == wanted) & (wanted > kPadding);
   };
+  if (length < kLanes) return sum_of(-(found(0) & columns(0, length - 1)));
   // Each lane counts down from 0 once for each of at most 29 vectors. The last vector ends at the last cell, and leaves
   // out the lanes that the one before has counted: of 40 cells it holds 8..39, and 24 lanes count already.
   Row counts = {};
   int i = 0;
   for (; i + kLanes <= length; i += kLanes) counts += found(i);
   if (i < length) counts += found(length - kLanes) & columns(kLanes - (length - i), kLanes - 1);
-  uint8_t lanes[kLanes];
-  const Row positive = -counts;
-  std::memcpy(lanes, &positive, sizeof lanes);
-  int matches = 0;
-  for (int lane = 0; lane < kLanes; lane++) matches += lanes[lane];
-  return matches;
+  return sum_of(-counts);
 }
 
 // Height and width of the active area, read off the first column and the first row.

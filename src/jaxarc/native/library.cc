@@ -1,8 +1,9 @@
-// What the library exports: handlers of XLA's foreign function interface.
+// What the library exports: handlers of XLA's foreign function interface, and functions for hosts that have the arrays.
 //
 // XLA lets a result take the place of an argument where nobody reads the argument afterwards, as in a scan. What an
 // operation leaves alone is then not touched at all.
 #include "edit_batch.h"
+#include "host.h"
 #include "restart.h"
 #include "rows.h"
 #include "sample.h"
@@ -186,29 +187,20 @@ ffi::Error step(Grids grid, Grids clipboard, Grids target, ffi::AnyBuffer select
   steps.order_length = orders.dimensions()[1];
   steps.num_open = data_or_null<int32_t>(num_open);
   steps.facts = facts->typed_data();
-  const auto has = [&](int flag) { return (*flags >> flag & 1) != 0; };
-  const Rules rules = {static_cast<uint64_t>(*legal), has(0), has(1), has(2), has(3), has(4), *max_submissions,
-                       *max_steps};
-  step_batch(steps, rules);
+  step_batch(steps, rules_of(*legal, *flags, *max_submissions, *max_steps));
   return ffi::Error::Success();
 }
 
-// Draws an action for each key; of a point the last two coordinates are not used.
+// Draws an action for each key; of a point the last two coordinates are 0.
 ffi::Error sample_corners(Numbers, Keys keys, Numbers operations, ffi::Result<Numbers> operation,
                           ffi::Result<Numbers> top, ffi::Result<Numbers> left, ffi::Result<Numbers> bottom,
                           ffi::Result<Numbers> right, ffi::Attr<int64_t, kHeightName> height,
                           ffi::Attr<int64_t, kWidthName> width, ffi::Attr<int64_t, kIsBoxName> is_box) {
-  const Operations legal = {operations.typed_data(), static_cast<uint32_t>(operations.element_count())};
-  const Shape shape = {static_cast<int>(*height), static_cast<int>(*width)};
-  for (int64_t i = 0; i < operation->dimensions()[0]; i++) {
-    const uint32_t* const key = keys.typed_data() + 2 * i;
-    int32_t drawn[4] = {};
-    draw_corners({key[0], key[1]}, legal, shape, operation->typed_data() + i, drawn, *is_box != 0);
-    top->typed_data()[i] = drawn[0];
-    left->typed_data()[i] = drawn[1];
-    bottom->typed_data()[i] = drawn[2];
-    right->typed_data()[i] = drawn[3];
-  }
+  const Choices choices(operations.typed_data(), operations.element_count(),
+                        {static_cast<int>(*height), static_cast<int>(*width)});
+  draw_corners(keys.typed_data(), keys.dimensions()[0], choices,
+               {operation->typed_data(), {top->typed_data(), left->typed_data(), bottom->typed_data(), right->typed_data()}},
+               *is_box != 0);
   return ffi::Error::Success();
 }
 
@@ -216,14 +208,10 @@ ffi::Error sample_masks(Numbers, Flags, Keys keys, Numbers operations,
                         ffi::Result<Numbers> operation, ffi::Result<Flags> masks,
                         ffi::Attr<int64_t, kHeightName> height, ffi::Attr<int64_t, kWidthName> width) {
   if (*height > kMaxSide || *width > kMaxSide || masks->dimensions()[1] != *height * *width) return wrong_shape();
-  const Operations legal = {operations.typed_data(), static_cast<uint32_t>(operations.element_count())};
-  const Shape shape = {static_cast<int>(*height), static_cast<int>(*width)};
-  uint8_t* const cells = static_cast<uint8_t*>(masks->untyped_data());
-  for (int64_t i = 0; i < operation->dimensions()[0]; i++) {
-    const uint32_t* const key = keys.typed_data() + 2 * i;
-    draw_mask({key[0], key[1]}, legal, shape, operation->typed_data() + i, cells + i * masks->dimensions()[1],
-              cells + masks->element_count());
-  }
+  const Choices choices(operations.typed_data(), operations.element_count(),
+                        {static_cast<int>(*height), static_cast<int>(*width)});
+  draw_masks(keys.typed_data(), keys.dimensions()[0], choices, operation->typed_data(),
+             static_cast<uint8_t*>(masks->untyped_data()));
   return ffi::Error::Success();
 }
 
@@ -267,3 +255,9 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_sample_corners, jaxarc::sample_corners);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_sample_masks, jaxarc::sample_masks);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_order, jaxarc::order);
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxarc_put, jaxarc::put, xla::ffi::Ffi::Bind().RemainingArgs().RemainingRets());
+
+extern "C" {
+void jaxarc_host_step(jaxarc::HostEpisode* episode) { jaxarc::host_step(*episode); }
+void jaxarc_host_restart(jaxarc::HostEpisode* episode) { jaxarc::host_restart(*episode); }
+void jaxarc_host_reward(jaxarc::HostEpisode* episode, float before) { jaxarc::host_reward(*episode, before); }
+}

@@ -26,11 +26,13 @@ from jaxarc.errors import JaxarcError
 from jaxarc.files import private_folder, user_cache, write_whole
 
 BUILD_SECONDS: Final = 120  # a build that takes longer is given up, and so is the wait for that of another process
-FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-w")  # a newer compiler may warn of more
+# Sums of products are rounded as they are written; and a newer compiler may warn of more.
+FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 _COMPILERS: Final = ("c++", "g++", "clang++")
 _SOURCES: Final = Path(__file__).resolve().parent
 # Functions of the library: jaxarc_edit and so on.
 _KERNELS: Final = ("edit", "step", "restart", "sample_corners", "sample_masks", "order", "put")
+_HOST_FUNCTIONS: Final = ("host_step", "host_restart", "host_reward")  # which no program of XLA calls; see host.py
 _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 
@@ -47,6 +49,7 @@ class NativeLibrary(NamedTuple):
 
     path: Path
     targets: dict[str, str]  # kernel -> its name for XLA, with the digest, so that a stored program finds its own
+    functions: dict[str, Any]  # of ctypes
 
 
 @functools.cache
@@ -67,11 +70,11 @@ def native_library() -> NativeLibrary | None:
     targets = {kernel: f"{path.stem}-{kernel}" for kernel in _KERNELS}
     for kernel, target in targets.items():
         jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(functions[kernel]), platform="cpu")
-    return NativeLibrary(path, targets)
+    return NativeLibrary(path, targets, {name: functions[name] for name in _HOST_FUNCTIONS})
 
 
 def load_library() -> tuple[Path, dict[str, Any]]:
-    """Load the library from the cache, after building it there if need be; return its path and its kernels.
+    """Load the library from the cache, after building it there if need be; return its path and its functions.
 
     Raises:
         NativeLibraryError: there is no compiler, or it fails, or what it built cannot be loaded.
@@ -92,7 +95,7 @@ def load_library() -> tuple[Path, dict[str, Any]]:
     private_folder(folder)
     try:
         loaded = ctypes.CDLL(str(path))
-        return path, {kernel: loaded[f"jaxarc_{kernel}"] for kernel in _KERNELS}
+        return path, {name: loaded[f"jaxarc_{name}"] for name in (*_KERNELS, *_HOST_FUNCTIONS)}
     except (OSError, AttributeError) as error:
         raise NativeLibraryError(f"{path} cannot be loaded: {_in_one_line(error)}") from error
 

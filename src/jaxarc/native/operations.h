@@ -1,6 +1,8 @@
 // The ids of the operations, as jaxarc/constants.py has them, and what each needs to apply.
 #pragma once
 
+#include <cstdint>
+
 namespace jaxarc {
 
 enum Operation : int {
@@ -46,21 +48,21 @@ inline Offset move_offset(int operation) {
   return {(operation == kMoveDown) - (operation == kMoveUp), (operation == kMoveRight) - (operation == kMoveLeft)};
 }
 
-// Whether an operation can apply; one that cannot leaves the canvas as it was. Fills, copy, paste, cut and resize need
-// a cell, a flood exactly one, a paste something on the clipboard; moves, turns and the rest always apply.
+// Sets of operations, bit i for operation i.
+inline constexpr uint64_t bits_from(int first, int last) { return (uint64_t{2} << last) - (uint64_t{1} << first); }
+constexpr uint64_t kNeedsOneCell = bits_from(kFloodFill, kMoveUp - 1);
+constexpr uint64_t kNeedsContent = bits_from(kPaste, kPaste);  // on the clipboard
+constexpr uint64_t kNeedsCells = bits_from(kFill, kFloodFill - 1) | bits_from(kCopy, kCut) | bits_from(kResize, kResize);
+constexpr uint64_t kKeepsGrid = bits_from(kCopy, kCopy) | bits_from(kSubmit, kSubmit);
+
+inline bool is_in(uint64_t operations, int operation) { return (operations >> operation & 1) != 0; }
+
+// Whether an operation can apply; one that cannot leaves the canvas as it was. Moves, turns and the rest always can.
 inline bool can_apply(int operation, bool is_empty, bool is_single, bool holds_content) {
   if (operation < 0) return false;
-  if (is_flood(operation)) return is_single;
-  switch (operation) {
-    case kPaste:
-      return !is_empty && holds_content;
-    case kCopy:
-    case kCut:
-    case kResize:
-      return !is_empty;
-    default:
-      return !is_fill(operation) || !is_empty;
-  }
+  const uint64_t prevented =
+      (is_empty ? kNeedsCells : 0) | (is_single ? 0 : kNeedsOneCell) | (holds_content ? 0 : kNeedsContent);
+  return !is_in(prevented, operation);
 }
 
 }  // namespace jaxarc

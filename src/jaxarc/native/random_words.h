@@ -2,30 +2,53 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 namespace jaxarc {
 
-struct Words2 {
-  uint32_t first;
-  uint32_t second;
+constexpr int kKeys = 8;  // that are encrypted side by side
+typedef uint32_t WordsOfKeys __attribute__((vector_size(kKeys * sizeof(uint32_t))));
+
+// Two words of a key, or of kKeys keys in lanes.
+template <typename Word>
+struct WordPair {
+  Word first;
+  Word second;
 };
+using Words2 = WordPair<uint32_t>;
 
 // Encrypts the counter (0, counter) with Threefry-2x32, 20 rounds (Salmon et al. 2011): row `counter` of what
 // split_words returns, and in its first word the draw `counter` of random_bits.
-inline Words2 threefry(Words2 key, uint32_t counter) {
+template <typename Word>
+inline WordPair<Word> threefry(WordPair<Word> key, uint32_t counter) {
   constexpr int kTurns[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-  const uint32_t keys[3] = {key.first, key.second, key.first ^ key.second ^ 0x1BD11BDAu};
-  uint32_t left = keys[0];
-  uint32_t right = counter + keys[1];
+  const Word keys[3] = {key.first, key.second, key.first ^ key.second ^ 0x1BD11BDAu};
+  Word left = keys[0];
+  Word right = counter + keys[1];
+#pragma GCC unroll 5
   for (uint32_t group = 0; group < 5; group++) {
+#pragma GCC unroll 4
     for (const int turn : kTurns[group % 2]) {
       left += right;
       right = left ^ (right << turn | right >> (32 - turn));
     }
     left += keys[(group + 1) % 3];
-    right += keys[(group + 2) % 3] + group + 1;
+    right += keys[(group + 2) % 3] + (group + 1);
   }
   return {left, right};
+}
+
+// The first words that some keys, at most kKeys, draw for a counter.
+inline void draw_words(const uint32_t* keys, int count, uint32_t counter, uint32_t* words) {
+  uint32_t halves[2][kKeys] = {};
+  for (int i = 0; i < count; i++) {
+    halves[0][i] = keys[2 * i];
+    halves[1][i] = keys[2 * i + 1];
+  }
+  WordPair<WordsOfKeys> side_by_side;
+  std::memcpy(&side_by_side, halves, sizeof halves);
+  const WordsOfKeys drawn = threefry(side_by_side, counter).first;
+  std::memcpy(words, &drawn, sizeof drawn);
 }
 
 // A number in [0, 1), a multiple of 2^-24: 24 bits are as many as a float holds exactly.

@@ -65,28 +65,41 @@ inline int64_t choose_task(const Tasks& tasks, uint32_t word, int64_t previous) 
   return std::min(task, tasks.count - 1);
 }
 
-inline void restart_one(const Restart& batch, const Tasks& tasks, int64_t index) {
-  const Shape shape = batch.shape;
-  const int cells = shape.height * shape.width;
-  int32_t* const counts = batch.counts + index * kCounts;
-  uint32_t* const words = batch.keys + index * 2;
-  const Words2 key = {words[0], words[1]};
+// The episode that an environment goes on with.
+struct Next {
+  int64_t index;
+  int64_t task;
+  int32_t pair;
+  int64_t row;
+};
 
-  const int64_t task = choose_task(tasks, threefry(key, kForTask).first, counts[kTaskIndex]);
+inline Words2 key_of(const Restart& batch, int64_t index) {
+  return {batch.keys[index * 2], batch.keys[index * 2 + 1]};
+}
+
+inline Next draw_next(const Restart& batch, const Tasks& tasks, int64_t index) {
+  const Words2 key = key_of(batch, index);
+  const int64_t task = choose_task(tasks, threefry(key, kForTask).first, batch.counts[index * kCounts + kTaskIndex]);
   const int32_t num_train = tasks.num_train[task];
   const int32_t num_test = tasks.num_test[task];
   const int32_t count = tasks.mode == kTrain ? num_train : tasks.mode == kTest ? num_test : num_train + num_test;
   int32_t pair = tasks.is_random_pair ? to_randint(threefry(key, kForPair).first, count) : 0;
   if (tasks.pair_index != nullptr) pair = larger(smaller(*tasks.pair_index, count - 1), 0);
   const int32_t first = tasks.first_pair[task] + (tasks.mode == kTest ? num_train : 0);
-  const int64_t row = std::clamp<int64_t>(first + pair, 0, tasks.num_pairs - 1);
+  return {index, task, pair, std::clamp<int64_t>(first + pair, 0, tasks.num_pairs - 1)};
+}
 
+inline void start_next(const Restart& batch, const Tasks& tasks, const Next& next) {
+  const int64_t index = next.index;
+  const Shape shape = batch.shape;
+  const int cells = shape.height * shape.width;
+  int32_t* const counts = batch.counts + index * kCounts;
   const int64_t start = index * cells;
   int8_t* const sizes = batch.canvas.sizes + index * kSizes;
   Cell* const grid = batch.canvas.grid + start;
   Cell* const target = batch.canvas.target + start;
-  load_into(grid, sizes, kHeight, tasks.inputs + row * cells, nullptr, shape);
-  load_into(target, sizes, kTargetHeight, tasks.outputs + row * cells, nullptr, shape);
+  load_into(grid, sizes, kHeight, tasks.inputs + next.row * cells, nullptr, shape);
+  load_into(target, sizes, kTargetHeight, tasks.outputs + next.row * cells, nullptr, shape);
   std::memset(batch.canvas.clipboard + start, kPadding, cells);
   set_size(sizes, kClipboardHeight, 0, 0);
   if (batch.kept_boxes != nullptr) {
@@ -94,20 +107,32 @@ inline void restart_one(const Restart& batch, const Tasks& tasks, int64_t index)
   } else {
     std::memset(batch.kept_words + index * shape.width, 0, shape.width * sizeof(uint32_t));
   }
-  const int32_t fresh[kCounts] = {0, 0, static_cast<int32_t>(task), pair, 0};
+  const int32_t fresh[kCounts] = {0, 0, static_cast<int32_t>(next.task), next.pair, 0};
   std::memcpy(counts, fresh, sizeof fresh);
   batch.similarities[index] =
-      static_cast<float>(count_active(grid, target, sizes, shape)) / static_cast<float>(count_union(sizes));
+      static_cast<float>(count_active(grid, target, sizes, shape, batch.size * cells - start)) /
+      static_cast<float>(count_union(sizes));
   std::memset(batch.endings + index * 2, 0, 2);
-  const Words2 next = threefry(key, kForState);
-  words[0] = next.first;
-  words[1] = next.second;
+  const Words2 words = threefry(key_of(batch, index), kForState);
+  batch.keys[index * 2] = words.first;
+  batch.keys[index * 2 + 1] = words.second;
   std::memset(batch.records + index * batch.record_bytes, 0, batch.record_bytes);
 }
 
+// Draws some episodes before it starts them, so that their pairs are there by then.
 inline void restart_rows(const Restart& batch, const Tasks& tasks) {
+  const int64_t cells = batch.shape.height * batch.shape.width;
+  Next drawn[kBlock];
+  int count = 0;
   for (int64_t index = 0; index < batch.size; index++) {
-    if (batch.need[index] != 0) restart_one(batch, tasks, index);
+    if (batch.need[index] != 0) {
+      const Next& next = drawn[count++] = draw_next(batch, tasks, index);
+      prefetch(tasks.inputs + next.row * cells, cells);
+      prefetch(tasks.outputs + next.row * cells, cells);
+    }
+    if (count < kBlock && index + 1 < batch.size) continue;
+    for (int i = 0; i < count; i++) start_next(batch, tasks, drawn[i]);
+    count = 0;
   }
 }
 

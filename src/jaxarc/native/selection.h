@@ -13,13 +13,6 @@ struct Words {
   uint32_t of[kLanes];
 };
 
-struct Selection {
-  Box chosen;      // around the chosen cells, within the active area; within the canvas for a resize
-  Cells cells;     // the chosen cells, or the whole active area when there is none
-  bool is_empty;   // nothing is chosen
-  bool is_single;  // exactly one cell is chosen
-};
-
 // The top-left height x width as words: 2x2 of 3x3 is 011 011 000.
 inline void limit(Words& words, int height, int width) {
   const uint32_t rows = (uint32_t{1} << height) - 1;
@@ -60,16 +53,10 @@ inline Box bounding_box(const Words& words) {
   return {__builtin_ctz(rows), __builtin_ctz(used), 31 - __builtin_clz(rows), 31 - __builtin_clz(used)};
 }
 
-// Completes a selection of which the chosen box is known.
-inline Selection resolve(Box chosen, const uint8_t* mask, int height, int width, Shape shape) {
-  const bool is_empty = chosen.is_empty();
-  const Box whole = {0, 0, height - 1, width - 1};
-  return {
-      chosen,
-      {is_empty ? whole : chosen, is_empty ? nullptr : mask, shape.width},
-      is_empty,
-      chosen.top == chosen.bottom && chosen.left == chosen.right,
-  };
+// The cells that an operation uses: the chosen ones, or the whole active area where there are none.
+inline Cells cells_of(Box chosen, const uint8_t* mask, int height, int width, Shape shape) {
+  if (chosen.is_empty()) return {{0, 0, height - 1, width - 1}, nullptr, shape.width};
+  return {chosen, mask, shape.width};
 }
 
 // Stores the box that the state keeps: moved along, within the new active area; every empty box is (0, 0, -1, -1).

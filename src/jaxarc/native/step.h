@@ -22,6 +22,12 @@ struct Rules {
   int64_t max_steps;
 };
 
+// The flags are bits, in the order of the fields.
+inline Rules rules_of(int64_t legal, int64_t flags, int64_t max_submissions, int64_t max_steps) {
+  const auto has = [&](int flag) { return (flags >> flag & 1) != 0; };
+  return {static_cast<uint64_t>(legal), has(0), has(1), has(2), has(3), has(4), max_submissions, max_steps};
+}
+
 // The arrays of a batch. `edit` has all of them that an edit needs, but no operations, boxes, rows and matches.
 struct Steps {
   Batch edit;
@@ -41,12 +47,9 @@ struct Steps {
   int32_t* facts;
 };
 
-// What an action comes to, before anything changes.
+// What follows from an action before anything changes, besides the plan of the edit.
 struct Decision {
-  int operation;  // or kNoOperation
-  Box box;
   int32_t pair;
-  int64_t row;
   bool is_invalid;
 };
 
@@ -55,53 +58,65 @@ inline uint32_t all_pairs(int32_t count) { return static_cast<uint32_t>(count) <
 
 // The pair that an operation leads to, and whether there is one; see choose_pair in jaxarc/envs/pairs.py.
 inline bool choose_pair(int operation, uint32_t solved, int32_t count, int32_t* pair) {
+  if (operation < kNextDemoPair || operation == kResetPair) return true;
   const bool is_next = operation == kNextDemoPair || operation == kNextTestPair;
-  const bool is_previous = operation == kPreviousDemoPair || operation == kPreviousTestPair;
   const bool is_first = operation == kFirstUnsolvedDemoPair || operation == kFirstUnsolvedTestPair;
-  if (!is_next && !is_previous && !is_first) return true;
   const uint32_t unsolved = all_pairs(count) & ~solved;
   if (is_first && unsolved != 0) {
     *pair = __builtin_ctz(unsolved);
     return true;
   }
-  const int32_t neighbor = *pair + is_next - is_previous;
+  const int32_t neighbor = is_first ? *pair : is_next ? *pair + 1 : *pair - 1;
   *pair = neighbor < 0 ? count - 1 : neighbor >= count ? 0 : neighbor;
   return !is_first;
 }
 
 inline int clip_to(int32_t value, int high) { return larger(smaller(value, high), 0); }
 
-inline Decision decide(const Steps& steps, const Rules& rules, int64_t index) {
-  const Shape shape = steps.edit.shape;
+// The boxes of a block: the corners in range and in order, and whether they were in range. The loops are over arrays
+// side by side, of which a processor takes several numbers at once.
+struct Boxes {
+  int32_t low[2][kBlock];  // top, left
+  int32_t high[2][kBlock];
+  int32_t is_outside[kBlock];
+};
+
+inline Boxes order_corners(const Steps& steps, int64_t first, int count) {
+  Boxes boxes;
+  std::fill_n(boxes.is_outside, kBlock, 0);
+  for (int axis = 0; axis < 2; axis++) {
+    const int last = (axis == 0 ? steps.edit.shape.height : steps.edit.shape.width) - 1;
+    const int32_t* const one = steps.corners[axis] + first;
+    const int32_t* const other = steps.corners[axis + 2] + first;
+    for (int i = 0; i < count; i++) {
+      const int32_t start = clip_to(one[i], last);
+      const int32_t end = clip_to(other[i], last);
+      boxes.low[axis][i] = smaller(start, end);
+      boxes.high[axis][i] = larger(start, end);
+      boxes.is_outside[i] |= (start ^ one[i]) | (end ^ other[i]);
+    }
+  }
+  return boxes;
+}
+
+inline Decision decide(const Steps& steps, const Rules& rules, int64_t index, Box box, bool is_outside, Plan& plan,
+                       Words& words, Margins& margins) {
   const int32_t* const counts = steps.counts + index * kCounts;
   const uint8_t* const endings = steps.endings + index * 2;
   const int32_t wanted = steps.operations[index];
-  bool is_valid = wanted >= 0 && wanted <= kLastOperation && (rules.legal >> wanted & 1) != 0;
-  Decision decision = {};
-  if (steps.edit.masks == nullptr) {
-    int inside[4];
-    for (int i = 0; i < 4; i++) {
-      const int32_t corner = steps.corners[i][index];
-      inside[i] = clip_to(corner, (i % 2 == 0 ? shape.height : shape.width) - 1);
-      is_valid = is_valid && (rules.clips || inside[i] == corner);
-    }
-    decision.box = {smaller(inside[0], inside[2]), smaller(inside[1], inside[3]), larger(inside[0], inside[2]),
-                    larger(inside[1], inside[3])};
-  }
-  const bool is_done = endings[0] || endings[1];
-  decision.is_invalid = !is_valid;
-  decision.operation = is_valid && !is_done ? wanted : kNoOperation;
-  decision.pair = counts[kPairIndex];
+  const bool is_known = static_cast<uint32_t>(wanted) <= kLastOperation;
+  const bool is_valid = is_known && is_in(rules.legal, wanted) && (rules.clips || !is_outside);
+  const bool is_done = endings[0] | endings[1];
+  int operation = is_valid && !is_done ? wanted : kNoOperation;
+  Decision decision = {counts[kPairIndex], !is_valid};
   // Where submits are not scored, 40 and 41 must not tell which pairs are solved.
   const uint32_t known = rules.scores_submissions ? static_cast<uint32_t>(counts[kSolvedPairs]) : 0;
-  if (!choose_pair(decision.operation, known, steps.pair_counts[index], &decision.pair)) {
-    decision.operation = kNoOperation;
-  }
+  if (!choose_pair(operation, known, steps.pair_counts[index], &decision.pair)) operation = kNoOperation;
   int32_t further = decision.pair;
   if (steps.orders != nullptr && decision.pair < steps.order_length) {
     further = steps.orders[index * steps.order_length + larger(decision.pair, 0)];
   }
-  decision.row = int64_t{steps.first_rows[index]} + further;
+  plan = plan_edit(steps.edit, index, operation, box, int64_t{steps.first_rows[index]} + further, words, margins);
   return decision;
 }
 
@@ -134,55 +149,72 @@ inline void record(const Steps& steps, int64_t index, int32_t step, int32_t pair
   at[2] = !is_invalid;
 }
 
-// Follows from the edited canvas: similarity, counts, ending, facts.
-inline void conclude(const Steps& steps, const Rules& rules, int64_t index, const Decision& decision) {
-  const Shape shape = steps.edit.shape;
-  const Canvas& canvas = steps.edit.canvas;
-  const int64_t start = index * shape.height * shape.width;
-  const int8_t* const sizes = canvas.sizes + index * kSizes;
+// Follows from the edited canvas, whose similarity is known: counts, ending, facts.
+inline void conclude(const Steps& steps, const Rules& rules, int64_t index, int operation, const Decision& decision) {
   int32_t* const counts = steps.counts + index * kCounts;
   uint8_t* const endings = steps.endings + index * 2;
-  const bool is_running = !endings[0] && !endings[1];
-  const int matches = count_active(canvas.grid + start, canvas.target + start, sizes, shape);
-  const int cells = count_union(sizes);
-  steps.similarities[index] = static_cast<float>(matches) / static_cast<float>(cells);
-
-  // A submit is right if every cell of the union matches. Solved pairs are bits; without switching, bit 0 is for all.
-  const bool is_submit = decision.operation == kSubmit;
-  const bool is_right = is_submit && matches == cells;
-  const int32_t place = rules.switches_pairs ? decision.pair : 0;
-  const uint32_t before = static_cast<uint32_t>(counts[kSolvedPairs]);
-  const uint32_t solved = is_right && place >= 0 && place < 32 ? before | uint32_t{1} << place : before;
-  const uint32_t every = rules.switches_pairs ? all_pairs(steps.pair_counts[index]) : 1;
+  const bool is_running = !(endings[0] | endings[1]);
+  int32_t facts = (is_running ? kRunning : 0) | (decision.is_invalid ? kInvalid : 0);
   if (is_running) record(steps, index, counts[kStepCount], counts[kPairIndex], decision.is_invalid);
   counts[kStepCount] += is_running;
-  counts[kSubmissionCount] += is_submit;
   counts[kPairIndex] = decision.pair;
-  counts[kSolvedPairs] = static_cast<int32_t>(solved);
-  // On a hidden pair an ending may tell that a submit was right only where the reward does.
-  const bool is_hidden = steps.num_open == nullptr ? rules.hides_all : decision.pair >= steps.num_open[index];
-  const bool is_last = is_right && solved == every && (!is_hidden || rules.score_on_submit);
-  if (is_running) {
-    endings[0] = is_submit && (is_last || counts[kSubmissionCount] >= rules.max_submissions);
-    endings[1] = !endings[0] && counts[kStepCount] >= rules.max_steps;
+  bool terminates = false;
+  if (operation == kSubmit) {
+    // A submit is right if every cell of the union matches. Solved pairs are bits; without switching, bit 0 is for all.
+    const bool is_right = steps.similarities[index] == 1;
+    const int32_t place = rules.switches_pairs ? decision.pair : 0;
+    const uint32_t before = static_cast<uint32_t>(counts[kSolvedPairs]);
+    const uint32_t solved = is_right && place >= 0 && place < 32 ? before | uint32_t{1} << place : before;
+    const uint32_t every = rules.switches_pairs ? all_pairs(steps.pair_counts[index]) : 1;
+    counts[kSubmissionCount]++;
+    counts[kSolvedPairs] = static_cast<int32_t>(solved);
+    // On a hidden pair an ending may tell that a submit was right only where the reward does.
+    const bool is_hidden = steps.num_open == nullptr ? rules.hides_all : decision.pair >= steps.num_open[index];
+    const bool is_last = is_right && solved == every && (!is_hidden || rules.score_on_submit);
+    terminates = is_last || counts[kSubmissionCount] >= rules.max_submissions;
+    facts |= (is_right && solved != before ? kNewlySolved : 0) | (is_right ? 0 : kWrongSubmission);
   }
-  steps.facts[index] = (is_running ? kRunning : 0) | (decision.is_invalid ? kInvalid : 0) |
-                       (is_right && solved != before ? kNewlySolved : 0) |
-                       (is_submit && !is_right ? kWrongSubmission : 0);
+  steps.facts[index] = facts;
+  if (!is_running) return;
+  endings[0] = terminates;
+  endings[1] = !terminates && counts[kStepCount] >= rules.max_steps;
 }
 
-// Concludes each environment after the next one is edited: what was just stored is not yet in the cache.
+// Plans a block of environments, and asks for what the edits will read.
+inline void plan_block(const Steps& steps, const Rules& rules, int64_t first, Plans& plans, Decision* decisions,
+                       Margins& margins) {
+  const int count = static_cast<int>(std::clamp<int64_t>(steps.edit.size - first, 0, kBlock));
+  Boxes boxes = {};
+  if (steps.edit.masks == nullptr) boxes = order_corners(steps, first, count);
+  for (int i = 0; i < count; i++) {
+    const Box box = {boxes.low[0][i], boxes.low[1][i], boxes.high[0][i], boxes.high[1][i]};
+    decisions[i] =
+        decide(steps, rules, first + i, box, boxes.is_outside[i] != 0, plans.of[i], plans.words[i], margins);
+    if (plans.of[i].applies) prefetch(steps.edit, first + i, plans.of[i]);
+  }
+}
+
+// A state's similarity is that of its grids, so it is counted only where the grids may have changed. Each block is
+// planned before the one ahead of it is edited, which gives the caches time.
 inline void step_batch(const Steps& steps, const Rules& rules) {
   Margins margins;
-  Decision previous = {};
-  for (int64_t index = 0; index < steps.edit.size; index++) {
-    if (index + kAhead < steps.edit.size) prefetch(steps.edit, index + kAhead);
-    const Decision decision = decide(steps, rules, index);
-    edit_one(steps.edit, index, decision.operation, decision.box, decision.row, margins);
-    if (index > 0) conclude(steps, rules, index - 1, previous);
-    previous = decision;
+  Plans plans[2];
+  Decision decisions[2][kBlock];
+  const Batch& batch = steps.edit;
+  plan_block(steps, rules, 0, plans[0], decisions[0], margins);
+  int now = 0;
+  for (int64_t first = 0; first < batch.size; first += kBlock) {
+    plan_block(steps, rules, first + kBlock, plans[1 - now], decisions[1 - now], margins);
+    const int count = static_cast<int>(std::min<int64_t>(kBlock, batch.size - first));
+    edit_block(batch, first, count, plans[now], margins, [&](int i) {
+      const int cells = count_union(batch.canvas.sizes + (first + i) * kSizes);
+      steps.similarities[first + i] = static_cast<float>(count_of(batch, first + i)) / static_cast<float>(cells);
+    });
+    for (int i = 0; i < count; i++) {
+      conclude(steps, rules, first + i, plans[now].of[i].operation, decisions[now][i]);
+    }
+    now = 1 - now;
   }
-  if (steps.edit.size > 0) conclude(steps, rules, steps.edit.size - 1, previous);
 }
 
 }  // namespace jaxarc

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "edit_batch.h"
+#include "host.h"
 #include "restart.h"
 #include "rows.h"
 #include "sample.h"
@@ -221,8 +222,18 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   const Rules rules = {~uint64_t{0}, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0,
                        mode == kTest, draw(1, 3), draw(1, 9)};
   const int32_t ids[] = {kFill, kMoveUp, kCopy, kPaste, kSubmit, kNextDemoPair, kFirstUnsolvedTestPair};
+  const Choices choices(ids, 7, shape);
+  const auto action_keys = room<uint32_t>(size * 2);
   for (int step = 0; step < kSteps; step++) {
     restart_rows(restart, tasks);
+    for (int64_t i = 0; i < 2 * size; i++) action_keys[i] = static_cast<uint32_t>(random_bits());
+    if (has_masks) {
+      draw_masks(action_keys.get(), size, choices, operations.get(), masks.get());
+    } else {
+      const Drawn drawn = {operations.get(),
+                           {corners[0].get(), corners[1].get(), corners[2].get(), corners[3].get()}};
+      draw_corners(action_keys.get(), size, choices, drawn, is_box);
+    }
     for (int64_t i = 0; i < size; i++) {
       const int64_t task = counts[i * kCounts + kTaskIndex];
       require(task == 0 || task == 1, "the task is none of both", -1, shape);
@@ -231,18 +242,13 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
       num_open[i] = num_train[task];
       orders[2 * i] = static_cast<int8_t>(draw(0, 1));
       orders[2 * i + 1] = static_cast<int8_t>(1 - orders[2 * i]);
-      const Words2 key = {static_cast<uint32_t>(random_bits()), static_cast<uint32_t>(random_bits())};
-      int32_t drawn[4] = {};
-      if (has_masks) {
-        draw_mask(key, {ids, 7}, shape, &operations[i], masks.get() + i * cells, masks.get() + size * cells);
-      } else {
-        draw_corners(key, {ids, 7}, shape, &operations[i], drawn, is_box);
-        if (!is_box) std::copy(drawn, drawn + 2, drawn + 2);
-      }
       // A quarter of the actions may be anything, out of range too.
       const bool is_any = draw(0, 3) == 0;
       if (is_any) operations[i] = draw(-2, kLastOperation + 2);
-      for (int corner = 0; corner < 4; corner++) corners[corner][i] = is_any ? draw(-2, kMaxSide + 1) : drawn[corner];
+      for (int corner = 0; corner < 4; corner++) {
+        if (is_any) corners[corner][i] = draw(-2, kMaxSide + 1);
+        else if (!is_box && corner >= 2) corners[corner][i] = corners[corner - 2][i];
+      }
     }
     step_batch(steps, rules);
     for (int64_t i = 0; i < size; i++) {
@@ -253,6 +259,52 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
       require(counts[i * kCounts + kStepCount] <= rules.max_steps, "the episode is too long", operations[i], shape);
       need[i] = endings[2 * i] || endings[2 * i + 1];
     }
+  }
+  if (size != 1) return;
+  // One environment goes on by the calls for a host.
+  HostEpisode host = {};
+  host.grid = grids.get();
+  host.clipboard = clipboards.get();
+  host.target = targets.get();
+  host.kept_boxes = restart.kept_boxes;
+  host.kept_words = restart.kept_words;
+  host.sizes = sizes.get();
+  host.counts = counts.get();
+  host.similarity = similarities.get();
+  host.endings = endings.get();
+  host.key = keys.get();
+  host.records = records.get();
+  host.mask = steps.edit.masks;
+  host.inputs = inputs.get();
+  host.outputs = outputs.get();
+  host.first_pair = first_pair;
+  host.num_train = num_train;
+  host.num_test = num_test;
+  host.sums = sums;
+  host.pair_index = tasks.pair_index;
+  host.height = shape.height;
+  host.width = shape.width;
+  host.capacity = capacity;
+  host.record_bytes = record_bytes;
+  host.num_pairs = kStored;
+  host.legal = (int64_t{1} << (kLastOperation + 1)) - 1;
+  host.flags = draw(0, 31);
+  host.max_submissions = rules.max_submissions;
+  host.max_steps = rules.max_steps;
+  host.num_tasks = 2;
+  host.mode = mode;
+  host.is_in_turn = draw(0, 1);
+  host.is_random_pair = draw(0, 1);
+  host.rounding = draw(kApart, kTogetherPastChoices);
+  host.gamma = host.similarity_weight = 0.9f;
+  host_restart(host);
+  for (int step = 0; step < kSteps; step++) {
+    host.operation = draw(-1, kLastOperation);
+    for (int32_t& corner : host.corners) corner = draw(-1, kMaxSide);
+    host_step(host);
+    require_area(host.grid, host.sizes[kHeight], host.sizes[kWidth], host.operation, shape);
+    require(host.reward >= -1 && host.reward <= 1, "the reward is no share", host.operation, shape);
+    if (host.endings[0] || host.endings[1]) host_restart(host);
   }
 }
 
@@ -265,7 +317,7 @@ int main(int argc, char** argv) {
     random_bits.seed(batch);
     const bool is_small = draw(0, 1) == 0;
     const Shape shape = {draw(1, is_small ? 6 : kMaxSide), draw(1, is_small ? 6 : kMaxSide)};
-    const int64_t size = draw(0, 12);
+    const int64_t size = draw(0, 2) == 0 ? 1 : draw(0, 12);
     play(size, shape, draw(0, 1) == 0, draw(0, 1) == 0);
     play_episodes(size, shape, draw(0, 1) == 0, draw(0, 1) == 0);
     steps += 2 * size * kSteps;

@@ -1,0 +1,326 @@
+"""Episodes of one environment on NumPy arrays: the C++ library steps them, without JAX in between.
+
+What they show has the bits that the compiled programs give. A reset by a seed or an option is a compiled program, and
+so is one that makes or changes its task, or that shows more of it than its grids; the steps that follow edit its arrays
+in place.
+"""
+
+import ctypes
+import functools
+from typing import Any, Final, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Array, Float32, UInt32
+
+from jaxarc.adapters.gymnasium_conversion import require_action
+from jaxarc.adapters.host_observations import HostObservations, shows_more_than_the_canvas
+from jaxarc.adapters.packing import Packed, pack
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.action_masks import FlatActionCodec
+from jaxarc.envs.compilation import choose_executor
+from jaxarc.envs.environment import ArcEnvironment, Environment
+from jaxarc.envs.native_batch import restart_numbers, restarts_natively, step_numbers
+from jaxarc.envs.pairs import pairs_in_play
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
+from jaxarc.envs.transition import RewardInputs, compute_reward
+from jaxarc.native.host import INVALID, NEWLY_SOLVED, ROUNDINGS, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
+from jaxarc.tasks.buffer import LocalRows, TaskBuffer
+from jaxarc.tasks.sampling import cumulative_weights
+from jaxarc.wrappers.flat_actions import FlatActions
+
+_SAMPLES: Final = 2048  # rewards that are compared
+_INTEGERS: Final = (int, np.int64, np.int32)
+
+
+def plays_on_host(env: Environment[Any], params: EnvParams) -> bool:
+    """Whether :class:`HostEpisodes` gives what the compiled programs of an environment give."""
+    config = params.config
+    inner = env.env if isinstance(env, FlatActions) else env
+    return (
+        isinstance(inner, ArcEnvironment)
+        and choose_executor(config.environment.executor) == "native"
+        and not (isinstance(params.tasks, TaskBuffer) and params.tasks.row_loader != LocalRows())
+        and not config.action.mask_in_info
+        and not (config.switches_pairs and shows_more_than_the_canvas(config))
+        and _rounding_of_rewards(config) is not None
+    )
+
+
+class _Start(NamedTuple):
+    """What the compiled program of a reset returns; later on NumPy arrays, which the library edits."""
+
+    state: ArcEnvState
+    order: Any  # of the pairs, or None; see PairSource
+    colors: Any
+    rows: Any  # the first row of the pairs, how many there are, and how many are not hidden
+    observation: Any
+
+
+class HostEpisodes:
+    """Plays one environment, of which :func:`plays_on_host` is true.
+
+    Args:
+        env: our environment, or :class:`~jaxarc.wrappers.FlatActions` around it.
+        params: tasks and rules; the policy for invalid actions is not ``"raise"``.
+        space: Gymnasium's of the actions.
+    """
+
+    def __init__(self, env: Environment[Any], params: EnvParams, space: spaces.Space):
+        functions = host_functions()
+        assert functions is not None, "there is a library where plays_on_host is true"
+        self._step, self._restart, _ = functions
+        config = params.config
+        self._env = env
+        self._params = params
+        self._space = space
+        self._legal = config.legal_operations
+        self._boxes = FlatActionCodec.of(config).selections if isinstance(env, FlatActions) else None
+        self._limits = space.nvec.tolist() if isinstance(space, spaces.MultiDiscrete) else []
+        self._mask = np.zeros(config.grid_shape, np.uint8)  # of an action in the mask format
+        self._arrays = _task_arrays(params)
+        self._episode = _episode_of(config, _rounding_of_rewards(config) or 0)
+        self._reference = ctypes.byref(self._episode)
+        self._held: Any = None  # the _Start of the episode
+        self._episode.num_tasks = params.tasks.num_tasks
+        self._episode.point_at(self._arrays)
+        if config.action.selection_format == "mask":
+            self._episode.point_at({"mask": self._mask})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies: addresses belong to this object alone."""
+        return {"args": (self._env, self._params, self._space), "held": None if self._held is None else self._now()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        HostEpisodes.__init__(self, *kept["args"])
+        if kept["held"] is not None:
+            self._hold(kept["held"])
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether an episode was started."""
+        return self._held is not None
+
+    @property
+    def state(self) -> ArcEnvState:
+        """A copy of the state of the episode."""
+        return jax.tree.map(np.copy, self._held.state)
+
+    def start(self, key: UInt32[np.ndarray, " 2"], chosen: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Start the episode of a key, on a task and a pair if they are given; return observation and info."""
+        return self._begin(_start(self._env, key, self._params, chosen))
+
+    def start_next(self) -> tuple[Any, dict[str, Any]]:
+        """Start the episode that follows; return observation and info."""
+        if not self._restarts:
+            return self._begin(_start_next(self._env, self.state, self._params))
+        self._restart(self._reference)
+        return self._observations.show(), self._info(0)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take a step.
+
+        Raises:
+            ValueError: the action is not in the action space.
+        """
+        self._read(action)
+        self._step(self._reference)
+        terminated, truncated = self._held.state.endings.tolist()
+        episode = self._episode
+        return self._observations.show(), episode.reward, terminated, truncated, self._info(episode.facts)
+
+    def _begin(self, packed: Packed) -> tuple[Any, dict[str, Any]]:
+        self._hold(packed.unpack())
+        return self._observations.show(), self._info(0)
+
+    def _hold(self, start: _Start) -> None:
+        """Play on from here. The arrays are taken as they are, and their addresses given to the library."""
+        self._held = start
+        state: Any = start.state
+        canvas = state.canvas
+        is_mask = state.selection_format == "mask"
+        episode = self._episode
+        episode.first_row, episode.pair_count, episode.num_open = start.rows.tolist()
+        records = state.action_records
+        episode.capacity, episode.record_bytes = (0, 0) if records is None else records.shape
+        episode.order_length = 0 if start.order is None else start.order.shape[0]
+        inputs, outputs = self._arrays["inputs"], self._arrays["outputs"]
+        if state.pairs is not None:
+            inputs, outputs = state.pairs.inputs, state.pairs.outputs
+        assert inputs is not None
+        episode.num_pairs = inputs.shape[0]
+        episode.point_at(
+            {
+                "grid": canvas.grid,
+                "clipboard": canvas.clipboard,
+                "target": canvas.target,
+                "kept_words" if is_mask else "kept_boxes": canvas.selection,
+                "sizes": canvas.sizes,
+                "counts": state.counts,
+                "similarity": state.similarity_score,
+                "endings": state.endings,
+                "key": state.key,
+                "records": records,
+                "inputs": inputs,
+                "outputs": outputs,
+                "order": start.order,
+                "colors": start.colors,
+            }
+        )
+        config = self._params.config
+        self._restarts = not shows_more_than_the_canvas(config) and restarts_natively(state, self._params)
+        self._observations = HostObservations(config, state, start.observation)
+
+    def _now(self) -> _Start:
+        episode = self._episode
+        rows = np.array([episode.first_row, episode.pair_count, episode.num_open], np.int32)
+        return self._held._replace(rows=rows)
+
+    def _read(self, action: Any) -> None:
+        """Give an action to the library: as Gymnasium's clients pass it, or as whatever fits the space."""
+        episode = self._episode
+        legal = self._legal
+        if self._boxes is not None:
+            assert isinstance(self._space, spaces.Discrete)
+            fits = type(action) in _INTEGERS and 0 <= action < self._space.n
+            operation, box = divmod(int(action if fits else require_action(self._space, action)), len(self._boxes))
+            episode.operation = legal[operation]
+            episode.corners[:] = self._boxes[box].tolist()
+        elif self._limits:
+            is_vector = type(action) is np.ndarray and action.dtype == np.int64 and action.ndim == 1
+            numbers = action.tolist() if is_vector else []
+            fits = len(numbers) == len(self._limits) and all(
+                0 <= number < limit for number, limit in zip(numbers, self._limits, strict=True)
+            )
+            operation, *corners = numbers if fits else require_action(self._space, action).tolist()
+            episode.operation = legal[operation]
+            episode.corners[:] = corners * (4 // len(corners))  # a point is a box whose corners are one cell
+        else:
+            fields = action if self._fits_masks(action) else require_action(self._space, action)
+            episode.operation = legal[int(fields["operation"])]
+            self._mask[...] = fields["selection"]
+
+    def _fits_masks(self, action: Any) -> bool:
+        """Whether an action is what the space of masks draws; what else it contains takes longer to find out."""
+        if type(action) is not dict or action.keys() != {"operation", "selection"}:
+            return False
+        operation, cells = action["operation"], action["selection"]
+        is_operation = type(operation) in _INTEGERS and 0 <= operation < len(self._legal)
+        is_mask = type(cells) is np.ndarray and cells.dtype == np.int8 and cells.shape == self._mask.shape
+        return is_operation and is_mask and bool((cells.view(np.uint8) <= 1).all())
+
+    def _info(self, facts: int) -> dict[str, Any]:
+        """The info of a step or a reset, in numbers; see :func:`jaxarc.envs.observations.make_info`."""
+        state = self._held.state
+        counts = state.counts.tolist()
+        config = self._params.config
+        mode = config.episode.mode
+        hidden = counts[PAIR] >= self._episode.num_open if mode == "trials" else mode == "test"
+        return {
+            "discount": 0.0 if state.endings[0] else 1.0,
+            "invalid_action": facts & (INVALID | RUNNING) == INVALID | RUNNING,
+            "pair_index": counts[PAIR],
+            "similarity": 0.0 if hidden else state.similarity_score.item(),
+            "step_count": counts[STEP],
+            "submission_count": counts[SUBMISSION],
+            "success": counts[SOLVED] != 0 and (not hidden or config.reward.score_on_submit),
+            "task_index": counts[TASK],
+        }
+
+
+def _episode_of(config: JaxArcConfig, rounding: int) -> HostEpisode:
+    """Return what the library takes, with the rules of a config; ``rounding`` is that of its rewards."""
+    rule = config.reward
+    return HostEpisode(
+        **step_numbers(config, hides_all=config.episode.mode == "test"),
+        **restart_numbers(config),
+        rounding=rounding,
+        gamma=rule.gamma,
+        similarity_weight=rule.similarity_weight,
+        step_penalty=rule.step_penalty,
+        success_bonus=rule.success_bonus,
+        unsolved_submission_penalty=rule.unsolved_submission_penalty,
+        invalid_action_penalty=rule.invalid_action_penalty,
+    )
+
+
+def _task_arrays(params: EnvParams) -> dict[str, np.ndarray | None]:
+    """Return what the library reads of the tasks; of generated ones there is nothing before a reset."""
+    tasks = params.tasks
+    if not isinstance(tasks, TaskBuffer):
+        return {"inputs": None, "outputs": None}
+    arrays = {
+        "inputs": tasks.inputs,
+        "outputs": tasks.outputs,
+        "first_pair": tasks.first_pair,
+        "num_train": tasks.num_train,
+        "num_test": tasks.num_test,
+        "sums": jax.jit(cumulative_weights)(params.weights),
+        "pair_index": params.pair_index,
+    }
+    return {name: None if array is None else np.asarray(array) for name, array in arrays.items()}
+
+
+@jax.jit
+def _start(env: Environment[Any], key: Any, params: EnvParams, chosen: dict[str, Any]) -> Packed:
+    return _pack_start(*env.reset(key, params, **chosen), params)
+
+
+@jax.jit
+def _start_next(env: Environment[Any], state: Any, params: EnvParams) -> Packed:
+    return _pack_start(*env.reset_next(state, params), params)
+
+
+def _pack_start(state: ArcEnvState, observation: Any, params: EnvParams) -> Packed:
+    mode = params.config.episode.mode
+    source = pairs_in_play(params.tasks, state.pairs, state.task_index, state.augmentation, mode)
+    num_open = source.count if source.num_open is None else source.num_open
+    rows = jnp.stack([source.first_row, source.count, num_open])
+    return pack(_Start(state, source.order, source.colors, rows, observation))
+
+
+@functools.cache
+def _rounding_of_rewards(config: JaxArcConfig) -> int | None:
+    """Find out how XLA rounds the products and sums of a reward on this machine: one of the ways that the library has.
+
+    None where the library gives other bits in every way: another version of XLA may compute in another order.
+    """
+    mode = config.episode.mode
+    generator = np.random.default_rng(0)
+    cells = generator.integers(1, 901, (2, _SAMPLES))
+    before, after = (generator.integers(0, cells + 1) / cells).astype(np.float32)
+    facts = generator.integers(0, 16, _SAMPLES).astype(np.int32)
+    hidden = generator.random(_SAMPLES) < 0.5 if mode == "trials" else np.full(_SAMPLES, mode == "test")
+
+    @jax.jit
+    def in_xla(before: Array, after: Array, bits: Array, is_hidden: Array) -> Float32[Array, " N"]:
+        has: Any = lambda fact: bits & fact != 0
+        # As in a step, what no mode changes is a constant.
+        hides = is_hidden if mode == "trials" else jnp.full(before.shape, mode == "test")
+        inputs = RewardInputs(before, after, has(NEWLY_SOLVED), has(WRONG_SUBMISSION), has(INVALID), hides)
+        return jnp.where(has(RUNNING), compute_reward(inputs, config), jnp.float32(0))
+
+    wanted = np.asarray(in_xla(before, after, facts, hidden)).tobytes()
+    return next((way for way in ROUNDINGS if _rewards(config, way, before, after, facts, hidden) == wanted), None)
+
+
+def _rewards(config: JaxArcConfig, rounding: int, *inputs: np.ndarray) -> bytes:
+    """Return the rewards of the library."""
+    functions = host_functions()
+    assert functions is not None
+    _, _, reward = functions
+    counts = np.zeros(5, np.int32)  # pair 0 is played
+    similarity = np.zeros(1, np.float32)
+    episode = _episode_of(config, rounding)
+    episode.point_at({"counts": counts, "similarity": similarity})
+    rewards = []
+    for before, after, facts, is_hidden in zip(*(column.tolist() for column in inputs), strict=True):
+        similarity[0] = after
+        episode.facts = facts
+        episode.num_open = int(not is_hidden)
+        reward(ctypes.byref(episode), before)
+        rewards.append(episode.reward)
+    return np.array(rewards, np.float32).tobytes()
