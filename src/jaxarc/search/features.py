@@ -3,8 +3,10 @@
 The result is an image of the same size whose cells hold bytes and no colors, such as the size of the object of a cell.
 """
 
+import math
 from collections.abc import Callable
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Int64
@@ -130,15 +132,51 @@ def _object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"
     return labels, total
 
 
-def _object_values(images: Images, kind: str, feature: str) -> Values:
-    """Give each cell a feature of its object; cells of none get 0."""
+class _Objects(NamedTuple):
+    labels: Int64[np.ndarray, "N F F"]  # 0: no object
+    total: int
+    place: Int64[np.ndarray, " C"]  # of the cells of objects, in all frames
+    names: Int64[np.ndarray, " C"]  # their objects, from 0
+    owner: Int64[np.ndarray, " T"]  # the image of each object
+    size: Int64[np.ndarray, " T"]
+    rows: Int64[np.ndarray, " C"]
+    columns: Int64[np.ndarray, " C"]
+    box: Int64[np.ndarray, "4 T"]  # first row, first column, last row, last column
+    weight: Int64[np.ndarray, "F F"]  # of a cell of a shape
+    shape: Int64[np.ndarray, " T"]  # sum of the weights: equal for equal shapes
+
+
+@lru_cache(maxsize=2)  # all features of one kind of objects are asked for in turn
+def _objects(cells: bytes, sizes: bytes, count: int, kind: str) -> _Objects:
+    """Measure the objects of some images, given as bytes so that they can be remembered."""
+    frame = math.isqrt(len(cells) // count)
+    height, width = np.frombuffer(sizes, np.int32).reshape(2, count)
+    zero = np.zeros(count, np.int32)
+    images = Images(np.frombuffer(cells, np.uint8).reshape(count, frame, frame), zero, zero, height, width)
     labels, total = _object_labels(images, kind)
     flat = labels.ravel()
     place = np.flatnonzero(flat)
     names = flat[place] - 1
     owner = np.zeros(total, np.int64)
-    owner[names] = place // images.frame**2
+    owner[names] = place // frame**2
     size = np.bincount(names, minlength=total)
+    rows, columns = place % frame**2 // frame, place % frame
+    box = np.array([[10**6], [10**6], [-1], [-1]]).repeat(total, 1)
+    np.minimum.at(box[0], names, rows)
+    np.minimum.at(box[1], names, columns)
+    np.maximum.at(box[2], names, rows)
+    np.maximum.at(box[3], names, columns)
+    weight = np.random.default_rng(1).integers(1, 2**40, (frame, frame))
+    shape = _sums(names, weight[rows - box[0][names], columns - box[1][names]], total)
+    return _Objects(labels, total, place, names, owner, size, rows, columns, box, weight, shape)
+
+
+def _object_values(images: Images, kind: str, feature: str) -> Values:
+    """Give each cell a feature of its object; cells of none get 0."""
+    sizes = np.stack([images.height, images.width]).astype(np.int32)
+    objects = _objects(images.cells.tobytes(), sizes.tobytes(), len(images), kind)
+    labels, total, place, names, owner, size, rows, columns, box, weight, shape = objects
+    height, width = box[2] - box[0] + 1, box[3] - box[1] + 1
     if feature in _COLOR_FEATURES:
         counts = np.bincount(names * NUM_COLORS + images.cells.ravel()[place], minlength=total * NUM_COLORS)
         counts = counts.reshape(total, NUM_COLORS)
@@ -152,16 +190,6 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
             "colored_rank": 1 + _dense_rank(owner, -colored),
         }
         return _painted(labels, place, values[feature][names])
-    rows, columns = place % images.frame**2 // images.frame, place % images.frame
-    box = np.array([[10**6], [10**6], [-1], [-1]]).repeat(total, 1)
-    np.minimum.at(box[0], names, rows)
-    np.minimum.at(box[1], names, columns)
-    np.maximum.at(box[2], names, rows)
-    np.maximum.at(box[3], names, columns)
-    height, width = box[2] - box[0] + 1, box[3] - box[1] + 1
-    weight = np.random.default_rng(1).integers(1, 2**40, (images.frame, images.frame))
-    shape = np.zeros(total, np.int64)
-    np.add.at(shape, names, weight[rows - box[0][names], columns - box[1][names]])
     if feature == "template":
         return _painted(labels, place, _template(images, place, names, owner, box))
     if feature in ("rank", "rank_up", "is_most", "is_least"):
@@ -171,6 +199,11 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
     elif feature == "same_shape":
         _, group, counts = np.unique(shape + owner * _OWNER, return_inverse=True, return_counts=True)
         value = counts[group]
+    elif feature == "is_symmetric":
+        flips = ((rows - box[0][names], box[3][names] - columns), (box[2][names] - rows, columns - box[1][names]))
+        value = 1 + np.logical_or.reduce([_sums(names, weight[flip], total) == shape for flip in flips])
+    elif feature == "beside":
+        value = _beside(images, labels, total)
     elif feature == "count":
         value = np.bincount(owner, minlength=len(images))[owner]
     elif feature == "at_edge":
@@ -201,6 +234,22 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
     else:
         value = {"size": size, "height": height, "width": width}[feature]
     return _painted(labels, place, value[names])
+
+
+def _sums(names: np.ndarray, values: np.ndarray, total: int) -> Int64[np.ndarray, " T"]:
+    sums = np.zeros(total, np.int64)
+    np.add.at(sums, names, values)
+    return sums
+
+
+def _beside(images: Images, labels: np.ndarray, total: int) -> Int64[np.ndarray, " T"]:
+    """Return the highest color that stands straight beside a cell of each object and belongs to another one."""
+    colors = np.zeros(total + 1, np.int64)
+    for step in list(STEPS.values())[:4]:
+        other = shifted(images.cells, *step)
+        touches = (labels > 0) & (other != 0) & (shifted(labels, *step) != labels)
+        np.maximum.at(colors, labels[touches], other[touches])
+    return colors[1:]
 
 
 def _template(images: Images, place: np.ndarray, names: np.ndarray, owner: np.ndarray, box: np.ndarray) -> np.ndarray:
@@ -249,6 +298,7 @@ _COLOR_FEATURES: Final = ("marker", "commonest", "commonest_but_0", "colors", "c
 _OBJECT_FEATURES: Final = (
     *("size", "height", "width", "rank", "rank_up", "is_most", "is_least", "same_shape", "count", "at_edge", "holes"),
     *("is_square", "is_full", "is_wide", "parity", "row", "column", "in_row", "in_column", "ring", "template"),
+    *("is_symmetric", "beside"),
     *_COLOR_FEATURES,
 )
 FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
@@ -303,7 +353,11 @@ COLORED: Final = {
     *("own", "near_4", "near_8", "between_in_row", "between_in_column", "color_of_row", "color_of_column", "commonest"),
     *(f"{side}_edge" for side in ("left", "top", "right", "bottom")),
     *(f"{name}_{step}" for name in ("beside", "sees") for step in STEPS),
-    *(f"{kind}_{feature}" for kind in _OBJECTS for feature in ("marker", "commonest", "commonest_but_0", "template")),
+    *(
+        f"{kind}_{feature}"
+        for kind in _OBJECTS
+        for feature in ("marker", "commonest", "commonest_but_0", "template", "beside")
+    ),
 }
 """Names of those that say a color."""
 

@@ -60,6 +60,23 @@ def _labelled(images: Images, labels: np.ndarray, total: int) -> tuple[Images, n
     return _parts(images, owner, np.where(labels[owner] == names[:, None, None], cells, 0)), owner
 
 
+def _windows(images: Images, structure: np.ndarray, is_framed: bool) -> tuple[Images, np.ndarray]:
+    """Cut out the box of each object of one color with all that is in it; a frame has no other color at its edge."""
+    parts, owner = _components(images, structure, per_color=True)
+    whole = images.take(owner)
+    found = windows(whole, parts.row - whole.row, parts.column - whole.column, parts.height, parts.width)
+    differs = (found.cells != parts.cells) & found.inside
+    kept = (found.height > 2) & (found.width > 2)
+    if is_framed:
+        index = np.arange(len(found))
+        bottom, right = np.maximum(found.height, 1) - 1, np.maximum(found.width, 1) - 1
+        edges = (differs[:, 0], differs[:, :, 0], differs[index, bottom], differs[index, :, right])
+        kept &= ~np.logical_or.reduce(edges).any(1)
+    else:
+        kept &= differs.any((1, 2))
+    return found.take(kept), owner[kept]
+
+
 def _ground_components(images: Images) -> tuple[Images, np.ndarray]:
     """Regions of color 0 become images of color 1."""
     labels, count = labelled((images.cells == 0) & images.inside, FOUR)
@@ -124,6 +141,8 @@ SPLITS: Final[dict[str, Callable[[Images], tuple[Images, np.ndarray]]]] = {
     "objects_4": lambda images: _components(images, FOUR, per_color=False),
     "one_color_objects": lambda images: _components(images, EIGHT, per_color=True),
     "one_color_objects_4": lambda images: _components(images, FOUR, per_color=True),
+    "frames": lambda images: _windows(images, FOUR, is_framed=True),
+    "windows": lambda images: _windows(images, EIGHT, is_framed=False),
     "ground": _ground_components,
     "rows": lambda images: _lines(images, 1),
     "columns": lambda images: _lines(images, 2),

@@ -236,6 +236,90 @@ def gravity(images: Images, way: str) -> Images:
     return images.with_cells(np.take_along_axis(images.cells, order, axis))
 
 
+def fall(images: Images, way: str) -> Images:
+    """Move each object, as a whole, to one side until the edge or another object stops it.
+
+    All objects that nothing stops move by one cell at a time. What stands before an object that is stopped is stopped.
+    """
+    step = STEPS[way]
+    cells = images.cells
+    inside = images.inside
+    labels, count = labelled(cells != 0, EIGHT)
+    has_edge_ahead = ~shifted(inside, -step[0], -step[1])
+    for _ in range(images.frame):
+        is_stopped = np.zeros(count + 1, np.bool_)
+        is_stopped[labels[has_edge_ahead]] = True
+        is_stopped[0] = False
+        ahead = shifted(labels, -step[0], -step[1])
+        touches = (labels > 0) & (ahead > 0) & (ahead != labels)
+        back, front = np.divmod(np.unique(labels[touches] * (count + 1) + ahead[touches]), count + 1)
+        while (new := back[is_stopped[front] & ~is_stopped[back]]).size:
+            is_stopped[new] = True
+        moves = (labels > 0) & ~is_stopped[labels]
+        if not moves.any():
+            break
+        cells = np.where(moves, 0, cells) + shifted(np.where(moves, cells, 0), *step)
+        labels = np.where(moves, 0, labels) + shifted(np.where(moves, labels, 0), *step)
+    return images.with_cells(cells)
+
+
+def gather(images: Images) -> Images:
+    """Move each object in a straight line until it touches the largest one; what is not level with it stays."""
+    result = images.cells.copy()
+    for index in range(len(images)):
+        labels, count = cast("tuple[np.ndarray, int]", ndimage.label(images.cells[index] != 0, EIGHT[1]))
+        sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
+        if count > 1:
+            result[index] = _gathered(images.cells[index], labels, int(sizes.argmax()) + 1)
+    return images.with_cells(result)
+
+
+def _gathered(cells: UInt8[np.ndarray, "F F"], labels: np.ndarray, largest: int) -> UInt8[np.ndarray, "F F"]:
+    """Move the objects of one image to the one with the number ``largest``: by the smallest gap of a row or column."""
+    result = np.where(labels == largest, cells, 0)
+    for label in range(1, int(labels.max()) + 1):
+        for axis in (0, 1) if label != largest else ():
+            body, target = (np.moveaxis(labels == name, axis, 0) for name in (label, largest))
+            gaps = [
+                (before, after)
+                for line in np.flatnonzero(body.any(0) & target.any(0))
+                for before, after in [_gap(np.flatnonzero(body[:, line]), np.flatnonzero(target[:, line]))]
+            ]
+            if gaps and len({after for _, after in gaps}) == 1:
+                shift = min(before for before, _ in gaps) * gaps[0][1]
+                places = np.argwhere(labels == label)
+                moved = places + (np.array([shift, 0]) if axis == 0 else np.array([0, shift]))
+                if 0 <= moved.min() and moved.max() < len(cells):
+                    result[tuple(moved.T)] = cells[tuple(places.T)]
+                    break
+        else:
+            if label != largest:
+                result = np.where(labels == label, cells, result)
+    return result
+
+
+def _gap(body: np.ndarray, target: np.ndarray) -> tuple[int, int]:
+    """Return how many cells lie between two sets of places on a line, and on which side the second one is."""
+    if body.max() < target.min():
+        return int(target.min() - body.max() - 1), 1
+    return (int(body.min() - target.max() - 1), -1) if body.min() > target.max() else (0, 0)
+
+
+def extend(images: Images, rays: str) -> Images:
+    """Extend lines of two or more cells of one color, in some directions, over cells of color 0."""
+    inside = images.inside
+    result = images.cells
+    for name in RAYS[rays]:
+        is_line = shifted(images.cells, *STEPS[name]) == images.cells
+        blocked = np.where((images.cells != 0) & ~is_line, _NO_COLOR, images.cells)
+        found = ray(blocked, inside, STEPS[name])
+        result = np.where((result == 0) & (found != _NO_COLOR), found, result)
+    return images.with_cells(result)
+
+
+EXTENSIONS: Final = ("rows", "columns", "cross", "diagonals", "star")
+
+
 def bar_of_objects(images: Images) -> Images:
     """Return a row of as many cells of the commonest color as the image has objects."""
     labels, _ = labelled(images.cells != 0, EIGHT)
