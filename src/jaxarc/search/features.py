@@ -112,13 +112,20 @@ def _global(values: np.ndarray, images: Images) -> Values:
 
 
 def _object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"], int]:
-    """Number the objects of all images: of any color, of one color, of one color with color 0 too, or parts."""
+    """Number the objects of all images: of any color, of one color, of one color with color 0 too, parts, or rooms.
+
+    Parts are what full lines leave; rooms are what the commonest color but 0 leaves.
+    """
     if kind == "any":
         labels, total = labelled(images.cells != 0, EIGHT)
         return labels, total
     if kind == "parts":
         lines = full_lines(images)
         labels, total = labelled(images.inside & ~lines & lines.any((1, 2), keepdims=True), FOUR)
+        return labels, total
+    if kind == "rooms":
+        walls = common_color(images)[:, None, None]
+        labels, total = labelled(images.inside & (images.cells != walls), FOUR)
         return labels, total
     labels = np.zeros(images.cells.shape, np.int64)
     total = 0
@@ -293,7 +300,7 @@ def _holes_inside(images: Images, labels: np.ndarray, total: int) -> np.ndarray:
     return np.bincount(above[above > 0] - 1, minlength=total) if count else np.zeros(total, np.int64)
 
 
-_OBJECTS: Final = ("any", "one_color", "one_color_4", "regions", "parts")
+_OBJECTS: Final = ("any", "one_color", "one_color_4", "regions", "parts", "rooms")
 _COLOR_FEATURES: Final = ("marker", "commonest", "commonest_but_0", "colors", "colored", "colored_rank")
 _OBJECT_FEATURES: Final = (
     *("size", "height", "width", "rank", "rank_up", "is_most", "is_least", "same_shape", "count", "at_edge", "holes"),

@@ -96,14 +96,15 @@ class StateGraph:
             for is_list in (False, True):
                 states, numbers = self._level(source_cost, is_list)
                 words = [word for word in self._words if word.makes_list(is_list) is are_lists]
+                slices = [slice(start, start + _CHUNK) for start in range(0, len(states), _CHUNK)]
+                chunks = [(states[one], numbers[one], np.unique(numbers[one])) for one in slices]
                 for word in (word for word in words if source_cost + word.cost == cost):
-                    for start in range(0, len(states), _CHUNK):
+                    for parents, images, different in chunks:
                         if self._is_over():
                             self.is_cut = True
                             return
-                        chunk = slice(start, start + _CHUNK)
-                        self.num_applied += len(states[chunk])
-                        self._add(self.machine.apply(word, numbers[chunk]), Origin(states[chunk], word), cost)
+                        self.num_applied += len(parents)
+                        self._add(self.machine.apply(word, images, different), Origin(parents, word), cost)
 
     def _level(self, cost: int, is_list: bool) -> tuple[np.ndarray, States]:
         """Return all states of a cost that are lists, or that are no lists."""

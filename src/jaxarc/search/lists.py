@@ -11,6 +11,7 @@ from jaxarc.search.images import Images, bounding_boxes, windows
 from jaxarc.search.marks import EIGHT, FOUR, labelled
 
 LENGTH: Final = 16  # images of a list at most
+_SMALLEST_FRAME: Final = 8  # cells
 
 
 def _parts(source: Images, owner: np.ndarray, cells: np.ndarray, is_cropped: bool = True) -> Images:
@@ -34,7 +35,8 @@ def _cropped_colors(images: Images) -> tuple[Images, np.ndarray]:
     return windows(parts, *bounding_boxes(parts.cells != 0)), owner
 
 
-def _components(images: Images, structure: np.ndarray, per_color: bool) -> tuple[Images, np.ndarray]:
+def _components(images: Images, structure: np.ndarray, per_color: bool, least: int = 1) -> tuple[Images, np.ndarray]:
+    """Return the objects of at least so many cells."""
     labels = np.zeros(images.cells.shape, np.int64)
     total = 0
     masks = [images.cells == color for color in range(1, NUM_COLORS)] if per_color else [images.cells != 0]
@@ -43,6 +45,8 @@ def _components(images: Images, structure: np.ndarray, per_color: bool) -> tuple
             found, count = labelled(mask, structure)
             labels += np.where(found > 0, found + total, 0)
             total += count
+    if least > 1:
+        labels[np.bincount(labels.ravel())[labels] < least] = 0
     return _labelled(images, labels, total)
 
 
@@ -62,7 +66,7 @@ def _labelled(images: Images, labels: np.ndarray, total: int) -> tuple[Images, n
 
 def _windows(images: Images, structure: np.ndarray, is_framed: bool) -> tuple[Images, np.ndarray]:
     """Cut out the box of each object of one color with all that is in it; a frame has no other color at its edge."""
-    parts, owner = _components(images, structure, per_color=True)
+    parts, owner = _components(images, structure, per_color=True, least=_SMALLEST_FRAME if is_framed else 1)
     whole = images.take(owner)
     found = windows(whole, parts.row - whole.row, parts.column - whole.column, parts.height, parts.width)
     differs = (found.cells != parts.cells) & found.inside

@@ -93,6 +93,7 @@ def smear_dotted(images: Images, rays: str) -> Images:
 
 
 _NO_COLOR: Final = 255
+_MAJORITY: Final = 5  # of nine cells
 CONNECTIONS: Final = ("rows", "columns", "cross", "falling", "rising", "diagonals")
 
 
@@ -303,6 +304,45 @@ def _gap(body: np.ndarray, target: np.ndarray) -> tuple[int, int]:
     if body.max() < target.min():
         return int(target.min() - body.max() - 1), 1
     return (int(body.min() - target.max() - 1), -1) if body.min() > target.max() else (0, 0)
+
+
+def stamp(images: Images) -> Images:
+    """Copy the largest object to each single cell of a color that it has once, so that these cells agree."""
+    result = images.cells.copy()
+    for index in range(len(images)):
+        labels, count = cast("tuple[np.ndarray, int]", ndimage.label(images.cells[index] != 0, EIGHT[1]))
+        sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
+        if count > 1:
+            result[index] = _stamped(images.grid(index), labels, sizes, images.frame)
+    return images.with_cells(result)
+
+
+def _stamped(
+    grid: UInt8[np.ndarray, "h w"], labels: np.ndarray, sizes: Int64[np.ndarray, " T"], frame: int
+) -> UInt8[np.ndarray, "F F"]:
+    result = np.zeros((frame, frame), np.uint8)
+    result[: grid.shape[0], : grid.shape[1]] = grid
+    places = np.argwhere(labels == int(sizes.argmax()) + 1)
+    colors = result[tuple(places.T)]
+    for label in np.flatnonzero(sizes == 1) + 1:
+        (cell,) = np.argwhere(labels == label)
+        anchor = places[colors == result[tuple(cell)]]
+        if len(anchor) == 1:
+            moved = places + cell - anchor[0]
+            inside = ((moved >= 0) & (moved < grid.shape)).all(1)
+            result[tuple(moved[inside].T)] = colors[inside]
+    return result
+
+
+def denoise(images: Images) -> Images:
+    """Give each cell the color that five or more of the nine cells at and around it have."""
+    result = images.cells
+    inside = images.inside
+    for color in np.unique(images.cells):
+        mask = ((images.cells == color) & inside).astype(np.uint8)
+        count = np.sum([mask, *(shifted(mask, *step) for step in STEPS.values())], axis=0)
+        result = np.where((count >= _MAJORITY) & inside, color, result)
+    return images.with_cells(result)
 
 
 def extend(images: Images, rays: str) -> Images:

@@ -90,7 +90,7 @@ def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float, is_exac
         if time.monotonic() > deadline:
             break
     rules: dict[bytes, TableRule] = {}
-    for fit in sorted(fits, key=lambda one: one.cost):
+    for fit in sorted(fits, key=lambda one: one.cost) if is_exact else fits:
         answer = fit.answer(slice(len(canvas.target), None))
         if answer.tobytes() not in rules and len(rules) < _KEPT:
             rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
@@ -323,7 +323,7 @@ def _near_fit(chosen: tuple[_Source, ...], cells: _Cells, own: _Source) -> _Fit 
     votes = np.bincount(keys * 10 + cells.colors, cells.counts, count * 10).reshape(count, 10)
     copies = np.bincount(keys, cells.counts * _is_copied(own, cells), count)
     colors = np.where(copies >= votes.max(1), COPY, votes.argmax(1)).astype(np.uint8)
-    is_known = votes.any(1)
+    is_known = np.asarray(votes.any(1))
     colors[~is_known] = 0 if own.words else _KEEP
     if own.words and not is_known[_codes(chosen, cells.asked)].all():
         return None

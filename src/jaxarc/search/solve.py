@@ -24,7 +24,7 @@ _STARTS: Final = 24  # first pieces from which stacks grow
 _STARTS_WITHOUT: Final = 6  # of those with demonstrations left out
 _SOME: Final = 30  # sets of demonstrations that are explained alone, if nothing explains all
 _LAYERS: Final = 6
-_TWICE: Final = 3  # answers that fit not all, from which the search begins again
+_TWICE: Final = 2  # answers that fit not all, from which the search begins again
 _FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
 _SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
 _RANKED_COST: Final = 3  # at most, with colors named by rank
@@ -88,12 +88,13 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
         is_late = bool(graphs) and time.monotonic() - began > config.seconds
         if is_late or any(one.fits_all and one.cost <= _SURE_COST for one in found):
             break
-        most = min(config.max_cost, _RANKED_COST) if recolor == "ranked" or is_transposed else config.max_cost
+        late_cost = _FIRST_COST if is_transposed else _RANKED_COST
+        most = min(config.max_cost, late_cost) if recolor == "ranked" or is_transposed else config.max_cost
         for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
             search = _Search(train, test_input, recolor, is_transposed, config, began, room)
             graphs.append(search.graph)
             can_grow = room == 1 and search.graph.table.frame < _LARGEST
-            for cost in sorted({min(_FIRST_COST, most), most}):
+            for cost in (most,) if most <= _RANKED_COST else (_FIRST_COST, most):
                 found += search.answers(cost, is_last=cost == most)
                 can_grow &= not search.knows_size
                 if can_grow or any(one.fits_all and one.cost <= cost + 1 for one in found):

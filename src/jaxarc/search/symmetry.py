@@ -32,9 +32,10 @@ def complete_symmetry(images: Images, kind: str) -> Images:
     An image whose colors fill less than a fifth of their box has no answer: little would speak for a center.
     """
     _, _, height, width = bounding_boxes(images.cells != 0)
-    is_dense = (5 * (images.cells != 0).sum((1, 2)) >= height * width) & (height > 0)
-    results = np.zeros_like(images.cells)
-    dense = np.flatnonzero(is_dense)
+    colored = (images.cells != 0).sum((1, 2))
+    is_dense = (5 * colored >= height * width) & (height > 0)
+    results = images.cells.copy()
+    dense = np.flatnonzero(is_dense & (colored < images.height * images.width))
     for start in range(0, len(dense), _CHUNK):
         chosen = dense[start : start + _CHUNK]
         results[chosen] = _completed(images.take(chosen), kind)

@@ -31,7 +31,7 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
         *(f.exchange_colors, marks.smear, marks.smear_dotted, marks.connect, marks.fill_enclosed, marks.enclosed),
         *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
         *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts, marks.corner),
-        *(marks.zigzag, marks.attract, marks.fall, marks.gather, marks.extend),
+        *(marks.zigzag, marks.attract, marks.fall, marks.gather, marks.extend, marks.stamp, marks.denoise),
         *(
             marks.spread,
             symmetry.complete_symmetry,
@@ -59,10 +59,10 @@ _LIST: Final = {
     "item": "Take the image of the list with the number",
 }
 _TO_LIST: Final = ("split", "order", "keep")
-# Slow functions are dear; to enlarge the image does little by itself.
+# Functions that are slow, or many, are dear; to enlarge the image does little by itself.
 _COSTS: Final = {
     **dict.fromkeys(_LIST, 1),
-    **dict.fromkeys(("continue_pattern", "fall", "gather"), 3),
+    **dict.fromkeys(("continue_pattern", "fall", "gather", "stamp", "denoise", "trail", "smear_dotted"), 3),
     "pad": 1,
     "pad_to": 1,
 }
@@ -129,19 +129,24 @@ class Machine:
     _results: dict[Word, np.ndarray] = field(default_factory=dict)  # word -> number of the result by image; -2 unknown
     _features: dict[str, np.ndarray] = field(default_factory=dict)  # feature -> value by image; or _UNKNOWN
 
-    def apply(self, word: Word, states: States) -> States:
-        """Return the states after a word; -1 first in a list where it has no answer."""
+    def apply(self, word: Word, states: States, numbers: Int64[np.ndarray, " N"] | None = None) -> States:
+        """Return the states after a word; -1 first in a list where it has no answer.
+
+        Args:
+            word: a function with its arguments.
+            states: of the parents.
+            numbers: the different images of the states, where they are known.
+        """
         if word.name in _IMAGE:
-            return self._mapped(word, states)
+            return self._mapped(word, states, np.unique(states) if numbers is None else numbers)
         if word.name == "split":
             return self._split(str(word.arguments[0]), states[:, :, 0])
         lists_of = states.reshape(-1, states.shape[2])
         found = self._of_lists(word, lists_of)
         return found.reshape(*states.shape[:2], -1)
 
-    def _mapped(self, word: Word, states: States) -> States:
+    def _mapped(self, word: Word, states: States, numbers: Int64[np.ndarray, " N"]) -> States:
         known = _grown(self._results.get(word), len(self.table), -2)
-        numbers = np.unique(states)
         numbers = numbers[numbers >= 0]
         new = numbers[known[numbers] == -2]
         if len(new):
@@ -265,7 +270,8 @@ def vocabulary(
         words += [Word(name, (color,)) for color in seen]
     words += [Word("behind", (color,)) for color in (0, *seen)]
     words += [Word("paint", (color,)) for color in made]
-    words += [Word(name, step) for name in ("move", "shift", "trail") for step in marks.STEPS.values()]
+    words += [Word(name, step) for name in ("move", "trail") for step in marks.STEPS.values()]
+    words += [Word("shift", marks.STEPS[name]) for name in marks.GRAVITY]
     words += [Word("outline", (diagonal,)) for diagonal in (0, 1)]
     for name, choices in _CHOICES.items():
         words += [Word(name, (choice,)) for choice in choices]
