@@ -260,6 +260,22 @@ def test_a_function_moves_objects_and_extends_lines(words, before, after):
     np.testing.assert_array_equal(GridProgram.parse(f"recolor none; size {words}; {words}")(grid), expected)
 
 
+@pytest.mark.parametrize(
+    ("feature", "before", "after"),
+    [
+        ("any_sees_down", "100 000 550", "000 000 110"),
+        ("one_color_beside", "1200 1200 0003", "2100 2100 0000"),
+        ("rooms_commonest_but_0", "05020 05000 55555 00300", "00222 00222 00000 33333"),
+        ("one_color_is_symmetric", "1100 1000 0000 0222", "1100 1000 0000 0222"),
+    ],
+)
+def test_a_feature_says_something_of_the_object_of_a_cell(feature, before, after):
+    grid, expected = (np.array([[int(cell) for cell in row] for row in text.split()]) for text in (before, after))
+    rows = ", ".join(f"{value} = {value}" for value in range(10))
+    program = GridProgram.parse(f"recolor none; size input; table cell_feature({feature}) : {rows}")
+    np.testing.assert_array_equal(program(grid), expected)
+
+
 def test_a_color_that_only_the_test_has_is_answered():
     shown = [
         np.where(grid, color, 0).astype(np.int8) for grid, color in zip(grids((3, 3), (4, 3)), (1, 2), strict=True)

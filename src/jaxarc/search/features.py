@@ -211,6 +211,8 @@ def _object_values(images: Images, kind: str, feature: str) -> Values:
         value = 1 + np.logical_or.reduce([_sums(names, weight[flip], total) == shape for flip in flips])
     elif feature == "beside":
         value = _beside(images, labels, total)
+    elif feature.startswith("sees_"):
+        value = _seen_by_objects(images, labels, total, feature.removeprefix("sees_"))
     elif feature == "count":
         value = np.bincount(owner, minlength=len(images))[owner]
     elif feature == "at_edge":
@@ -256,6 +258,15 @@ def _beside(images: Images, labels: np.ndarray, total: int) -> Int64[np.ndarray,
         other = shifted(images.cells, *step)
         touches = (labels > 0) & (other != 0) & (shifted(labels, *step) != labels)
         np.maximum.at(colors, labels[touches], other[touches])
+    return colors[1:]
+
+
+def _seen_by_objects(images: Images, labels: np.ndarray, total: int, step: str) -> Int64[np.ndarray, " T"]:
+    """Return the highest color that the cells at one side of each object see when they look against a step."""
+    seen = _seen(images, step)
+    looks = (labels > 0) & (shifted(labels, *STEPS[step]) != labels)
+    colors = np.zeros(total + 1, np.int64)
+    np.maximum.at(colors, labels[looks], seen[looks])
     return colors[1:]
 
 
@@ -308,6 +319,8 @@ _OBJECT_FEATURES: Final = (
     *("is_symmetric", "beside"),
     *_COLOR_FEATURES,
 )
+_SIGHTED: Final = ("any", "one_color")
+_SIGHTS: Final = tuple(f"sees_{step}" for step in list(STEPS)[:4])
 FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     "own": lambda images: images.cells,
     "is_colored": lambda images: images.cells != 0,
@@ -352,7 +365,7 @@ FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     **{
         f"{kind}_{feature}": lambda images, kind=kind, feature=feature: _object_values(images, kind, feature)
         for kind in _OBJECTS
-        for feature in _OBJECT_FEATURES
+        for feature in (*_OBJECT_FEATURES, *(_SIGHTS if kind in _SIGHTED else ()))
     },
 }
 """Name -> what it says of each cell."""
@@ -360,6 +373,7 @@ COLORED: Final = {
     *("own", "near_4", "near_8", "between_in_row", "between_in_column", "color_of_row", "color_of_column", "commonest"),
     *(f"{side}_edge" for side in ("left", "top", "right", "bottom")),
     *(f"{name}_{step}" for name in ("beside", "sees") for step in STEPS),
+    *(f"{kind}_{name}" for kind in _SIGHTED for name in _SIGHTS),
     *(
         f"{kind}_{feature}"
         for kind in _OBJECTS

@@ -14,6 +14,7 @@ from jaxarc.search.words import Machine, States, Word
 
 START: Final = -1
 _CHUNK: Final = 4096  # states between two looks at the clock
+_NEW_ALONE: Final = (Word("split", ("frames",)), Word("split", ("windows",)))  # whose only part is not the image itself
 
 
 class Origin(NamedTuple):
@@ -123,9 +124,9 @@ class StateGraph:
         valid = (numbers[:, :, 0] >= 0).all(1)
         if numbers.shape[2] > 1:
             is_list = (numbers[:, :, 1] >= 0).any(1)
-            # A list of one image for every input is that image; a cheaper state has it if it was kept or picked.
+            # A list of one image for every input is that image. Of most lists a cheaper state has it already.
             single = valid & ~is_list
-            if origin.word is not None and origin.word.name == "split" and single.any():
+            if origin.word in _NEW_ALONE and single.any():
                 self._add(numbers[single, :, :1], Origin(origin.parents[single], origin.word), cost)
             valid &= is_list
         chosen = np.flatnonzero(valid)
