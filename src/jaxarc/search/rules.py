@@ -362,7 +362,7 @@ def _sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[_S
             if time.monotonic() > deadline:
                 break
             values.append(graph.machine.apply(word, start)[0, :, 0])
-        drawn = canvas.draw(graph.table, np.array(values).reshape(-1, len(canvas.sizes)))
+        drawn = canvas.draw(graph.table, np.array(values, np.int64).reshape(-1, len(canvas.sizes)))
         for word, cells in zip(words, drawn, strict=False):
             _add(found, (*base, word), cells, int(costs[index]) + word.cost)
     sizes = set(canvas.sizes)

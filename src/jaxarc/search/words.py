@@ -14,7 +14,7 @@ from jaxtyping import Int64
 
 from jaxarc.errors import UsageError
 from jaxarc.search import functions as f
-from jaxarc.search import lists, marks, symmetry
+from jaxarc.search import lists, marks, moves, symmetry
 from jaxarc.search.features import cell_feature, number, place
 from jaxarc.search.images import Images, ImageTable, hash_bytes, hash_cells
 
@@ -29,9 +29,9 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
         *(f.upscale, f.upscale_by_colors, f.tile, f.mirror_tile),
         *(f.drop_empty_lines, f.drop_repeated_lines, f.one_cell, f.kronecker, f.colors_by_count, f.bars),
         *(f.exchange_colors, marks.smear, marks.smear_dotted, marks.connect, marks.fill_enclosed, marks.enclosed),
-        *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
+        *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, moves.gravity),
         *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts, marks.corner),
-        *(marks.zigzag, marks.attract, marks.fall, marks.gather, marks.extend, marks.stamp, marks.denoise),
+        *(marks.zigzag, moves.attract, moves.fall, moves.gather, marks.extend, moves.stamp, marks.denoise),
         *(
             marks.spread,
             symmetry.complete_symmetry,
@@ -271,7 +271,7 @@ def vocabulary(
     words += [Word("behind", (color,)) for color in (0, *seen)]
     words += [Word("paint", (color,)) for color in made]
     words += [Word(name, step) for name in ("move", "trail") for step in marks.STEPS.values()]
-    words += [Word("shift", marks.STEPS[name]) for name in marks.GRAVITY]
+    words += [Word("shift", marks.STEPS[name]) for name in moves.GRAVITY]
     words += [Word("outline", (diagonal,)) for diagonal in (0, 1)]
     for name, choices in _CHOICES.items():
         words += [Word(name, (choice,)) for choice in choices]
@@ -301,8 +301,8 @@ _CHOICES: Final[dict[str, Iterable[Any]]] = {
     "smear": marks.RAYS,
     "smear_dotted": marks.DOTTED,
     "connect": marks.CONNECTIONS,
-    "gravity": marks.GRAVITY,
-    "fall": marks.GRAVITY,
+    "gravity": moves.GRAVITY,
+    "fall": moves.GRAVITY,
     "extend": marks.EXTENSIONS,
     "complete_around": ("all", "both"),
     "complete_symmetry": symmetry.SYMMETRIES,
