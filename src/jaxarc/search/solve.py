@@ -14,7 +14,15 @@ from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
-from jaxarc.search.programs import GridProgram, LayerProgram, ProductLayer, ProgramLayer, SizeRule, TableLayer
+from jaxarc.search.programs import (
+    GridProgram,
+    LayerProgram,
+    ProductLayer,
+    ProgramError,
+    ProgramLayer,
+    SizeRule,
+    TableLayer,
+)
 from jaxarc.search.rules import learn_rules
 from jaxarc.search.words import vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
@@ -104,7 +112,10 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     for start in _starts(found):
         if time.monotonic() - began > config.seconds or any(one.fits_all for one in found):
             break
-        shown = [(_run(start, source), target) for source, target in train]
+        try:
+            shown = [(_run(start, source), target) for source, target in train]
+        except ProgramError:  # its frame is the largest, in which a function may have no answer
+            continue
         search = _Search(shown, start.answer, "none", False, config, began, 1, start)
         graphs.append(search.graph)
         found += [one for one in search.answers(min(_FIRST_COST, config.max_cost), is_last=False) if one.fits_all]
