@@ -193,6 +193,20 @@ def test_a_table_is_found_although_a_demonstration_has_faults():
     np.testing.assert_array_equal(GridProgram.parse(str(best.program))(asked), rule(asked))
 
 
+def test_a_second_program_mends_the_answer_of_the_first():
+    steps = ("connect(cross)", "fill_enclosed", "shift(1, 0)")
+    rule = GridProgram.parse(" => ".join(f"recolor none; size input; {step}" for step in steps))
+
+    def corners(seed):
+        random = np.random.default_rng(seed)
+        (top, left), (height, width) = random.integers(1, 4, 2), random.integers(3, 6, 2)
+        grid = np.zeros((11, 12), np.int8)
+        grid[np.ix_((top, top + height), (left, left + width))] = 3
+        return grid
+
+    assert " => " in solved(rule, [corners(seed) for seed in (1, 2, 3)], corners(7))
+
+
 def test_a_table_of_two_halves_is_their_exclusive_or():
     *shown, asked = grids((3, 6), (3, 6), (3, 6), (3, 6), colors=(0, 1))
     best = solve(demonstrate(exclusive_or, shown), asked, SMALL).answers[0]
