@@ -170,6 +170,43 @@ def test_the_answer_may_be_larger_than_all_other_grids():
     assert "upscale" in solved(rule, shown, asked, SearchConfig(max_cost=4))
 
 
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (lambda grid: np.kron(grid[:, ::-1] != 0, grid), "product rigid(flip_columns) by input"),
+        (lambda grid: np.kron(grid, grid[::-1] != 0), "product input by shape of rigid(flip_rows)"),
+    ],
+)
+def test_an_outer_product_of_two_images_is_found(rule, text):
+    *shown, asked = grids((2, 3), (2, 3), (3, 3), (3, 2), seed=1)
+    assert text in solved(rule, shown, asked)
+
+
+def test_a_table_is_found_although_a_demonstration_has_faults():
+    rule = lambda grid: np.where((grid == 0) & (np.pad(grid, 1)[:-2, 1:-1] == 1), 3, grid)
+    *shown, asked = grids((6, 7), (7, 6), (7, 7), (6, 6))
+    train = demonstrate(rule, shown)
+    train[1][1][[0, 2, 3, 5, 6], [3, 1, 4, 0, 5]] = 5, 6, 7, 8, 9
+    best = solve(train, asked, SMALL).answers[0]
+    assert best.fits == (True, False, True)
+    np.testing.assert_array_equal(best.answer, rule(asked))
+    np.testing.assert_array_equal(GridProgram.parse(str(best.program))(asked), rule(asked))
+
+
+def test_a_second_program_mends_the_answer_of_the_first():
+    steps = ("connect(cross)", "fill_enclosed", "shift(1, 0)")
+    rule = GridProgram.parse(" => ".join(f"recolor none; size input; {step}" for step in steps))
+
+    def corners(seed):
+        random = np.random.default_rng(seed)
+        (top, left), (height, width) = random.integers(1, 4, 2), random.integers(3, 6, 2)
+        grid = np.zeros((11, 12), np.int8)
+        grid[np.ix_((top, top + height), (left, left + width))] = 3
+        return grid
+
+    assert " => " in solved(rule, [corners(seed) for seed in (1, 2, 3)], corners(7))
+
+
 def test_a_table_of_two_halves_is_their_exclusive_or():
     *shown, asked = grids((3, 6), (3, 6), (3, 6), (3, 6), colors=(0, 1))
     best = solve(demonstrate(exclusive_or, shown), asked, SMALL).answers[0]
@@ -199,12 +236,58 @@ def test_cells_copy_the_color_at_the_start_of_their_row_also_one_that_only_the_t
         ("recolor none; size input; color 3 + input", [[3, 3]]),
         ("recolor none; size input; table rigid(flip_columns) : 1 = 5, else = input", [[1, 5]]),
         ("recolor none; size input; table input copy rigid(flip_columns) : 1 = copy, 2 = 5", [[2, 5]]),
+        ("recolor none; size input; product input by shape of rigid(flip_columns)", [[1, 1]]),
+        ("recolor none; size input; rigid(flip_columns) => recolor none; size input; half(left)", [[2, 0]]),
+        ("transpose; recolor none; size input * 1x2; tile(1, 2)", [[1, 2], [1, 2]]),
     ],
 )
 def test_a_program_is_read_back_from_its_text_and_runs(text, answer):
     program = GridProgram.parse(text)
     assert str(program) == text
     np.testing.assert_array_equal(program([[1, 2]]), answer)
+
+
+@pytest.mark.parametrize(
+    ("words", "before", "after"),
+    [
+        ("fall(down)", "120 020 000 003", "000 000 120 023"),
+        ("fall(down)", "1100 1000 0000 0220", "0000 0000 1100 1220"),
+        ("fall(left)", "0011 0001 2000 0030", "1100 0100 2000 3000"),
+        ("gather", "5000 0000 0066 0066", "5000 0000 0066 0066"),
+        ("gather", "60050 66000 00000 07000 00000", "65000 66000 07000 00000 00000"),
+        ("extend(columns)", "010 010 000 000", "010 010 010 010"),
+        ("extend(diagonals)", "1000 0100 0000 0000", "1000 0100 0010 0001"),
+        ("extend(cross)", "1100 0000 0020", "1111 0000 0020"),
+        ("shift(1, -1)", "012 034 000", "000 120 340"),
+        ("trail(1, 1)", "1000 0000 0000", "1000 0100 0010"),
+        ("pad(2, 1)", "12", "12 00"),
+        ("pad_to(2, 3)", "12", "120 000"),
+        ("split(frames) > item(0)", "00000 05550 05250 05550 30000", "555 525 555"),
+        ("split(windows) > item(0)", "5550 5020 5050", "555 502 505"),
+        ("stamp", "300000 020002 000000 000200", "300030 020002 003000 000200"),
+        ("denoise", "11100 12110 11110 00000", "11100 11110 11100 00000"),
+        ("unit", "1212 3434 1212", "12 34 12"),
+    ],
+)
+def test_a_function_moves_objects_and_extends_lines(words, before, after):
+    grid, expected = (np.array([[int(cell) for cell in row] for row in text.split()]) for text in (before, after))
+    np.testing.assert_array_equal(GridProgram.parse(f"recolor none; size {words}; {words}")(grid), expected)
+
+
+@pytest.mark.parametrize(
+    ("feature", "before", "after"),
+    [
+        ("any_sees_down", "100 000 550", "000 000 110"),
+        ("one_color_beside", "1200 1200 0003", "2100 2100 0000"),
+        ("rooms_commonest_but_0", "05020 05000 55555 00300", "00222 00222 00000 33333"),
+        ("one_color_is_symmetric", "1100 1000 0000 0222", "1100 1000 0000 0222"),
+    ],
+)
+def test_a_feature_says_something_of_the_object_of_a_cell(feature, before, after):
+    grid, expected = (np.array([[int(cell) for cell in row] for row in text.split()]) for text in (before, after))
+    rows = ", ".join(f"{value} = {value}" for value in range(10))
+    program = GridProgram.parse(f"recolor none; size input; table cell_feature({feature}) : {rows}")
+    np.testing.assert_array_equal(program(grid), expected)
 
 
 def test_a_color_that_only_the_test_has_is_answered():

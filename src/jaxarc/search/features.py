@@ -1,4 +1,4 @@
-"""Functions that say something of each cell: its neighbors, what it sees, its place, its object. Used by rules.
+"""Functions that say something of each cell: its neighbors, what it sees, its place, its object. Tables use them.
 
 The result is an image of the same size whose cells hold bytes and no colors, such as the size of the object of a cell.
 """
@@ -7,16 +7,14 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from jaxtyping import Int64
 
 from jaxarc.search.functions import NUM_COLORS, color_counts, common_color
 from jaxarc.search.images import Images
-from jaxarc.search.marks import EIGHT, FOUR, STEPS, cells_enclosed, full_lines, labelled, ray, shifted
+from jaxarc.search.marks import STEPS, cells_enclosed, seen_color, shifted
+from jaxarc.search.objects import OBJECT_COLORS, OBJECT_FEATURES, object_values
 
 _OUTSIDE: Final = 10  # the color of a cell outside of the image
 _MOST: Final = 255
-_MANY: Final = 10**6
-_OWNER: Final = 0x9E3779B97F4A7C1  # by which the sums of two images are told apart
 
 Values = np.ndarray  # numbers of each cell, [N, F, F]
 
@@ -25,11 +23,6 @@ def _neighbor(images: Images, step: str) -> Values:
     bordered = np.where(images.inside, images.cells + 1, 0)
     found = shifted(bordered, *STEPS[step])
     return np.where(found == 0, _OUTSIDE, found - 1)
-
-
-def _seen(images: Images, step: str) -> Values:
-    """Return the first color but 0 that a cell sees when it looks against a step."""
-    return shifted(ray(images.cells, images.inside, STEPS[step]), *STEPS[step])
 
 
 def _count(images: Images, steps: list[str], matches: Callable[[Values], Values]) -> Values:
@@ -78,8 +71,8 @@ def _line_is_full(images: Images, axis: int) -> Values:
 
 def _between(images: Images, first: str, second: str) -> Values:
     """Return the color that a cell sees on both sides, if it is the same one."""
-    seen = _seen(images, first)
-    return np.where(seen == _seen(images, second), seen, 0)
+    seen = seen_color(images, first)
+    return np.where(seen == seen_color(images, second), seen, 0)
 
 
 def _first_colored(images: Images, axis: int) -> Values:
@@ -109,153 +102,11 @@ def _global(values: np.ndarray, images: Images) -> Values:
     return np.broadcast_to(values[:, None, None], images.cells.shape)
 
 
-def _object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"], int]:
-    """Number the objects of all images: of any color, of one color, of one color with color 0 too, or parts."""
-    if kind == "any":
-        labels, total = labelled(images.cells != 0, EIGHT)
-        return labels, total
-    if kind == "parts":
-        lines = full_lines(images)
-        labels, total = labelled(images.inside & ~lines & lines.any((1, 2), keepdims=True), FOUR)
-        return labels, total
-    labels = np.zeros(images.cells.shape, np.int64)
-    total = 0
-    inside = images.inside
-    for color in range(0 if kind == "regions" else 1, NUM_COLORS):
-        mask = (images.cells == color) & inside
-        if mask.any():
-            found, count = labelled(mask, FOUR if kind in ("regions", "one_color_4") else EIGHT)
-            labels += np.where(found > 0, found + total, 0)
-            total += count
-    return labels, total
-
-
-def _object_values(images: Images, kind: str, feature: str) -> Values:
-    """Give each cell a feature of its object; cells of none get 0."""
-    labels, total = _object_labels(images, kind)
-    flat = labels.ravel()
-    place = np.flatnonzero(flat)
-    names = flat[place] - 1
-    owner = np.zeros(total, np.int64)
-    owner[names] = place // images.frame**2
-    size = np.bincount(names, minlength=total)
-    if feature in _COLOR_FEATURES:
-        counts = np.bincount(names * NUM_COLORS + images.cells.ravel()[place], minlength=total * NUM_COLORS)
-        counts = counts.reshape(total, NUM_COLORS)
-        colored = counts[:, 1:].sum(1)
-        values = {
-            "marker": np.where(counts == 0, _MANY, counts).argmin(1),
-            "commonest": counts.argmax(1),
-            "commonest_but_0": np.where(colored > 0, counts[:, 1:].argmax(1) + 1, 0),
-            "colors": (counts > 0).sum(1),
-            "colored": colored,
-            "colored_rank": 1 + _dense_rank(owner, -colored),
-        }
-        return _painted(labels, place, values[feature][names])
-    rows, columns = place % images.frame**2 // images.frame, place % images.frame
-    box = np.array([[10**6], [10**6], [-1], [-1]]).repeat(total, 1)
-    np.minimum.at(box[0], names, rows)
-    np.minimum.at(box[1], names, columns)
-    np.maximum.at(box[2], names, rows)
-    np.maximum.at(box[3], names, columns)
-    height, width = box[2] - box[0] + 1, box[3] - box[1] + 1
-    weight = np.random.default_rng(1).integers(1, 2**40, (images.frame, images.frame))
-    shape = np.zeros(total, np.int64)
-    np.add.at(shape, names, weight[rows - box[0][names], columns - box[1][names]])
-    if feature == "template":
-        return _painted(labels, place, _template(images, place, names, owner, box))
-    if feature in ("rank", "rank_up", "is_most", "is_least"):
-        sign = -1 if feature in ("rank", "is_most") else 1
-        value = _dense_rank(owner, sign * size)
-        value = 1 + np.minimum(value, 1) if feature.startswith("is") else 1 + value
-    elif feature == "same_shape":
-        _, group, counts = np.unique(shape + owner * _OWNER, return_inverse=True, return_counts=True)
-        value = counts[group]
-    elif feature == "count":
-        value = np.bincount(owner, minlength=len(images))[owner]
-    elif feature == "at_edge":
-        bottom, right = images.height[owner] - 1, images.width[owner] - 1
-        value = 1 + ((box[0] == 0) | (box[1] == 0) | (box[2] == bottom) | (box[3] == right))
-    elif feature == "is_square":
-        value = 1 + (height == width)
-    elif feature == "is_full":
-        value = 1 + (size == height * width)
-    elif feature == "is_wide":
-        value = 1 + np.sign(width - height) + 1
-    elif feature == "parity":
-        value = 1 + size % 2
-    elif feature == "holes":
-        value = 1 + _holes_inside(images, labels, total)
-    elif feature == "row":
-        value = 1 + _dense_rank(owner, box[0])
-    elif feature == "column":
-        value = 1 + _dense_rank(owner, box[1])
-    elif feature in ("in_row", "in_column"):
-        cells = (rows - box[0][names]) if feature == "in_row" else (columns - box[1][names])
-        return _painted(labels, place, 1 + cells)
-    elif feature == "ring":
-        cells = np.minimum.reduce(
-            [rows - box[0][names], columns - box[1][names], box[2][names] - rows, box[3][names] - columns]
-        )
-        return _painted(labels, place, 1 + cells)
-    else:
-        value = {"size": size, "height": height, "width": width}[feature]
-    return _painted(labels, place, value[names])
-
-
-def _template(images: Images, place: np.ndarray, names: np.ndarray, owner: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Return, for each cell of an object, the color at its place in the most colorful object of the image."""
-    side = images.frame
-    codes = np.unique(names * NUM_COLORS + images.cells.ravel()[place])
-    colors = np.bincount(codes // NUM_COLORS, minlength=len(owner))
-    order = np.lexsort((-colors, owner))
-    first = order[np.searchsorted(owner[order], owner[names])]  # the object to copy, for each cell
-    rows = place % side**2 // side - box[0][names]
-    columns = place % side - box[1][names]
-    is_within = (rows <= (box[2] - box[0])[first]) & (columns <= (box[3] - box[1])[first])
-    rows, columns = (np.where(is_within, at + box[axis][first], 0) for axis, at in enumerate((rows, columns)))
-    return np.where(is_within, images.cells[owner[names], rows, columns], 0)
-
-
-def _painted(labels: np.ndarray, place: np.ndarray, values: np.ndarray) -> Values:
-    result = np.zeros(labels.size, np.int64)
-    result[place] = values
-    return result.reshape(labels.shape)
-
-
-def _dense_rank(owner: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Rank values within their image; equal values share a rank: 5 9 9 2 gives 1 2 2 0."""
-    order = np.lexsort((values, owner))
-    new = np.diff(values[order], prepend=values[order][:1]) != 0
-    starts = np.diff(owner[order], prepend=-1) != 0
-    steps = np.cumsum(new | starts)
-    base = np.maximum.accumulate(np.where(starts, steps, 0))
-    rank = np.empty(len(owner), np.int64)
-    rank[order] = steps - base
-    return rank
-
-
-def _holes_inside(images: Images, labels: np.ndarray, total: int) -> np.ndarray:
-    """Count the enclosed regions of color 0 whose first cell lies right below an object."""
-    holes, count = labelled(cells_enclosed(images), FOUR)
-    names, first = np.unique(holes, return_index=True)
-    first = first[names > 0]
-    above = labels.ravel()[first - images.frame]
-    return np.bincount(above[above > 0] - 1, minlength=total) if count else np.zeros(total, np.int64)
-
-
-_OBJECTS: Final = ("any", "one_color", "one_color_4", "regions", "parts")
-_COLOR_FEATURES: Final = ("marker", "commonest", "commonest_but_0", "colors", "colored", "colored_rank")
-_OBJECT_FEATURES: Final = (
-    *("size", "height", "width", "rank", "rank_up", "is_most", "is_least", "same_shape", "count", "at_edge", "holes"),
-    *("is_square", "is_full", "is_wide", "parity", "row", "column", "in_row", "in_column", "ring", "template"),
-    *_COLOR_FEATURES,
-)
 FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     "own": lambda images: images.cells,
     "is_colored": lambda images: images.cells != 0,
     **{f"beside_{step}": lambda images, step=step: _neighbor(images, step) for step in STEPS},
-    **{f"sees_{step}": lambda images, step=step: _seen(images, step) for step in STEPS},
+    **{f"sees_{step}": lambda images, step=step: seen_color(images, step) for step in STEPS},
     "pattern": _pattern,
     "colored_4": lambda images: _count(images, list(STEPS)[:4], lambda found: found % _OUTSIDE != 0),
     "colored_8": lambda images: _count(images, list(STEPS), lambda found: found % _OUTSIDE != 0),
@@ -293,9 +144,9 @@ FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     "commonest": lambda images: _global(common_color(images), images),
     "num_colors": lambda images: _global((color_counts(images)[:, 1:] > 0).sum(1), images),
     **{
-        f"{kind}_{feature}": lambda images, kind=kind, feature=feature: _object_values(images, kind, feature)
-        for kind in _OBJECTS
-        for feature in _OBJECT_FEATURES
+        f"{kind}_{feature}": lambda images, kind=kind, feature=feature: object_values(images, kind, feature)
+        for kind, features in OBJECT_FEATURES.items()
+        for feature in features
     },
 }
 """Name -> what it says of each cell."""
@@ -303,7 +154,7 @@ COLORED: Final = {
     *("own", "near_4", "near_8", "between_in_row", "between_in_column", "color_of_row", "color_of_column", "commonest"),
     *(f"{side}_edge" for side in ("left", "top", "right", "bottom")),
     *(f"{name}_{step}" for name in ("beside", "sees") for step in STEPS),
-    *(f"{kind}_{feature}" for kind in _OBJECTS for feature in ("marker", "commonest", "commonest_but_0", "template")),
+    *(f"{kind}_{name}" for kind, features in OBJECT_FEATURES.items() for name in features if name in OBJECT_COLORS),
 }
 """Names of those that say a color."""
 

@@ -142,6 +142,42 @@ def rigid(images: Images, kind: str) -> Images:
     return gathered(images, rows, columns, images.height, images.width)
 
 
+def shift(images: Images, down: int, right: int) -> Images:
+    """Shift the cells within the image; what leaves it is lost, and color 0 comes in."""
+    span = np.arange(images.frame)
+    rows, columns = (np.broadcast_to(span - step, (len(images), images.frame)) for step in (down, right))
+    moved = gathered(images, rows, columns, images.height, images.width)
+    return moved.with_cells(moved.cells * images.inside)
+
+
+def trail(images: Images, down: int, right: int) -> Images:
+    """Repeat what the image holds in one direction, at steps of its own height and width, until the edge."""
+    _, _, height, width = bounding_boxes(images.cells != 0)
+    result = images.cells
+    span = np.arange(images.frame)
+    for count in range(1, images.frame):
+        rows, columns = span - count * down * height[:, None], span - count * right * width[:, None]
+        copy = gathered(images, rows, columns, images.height, images.width).cells
+        if not copy.any():
+            break
+        result = np.where(result == 0, copy, result)
+    return images.with_cells(result * images.inside)
+
+
+def pad_to(images: Images, height: int, width: int) -> Images:
+    """Enlarge the image to a size with color 0, below and at the right."""
+    tall, wide = np.maximum(images.height, height), np.maximum(images.width, width)
+    grown = images.height * images.width < height * width
+    zero = np.zeros_like(tall)
+    return windows(images, zero, zero, tall, wide).only(grown & (tall == height) & (wide == width))
+
+
+def pad(images: Images, down: int, right: int) -> Images:
+    """Enlarge the image to a multiple of its size with color 0, below and at the right."""
+    zero = np.zeros_like(images.height)
+    return windows(images, zero, zero, images.height * down, images.width * right)
+
+
 HALVES: Final = ("top", "bottom", "left", "right")
 
 

@@ -1,6 +1,7 @@
 """The search itself: all words on all states, cheapest first, each different state once."""
 
 import time
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -13,6 +14,7 @@ from jaxarc.search.words import Machine, States, Word
 
 START: Final = -1
 _CHUNK: Final = 4096  # states between two looks at the clock
+_NEW_ALONE: Final = (Word("split", ("frames",)), Word("split", ("windows",)))  # whose only part is not the image itself
 
 
 class Origin(NamedTuple):
@@ -53,7 +55,8 @@ class StateGraph:
         self._max_states = max_states
         self._max_images = max_images
         self._deadline = deadline
-        self._origins: list[tuple[int, Origin]] = []  # first state of a chunk, and where its states come from
+        self._starts: list[int] = []  # first states of chunks
+        self._origins: list[Origin] = []  # where the states of a chunk come from
         self._costs: list[np.ndarray] = []
         self._images: list[np.ndarray] = []  # numbers of states that are one image each
         self._image_states: list[np.ndarray] = []  # their states
@@ -74,11 +77,10 @@ class StateGraph:
 
     def program(self, state: int) -> tuple[Word, ...]:
         """Return the words that lead from the inputs to a state."""
-        starts = [start for start, _ in self._origins]
         words: list[Word] = []
         while True:
-            chunk = int(np.searchsorted(starts, state, side="right")) - 1
-            start, origin = self._origins[chunk]
+            chunk = bisect_right(self._starts, state) - 1
+            start, origin = self._starts[chunk], self._origins[chunk]
             if origin.word is None:
                 return tuple(reversed(words))
             words.append(origin.word)
@@ -95,14 +97,15 @@ class StateGraph:
             for is_list in (False, True):
                 states, numbers = self._level(source_cost, is_list)
                 words = [word for word in self._words if word.makes_list(is_list) is are_lists]
+                slices = [slice(start, start + _CHUNK) for start in range(0, len(states), _CHUNK)]
+                chunks = [(states[one], numbers[one], np.unique(numbers[one])) for one in slices]
                 for word in (word for word in words if source_cost + word.cost == cost):
-                    for start in range(0, len(states), _CHUNK):
+                    for parents, images, different in chunks:
                         if self._is_over():
                             self.is_cut = True
                             return
-                        chunk = slice(start, start + _CHUNK)
-                        self.num_applied += len(states[chunk])
-                        self._add(self.machine.apply(word, numbers[chunk]), Origin(states[chunk], word), cost)
+                        self.num_applied += len(parents)
+                        self._add(self.machine.apply(word, images, different), Origin(parents, word), cost)
 
     def _level(self, cost: int, is_list: bool) -> tuple[np.ndarray, States]:
         """Return all states of a cost that are lists, or that are no lists."""
@@ -118,10 +121,14 @@ class StateGraph:
 
     def _add(self, numbers: States, origin: Origin, cost: int) -> None:
         """Keep the states that have an answer for every input and are new."""
-        # A list of one image for every input is that image, which a cheaper state has already.
         valid = (numbers[:, :, 0] >= 0).all(1)
         if numbers.shape[2] > 1:
-            valid &= (numbers[:, :, 1] >= 0).any(1)
+            is_list = (numbers[:, :, 1] >= 0).any(1)
+            # A list of one image for every input is that image. Of most lists a cheaper state has it already.
+            single = valid & ~is_list
+            if origin.word in _NEW_ALONE and single.any():
+                self._add(numbers[single, :, :1], Origin(origin.parents[single], origin.word), cost)
+            valid &= is_list
         chosen = np.flatnonzero(valid)
         if not len(chosen):
             return
@@ -132,7 +139,8 @@ class StateGraph:
         if not len(new):
             return
         chosen = chosen[new]
-        self._origins.append((before, Origin(origin.parents[chosen], origin.word)))
+        self._starts.append(before)
+        self._origins.append(Origin(origin.parents[chosen], origin.word))
         self._costs.append(np.full(len(chosen), cost))
         states = before + np.arange(len(chosen))
         self._levels[cost, numbers.shape[2] > 1].append((states, numbers[chosen]))

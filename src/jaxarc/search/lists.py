@@ -11,6 +11,7 @@ from jaxarc.search.images import Images, bounding_boxes, windows
 from jaxarc.search.marks import EIGHT, FOUR, labelled
 
 LENGTH: Final = 16  # images of a list at most
+_SMALLEST_FRAME: Final = 8  # cells
 
 
 def _parts(source: Images, owner: np.ndarray, cells: np.ndarray, is_cropped: bool = True) -> Images:
@@ -34,7 +35,8 @@ def _cropped_colors(images: Images) -> tuple[Images, np.ndarray]:
     return windows(parts, *bounding_boxes(parts.cells != 0)), owner
 
 
-def _components(images: Images, structure: np.ndarray, per_color: bool) -> tuple[Images, np.ndarray]:
+def _components(images: Images, structure: np.ndarray, per_color: bool, least: int = 1) -> tuple[Images, np.ndarray]:
+    """Return the objects of at least so many cells."""
     labels = np.zeros(images.cells.shape, np.int64)
     total = 0
     masks = [images.cells == color for color in range(1, NUM_COLORS)] if per_color else [images.cells != 0]
@@ -43,6 +45,8 @@ def _components(images: Images, structure: np.ndarray, per_color: bool) -> tuple
             found, count = labelled(mask, structure)
             labels += np.where(found > 0, found + total, 0)
             total += count
+    if least > 1:
+        labels[np.bincount(labels.ravel())[labels] < least] = 0
     return _labelled(images, labels, total)
 
 
@@ -58,6 +62,23 @@ def _labelled(images: Images, labels: np.ndarray, total: int) -> tuple[Images, n
     names, owner = names[few], owner[few]
     cells = images.cells[owner]
     return _parts(images, owner, np.where(labels[owner] == names[:, None, None], cells, 0)), owner
+
+
+def _windows(images: Images, structure: np.ndarray, is_framed: bool) -> tuple[Images, np.ndarray]:
+    """Cut out the box of each object of one color with all that is in it; a frame has no other color at its edge."""
+    parts, owner = _components(images, structure, per_color=True, least=_SMALLEST_FRAME if is_framed else 1)
+    whole = images.take(owner)
+    found = windows(whole, parts.row - whole.row, parts.column - whole.column, parts.height, parts.width)
+    differs = (found.cells != parts.cells) & found.inside
+    kept = (found.height > 2) & (found.width > 2)
+    if is_framed:
+        index = np.arange(len(found))
+        bottom, right = np.maximum(found.height, 1) - 1, np.maximum(found.width, 1) - 1
+        edges = (differs[:, 0], differs[:, :, 0], differs[index, bottom], differs[index, :, right])
+        kept &= ~np.logical_or.reduce(edges).any(1)
+    else:
+        kept &= differs.any((1, 2))
+    return found.take(kept), owner[kept]
 
 
 def _ground_components(images: Images) -> tuple[Images, np.ndarray]:
@@ -124,6 +145,8 @@ SPLITS: Final[dict[str, Callable[[Images], tuple[Images, np.ndarray]]]] = {
     "objects_4": lambda images: _components(images, FOUR, per_color=False),
     "one_color_objects": lambda images: _components(images, EIGHT, per_color=True),
     "one_color_objects_4": lambda images: _components(images, FOUR, per_color=True),
+    "frames": lambda images: _windows(images, FOUR, is_framed=True),
+    "windows": lambda images: _windows(images, EIGHT, is_framed=False),
     "ground": _ground_components,
     "rows": lambda images: _lines(images, 1),
     "columns": lambda images: _lines(images, 2),

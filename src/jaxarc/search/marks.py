@@ -66,6 +66,11 @@ def ray(cells: UInt8[np.ndarray, "N F F"], inside: Bool[np.ndarray, "N F F"], st
     return np.where(inside, result, 0)
 
 
+def seen_color(images: Images, step: str) -> np.ndarray:
+    """Return the first color but 0 that a cell sees when it looks against a step."""
+    return shifted(ray(images.cells, images.inside, STEPS[step]), *STEPS[step])
+
+
 def smear(images: Images, rays: str) -> Images:
     """Extend each color in some directions over cells of color 0; where two rays meet, the first direction stays."""
     inside = images.inside
@@ -93,6 +98,7 @@ def smear_dotted(images: Images, rays: str) -> Images:
 
 
 _NO_COLOR: Final = 255
+_MAJORITY: Final = 5  # of nine cells
 CONNECTIONS: Final = ("rows", "columns", "cross", "falling", "rising", "diagonals")
 
 
@@ -213,27 +219,30 @@ def keep_single_cells(images: Images) -> Images:
     return images.with_cells(np.where(drop_single_cells(images).cells == 0, images.cells, 0))
 
 
-GRAVITY: Final = ("up", "down", "left", "right")
-
-
-def attract(images: Images) -> Images:
-    """Move each single cell in a straight line to a larger part of its color; clear single cells that see none."""
-    parts, singles = drop_single_cells(images).cells, keep_single_cells(images).cells
-    result = parts
-    for name in RAYS["cross"]:
-        down, right = STEPS[name]
-        path = ray(singles, images.inside, (down, right))
-        ahead = shifted(parts, -down, -right)
-        result = np.where((parts == 0) & (ahead != 0) & (path == ahead), path, result)
+def denoise(images: Images) -> Images:
+    """Give each cell the color that five or more of the nine cells at and around it have."""
+    result = images.cells
+    inside = images.inside
+    for color in np.unique(images.cells):
+        mask = ((images.cells == color) & inside).astype(np.uint8)
+        count = np.sum([mask, *(shifted(mask, *step) for step in STEPS.values())], axis=0)
+        result = np.where((count >= _MAJORITY) & inside, color, result)
     return images.with_cells(result)
 
 
-def gravity(images: Images, way: str) -> Images:
-    """Let the cells of each row or column fall to one side; a stable sort keeps their order."""
-    axis = 1 if way in ("up", "down") else 2
-    key = np.where(images.inside, (images.cells == 0) if way in ("up", "left") else (images.cells != 0), 2)
-    order = np.argsort(key, axis=axis, kind="stable")
-    return images.with_cells(np.take_along_axis(images.cells, order, axis))
+def extend(images: Images, rays: str) -> Images:
+    """Extend lines of two or more cells of one color, in some directions, over cells of color 0."""
+    inside = images.inside
+    result = images.cells
+    for name in RAYS[rays]:
+        is_line = shifted(images.cells, *STEPS[name]) == images.cells
+        blocked = np.where((images.cells != 0) & ~is_line, _NO_COLOR, images.cells)
+        found = ray(blocked, inside, STEPS[name])
+        result = np.where((result == 0) & (found != _NO_COLOR), found, result)
+    return images.with_cells(result)
+
+
+EXTENSIONS: Final = ("rows", "columns", "cross", "diagonals", "star")
 
 
 def bar_of_objects(images: Images) -> Images:

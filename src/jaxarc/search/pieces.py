@@ -43,6 +43,7 @@ class OutputCells:
 
     def __init__(self, outputs: list[np.ndarray], answer_size: tuple[int, int]) -> None:
         self.sizes = [*(output.shape for output in outputs), answer_size]
+        self.outputs = outputs
         self.target = np.concatenate([output.ravel() for output in outputs]).astype(np.uint8)
         counts = np.array([height * width for height, width in self.sizes])
         ends = np.cumsum(counts)
@@ -51,21 +52,22 @@ class OutputCells:
 
     def draw(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
         """Return the cells of states: of an image of the size of the output as it is, of others at their position."""
-        images = [table.images(numbers[:, pair]) for pair in range(len(self.sizes))]
         is_exact = self.is_exact(table, numbers)
+        exact, others = np.flatnonzero(is_exact), np.flatnonzero(~is_exact)
         cells = np.zeros((len(numbers), self.num_cells), np.uint8)
-        for (height, width), place, one in zip(self.sizes, self.slices, images, strict=True):
-            row = np.where(is_exact, 0, one.row)
-            column = np.where(is_exact, 0, one.column)
-            rows = np.arange(height) - row[:, None]
-            columns = np.arange(width) - column[:, None]
+        for pair, ((height, width), place) in enumerate(zip(self.sizes, self.slices, strict=True)):
+            whole = table.images(numbers[exact, pair], max(height, width)).cells[:, :height, :width]
+            cells[exact, place] = whole.reshape(len(exact), height * width)
+            one = table.images(numbers[others, pair])
+            rows = np.arange(height) - one.row[:, None]
+            columns = np.arange(width) - one.column[:, None]
             rows_known = (rows >= 0) & (rows < one.height[:, None])
             columns_known = (columns >= 0) & (columns < one.width[:, None])
             flat = np.where(rows_known, rows, 0)[:, :, None] * one.frame + np.where(columns_known, columns, 0)[:, None]
-            flat = flat.reshape(len(numbers), height * width)
-            found = np.take_along_axis(one.cells.reshape(len(numbers), one.frame**2), flat, 1)
+            flat = flat.reshape(len(others), height * width)
+            found = np.take_along_axis(one.cells.reshape(len(others), one.frame**2), flat, 1)
             known = (rows_known[:, :, None] & columns_known[:, None]).reshape(flat.shape)
-            cells[:, place] = found * known
+            cells[others, place] = found * known
         return cells
 
     def stack(self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"]) -> Stack:
@@ -78,9 +80,8 @@ class OutputCells:
     def is_exact(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
         """Whether each image of a state has the size of its output."""
         height, width = np.array(self.sizes).T
-        images = table.images(numbers.ravel())
-        same = (images.height.reshape(numbers.shape) == height) & (images.width.reshape(numbers.shape) == width)
-        return same.all(1)
+        heights, widths = table.sizes(numbers)
+        return ((heights == height) & (widths == width)).all(1)
 
 
 class Pieces:
@@ -98,6 +99,7 @@ class Pieces:
         states, numbers, costs = graph.images
         order = np.argsort(costs, kind="stable")
         self._states, self._numbers, costs = states[order], numbers[order], costs[order]
+        self._cells: dict[int, np.ndarray] = {}  # of the states that stand in a stack
         size = len(canvas.target)
         kept: list[tuple[np.ndarray, ...]] = []
         plain = np.repeat(np.array(colors, np.uint8)[:, None], canvas.num_cells, 1)
@@ -114,22 +116,22 @@ class Pieces:
         right, solid, place, color = right[first], solid[first], place[first], color[first]
         cost = np.where(place < 0, 0, costs[place])
         all_cells = packed(np.ones((1, size), np.bool_))
-        # Each piece twice: it covers the cells that are not 0, or all cells.
-        self.good = np.concatenate([right & solid, right])
-        self.bad = np.concatenate([solid & ~right, all_cells & ~right])
+        # Each piece twice: it covers the cells that are not 0, or all cells. A word of bits of all pieces is a row.
+        self.good = np.ascontiguousarray(np.concatenate([right & solid, right]).T)
+        self.bad = np.ascontiguousarray(np.concatenate([solid & ~right, all_cells & ~right]).T)
         self.place = np.tile(place, 2)
         self.color = np.tile(color, 2)
         self.cost = np.tile(cost, 2)
         self.is_solid = np.repeat([False, True], len(first))
         self.pairs = [self._mask_of(pair) for pair in canvas.slices[:-1]]
-        self._counts = np.bitwise_count(self.good).sum(1, dtype=np.int64)
+        self._counts = np.bitwise_count(self.good).sum(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.cost)
 
     def exact(self) -> Int64[np.ndarray, " K"]:
         """Return the pieces that equal all outputs alone, the cheapest first."""
-        found = np.flatnonzero(self.is_solid & ~self.bad.any(1))
+        found = np.flatnonzero(self.is_solid & ~self.bad.any(0))
         return found[np.argsort(self.cost[found], kind="stable")]
 
     def stacks(
@@ -138,10 +140,10 @@ class Pieces:
         """Stack pieces greedily on the needed cells, from several first pieces.
 
         On top is a piece without a wrong cell; below it a piece may be wrong where it is covered. The next piece is the
-        one that adds most right cells, of equals the cheapest.
+        one that adds most right cells, of equals the cheapest. Where none is left, the one that is right most often is
+        the last.
         """
-        bad, good = self.bad & needed, self.good & needed
-        gains = self._gains(good, bad, np.zeros_like(needed))
+        gains = self._gains(needed)
         starts = np.lexsort((self.cost, -gains))[:num_starts]
         found: list[Stack] = []
         seen: set[bytes] = set()
@@ -149,18 +151,21 @@ class Pieces:
             if found and time.monotonic() > deadline:
                 break
             chosen = [int(start)]
-            covered = good[start].copy()
-            key = covered.tobytes()
+            still_open = needed & ~self.good[:, start]
+            key = still_open.tobytes()
             if key in seen:
                 continue
             seen.add(key)
-            while len(chosen) < max_layers and not np.array_equal(covered, needed):
-                gains_next = self._gains(good, bad, covered)
-                best = int(np.lexsort((self.cost, -gains_next))[0])
-                if gains_next[best] == 0:
+            while len(chosen) < max_layers and still_open.any():
+                gains_next = self._gains(still_open)
+                most = gains_next.max()
+                if most == 0:
                     break
-                chosen.append(best)
-                covered |= good[best]
+                equals = np.flatnonzero(gains_next == most)
+                chosen.append(int(equals[self.cost[equals].argmin()]))
+                still_open &= ~self.good[:, chosen[-1]]
+            if still_open.any():  # nothing is right everywhere: at the bottom stands what is right most often
+                chosen.append(int(self._gains(still_open, may_err=True).argmax()))
             found.append(self.stack(chosen))
         return found
 
@@ -176,10 +181,7 @@ class Pieces:
         layers = []
         for piece in chosen:
             place = int(self.place[piece])
-            if place < 0:
-                drawn = np.full(self.canvas.num_cells, self.color[piece], np.uint8)
-            else:
-                drawn = self.canvas.draw(self._graph.table, self._numbers[place : place + 1])[0]
+            drawn = np.full(self.canvas.num_cells, self.color[piece], np.uint8) if place < 0 else self._drawn(place)
             is_solid = bool(self.is_solid[piece])
             covers = open_cells & (is_solid | (drawn != 0))
             cells[covers] = drawn[covers]
@@ -189,9 +191,21 @@ class Pieces:
         cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1)
         return self.canvas.stack(tuple(layers), cost, cells)
 
-    def _gains(self, good: np.ndarray, bad: np.ndarray, covered: np.ndarray) -> np.ndarray:
-        is_wrong = (bad & ~covered).any(1)
-        return np.where(is_wrong, 0, np.bitwise_count(good & ~covered).sum(1, dtype=np.int64))
+    def _drawn(self, place: int) -> UInt8[np.ndarray, " M"]:
+        if place not in self._cells:
+            self._cells[place] = self.canvas.draw(self._graph.table, self._numbers[place : place + 1])[0]
+        return self._cells[place]
+
+    def _gains(self, still_open: UInt64[np.ndarray, " W"], may_err: bool = False) -> Int64[np.ndarray, " K"]:
+        """Return how many open cells each piece colors right; 0 of a piece that colors one wrong, if it may not err."""
+        gains = np.zeros(len(self), np.int64)
+        wrong = np.zeros(len(self), np.uint64)
+        for word in np.flatnonzero(still_open):
+            gains += np.bitwise_count(self.good[word] & still_open[word])
+            if not may_err:
+                wrong |= self.bad[word] & still_open[word]
+        gains[wrong != 0] = 0
+        return gains
 
     def _bits(self, cells: UInt8[np.ndarray, "S M"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         size = len(self.canvas.target)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Int8, UInt8
@@ -11,13 +11,19 @@ from jaxtyping import Int8, UInt8
 from jaxarc.errors import UsageError
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.images import ImageTable, images_of
+from jaxarc.search.products import multiplied
 from jaxarc.search.words import Machine, Word, WordError
 
 _THEN: Final = " > "
 _OVER: Final = " + "
 _SOLID: Final = "solid "
 _TABLE: Final = "table "
+_PRODUCT: Final = "product "
+_BY: Final = " by "
+_SHAPE: Final = "shape of "
 _NO_WORD: Final = "input"
+_AFTER: Final = " => "
+_TRANSPOSED: Final = "transpose"
 _COPIED: Final = " copy "
 _ELSE: Final = ", else = input"
 _FRAME: Final = 30
@@ -92,6 +98,33 @@ class TableLayer:
 
 
 @dataclass(frozen=True)
+class ProductLayer:
+    """A layer that is the outer product of two images, see :mod:`jaxarc.search.products`.
+
+    In ``product input by shape of keep_color(2)`` the copies have the colors of ``input``.
+    """
+
+    coarse: tuple[Word, ...]
+    fine: tuple[Word, ...]
+    has_coarse_colors: bool
+    is_solid: Final = True
+
+    def __str__(self) -> str:
+        return f"{_PRODUCT}{_text(self.coarse)}{_BY}{_SHAPE * self.has_coarse_colors}{_text(self.fine)}"
+
+    @classmethod
+    def parse(cls, text: str) -> "ProductLayer":
+        """Read a layer back from its text."""
+        coarse, by, fine = text.strip().removeprefix(_PRODUCT).partition(_BY)
+        if not by:
+            raise ProgramError(f"{text.strip()!r} is no product; write product input by crop")
+        return cls(_words(coarse), _words(fine.removeprefix(_SHAPE)), fine.startswith(_SHAPE))
+
+
+ProgramLayer: TypeAlias = LayerProgram | TableLayer | ProductLayer
+
+
+@dataclass(frozen=True)
 class SizeRule:
     """The size of an answer: fixed, or a multiple of the size of an image that words make."""
 
@@ -124,18 +157,26 @@ class GridProgram:
     ``str(program)`` is its text, :meth:`parse` reads it back, and ``program(grid)`` runs it.
     """
 
-    layers: tuple[LayerProgram | TableLayer, ...]  # from top to bottom
+    layers: tuple[ProgramLayer, ...]  # from top to bottom
     size: SizeRule = SizeRule()
     recolor: str = "none"  # how colors are renamed first, see :mod:`jaxarc.search.colors`
+    is_transposed: bool = False  # rows and columns of the grid are exchanged first, and those of the answer last
+    before: "GridProgram | None" = None  # whose answer is the grid of this one
 
     def __str__(self) -> str:
-        return f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
+        text = f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
+        text = f"{_TRANSPOSED}; {text}" if self.is_transposed else text
+        return text if self.before is None else f"{self.before}{_AFTER}{text}"
 
     def in_words(self) -> list[str]:
         """Say what the program does, a sentence for each step; the layers from top to bottom."""
         lines = [f"The answer has the size {self.size}."]
         if self.recolor != "none":
             lines.insert(0, f"Name the colors anew: {self.recolor}.")
+        if self.is_transposed:
+            lines.insert(0, "Exchange rows and columns of the grid, and those of the answer at the end.")
+        if self.before is not None:
+            lines[:0] = [*self.before.in_words(), "From here on, this answer is the grid."]
         for number, layer in enumerate(self.layers, start=1):
             where = "On all cells" if layer.is_solid else "On the cells that are not 0"
             over = "" if len(self.layers) == 1 else f"Layer {number}. "
@@ -143,12 +184,30 @@ class GridProgram:
                 copied = "" if layer.copied is None else f" Copied are colors of: {_text(layer.copied)}."
                 sources = ", ".join(map(_text, layer.sources))
                 lines.append(f"{over}Look up each cell in a table of {len(layer.table)} rows, by: {sources}.{copied}")
+            elif isinstance(layer, ProductLayer):
+                copy = f"the shape of {_text(layer.fine)}" if layer.has_coarse_colors else _text(layer.fine)
+                lines.append(f"{over}At each cell of {_text(layer.coarse)} that is not 0 a copy of: {copy}.")
             elif layer.color >= 0:
                 lines.append(f"{over}{where} the color {layer.color}.")
             else:
                 steps = ". ".join(word.in_words for word in layer.words) or "the input"
                 lines.append(f"{over}{where}: {steps}.")
         return lines
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of the functions of its layers, in order, each once, with ``table`` for a table."""
+        names = [] if self.before is None else self.before.functions
+        for layer in self.layers:
+            chains = [layer.words] if isinstance(layer, LayerProgram) else []
+            if isinstance(layer, TableLayer):
+                names.append("table")
+                chains = [*layer.sources, layer.copied or ()]
+            elif isinstance(layer, ProductLayer):
+                names.append("product")
+                chains = [layer.coarse, layer.fine]
+            names += [word.name for chain in chains for word in chain]
+        return list(dict.fromkeys(names))
 
     @classmethod
     def parse(cls, text: str) -> "GridProgram":
@@ -157,17 +216,18 @@ class GridProgram:
         Raises:
             ProgramError, WordError: the text is no program.
         """
+        before, _, text = text.rpartition(_AFTER.strip())
         parts = [part.strip() for part in text.split(";")]
+        is_transposed = parts[0] == _TRANSPOSED
+        parts = parts[is_transposed:]
         if len(parts) != 3 or not parts[0].startswith("recolor ") or not parts[1].startswith("size "):
             raise ProgramError(f"{text!r:.200} is no program; write: recolor none; size input; crop > rigid(turn_90)")
         recolor = parts[0].removeprefix("recolor ").strip()
         if recolor not in RECOLORS:
             raise ProgramError(f"recolor is {recolor!r}; choose one of {', '.join(RECOLORS)}")
-        layers = tuple(
-            TableLayer.parse(layer) if layer.strip().startswith(_TABLE) else LayerProgram.parse(layer)
-            for layer in parts[2].split(_OVER)
-        )
-        return cls(layers, SizeRule.parse(parts[1].removeprefix("size ")), recolor)
+        layers = tuple(_layer(layer.strip()) for layer in parts[2].split(_OVER))
+        size = SizeRule.parse(parts[1].removeprefix("size "))
+        return cls(layers, size, recolor, is_transposed, cls.parse(before) if before else None)
 
     def __call__(self, grid: Sequence[Sequence[int]] | np.ndarray) -> Int8[np.ndarray, "h w"]:
         """Return the answer for a grid.
@@ -175,7 +235,8 @@ class GridProgram:
         Raises:
             ProgramError: a function has no answer for this grid.
         """
-        cells = np.asarray(grid, np.uint8)
+        cells = np.asarray(grid if self.before is None else self.before(grid), np.uint8)
+        cells = cells.T if self.is_transposed else cells
         names = recoloring(self.recolor, cells)
         machine = Machine(ImageTable(_FRAME))
         start = machine.table.add(images_of([names[cells]], _FRAME))[:, None, None]
@@ -184,7 +245,8 @@ class GridProgram:
         for layer in reversed(self.layers):
             drawn = _draw(layer, machine, start, (height, width))
             answer = np.where(layer.is_solid | (drawn != 0), drawn, answer)
-        return np.argsort(names)[answer].astype(np.int8)
+        answer = np.argsort(names)[answer].astype(np.int8)
+        return answer.T if self.is_transposed else answer
 
     def _size(self, machine: Machine, start: np.ndarray) -> tuple[int, int]:
         if self.size.fixed is not None:
@@ -202,13 +264,22 @@ def _run(machine: Machine, start: np.ndarray, words: tuple[Word, ...]) -> int:
     return int(states[0, 0, 0])
 
 
-def _draw(
-    layer: LayerProgram | TableLayer, machine: Machine, start: np.ndarray, size: tuple[int, int]
-) -> UInt8[np.ndarray, "h w"]:
+def _layer(text: str) -> ProgramLayer:
+    if text.startswith(_TABLE):
+        return TableLayer.parse(text)
+    return ProductLayer.parse(text) if text.startswith(_PRODUCT) else LayerProgram.parse(text)
+
+
+def _draw(layer: ProgramLayer, machine: Machine, start: np.ndarray, size: tuple[int, int]) -> UInt8[np.ndarray, "h w"]:
     if isinstance(layer, LayerProgram):
         if layer.color >= 0:
             return np.full(size, layer.color, np.uint8)
         return _placed(machine, _run(machine, start, layer.words), *size)
+    if isinstance(layer, ProductLayer):
+        coarse, fine = (
+            machine.table.images([_run(machine, start, words)]).grid(0) for words in (layer.coarse, layer.fine)
+        )
+        return _on_canvas(multiplied(coarse, fine, layer.has_coarse_colors), 0, 0, *size)
     values = np.stack([_placed(machine, _run(machine, start, words), *size) for words in layer.sources], -1)
     table = dict(layer.table)
     colors = np.array([[table.get(tuple(cell), _UNKNOWN) for cell in row] for row in values.tolist()], np.uint8)
@@ -228,8 +299,11 @@ def _placed(machine: Machine, number: int, height: int, width: int) -> UInt8[np.
     grid = image.grid(0)
     if grid.shape == (height, width):
         return grid
+    return _on_canvas(grid, int(image.row[0]), int(image.column[0]), height, width)
+
+
+def _on_canvas(grid: np.ndarray, row: int, column: int, height: int, width: int) -> UInt8[np.ndarray, "h w"]:
     canvas = np.zeros((height, width), np.uint8)
-    row, column = int(image.row[0]), int(image.column[0])
     top, left = max(row, 0), max(column, 0)
     seen = grid[top - row : max(height - row, 0), left - column : max(width - column, 0)]
     canvas[top : top + seen.shape[0], left : left + seen.shape[1]] = seen

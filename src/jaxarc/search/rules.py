@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Int64, UInt8, UInt64
+from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
 
 from jaxarc.search.features import COLORED, FEATURES, NUMBERS
 from jaxarc.search.graph import StateGraph
@@ -21,6 +21,7 @@ from jaxarc.search.programs import COPY
 from jaxarc.search.words import Word
 
 _TRIED: Final = 200  # sets of sources for each that is copied from
+_COPIED: Final = 24  # sources that a table may copy from: those that are right most often
 _STATES: Final = 300  # cheapest states that a rule may look at
 _STATE_COST: Final = 3  # of such a state at most
 _UNKNOWN_COST: Final = 10  # of rows that only the test input has; twice that if it has no other
@@ -34,6 +35,13 @@ _HARDEST: Final = 2048
 _FEW_CELLS: Final = 16  # of an output, whose colors may depend on the place and a number of the input
 _SAYING: Final = ("cell_feature", "number", "place")  # words whose images hold bytes
 _ROWS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
+_FORESEEN: Final = 1500  # cells at which tables that need not fit are compared
+_MOST_SOURCES: Final = 4  # of such a table
+_BEAM: Final = 6  # sets of sources that are tried with one more
+_NEAR: Final = 8  # sets of sources whose tables are made
+_LARGEST_NEAR: Final = 1000  # rows
+_VOTES: Final = 2_000_000  # numbers that are counted at once
+_CELLS_OF_COST: Final = 2.0  # of a source that must spare a cell
 
 
 class TableRule(NamedTuple):
@@ -44,6 +52,8 @@ class TableRule(NamedTuple):
     table: tuple[tuple[tuple[int, ...], int], ...]  # values of the images -> color or COPY
     keeps_unknown: bool  # whether a cell without a row keeps the color of the input
     cost: int
+    fits: tuple[bool, ...]  # whether each demonstration comes out exactly
+    share: float  # of the cells of all outputs that come out right
     answer: UInt8[np.ndarray, "h w"]
 
 
@@ -56,24 +66,31 @@ class _Source(NamedTuple):
     has_colors: bool
 
 
-def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[TableRule]:
-    """Return rules that give every cell of every output; the best first.
+def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float, is_exact: bool = True) -> list[TableRule]:
+    """Return rules that give the cells of the outputs; the best first.
 
-    After the deadline, of ``time.monotonic``, no more sources are looked at.
+    Args:
+        graph: its cheap states are what a rule looks at.
+        canvas: the outputs and the size of the answer.
+        deadline: of ``time.monotonic``, after which no more sources are looked at.
+        is_exact: whether a rule must give every cell; else it has the commonest color of each row.
     """
     sources = _sources(graph, canvas, deadline)
     if not sources:
         return []
     cells = _different_cells(sources, canvas)
+    if is_exact:
+        tried = (_fit(chosen, copied, cells, sources[0]) for chosen, copied in _separating(sources, cells))
+    else:
+        tried = (_near_fit(chosen, cells, sources[0]) for chosen in _foreseeing(sources, cells))
     fits: list[_Fit] = []
-    for chosen, copied in _separating(sources, cells):
-        if time.monotonic() > deadline:
-            break
-        fit = _fit(chosen, copied, cells, sources[0])
+    for fit in tried:
         if fit is not None:
             fits.append(fit)
+        if time.monotonic() > deadline:
+            break
     rules: dict[bytes, TableRule] = {}
-    for fit in sorted(fits, key=lambda one: one.cost):
+    for fit in sorted(fits, key=lambda one: one.cost) if is_exact else fits:
         answer = fit.answer(slice(len(canvas.target), None))
         if answer.tobytes() not in rules and len(rules) < _KEPT:
             rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
@@ -86,6 +103,7 @@ class _Cells(NamedTuple):
     demonstrated: Int64[np.ndarray, " D"]
     colors: Int64[np.ndarray, " D"]
     pairs: Int64[np.ndarray, " D"]  # their demonstrations
+    counts: Int64[np.ndarray, " D"]  # how many cells each stands for
     asked: Int64[np.ndarray, " A"]  # of the test input
     num_pairs: int
 
@@ -96,13 +114,13 @@ def _different_cells(sources: list[_Source], canvas: OutputCells) -> _Cells:
     pairs = np.repeat(np.arange(num_pairs), [pair.stop - pair.start for pair in canvas.slices[:-1]])
     values = np.stack([one.codes for one in sources], 1).astype(np.uint8)
     demonstrated = np.concatenate([values[:size], canvas.target[:, None], pairs[:, None].astype(np.uint8)], 1)
-    _, first = np.unique(hash_bytes(demonstrated), return_index=True)
+    _, first, counts = np.unique(hash_bytes(demonstrated), return_index=True, return_counts=True)
     _, asked = np.unique(hash_bytes(values[size:]), return_index=True)
-    return _Cells(first, canvas.target[first].astype(np.int64), pairs[first], size + asked, num_pairs)
+    return _Cells(first, canvas.target[first].astype(np.int64), pairs[first], counts, size + asked, num_pairs)
 
 
 class _Fit(NamedTuple):
-    """Sources whose table no demonstration contradicts."""
+    """Sources with their table."""
 
     cost: int
     chosen: tuple[_Source, ...]
@@ -124,7 +142,11 @@ class _Fit(NamedTuple):
         table = tuple((tuple(key), color) for key, color in zip(keys.tolist(), colors.tolist(), strict=True))
         copied = None if self.copied is None else self.copied.words
         keeps_unknown = bool((self.colors == _KEEP).any())
-        return TableRule(tuple(one.words for one in self.chosen), copied, table, keeps_unknown, self.cost, answer)
+        right = self.answer(at) == cells.colors
+        wrong = np.bincount(cells.pairs, ~right, cells.num_pairs)
+        share = float((cells.counts * right).sum() / cells.counts.sum())
+        sources = tuple(one.words for one in self.chosen)
+        return TableRule(sources, copied, table, keeps_unknown, self.cost, tuple((wrong == 0).tolist()), share, answer)
 
 
 def _separating(sources: list[_Source], cells: _Cells) -> Iterator[tuple[tuple[_Source, ...], _Source | None]]:
@@ -149,7 +171,9 @@ def _separating(sources: list[_Source], cells: _Cells) -> Iterator[tuple[tuple[_
     for chosen in _disjoint(sources, bits):
         without.add(chosen)
         yield tuple(sources[index] for index in chosen), None
-    for copied in sources:
+    shares = [(one.values[cells.demonstrated] == cells.colors) @ cells.counts for one in sources]
+    for index in np.argsort(-np.array(shares), kind="stable")[:_COPIED]:
+        copied = sources[index]
         is_right = copied.values[cells.demonstrated] == cells.colors
         both = packed((is_right[first] & is_right[second])[None])
         if copied.has_colors and both.any():
@@ -211,6 +235,106 @@ def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells, own
     return _Fit(cost, chosen, copied, colors, own)
 
 
+def _foreseeing(sources: list[_Source], cells: _Cells) -> list[tuple[_Source, ...]]:
+    """Return sources whose tables, made of all demonstrations but one, foresee most cells of that one.
+
+    A beam: of single sources those that foresee most, of these with one more, and so on.
+    """
+    sample = np.arange(len(cells.demonstrated))
+    if len(sample) > _FORESEEN:
+        sample = np.random.default_rng(0).choice(sample, _FORESEEN, replace=False)
+    votes = _Votes(
+        np.stack([one.codes[cells.demonstrated[sample]] for one in sources]),
+        np.array([one.num_values for one in sources]),
+        np.unique(cells.colors, return_inverse=True)[1][sample],
+        cells.pairs[sample],
+        cells.counts[sample].astype(np.float64),
+        _is_copied(sources[0], cells)[sample],
+    )
+    costs = np.array([one.cost for one in sources]) / _CELLS_OF_COST
+    beam: list[tuple[int, ...]] = [()]
+    found: dict[tuple[int, ...], float] = {}
+    for _ in range(_MOST_SOURCES):
+        new: dict[tuple[int, ...], float] = {}
+        for chosen in beam:
+            faults = votes.faults(chosen) + costs + costs[list(chosen)].sum()
+            for index in np.argsort(faults, kind="stable")[:_BEAM].tolist():
+                if index not in chosen and np.isfinite(faults[index]):
+                    new[tuple(sorted((*chosen, index)))] = float(faults[index])
+        beam = sorted(new, key=new.__getitem__)[:_BEAM]
+        found.update((chosen, new[chosen]) for chosen in beam)
+    return [tuple(sources[index] for index in chosen) for chosen in sorted(found, key=found.__getitem__)[:_NEAR]]
+
+
+class _Votes(NamedTuple):
+    """Cells of the demonstrations, of which the tables of all others foresee those of each one."""
+
+    codes: Int64[np.ndarray, "K D"]  # of each source
+    num_values: Int64[np.ndarray, " K"]
+    colors: Int64[np.ndarray, " D"]  # numbered from 0
+    pairs: Int64[np.ndarray, " D"]
+    weights: Float64[np.ndarray, " D"]
+    is_copied: Bool[np.ndarray, " D"]  # whether the color is that of the input
+
+    def faults(self, chosen: tuple[int, ...]) -> Float64[np.ndarray, " K"]:
+        """Return how many cells a table of some sources and one more does not foresee, for each one more.
+
+        A row votes for a color, or for that of the input, and counts what its demonstration did not vote for. With
+        votes ``2 0`` of one demonstration and ``1 3`` of another, the first foresees one cell of the second, and the
+        second none of the first.
+        """
+        rows = np.zeros(len(self.colors), np.int64)
+        for index in chosen:
+            rows = np.unique(rows * self.num_values[index] + self.codes[index], return_inverse=True)[1]
+        num_rows, num_pairs, num_votes = int(rows.max()) + 1, int(self.pairs.max()) + 1, int(self.colors.max()) + 2
+        sizes = self.num_values * num_rows
+        faults = np.full(len(self.codes), np.inf)
+        small = np.flatnonzero(sizes <= _LARGEST_NEAR)
+        step = max(1, _VOTES // (int(sizes[small].max(initial=1)) * num_pairs * num_votes))
+        for start in range(0, len(small), step):
+            part = small[start : start + step]
+            ends = np.cumsum(sizes[part])
+            begin = ends - sizes[part]
+            key = begin[:, None] + rows * self.num_values[part][:, None] + self.codes[part]
+            key = (key * num_pairs + self.pairs) * num_votes
+            shape = int(ends[-1]), num_pairs, num_votes
+            weights = np.tile(self.weights, len(part))
+            votes = np.bincount((key + 1 + self.colors).ravel(), weights, math.prod(shape))
+            copies = key[:, self.is_copied].ravel()
+            votes += np.bincount(copies, np.tile(self.weights[self.is_copied], len(part)), math.prod(shape))
+            votes = votes.reshape(shape)
+            foreseen = (votes.sum(1, keepdims=True) - votes).argmax(2)
+            right = np.take_along_axis(votes, foreseen[:, :, None], 2).sum((1, 2))
+            faults[part] = self.weights.sum() - np.add.reduceat(right, begin)
+        return faults
+
+
+def _is_copied(own: _Source, cells: _Cells) -> Bool[np.ndarray, " D"]:
+    """Whether the output has the color of the input at a cell; nowhere if the sizes differ."""
+    return (own.values[cells.demonstrated] == cells.colors) & (not own.words)
+
+
+def _near_fit(chosen: tuple[_Source, ...], cells: _Cells, own: _Source) -> _Fit | None:
+    """Return the table with the commonest color of each row, or with that of the input where it is as common."""
+    count = math.prod(one.num_values for one in chosen)
+    if count > _LARGEST_TABLE:
+        return None
+    keys = _codes(chosen, cells.demonstrated)
+    votes = np.bincount(keys * 10 + cells.colors, cells.counts, count * 10).reshape(count, 10)
+    copies = np.bincount(keys, cells.counts * _is_copied(own, cells), count)
+    colors = np.where(copies >= votes.max(1), COPY, votes.argmax(1)).astype(np.uint8)
+    is_known = np.asarray(votes.any(1))
+    colors[~is_known] = 0 if own.words else _KEEP
+    if own.words and not is_known[_codes(chosen, cells.asked)].all():
+        return None
+    shown = np.zeros((count, cells.num_pairs), np.bool_)
+    shown[keys, cells.pairs] = True
+    unforeseen = int(shown[shown.sum(1) == 1].any(0).sum())
+    cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1) + int(is_known.sum()) // _ROWS_OF_ONE_COST
+    cost += _UNFORESEEN_COST * unforeseen
+    return _Fit(cost, chosen, None if own.words else own, colors, own)
+
+
 def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
     """Number the values of some sources together: with counts 3 and 4, the values 2 and 1 are number 9."""
     codes = chosen[0].codes[cells]
@@ -231,12 +355,16 @@ def _sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[_S
         _add(found, graph.program(int(states[index])), cells, int(costs[index]))
     for index in cheap[:1]:  # the input, if it has the size, or else the cheapest state that has it
         base = graph.program(int(states[index]))
-        for name in FEATURES:
+        words = [Word("cell_feature", (name,)) for name in FEATURES]
+        start = numbers[index][None, :, None]
+        values = []
+        for word in words:
             if time.monotonic() > deadline:
                 break
-            word = Word("cell_feature", (name,))
-            values = graph.machine.apply(word, numbers[index][None, :, None])[:, :, 0]
-            _add(found, (*base, word), canvas.draw(graph.table, values)[0], int(costs[index]) + word.cost)
+            values.append(graph.machine.apply(word, start)[0, :, 0])
+        drawn = canvas.draw(graph.table, np.array(values, np.int64).reshape(-1, len(canvas.sizes)))
+        for word, cells in zip(words, drawn, strict=False):
+            _add(found, (*base, word), cells, int(costs[index]) + word.cost)
     sizes = set(canvas.sizes)
     if len(sizes) == 1 and math.prod(canvas.sizes[0]) <= _FEW_CELLS:  # a table of all cells for each number of an input
         start = numbers[np.argmin(costs)][None, :, None]

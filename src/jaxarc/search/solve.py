@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations, islice
 from typing import Any, Final
 
 import numpy as np
@@ -12,15 +13,26 @@ from jaxarc.config import SearchConfig
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
-from jaxarc.search.programs import GridProgram, LayerProgram, SizeRule, TableLayer
+from jaxarc.search.products import find_products
+from jaxarc.search.programs import (
+    GridProgram,
+    LayerProgram,
+    ProductLayer,
+    ProgramError,
+    ProgramLayer,
+    SizeRule,
+    TableLayer,
+)
 from jaxarc.search.rules import learn_rules
 from jaxarc.search.words import vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
 _STARTS: Final = 24  # first pieces from which stacks grow
-_STARTS_WITHOUT: Final = 6  # of those with a demonstration left out
+_STARTS_WITHOUT: Final = 6  # of those with demonstrations left out
+_SOME: Final = 30  # sets of demonstrations that are explained alone, if nothing explains all
 _LAYERS: Final = 6
+_TWICE: Final = 2  # answers that fit not all, from which the search begins again
 _FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
 _SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
 _RANKED_COST: Final = 3  # at most, with colors named by rank
@@ -79,20 +91,34 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     test_input = check_grid(test_input, "search, test input")
     found: list[Found] = []
     graphs: list[StateGraph] = []
-    for recolor in _recolors(train, test_input):
+    namings = _recolors(train, test_input)
+    for recolor, is_transposed in [*((one, False) for one in namings), (namings[0], True)]:
         is_late = bool(graphs) and time.monotonic() - began > config.seconds
         if is_late or any(one.fits_all and one.cost <= _SURE_COST for one in found):
             break
-        most = min(config.max_cost, _RANKED_COST) if recolor == "ranked" else config.max_cost
+        late_cost = _FIRST_COST if is_transposed else _RANKED_COST
+        most = min(config.max_cost, late_cost) if recolor == "ranked" or is_transposed else config.max_cost
         for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
-            search = _Search(train, test_input, recolor, config, began, room)
+            search = _Search(train, test_input, recolor, is_transposed, config, began, room)
             graphs.append(search.graph)
-            for cost in sorted({min(_FIRST_COST, most), most}):
-                found += search.answers(cost)
-                if any(one.fits_all and one.cost <= cost + 1 for one in found):
-                    break  # what is found later costs more
-            if search.knows_size or search.graph.table.frame == _LARGEST:
+            can_grow = room == 1 and search.graph.table.frame < _LARGEST
+            for cost in (most,) if most <= _RANKED_COST else (_FIRST_COST, most):
+                found += search.answers(cost, is_last=cost == most)
+                can_grow &= not search.knows_size
+                if can_grow or any(one.fits_all and one.cost <= cost + 1 for one in found):
+                    break  # there must be room for larger images, or what is found later costs more
+            if not can_grow:
                 break
+    for start in _starts(found):
+        if time.monotonic() - began > config.seconds or any(one.fits_all for one in found):
+            break
+        try:
+            shown = [(_run(start, source), target) for source, target in train]
+        except ProgramError:  # its frame is the largest, in which a function may have no answer
+            continue
+        search = _Search(shown, start.answer, "none", False, config, began, 1, start)
+        graphs.append(search.graph)
+        found += [one for one in search.answers(min(_FIRST_COST, config.max_cost), is_last=False) if one.fits_all]
     answers = _different(sorted(found, key=_rank), train, test_input, config.answers)
     if not answers:
         answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
@@ -100,6 +126,20 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     seconds = time.monotonic() - began
     is_cut = seconds > config.seconds or any(graph.is_cut for graph in graphs)
     return SearchResult(tuple(answers), num_states, num_applied, is_cut, seconds)
+
+
+def _starts(found: list[Found]) -> list[Found]:
+    """Return answers that may be nearly right, as the grids of a second program: those with most right cells."""
+    known: dict[bytes, Found] = {}
+    for one in sorted(found, key=lambda one: (-one.share, one.cost)):
+        if one.program is not None and (one.program.layers != (LayerProgram((), -1, True),)):
+            known.setdefault(one.answer.tobytes(), one)
+    return list(known.values())[:_TWICE]
+
+
+def _run(found: Found, source: np.ndarray) -> np.ndarray:
+    assert found.program is not None
+    return found.program(source).astype(np.uint8)
 
 
 def _recolors(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
@@ -142,10 +182,16 @@ class _Search:
         train: Sequence[Pair],
         test_input: np.ndarray,
         recolor: str,
+        is_transposed: bool,
         config: SearchConfig,
         began: float,
         room: int,  # sides of the largest grid that an image may have
+        before: Found | None = None,  # what made the inputs
     ) -> None:
+        self._before = before
+        if is_transposed:
+            train = [(source.T, target.T) for source, target in train]
+            test_input = test_input.T
         names = [recoloring(recolor, source) for source, _ in train]
         self._outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
         names.append(recoloring(recolor, test_input))
@@ -154,11 +200,12 @@ class _Search:
         ]
         self._original = np.argsort(names[-1]).astype(np.int8)
         self._recolor = recolor
+        self._is_transposed = is_transposed
         self._sizes = config.sizes
         self.knows_size = False  # whether a rule gives the sizes of all outputs
         self._scales = _scales(self._inputs, self._outputs)
         self._colors = _colors_of(self._outputs)
-        words = vocabulary(_colors_of(self._inputs), self._colors, self._scales)
+        words = vocabulary(_colors_of(self._inputs), self._colors, self._scales, _larger(self._inputs, self._outputs))
         height, width = self._inputs[-1].shape
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
@@ -168,8 +215,8 @@ class _Search:
         self._deadline = began + config.seconds
         self.graph = StateGraph(self._inputs, frame, words, config.max_states, max_images, words_end)
 
-    def answers(self, cost: int) -> list[Found]:
-        """Return what tables and stacks of states up to a cost answer."""
+    def answers(self, cost: int, is_last: bool) -> list[Found]:
+        """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
         while self.graph.cost < cost:
             self.graph.expand()
         found = []
@@ -179,27 +226,44 @@ class _Search:
         rules = rules or [(first, SizeRule(first))]
         for guess, (size, rule) in enumerate(rules[: self._sizes]):
             canvas = OutputCells(self._outputs, size)
-            for table in learn_rules(self.graph, canvas, self._deadline) if guess == 0 else []:
-                layers = (TableLayer(table.sources, table.table, table.copied, table.keeps_unknown),)
-                everything = (True,) * len(self._outputs)
-                found.append(self._found(table.answer, layers, rule, everything, 1.0, table.cost))
-            stacks = _stacks(Pieces(self.graph, canvas, self._colors), len(self._outputs), self._deadline)
+            if guess == 0:
+                found += self._tables(canvas, rule, is_exact=True)
+            stacks = _stacks(Pieces(self.graph, canvas, self._colors), is_last, self._deadline)
             for stack in stacks:
                 layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
                 found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost))
+            for product in find_products(self.graph, canvas):
+                words = (self.graph.program(product.coarse), self.graph.program(product.fine))
+                layers = (ProductLayer(*words, product.has_coarse_colors),)
+                everything = (True,) * len(self._outputs)
+                found.append(self._found(product.answer, layers, rule, everything, 1.0, product.cost))
+            if guess == 0 and is_last and not any(one.fits_all for one in found):
+                found += self._tables(canvas, rule, is_exact=False)
+        return found
+
+    def _tables(self, canvas: OutputCells, rule: SizeRule, is_exact: bool) -> list[Found]:
+        found = []
+        for table in learn_rules(self.graph, canvas, self._deadline, is_exact):
+            layers = (TableLayer(table.sources, table.table, table.copied, table.keeps_unknown),)
+            found.append(self._found(table.answer, layers, rule, table.fits, table.share, table.cost))
         return found
 
     def _found(
         self,
         answer: np.ndarray,
-        layers: tuple[LayerProgram | TableLayer, ...],
+        layers: tuple[ProgramLayer, ...],
         rule: SizeRule,
         fits: tuple[bool, ...],
         share: float,
         cost: int,
     ) -> Found:
-        program = GridProgram(layers, rule, self._recolor)
-        return Found(self._original[answer], program, fits, share, cost)
+        before = None
+        if self._before is not None:
+            before = self._before.program
+            cost += self._before.cost
+        program = GridProgram(layers, rule, self._recolor, self._is_transposed, before)
+        named = self._original[answer]
+        return Found(named.T if self._is_transposed else named, program, fits, share, cost)
 
 
 def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
@@ -207,13 +271,15 @@ def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
     return LayerProgram(words, layer.color, layer.is_solid)
 
 
-def _stacks(pieces: Pieces, num_pairs: int, deadline: float) -> list[Stack]:
+def _stacks(pieces: Pieces, is_last: bool, deadline: float) -> list[Stack]:
     found = [pieces.stack([int(one)]) for one in pieces.exact()[:_EXACT]]
     everything = np.bitwise_or.reduce(pieces.pairs)
     found += pieces.stacks(everything, _STARTS, _LAYERS, deadline)
-    if not any(all(stack.fits) for stack in found) and num_pairs > 2:
-        for pair in pieces.pairs:
-            found += pieces.stacks(everything & ~pair, _STARTS_WITHOUT, _LAYERS, deadline)
+    if is_last and not any(all(stack.fits) for stack in found):
+        sizes = reversed(range(1, len(pieces.pairs)))
+        some = chain.from_iterable(combinations(pieces.pairs, size) for size in sizes)
+        for chosen in islice(some, _SOME):
+            found += pieces.stacks(np.bitwise_or.reduce(chosen), _STARTS_WITHOUT, _LAYERS, deadline)
     return found + pieces.nearest(2)
 
 
@@ -230,6 +296,14 @@ def _scales(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list
     return [one for one in found if one is not None]
 
 
+def _larger(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list[tuple[int, int]]:
+    """Return the one size of all outputs, if it is larger than that of each input."""
+    sizes = {output.shape for output in outputs}
+    height, width = outputs[0].shape
+    can_grow = all(one.shape[0] <= height and one.shape[1] <= width and one.shape != (height, width) for one in inputs)
+    return [(height, width)] if len(sizes) == 1 and can_grow else []
+
+
 def _size_rules(
     graph: StateGraph, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], scales: Sequence[tuple[int, int]]
 ) -> list[tuple[tuple[int, int], SizeRule]]:
@@ -244,8 +318,7 @@ def _size_rules(
     for scale in scales:
         rules.setdefault((test[0] * scale[0], test[1] * scale[1]), SizeRule(scale=scale))
     states, numbers, costs = graph.images
-    images = graph.table.images(numbers.ravel())
-    height, width = (side.reshape(numbers.shape) for side in (images.height, images.width))
+    height, width = graph.table.sizes(numbers)
     fits = np.all((np.stack([height, width], 2)[:, :-1] == np.array(sizes)), axis=(1, 2))
     chosen = np.flatnonzero(fits)
     for index in chosen[np.argsort(costs[chosen], kind="stable")]:

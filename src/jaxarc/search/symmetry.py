@@ -32,9 +32,10 @@ def complete_symmetry(images: Images, kind: str) -> Images:
     An image whose colors fill less than a fifth of their box has no answer: little would speak for a center.
     """
     _, _, height, width = bounding_boxes(images.cells != 0)
-    is_dense = (5 * (images.cells != 0).sum((1, 2)) >= height * width) & (height > 0)
-    results = np.zeros_like(images.cells)
-    dense = np.flatnonzero(is_dense)
+    colored = (images.cells != 0).sum((1, 2))
+    is_dense = (5 * colored >= height * width) & (height > 0)
+    results = images.cells.copy()
+    dense = np.flatnonzero(is_dense & (colored < images.height * images.width))
     for start in range(0, len(dense), _CHUNK):
         chosen = dense[start : start + _CHUNK]
         results[chosen] = _completed(images.take(chosen), kind)
@@ -209,3 +210,23 @@ def _tiled(grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
             if (cells[place[known]] == colors).all():
                 return np.where(known, grid, cells[place]).astype(np.uint8)
     return grid
+
+
+def unit(images: Images) -> Images:
+    """Cut out the smallest tile, at the top left, that gives the whole image when it is repeated.
+
+    In ``1 2 1 2 1`` it is ``1 2``. An image that repeats nothing has no answer.
+    """
+    sizes = []
+    for axis, size in ((1, images.height), (2, images.width)):
+        period = size.astype(np.int64)
+        for step in range(images.frame - 1, 0, -1):
+            here = np.take(images.cells, range(step, images.frame), axis)
+            before = np.take(images.cells, range(images.frame - step), axis)
+            known = np.take(images.inside, range(step, images.frame), axis)
+            repeats = ((here == before) | ~known).all((1, 2)) & (2 * step <= size)
+            period = np.where(repeats, step, period)
+        sizes.append(period)
+    is_smaller = (sizes[0] < images.height) | (sizes[1] < images.width)
+    zero = np.zeros_like(sizes[0])
+    return windows(images, zero, zero, *sizes).only(is_smaller)

@@ -14,9 +14,9 @@ from jaxtyping import Int64
 
 from jaxarc.errors import UsageError
 from jaxarc.search import functions as f
-from jaxarc.search import lists, marks, symmetry
+from jaxarc.search import lists, marks, moves, symmetry
 from jaxarc.search.features import cell_feature, number, place
-from jaxarc.search.images import Images, ImageTable, hash_bytes
+from jaxarc.search.images import Images, ImageTable, hash_bytes, hash_cells
 
 States = Int64[np.ndarray, "S P L"]
 
@@ -25,22 +25,27 @@ _IMAGE: Final[dict[str, Callable[..., Images]]] = {
     for function in (
         *(f.keep_color, f.drop_color, f.paint, f.keep_commonest, f.keep_rarest, f.drop_commonest),
         *(f.crop, f.crop_to_color, f.crop_to_ground, f.peel, f.surround, f.box, f.invert, f.fill_ground),
-        *(f.to_origin, f.to_center, f.move, f.rigid, f.half, f.downscale),
+        *(f.to_origin, f.to_center, f.move, f.shift, f.trail, f.pad, f.pad_to, f.rigid, f.half, f.downscale),
         *(f.upscale, f.upscale_by_colors, f.tile, f.mirror_tile),
         *(f.drop_empty_lines, f.drop_repeated_lines, f.one_cell, f.kronecker, f.colors_by_count, f.bars),
         *(f.exchange_colors, marks.smear, marks.smear_dotted, marks.connect, marks.fill_enclosed, marks.enclosed),
-        *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, marks.gravity),
+        *(marks.interior, marks.rim, marks.frame, marks.drop_single_cells, marks.keep_single_cells, moves.gravity),
         *(f.step, marks.outline, marks.bar_of_objects, marks.summary_of_parts, marks.corner),
-        *(marks.zigzag, marks.attract),
+        *(marks.zigzag, moves.attract, moves.fall, moves.gather, marks.extend, moves.stamp, marks.denoise),
         *(
             marks.spread,
             symmetry.complete_symmetry,
             symmetry.complete_around,
             symmetry.behind,
             symmetry.continue_pattern,
+            symmetry.unit,
         ),
         *(cell_feature, number, place),
     )
+}
+_GROWING: Final = {  # functions whose images may be larger: they need the whole frame
+    *("surround", "upscale", "upscale_by_colors", "tile", "mirror_tile", "kronecker", "colors_by_count", "bars"),
+    *("bar_of_objects", "number", "place", "pad", "pad_to"),
 }
 _LIST: Final = {
     "split": "Split into a list of",
@@ -54,7 +59,13 @@ _LIST: Final = {
     "item": "Take the image of the list with the number",
 }
 _TO_LIST: Final = ("split", "order", "keep")
-_COSTS: Final = {**dict.fromkeys(_LIST, 1), "continue_pattern": 3}  # which is slow
+# Functions that are slow, or many, are dear; to enlarge the image does little by itself.
+_COSTS: Final = {
+    **dict.fromkeys(_LIST, 1),
+    **dict.fromkeys(("continue_pattern", "fall", "gather", "stamp", "denoise", "trail", "smear_dotted"), 3),
+    "pad": 1,
+    "pad_to": 1,
+}
 _IMAGE_COST: Final = 2
 
 
@@ -116,27 +127,35 @@ class Machine:
 
     table: ImageTable
     _results: dict[Word, np.ndarray] = field(default_factory=dict)  # word -> number of the result by image; -2 unknown
-    _features: dict[str, np.ndarray] = field(default_factory=dict)  # feature -> value by image
-    _features_known: dict[str, np.ndarray] = field(default_factory=dict)
+    _features: dict[str, np.ndarray] = field(default_factory=dict)  # feature -> value by image; or _UNKNOWN
 
-    def apply(self, word: Word, states: States) -> States:
-        """Return the states after a word; -1 first in a list where it has no answer."""
+    def apply(self, word: Word, states: States, numbers: Int64[np.ndarray, " N"] | None = None) -> States:
+        """Return the states after a word; -1 first in a list where it has no answer.
+
+        Args:
+            word: a function with its arguments.
+            states: of the parents.
+            numbers: the different images of the states, where they are known.
+        """
         if word.name in _IMAGE:
-            return self._mapped(word, states)
+            return self._mapped(word, states, np.unique(states) if numbers is None else numbers)
         if word.name == "split":
             return self._split(str(word.arguments[0]), states[:, :, 0])
         lists_of = states.reshape(-1, states.shape[2])
         found = self._of_lists(word, lists_of)
         return found.reshape(*states.shape[:2], -1)
 
-    def _mapped(self, word: Word, states: States) -> States:
-        known = self._results.get(word, np.zeros(0, np.int64))
-        known = np.concatenate([known, np.full(len(self.table) - len(known), -2, np.int64)])
-        numbers = np.unique(states)
+    def _mapped(self, word: Word, states: States, numbers: Int64[np.ndarray, " N"]) -> States:
+        known = _grown(self._results.get(word), len(self.table), -2)
         numbers = numbers[numbers >= 0]
         new = numbers[known[numbers] == -2]
         if len(new):
-            known[new] = self.table.add(_IMAGE[word.name](self.table.images(new), *word.arguments))
+            function = _IMAGE[word.name]
+            if word.name in _GROWING:
+                known[new] = self.table.add(function(self.table.images(new), *word.arguments))
+            else:
+                for places, images in self.table.by_frame(new):
+                    known[new[places]] = self.table.add(function(images, *word.arguments))
         self._results[word] = known
         return np.where(states >= 0, known[states], -1)
 
@@ -144,29 +163,25 @@ class Machine:
         numbers, inverse = np.unique(states, return_inverse=True)
         real = numbers[numbers >= 0]
         rows = np.full((len(numbers), lists.LENGTH), -1, np.int64)
-        if len(real):
-            parts, owner = lists.SPLITS[name](self.table.images(real))
+        for places, images in self.table.by_frame(real):
+            parts, owner = lists.SPLITS[name](images)
             place = np.arange(len(owner)) - np.searchsorted(owner, owner)
             few = place < lists.LENGTH
-            rows[(len(numbers) - len(real)) + owner[few], place[few]] = self.table.add(parts.take(few))
+            owner = (len(numbers) - len(real)) + places[owner[few]]
+            rows[owner, place[few]] = self.table.add(parts.take(few))
         return rows[inverse.reshape(states.shape)]
 
     def values(self, feature: str, numbers: np.ndarray) -> np.ndarray:
         """Return a feature of images by number; of -1, any value."""
-        size = len(self.table)
-        values, known = self._features.get(feature), self._features_known.get(feature)
-        if values is None or known is None:
-            values, known = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        values = np.concatenate([values, np.zeros(size - len(values), np.int64)])
-        known = np.concatenate([known, np.zeros(size - len(known), np.bool_)])
-        wanted = np.zeros(size, np.bool_)
+        values = _grown(self._features.get(feature), len(self.table), _UNKNOWN)
+        wanted = np.zeros(len(self.table), np.bool_)
         wanted[numbers[numbers >= 0]] = True
-        new = np.flatnonzero(wanted & ~known)
+        new = np.flatnonzero(wanted & (values[: len(wanted)] == _UNKNOWN))
         if len(new):
-            images = self.table.images(new)
-            values[new] = _keys(images, feature) if feature in _KEYS else lists.FEATURES[feature](images)
-            known[new] = True
-        self._features[feature], self._features_known[feature] = values, known
+            for places, images in self.table.by_frame(new):
+                found = _keys(images, feature) if feature in _KEYS else lists.FEATURES[feature](images)
+                values[new[places]] = found
+        self._features[feature] = values
         return values[numbers]
 
     def _of_lists(self, word: Word, rows: Int64[np.ndarray, "N L"]) -> Int64[np.ndarray, "N K"]:
@@ -202,8 +217,21 @@ class Machine:
         return result[:, None]
 
 
+_UNKNOWN: Final = np.iinfo(np.int64).min
+
+
+def _grown(values: np.ndarray | None, size: int, fill: int) -> Int64[np.ndarray, " N"]:
+    """Return an array with room for one value of each image; it doubles, so that it is seldom copied."""
+    if values is not None and len(values) >= size:
+        return values
+    grown = np.full(2 * size, fill, np.int64)
+    if values is not None:
+        grown[: len(values)] = values
+    return grown
+
+
 def _unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    hashes = hash_bytes(np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1))
+    hashes = hash_bytes(np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), rows.shape[1] * rows.itemsize))
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     return rows[first], inverse
 
@@ -219,16 +247,22 @@ def _keys(images: Images, kind: str) -> np.ndarray:
     if kind == "size":
         return size
     cells = images.cells if kind == "picture" else (images.cells != 0).astype(np.uint8)
-    return (hash_bytes(cells.reshape(len(images), -1)).astype(np.int64)) ^ size
+    return hash_cells(cells).astype(np.int64) ^ size
 
 
-def vocabulary(colors_in: Iterable[int], colors_out: Iterable[int], scales: Iterable[tuple[int, int]]) -> list[Word]:
+def vocabulary(
+    colors_in: Iterable[int],
+    colors_out: Iterable[int],
+    scales: Iterable[tuple[int, int]],
+    fixed: Iterable[tuple[int, int]],
+) -> list[Word]:
     """Return all words for a task.
 
     Args:
         colors_in: colors of the inputs.
         colors_out: colors of the outputs.
         scales: how many times the outputs are as high and as wide as the inputs, where that is a whole number.
+        fixed: the size of all outputs, where it is one and larger than that of the inputs.
     """
     words = [Word(name) for name in _IMAGE if name not in _WITH_ARGUMENTS]
     seen, made = sorted(set(colors_in) - {0}), sorted(set(colors_out) - {0})
@@ -236,13 +270,16 @@ def vocabulary(colors_in: Iterable[int], colors_out: Iterable[int], scales: Iter
         words += [Word(name, (color,)) for color in seen]
     words += [Word("behind", (color,)) for color in (0, *seen)]
     words += [Word("paint", (color,)) for color in made]
-    words += [Word("move", step) for step in marks.STEPS.values()]
+    words += [Word(name, step) for name in ("move", "trail") for step in marks.STEPS.values()]
+    words += [Word("shift", marks.STEPS[name]) for name in moves.GRAVITY]
     words += [Word("outline", (diagonal,)) for diagonal in (0, 1)]
     for name, choices in _CHOICES.items():
         words += [Word(name, (choice,)) for choice in choices]
     for scale in dict.fromkeys([*scales, (1, 2), (2, 1), (2, 2), (3, 3)]):
         if scale != (1, 1):
             words += [Word("upscale", scale), Word("tile", scale), Word("mirror_tile", scale)]
+    words += [Word("pad", scale) for scale in scales if scale != (1, 1)]
+    words += [Word("pad_to", size) for size in fixed]
     words += [Word("split", (name,)) for name in lists.SPLITS]
     words += [Word("pick", (which, name)) for name in lists.FEATURES for which in ("most", "least")]
     words += [Word("odd", (which, name)) for name in _KEYS for which in ("alone", "common")]
@@ -250,11 +287,12 @@ def vocabulary(colors_in: Iterable[int], colors_out: Iterable[int], scales: Iter
     words += [Word("join", (which,)) for which in ("rows", "columns")]
     words += [Word("compare", (kind,)) for kind in lists.LOGIC]
     words += [Word("item", (index,)) for index in (0, 1, 2)]
-    words += [Word("keep", (which, name)) for name in ("cells", "symmetry", "regions") for which in _KEPT]
+    words += [Word("keep", (which, name)) for name in _KEEP_BY for which in _KEPT]
     words += [Word("order", (which, name)) for name in ("cells", "row", "column") for which in ("most", "least")]
     return words
 
 
+_KEEP_BY: Final = ("cells", "area", "colors", "symmetry", "regions")
 _KEPT: Final = ("most", "least", "not_most", "not_least")
 _CHOICES: Final[dict[str, Iterable[Any]]] = {
     "rigid": f.RIGID,
@@ -263,7 +301,9 @@ _CHOICES: Final[dict[str, Iterable[Any]]] = {
     "smear": marks.RAYS,
     "smear_dotted": marks.DOTTED,
     "connect": marks.CONNECTIONS,
-    "gravity": marks.GRAVITY,
+    "gravity": moves.GRAVITY,
+    "fall": moves.GRAVITY,
+    "extend": marks.EXTENSIONS,
     "complete_around": ("all", "both"),
     "complete_symmetry": symmetry.SYMMETRIES,
 }
@@ -277,6 +317,10 @@ _WITH_ARGUMENTS: Final = {
         "behind",
         "paint",
         "move",
+        "shift",
+        "trail",
+        "pad",
+        "pad_to",
         "outline",
         "upscale",
         "tile",
