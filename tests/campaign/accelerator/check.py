@@ -1,6 +1,6 @@
 """Compile programs for an NVIDIA H200 on a machine without a GPU, and compare what they cost with the last result.
 
-``make accelerator`` builds an environment with JAX's CUDA plugin first (3 GB, once); no driver and no GPU are needed.
+``make accelerator`` builds an environment with JAX's CUDA plugin first (6 GB, once); no driver and no GPU are needed.
 XLA's compiler takes what it has to know of the GPU from ``h200.txtpb``. The time of a step is at least
 ``launches * 3 us + bytes / bandwidth``; loops whose end depends on data are counted with two turns, and each turn makes
 the host wait besides. Exit code 1: a program launches or moves a tenth more than before, has more such loops, or misses
@@ -10,6 +10,7 @@ a target. One program is compiled for a TPU v5e as well, without a bound.
 import argparse
 import importlib.util
 import json
+import os
 import re
 import sys
 import time
@@ -69,6 +70,7 @@ def look_at(program: Program, hlo: Path | None = None) -> dict[str, Any]:
         spec = (HERE / "h200.txtpb").read_text()
         topology = topologies.get_topology_desc("", "cuda", target_config=spec, topology="1x1x1")
     else:
+        os.environ |= {"TPU_ACCELERATOR_TYPE": "v5litepod-1", "TPU_WORKER_HOSTNAMES": "localhost"}  # or libtpu asks
         topology = topologies.get_topology_desc("v5e:1x1x1", "tpu", chips_per_host_bounds=(1, 1, 1))
     mesh = topologies.make_mesh(topology, (1,), ("device",))
     here = jax.NamedSharding(mesh, jax.P())
