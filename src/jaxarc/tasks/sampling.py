@@ -27,8 +27,8 @@ def sample_task_index(fraction: Float[Array, ""], weights: Float[Array, " T"]) -
 
     The weights 1, 0, 3 have the sums 1, 1, 4. The fraction 0.2 is the threshold 0.8, and the first sum above it is that
     of task 0; 0.25 is the threshold 1.0, and the first sum above that is task 2. Task 1 adds nothing, so no threshold
-    falls to it. Under ``vmap`` over fractions the sums are built once, and a draw costs O(log T); on an accelerator O(T)
-    up to ``FEW_TASKS``.
+    falls to it. Under ``vmap`` over fractions the sums are built once, and a draw costs O(log T); on an accelerator
+    O(T) up to ``FEW_TASKS``.
     """
     steps = cumulative_weights(weights)
     threshold = fraction.astype(weights.dtype) * steps[-1]
