@@ -8,7 +8,8 @@ from compiling import QUICKLY
 
 import jaxarc
 from jaxarc.envs import BboxAction
-from jaxarc.tasks.sampling import next_task_index, sample_task_index
+from jaxarc.envs.canvas import unpack_columns
+from jaxarc.tasks.sampling import FEW_TASKS, next_task_index, sample_task_index
 from jaxarc.unroll import RandomPolicy, unroll, vectorize
 from jaxarc.utils.error_handling import JAXErrorHandler
 from jaxarc.wrappers import AutoReset
@@ -58,10 +59,21 @@ def test_a_rollout_for_an_accelerator_has_the_bits_of_a_cpu(selection_format, on
     jax.tree.map(np.testing.assert_array_equal, found, expected)
 
 
-def test_draws_of_tasks_have_the_bits_of_a_cpu(on_gpu):
-    weights = jnp.asarray(np.random.default_rng(0).integers(0, 3, 37), jnp.float32)
-    fractions = jnp.linspace(0, 1, 200, endpoint=False)
-    tasks = jnp.arange(37, dtype=jnp.int32)
+@pytest.mark.parametrize("shape", [(30, 30), (3, 7), (1, 6), (9, 1)], ids=str)
+def test_cells_of_columns_have_the_bits_of_a_cpu(shape, on_gpu):
+    words = jnp.asarray(np.random.default_rng(0).integers(0, 1 << shape[0], (4, 2, shape[1])), jnp.uint32)
+    expected = unpack_columns(words, shape)
+    on_gpu()
+    np.testing.assert_array_equal(unpack_columns(words, shape), expected)
+
+
+@pytest.mark.parametrize("count", [1, 37, FEW_TASKS + 1])
+@pytest.mark.parametrize("most", [1, 3])
+def test_draws_of_tasks_have_the_bits_of_a_cpu(count, most, on_gpu):
+    weights = jnp.asarray(np.random.default_rng(0).integers(0, most, count), jnp.float32)  # 1: no task has a weight
+    # The fraction next to 1 times a sum may round up to the sum.
+    fractions = jnp.append(jnp.linspace(0, 1, 200, endpoint=False), jnp.nextafter(jnp.float32(1), jnp.float32(0)))
+    tasks = jnp.arange(count, dtype=jnp.int32)
     draw = lambda: (
         jax.vmap(lambda x: sample_task_index(x, weights))(fractions),
         jax.vmap(lambda x: next_task_index(x, weights))(tasks),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, UInt8, UInt32
 
 from jaxarc.constants import PADDING
@@ -192,6 +193,12 @@ def unpack_columns(words: UInt32[Array, "... W"], shape: GridShape) -> Bool[Arra
     and then each cell shifts its byte by a constant: lanes of 8 bits instead of 32.
     """
     height, width = shape
+    if not compiles_for_cpu():
+        # The kernel that reads a cell computes its row and column, and moves the word right by the row. The pieces
+        # below would be 30 branches for each cell, because it is not known to XLA which piece a cell is in.
+        lead = words.shape[:-1]
+        row = lax.broadcasted_iota(jnp.uint32, (*lead, height, width), len(lead))
+        return ((words[..., None, :] >> row) & jnp.uint32(1)).astype(jnp.bool_).reshape(*lead, height * width)
 
     def spread(*parts: UInt8[Array, "... W"]) -> UInt8[Array, "... HW"]:
         return jnp.concatenate([parts[row // 8] for row in range(height)], axis=-1)

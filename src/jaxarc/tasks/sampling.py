@@ -5,9 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int32
 
-from jaxarc.fusion import compiles_for_cpu
+from jaxarc.fusion import compiles_for_cpu, compute_once
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
+
+FEW_TASKS = 2048  # up to so many an accelerator compares a draw with all, by one kernel, instead of searching by three
 
 
 def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
@@ -25,12 +27,18 @@ def sample_task_index(fraction: Float[Array, ""], weights: Float[Array, " T"]) -
 
     The weights 1, 0, 3 have the sums 1, 1, 4. The fraction 0.2 is the threshold 0.8, and the first sum above it is that
     of task 0; 0.25 is the threshold 1.0, and the first sum above that is task 2. Task 1 adds nothing, so no threshold
-    falls to it. Under ``vmap`` over fractions the sums are built once, and a draw costs O(log T).
+    falls to it. Under ``vmap`` over fractions the sums are built once, and a draw costs O(log T); on an accelerator
+    O(T) up to ``FEW_TASKS``.
     """
     steps = cumulative_weights(weights)
     threshold = fraction.astype(weights.dtype) * steps[-1]
+    # The product may round up to the whole sum, past which no task is: then the last task of positive weight is drawn,
+    # the first at the whole sum.
+    if not compiles_for_cpu() and weights.shape[0] <= FEW_TASKS:
+        # Sums never fall, so those at or below the threshold and below the whole sum stand in front of the task drawn.
+        is_before = ~(steps > compute_once(threshold)) & (steps < steps[-1])
+        return jnp.sum(is_before, dtype=jnp.int32)
     drawn = jnp.searchsorted(steps, threshold, side="right", method=_search_method())
-    # The product may round up to the whole sum, past which no task is: then the last task of positive weight is drawn.
     last_positive = jnp.searchsorted(steps, steps[-1], side="left", method=_search_method())
     return jnp.minimum(drawn, last_positive).astype(jnp.int32)
 

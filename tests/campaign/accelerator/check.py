@@ -1,14 +1,16 @@
 """Compile programs for an NVIDIA H200 on a machine without a GPU, and compare what they cost with the last result.
 
-``make accelerator`` builds an environment with JAX's CUDA plugin first (3 GB, once); no driver and no GPU are needed.
+``make accelerator`` builds an environment with JAX's CUDA plugin first (6 GB, once); no driver and no GPU are needed.
 XLA's compiler takes what it has to know of the GPU from ``h200.txtpb``. The time of a step is at least
 ``launches * 3 us + bytes / bandwidth``; loops whose end depends on data are counted with two turns, and each turn makes
 the host wait besides. Exit code 1: a program launches or moves a tenth more than before, has more such loops, or misses
-a target.
+a target. One program is compiled for a TPU v5e as well, without a bound.
 """
 
 import argparse
+import importlib.util
 import json
+import os
 import re
 import sys
 import time
@@ -43,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     console = Console(stderr=True)
     wanted = [program for program in programs() if not chosen.only or re.search(chosen.only, program.name)]
+    if importlib.util.find_spec("libtpu") is None:
+        for program in [program for program in wanted if program.backend == "tpu"]:
+            console.print(f"{program.name}: skipped, because libtpu is not installed", highlight=False)
+            wanted.remove(program)
     before = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     found: dict[str, dict[str, Any]] = {}
     for program in track(wanted, "compiling for an H200", console=console, disable=not console.is_terminal):
@@ -58,18 +64,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def look_at(program: Program, hlo: Path | None = None) -> dict[str, Any]:
-    """Compile a program for the GPU and return what a unit of its work costs."""
-    spec = (HERE / "h200.txtpb").read_text()
-    topology = topologies.get_topology_desc("", "cuda", target_config=spec, topology="1x1x1")
+    """Compile a program for the GPU, or a TPU, and return what a unit of its work costs."""
+    for_gpu = program.backend == "gpu"
+    if for_gpu:
+        spec = (HERE / "h200.txtpb").read_text()
+        topology = topologies.get_topology_desc("", "cuda", target_config=spec, topology="1x1x1")
+    else:
+        os.environ |= {"TPU_ACCELERATOR_TYPE": "v5litepod-1", "TPU_WORKER_HOSTNAMES": "localhost"}  # or libtpu asks
+        topology = topologies.get_topology_desc("v5e:1x1x1", "tpu", chips_per_host_bounds=(1, 1, 1))
     mesh = topologies.make_mesh(topology, (1,), ("device",))
     here = jax.NamedSharding(mesh, jax.P())
     place = lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=here)
-    # Programs ask for the backend while they are traced; it is the CPU here, and the GPU is what they are for.
-    with mock.patch.object(jax, "default_backend", return_value="gpu"):
+    # Programs ask for the backend while they are traced; it is the CPU here, and the other is what they are for.
+    with mock.patch.object(jax, "default_backend", return_value=program.backend):
         function, args, statics = program.build()
         lowered = function.lower(*jax.tree.map(place, args), **statics)
     start = time.perf_counter()
-    compiled = lowered.compile(_OPTIONS)
+    compiled = lowered.compile(_OPTIONS if for_gpu else None)
     seconds = time.perf_counter() - start
     text = compiled.as_text()
     if hlo is not None:
@@ -83,6 +94,7 @@ def facts_of(program: Program, costs: Costs, temp_bytes: int, seconds: float) ->
     unit = costs.longest_loop() if program.in_loop else costs
     launching, moving = unit.bound_seconds(BANDWIDTH)
     is_open = unit.open_loops()
+    is_gpu = program.backend == "gpu"  # kernels of a TPU are one program, which the host launches once
     return {
         "what": program.what,
         "num_envs": program.num_envs,
@@ -92,9 +104,9 @@ def facts_of(program: Program, costs: Costs, temp_bytes: int, seconds: float) ->
         "open_loops": len(is_open),
         "launches_of_a_turn": max((loop.turn.total_launches() for loop in is_open), default=0),
         "temp_bytes_per_env": round(temp_bytes / program.num_envs),
-        "bound_microseconds": round(1e6 * (launching + moving), 1),
-        "bound_steps_per_second": round(program.steps / (launching + moving)),
-        "limited_by": "launches" if launching > moving else "memory",
+        "bound_microseconds": round(1e6 * (launching + moving), 1) if is_gpu else None,
+        "bound_steps_per_second": round(program.steps / (launching + moving)) if is_gpu else None,
+        "limited_by": ("launches" if launching > moving else "memory") if is_gpu else None,
         "compile_seconds": round(seconds, 1),
     }
 
@@ -128,7 +140,8 @@ def table(found: dict[str, dict[str, Any]]) -> Table:
         loops = f"{row['open_loops']} of {row['launches_of_a_turn']}" if row["open_loops"] else "0"
         numbers = (f"{row[field]:,}" for field in ("launches", "bytes_per_env", "temp_bytes_per_env"))
         launches, moved, temporary = numbers
-        shown.add_row(name, launches, loops, moved, temporary, f"{row['bound_microseconds']:,} us", row["limited_by"])
+        bound = "-" if row["bound_microseconds"] is None else f"{row['bound_microseconds']:,} us"
+        shown.add_row(name, launches, loops, moved, temporary, bound, row["limited_by"] or "-")
     return shown
 
 

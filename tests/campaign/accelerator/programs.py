@@ -44,6 +44,7 @@ class Program:
     in_loop: bool  # a unit is a turn of the longest loop, else the whole program
     build: Callable[[], Parts]
     steps_of_each: int = 1  # steps of each environment in a unit
+    backend: str = "gpu"  # or "tpu"
 
     @property
     def steps(self) -> int:
@@ -66,6 +67,14 @@ def programs() -> list[Program]:
     ]
     return [
         *rollouts,
+        Program(
+            "rollout-bbox-5-v5e",
+            "the step of rollout-bbox-5 on a TPU v5e",
+            NUM_ENVS,
+            True,
+            functools.partial(_rollout, 5, "bbox"),
+            backend="tpu",
+        ),
         Program("reset-30", "resets, 30x30", NUM_ENVS, False, _reset),
         Program("batch-step-30", "the guide's batch_step, 30x30, mask actions", NUM_ENVS, False, _guide_step),
         Program("update-ladder_l2", "a PPO update, ladder_l2", TRAINED_ENVS, False, _update, 16),

@@ -94,6 +94,15 @@ def test_the_whole_program_takes_all_turns():
     assert moving == pytest.approx(64 * (PICK + KEEP + OPEN_TURNS * TURN) / 1e9)
 
 
+def test_what_a_tpu_keeps_in_fast_memory_moves_no_bytes():
+    here = costs_of(TEXT).longest_loop().num_bytes
+    in_fast_memory = TEXT.replace("s8[1,900]{1,0}", "s8[1,900]{1,0:T(8,128)S(1)}")
+    assert costs_of(in_fast_memory).longest_loop().num_bytes == here - 2 * 900
+    brought = "(s8[64,900]{1,0:S(1)}, s8[64,900]{1,0}, u32[]) copy-start(%grids.1)\n  %picked.1 = "
+    with_copy = TEXT.replace("%picked.1 = ", f"%brought.1 = {brought}", 1)
+    assert costs_of(with_copy).longest_loop().num_bytes == here + 64 * 900
+
+
 def test_a_text_that_is_no_program_is_refused():
     with pytest.raises(ValueError, match="ENTRY"):
         costs_of("HloModule nothing")

@@ -287,8 +287,9 @@ def rearrange_cells(
     turns = TURNS.has(operation)
     pastes = (operation == c.PASTE)[:, None]
     copies = COPIES.has(operation)[:, None]
-    # A gather from an array as it is, by an index of its own, is computed where its result is used; others are stored.
-    # Every cell of a box is chosen; only of a mask the others are set to padding first.
+    # A gather from an array as it is, by an index of its own, is computed where its result is used; others are stored,
+    # and so is one that two results use. Every cell of a box is chosen; only of a mask the others are set to padding
+    # first.
     width = shape[1]
     rows, columns = (jnp.asarray(axis[None], jnp.int32) for axis in (cell_rows(shape), cell_columns(shape)))
     corner = (width * box.top + box.left)[:, None]
@@ -302,13 +303,11 @@ def rearrange_cells(
 
     choose = lambda turned, shifted: jnp.where(turns, turned, shifted)
     ends = _destination_of_turn(operation, box), _destination_of_shift(operation, box, shape)
-    destination = jax.tree.map(choose, *ends)
-    arrives = inside(destination, shape) & (brought > PADDING)
+    receives = inside(jax.tree.map(choose, *ends), shape)
     leaves = jnp.where(turns[:, None], inside(box, shape), cells) & ~pastes
-    edited = jnp.where(arrives & active, brought, jnp.where(leaves, jnp.int8(0), grid))
-    zero = jnp.zeros_like(box.top)
-    at_origin = BoundingBox(zero, zero, box.bottom - box.top, box.right - box.left)
-    held = jnp.where(inside(at_origin, shape), copied, jnp.int8(PADDING))
+    emptied = jnp.where(leaves, jnp.int8(0), grid)
+    edited = jnp.where(receives & (brought > PADDING) & active, brought, emptied)
+    held = jnp.where(receives, copied, jnp.int8(PADDING))
     return jnp.where(copies, grid, edited), jnp.where(copies, held, clipboard)
 
 
