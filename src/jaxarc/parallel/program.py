@@ -137,12 +137,15 @@ def compile_start(statics: RolloutStatics) -> Program:
 
 @functools.lru_cache(maxsize=64)
 def compile_play(statics: RolloutStatics, num_steps: int) -> Program:
-    """Compile the steps: ``(arrays, key data, first step, RolloutCarry) -> (RolloutCarry, Trajectory or None)``."""
+    """Compile the steps: ``(arrays, key data, first step, RolloutCarry) -> (RolloutCarry, Trajectory or None)``.
+
+    The carry is donated: the next one has its memory.
+    """
     in_specs = (statics.specs, REPLICATED, REPLICATED, SPLIT)
     shapes = (_array_shapes(statics), KEY, _STEP, carry_shapes(statics))
     arguments = [_sharded(tree, spec, statics) for tree, spec in zip(shapes, in_specs, strict=True)]
     play = functools.partial(_play, num_steps=num_steps)
-    return _compile(_shard_mapped(statics, play, in_specs, (SPLIT, _RECORDED)), *arguments)
+    return _compile(_shard_mapped(statics, play, in_specs, (SPLIT, _RECORDED), donated=3), *arguments)
 
 
 def chunk_size(num_envs: int, executor: str) -> int:
@@ -260,12 +263,16 @@ def _compile(function: Any, *arguments: Any) -> Program:
     return Program(program, time.perf_counter() - began, _bytes_in_use(program))
 
 
-def _shard_mapped(statics: RolloutStatics, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
+def _shard_mapped(
+    statics: RolloutStatics, function: Callable[..., Any], in_specs: Any, out_specs: Any, donated: int | None = None
+) -> Any:
+    """Compile a function for all devices; ``donated`` is the number of an argument whose memory the results take."""
     _, params, _ = _unflatten(statics, statics.leaves)
     # equinox.error_if, behind the policy "raise", does not pass JAX's check of what varies between devices.
     check_vma = params.config.action.invalid_action_policy != "raise"
     local = functools.partial(function, statics)
-    return jax.jit(jax.shard_map(local, mesh=statics.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma))
+    spread = jax.shard_map(local, mesh=statics.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma)
+    return jax.jit(spread, donate_argnums=donated)
 
 
 def _array_shapes(statics: RolloutStatics) -> tuple[jax.ShapeDtypeStruct, ...]:

@@ -6,6 +6,7 @@ calls of 17, 17 and 16 steps, and two programs are compiled.
 """
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -14,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array, PyTree, UInt32
 
 from jaxarc.envs.environment import Environment
@@ -79,7 +80,7 @@ class Rollout(eqx.Module):
         return type(self)(carry, to_host(self.trajectory), self.num_envs, self.num_steps, self.mesh)
 
 
-_GROWTH = 4.0  # memory of a rollout over that of its states: those before, those after, and what a step computes
+_GROWTH = 3.0  # memory of a rollout over that of its states: the states, and what a step computes
 
 OnChunk = Callable[[int, MetricTotals], None]
 """Called after each chunk with the number of steps done in each environment, and the totals so far."""
@@ -119,7 +120,7 @@ class CompiledRollout:
         # played, which makes room for the next one.
         recorded: list[Trajectory] = []
         result: Any = None
-        for result in self.chunks(params, policy, key, states):
+        for result in self._play_chunks(params, policy, key, states, keeps=False):
             if result.trajectory is not None:
                 recorded.append(result.trajectory if len(self._lengths) == 1 else to_host(result.trajectory))
             if on_chunk is not None:
@@ -139,6 +140,12 @@ class CompiledRollout:
         Raises:
             ValueError: an argument has another structure, shape or config than what was compiled.
         """
+        return self._play_chunks(params, policy, key, states, keeps=True)
+
+    def _play_chunks(
+        self, params: EnvParams, policy: Policy, key: PRNGKey, states: PyTree[Array] | None, *, keeps: bool
+    ) -> Iterator[Rollout]:
+        """Play as :meth:`chunks`; without ``keeps`` each chunk takes the memory of the carry that was yielded last."""
         # Everything that was compiled in is compared, arrays aside: new weights pass, another config does not.
         statics, arrays = make_statics(self._env, params, policy, *self._statics[3:])
         if statics != self._statics:
@@ -153,6 +160,8 @@ class CompiledRollout:
         done = 0
         for length in self._lengths:
             play = compile_play(statics, length).call
+            # The program writes its carry over the one that it gets, so what a caller may still read is copied.
+            carry = _copied(carry, statics.mesh) if keeps and done else carry
             arguments = (*shared, place(np.int32(done), statics.mesh, REPLICATED), carry)
             carry, recorded = _raise_readably(play, *arguments) if raises else play(*arguments)
             done += length
@@ -239,7 +248,7 @@ def compile_rollout(
 ) -> CompiledRollout:
     """Compile what :func:`rollout` runs and check that it fits in memory; nothing is played.
 
-    Arguments and errors are those of :func:`rollout`. States that are given count as memory already in use.
+    Arguments and errors are those of :func:`rollout`. States that are given are copied, which counts as needed.
     """
     mesh = data_mesh() if mesh is None else mesh
     statics, _ = make_statics(env, params, policy, num_envs, mesh, record, count_tasks)
@@ -257,7 +266,7 @@ def compile_rollout(
     compiled = CompiledRollout(env, statics, lengths)
     if compiled.bytes_per_device is not None:
         # Tasks and weights that are on the devices already are counted as in use, so they are not needed once more.
-        needed = here * compiled.bytes_per_device - _bytes_on(mesh, (env, params, policy, states))
+        needed = here * compiled.bytes_per_device - _bytes_on(mesh, (env, params, policy))
         require_memory(num_envs, needed, free, num_devices=mesh.shape[DATA])
     return compiled
 
@@ -274,12 +283,24 @@ def _chunk_lengths(num_steps: int, chunk_steps: int | None) -> list[int]:
 
 
 def _go_on(states: PyTree[Array], statics: RolloutStatics) -> RolloutCarry:
-    """Put the states of B environments, or of B' rows, on the devices, with metrics that start at zero."""
+    """Put a copy of the states of B environments, or of B' rows, on the devices, with metrics that start at zero."""
     _require_states(states, statics)
     shapes = carry_shapes(statics)
     # The states go on, the counters begin anew: totals are those of this call.
     zeros = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (shapes.metrics, shapes.tasks))
-    return place(RolloutCarry(pad_rows(states, statics.num_envs, statics.mesh), *zeros), statics.mesh, SPLIT)
+    carry = RolloutCarry(pad_rows(states, statics.num_envs, statics.mesh), *zeros)
+    return _copied(place(carry, statics.mesh, SPLIT), statics.mesh)
+
+
+def _copied(carry: RolloutCarry, mesh: Mesh) -> RolloutCarry:
+    """Return a copy that may be donated."""
+    return _copier(mesh)(carry)
+
+
+@functools.lru_cache(maxsize=64)
+def _copier(mesh: Mesh) -> Callable[[RolloutCarry], RolloutCarry]:
+    copy = lambda carry: jax.tree.map(jnp.copy, carry)
+    return jax.jit(copy, out_shardings=NamedSharding(mesh, SPLIT))
 
 
 def _require_states(states: PyTree[Array], statics: RolloutStatics) -> None:
