@@ -155,7 +155,9 @@ def test_the_memory_of_the_step_of_a_surrogate_is_told(capsys):
     (report,) = json.loads(capsys.readouterr().out).values()
     assert report["optimizer"] == 2 * report["parameters"] + 8  # the two means of AdamW, and two counts
     assert report["others"] > 20 * 5 * 2 * 3 * 4 // 5  # the samples of four models, and more
-    assert report["total"] == sum(report[name] for name in ("parameters", "optimizer", "gradients", "temporaries", "others"))
+    assert report["total"] == sum(
+        report[name] for name in ("parameters", "optimizer", "gradients", "temporaries", "others")
+    )
 
 
 @pytest.mark.usefixtures("standard_promotion")

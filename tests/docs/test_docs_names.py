@@ -31,14 +31,18 @@ def test_each_name_of_the_checklist_exists(name):
     assert exists(name)
 
 
-@pytest.mark.parametrize("name", ["jaxarc.nn.no_such", "jaxarc.nothing.at_all", "network.no_such", "network.precision.x"])
+@pytest.mark.parametrize(
+    "name", ["jaxarc.nn.no_such", "jaxarc.nothing.at_all", "network.no_such", "network.precision.x"]
+)
 def test_a_name_that_is_not_there_is_found(name):
     assert not exists(name)
 
 
 def test_each_habit_has_a_status():
     habits = PAGE.partition("## Habits")[2].partition("\n## ")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in habits.splitlines() if line[:2] == "| "][1:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in habits.splitlines() if line[:2] == "| "][
+        1:
+    ]
     statuses = [status for habit, status, _ in rows if not habit.startswith("**")]
     assert len(statuses) == 25
     assert set(statuses) == STATUSES

@@ -64,7 +64,7 @@ def test_states_that_exist_are_copied():
         rollout(env, params, filling(), KEY, B, S, states=states, available_bytes=needed - 1)
 
 
-@pytest.mark.parametrize("num_envs", [HUGE, 300], ids=["by the lower bound", "by the compiler"])
+@pytest.mark.parametrize("num_envs", [HUGE, 600], ids=["by the lower bound", "by the compiler"])
 def test_the_proposed_batch_fits(num_envs):
     env, params = make_world(max_grid_height=30, max_grid_width=30)
     free = 1_000_000

@@ -119,9 +119,7 @@ class CellNetwork(Network):
             cells = cells + jax.nn.relu(layer(windows(cells, self.window)))
         cells = cells.reshape(cells.shape[0], height * width, -1)
         time = inputs.time.astype(cells.dtype)
-        return CellFeatures(
-            cells, jnp.concatenate([cells.mean(axis=1), cells.max(axis=1), time[:, None]], axis=-1)
-        )
+        return CellFeatures(cells, jnp.concatenate([cells.mean(axis=1), cells.max(axis=1), time[:, None]], axis=-1))
 
     def kind_logits(self, features: CellFeatures) -> Float[Array, "B K"]:
         return self.kind_layers(features.whole)
