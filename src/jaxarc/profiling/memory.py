@@ -44,7 +44,7 @@ class MemoryReport(NamedTuple):
 
     @property
     def total(self) -> int | None:
-        """All of them together; results take the memory of donated arguments."""
+        """All of them together, which XLA may stay below; results take the memory of donated arguments."""
         if self.temporaries is None or self.others is None:
             return None
         held = (self.parameters, self.optimizer, self.gradients, self.temporaries, self.others)
