@@ -1,6 +1,6 @@
 """``jaxarc profile memory``: what the memory of a training run is for, before anything is trained."""
 
-from typing import Final
+from typing import Any, Final
 
 import equinox as eqx
 import jax
@@ -65,7 +65,7 @@ def _memory_of_surrogate(experiment: SurrogateExperiment) -> dict[str, MemoryRep
         optimizer = make_surrogate_optimizer(config)
         model = task.make_model(jax.random.key(experiment.surrogate.seed))
         opt_state = init_optimizer(optimizer, model)
-        step = eqx.filter_jit(task.make_step(model, optimizer, config))
+        step: Any = eqx.filter_jit(task.make_step(model, optimizer, config))
         compiled = step.lower(model, opt_state, task.batch(experiment.surrogate.seed, 0)).compile().compiled
         reports[f"train step, {name}"] = memory_report(compiled, model, opt_state)
     return reports
