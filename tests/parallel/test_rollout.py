@@ -203,6 +203,9 @@ def test_states_stay_in_place_between_the_chunks_of_a_rollout(monkeypatch):
     assert len(given) == 6
     assert all(leaf.is_deleted() for carry in given for leaf in jax.tree.leaves(carry))
     assert not any(leaf.is_deleted() for leaf in jax.tree.leaves((first.carry, after.carry, params)))
+    again = compiled(params, filling(), jax.random.key(2), after.states, donate_states=True)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(after.states))
+    assert not any(leaf.is_deleted() for leaf in jax.tree.leaves((again.carry, params)))
     memory = compiled_memory(play.call)
     states = sum(leaf.nbytes for leaf in jax.tree.leaves(first.carry))
     assert memory.alias_bytes == states  # all that goes from chunk to chunk

@@ -194,22 +194,28 @@ def _play(
     size = chunk_size(index.shape[0], params.config.environment.executor)
     if size == index.shape[0]:
         return _play_chunk(statics, arrays, key_data, steps, index, counts, carry)
-    # Rows [B', ...] become chunks [C, size, ...]. Each chunk counts tasks from zero, so that its counts can be added to
-    # those before; states and metrics have a row for each environment and come back as they went.
-    # 4096 rows in chunks of 1024 are [4, 1024, ...].
+    # Rows [B', ...] become chunks [C, size, ...]: 4096 rows in chunks of 1024 are [4, 1024, ...]. The loop carries all
+    # chunks and writes each over itself, so that states are in memory once. Each chunk counts tasks from zero, so that
+    # its counts can be added to those before.
     split = lambda tree: jax.tree.map(lambda x: x.reshape(-1, size, *x.shape[1:]), tree)
     zeros = jax.tree.map(jnp.zeros_like, carry.tasks)
 
-    def play_chunk(chunk: tuple[Any, ...]) -> tuple[RolloutCarry, Trajectory | None]:
-        states, metrics, index, counts = chunk
-        return _play_chunk(statics, arrays, key_data, steps, index, counts, RolloutCarry(states, metrics, zeros))
+    def play_chunk(held: Any, chunk: tuple[Array, Array, Array]) -> tuple[Any, tuple[Any, Trajectory | None]]:
+        number, index, counts = chunk
+        states, metrics = jax.tree.map(lambda x: x[number], held)
+        before = RolloutCarry(states, metrics, zeros)
+        after, recorded = _play_chunk(statics, arrays, key_data, steps, index, counts, before)
+        held = jax.tree.map(lambda x, new: x.at[number].set(new), held, (after.states, after.metrics))
+        return held, (after.tasks, recorded)
 
-    after, recorded = jax.lax.map(play_chunk, split((carry.states, carry.metrics, index, counts)))
-    joined = lambda tree: jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
-    tasks = jax.tree.map(lambda before, more: before + more.sum(axis=0), carry.tasks, after.tasks)
+    numbers = jnp.arange(index.shape[0] // size, dtype=jnp.int32)
+    chunks = (numbers, *split((index, counts)))
+    held, (tasks, recorded) = jax.lax.scan(play_chunk, split((carry.states, carry.metrics)), chunks)
+    states, metrics = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), held)
+    tasks = jax.tree.map(lambda before, more: before + more.sum(axis=0), carry.tasks, tasks)
     # Records [C, S, size, ...] become [S, C * size, ...]: the environments of a step side by side again.
     side_by_side = lambda x: jnp.moveaxis(x, 0, 1).reshape(num_steps, -1, *x.shape[3:])
-    return RolloutCarry(joined(after.states), joined(after.metrics), tasks), jax.tree.map(side_by_side, recorded)
+    return RolloutCarry(states, metrics, tasks), jax.tree.map(side_by_side, recorded)
 
 
 def _play_chunk(
