@@ -23,6 +23,7 @@ from jaxarc.agents.answers.predictor import (
 from jaxarc.agents.learner import TrainConfig
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, JaxArcConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs import ArcEnvironment, EnvParams
+from jaxarc.nn.precision import cast_floats
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.procedural import procedural_tasks
 
@@ -209,3 +210,12 @@ def test_what_imagining_needs_is_told_by_name():
     ):
         assert problem.startswith("with answer.source 'imagined'")
         assert problem.endswith(words)
+
+
+def test_a_predictor_in_bfloat16_predicts_nearly_the_same(predictor, puzzle):
+    half = cast_floats(predictor, jnp.bfloat16)
+    answer = predict(predictor, puzzle)
+    loss = loss_of(half, puzzle, answer)
+    assert loss.dtype == jnp.float32
+    np.testing.assert_allclose(loss, loss_of(predictor, puzzle, answer), atol=0.05)
+    assert (np.asarray(predict(half, puzzle)) == np.asarray(answer)).mean() > 0.9

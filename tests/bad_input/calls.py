@@ -356,7 +356,7 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall('costliest_operations("no/such/folder", "")', "ValueError", ("as_text",)),
         BadCall("compiled_memory(3)", "TypeError", ("a compiled",)),
         BadCall("count_collectives(3)", "TypeError", ("a compiled",)),
-        BadCall("training_memory(3, {}, {})", "TypeError", ("a compiled",)),
+        BadCall("memory_report(3, {}, {})", "TypeError", ("a compiled",)),
         BadCall("to_arrays(3)", "TypeError", ("to_arrays", "int")),
         BadCall('to_arrays({"name": ["one"]})', "TypeError", ("name",)),
     ),

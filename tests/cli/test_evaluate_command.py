@@ -403,6 +403,27 @@ def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission
     assert "it looks at the answer, target_grid (observation.reveal_target=True), which test mode hides" in err
 
 
+def test_a_trained_agent_plays_in_the_precision_asked_for(run, dataset, trained, tmp_path):
+    player = load_player(
+        str(trained[0]),
+        load_tasks(dataset),
+        RulesOverride(None, None, None, answers_visible=True),
+        AgentRequest(precision="bfloat16"),
+    )
+    assert {str(leaf.dtype) for leaf in jax.tree.leaves(player.agent)} == {"bfloat16"}
+    given = ("--answers-visible", "--precision", "bfloat16", "--output", tmp_path / "out")
+    code, _, err = run(dataset, "--agent", trained[0], *given)
+    assert (code, err) == (0, "")
+    assert read(tmp_path / "out" / "summary.json")["precision"] == "bfloat16"
+
+
+def test_an_agent_without_weights_has_no_precision(run, dataset):
+    code, _, err = run(dataset, "--agent", "random", "--precision", "bfloat16")
+    assert code == 2
+    assert "--precision" in err
+    assert "is for a run folder" in err
+
+
 def test_a_trained_agent_is_not_played_by_other_rules(dataset, trained):
     wished = RulesOverride("point", None, None, answers_visible=True)
     with pytest.raises(AgentMismatchError, match=r"trained with bbox, but --format says point: leave --format out"):

@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from small_run import small_run, write_small_tasks
 
 from jaxarc.cli.main import main
 from jaxarc.profiling import costliest_operations
@@ -49,3 +50,21 @@ def test_an_unknown_dataset_is_one_line(capsys):
         main(["profile", "rollout", "arc-agi-1/trainin"])
     assert exit_info.value.code == 2
     assert "arc-agi-1/training" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_the_memory_of_a_training_run_is_told_by_what_it_is_for(capsys, tmp_path, monkeypatch):
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as exit_info:
+        main(["profile", "memory", *small_run(write_small_tasks(tasks), 1)])
+    assert exit_info.value.code == 0
+    rows = dict(cells(capsys.readouterr().out, r"update of 1 agent\(s\)"))
+    size = {name: int(value.replace(",", "")) for name, value in rows.items()}
+    parts = [value for name, value in size.items() if name != "all together"]
+    assert len(parts) == 5
+    assert size["all together"] == sum(parts)
+    assert size["parameters"] == size["gradients"] > 0
+    assert 2 * size["parameters"] < size["state of the optimizer"] < 3 * size["parameters"]
+    assert [path.name for path in tmp_path.iterdir() if path.name not in ("tasks", "tasks-measured")] == []

@@ -137,6 +137,30 @@ def test_evaluating_a_run_folder_repeats_the_measurements(finished, capsys):
 
 
 @pytest.mark.usefixtures("standard_promotion")
+def test_a_run_folder_is_evaluated_in_the_precision_asked_for(finished):
+    folder, _ = finished
+    before = folder.evaluation.read_bytes()
+    exact = json.loads(before)
+    succeed("evaluate", str(folder.path), "--precision", "bfloat16")
+    rounded = json.loads(folder.evaluation.read_text())
+    folder.evaluation.write_bytes(before)
+    assert (exact["precision"], rounded["precision"]) == ("float32", "bfloat16")
+    assert rounded["agreement"]["kl"] != exact["agreement"]["kl"]
+    assert rounded["agreement"]["kl"] == pytest.approx(exact["agreement"]["kl"], abs=0.02)
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_the_memory_of_the_step_of_a_surrogate_is_told(capsys):
+    succeed("profile", "memory", *TINY, "--json")
+    (report,) = json.loads(capsys.readouterr().out).values()
+    assert report["optimizer"] == 2 * report["parameters"] + 8  # the two means of AdamW, and two counts
+    assert report["others"] > 20 * 5 * 2 * 3 * 4 // 5  # the samples of four models, and more
+    assert report["total"] == sum(
+        report[name] for name in ("parameters", "optimizer", "gradients", "temporaries", "others")
+    )
+
+
+@pytest.mark.usefixtures("standard_promotion")
 def test_a_sweep_runs_every_combination_and_tells_how_each_agrees(tmp_path, capsys):
     quick = [*TINY, "surrogate_training.num_steps=8", "surrogate.compilation_cache=false"]
     succeed("train", "--multirun", *quick, "surrogate.seed=0,1", f"logging.run_root={tmp_path}")

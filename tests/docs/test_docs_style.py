@@ -32,6 +32,8 @@ USER_PAGES = [
             "experts",
             "checking",
             "profiling",
+            "compiling",
+            "checklist",
             "performance",
             "scaling",
             "reliability",

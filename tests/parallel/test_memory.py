@@ -46,25 +46,25 @@ def test_what_the_compiler_needs_counts_too():
     with pytest.raises(NotEnoughMemoryError) as caught:
         rollout(env, params, filling(), KEY, B, S, available_bytes=states)
     needed = caught.value.needed_bytes
-    assert needed >= 2 * states  # those before and those after
+    assert needed >= states  # those after take the place of those before
     compiled = compile_rollout(env, params, filling(), B, S, available_bytes=needed)
     assert abs(needed - (compiled.bytes_per_device - bytes_of(params))) < 100  # the policy's own arrays
     with pytest.raises(NotEnoughMemoryError):
         compile_rollout(env, params, filling(), B, S, available_bytes=needed - 1)
 
 
-def test_states_that_exist_need_no_more_memory():
+def test_states_that_exist_are_copied():
     env, params = make_world()
     states = rollout(env, params, filling(), KEY, B, S).states
     with pytest.raises(NotEnoughMemoryError) as caught:
         compile_rollout(env, params, filling(), B, S, available_bytes=bytes_of(states))
-    needed = caught.value.needed_bytes - bytes_of(states)
+    needed = caught.value.needed_bytes
     rollout(env, params, filling(), KEY, B, S, states=states, available_bytes=needed)
     with pytest.raises(NotEnoughMemoryError):
         rollout(env, params, filling(), KEY, B, S, states=states, available_bytes=needed - 1)
 
 
-@pytest.mark.parametrize("num_envs", [HUGE, 300], ids=["by the lower bound", "by the compiler"])
+@pytest.mark.parametrize("num_envs", [HUGE, 600], ids=["by the lower bound", "by the compiler"])
 def test_the_proposed_batch_fits(num_envs):
     env, params = make_world(max_grid_height=30, max_grid_width=30)
     free = 1_000_000

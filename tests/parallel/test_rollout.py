@@ -1,5 +1,7 @@
 """A rollout is what stepping by hand gives, on any number of devices, compiled once."""
 
+import sys
+
 import chex
 import equinox as eqx
 import jax
@@ -15,7 +17,7 @@ from jaxarc.envs import PointAction
 from jaxarc.parallel import RandomPolicy, compile_rollout, data_mesh, program, replicate, rollout
 from jaxarc.parallel.program import compile_play, make_statics
 from jaxarc.parallel.shards import shard_tasks
-from jaxarc.profiling import count_collectives
+from jaxarc.profiling import compiled_memory, count_collectives
 
 B, S = 8, 12
 
@@ -186,6 +188,37 @@ def test_a_batch_is_played_in_chunks_that_fit_into_the_cache(num_envs, executor,
 
 def test_a_batch_that_has_no_such_part_is_played_at_once():
     assert program.chunk_size(2 * 1049, "compact") == 2 * 1049  # 1049 is a prime number
+
+
+@pytest.mark.usefixtures("nans_allowed")
+def test_states_stay_in_place_between_the_chunks_of_a_rollout(monkeypatch):
+    env, params = make_world()
+    compiled = compile_rollout(env, params, filling(), B, S, chunk_steps=5)
+    given = []
+    play = compile_play(compiled._statics, 4)
+    noting = play._replace(call=lambda *arguments: given.append(arguments[-1]) or play.call(*arguments))
+    monkeypatch.setattr(sys.modules[compile_rollout.__module__], "compile_play", lambda *_: noting)
+    first = compiled(params, filling(), KEY)
+    after = compiled(params, filling(), jax.random.key(1), first.states)
+    assert len(given) == 6
+    assert all(leaf.is_deleted() for carry in given for leaf in jax.tree.leaves(carry))
+    assert not any(leaf.is_deleted() for leaf in jax.tree.leaves((first.carry, after.carry, params)))
+    again = compiled(params, filling(), jax.random.key(2), after.states, donate_states=True)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(after.states))
+    assert not any(leaf.is_deleted() for leaf in jax.tree.leaves((again.carry, params)))
+    memory = compiled_memory(play.call)
+    states = sum(leaf.nbytes for leaf in jax.tree.leaves(first.carry))
+    assert memory.alias_bytes == states  # all that goes from chunk to chunk
+
+
+@pytest.mark.usefixtures("nans_allowed")
+def test_each_yielded_rollout_can_be_read_after_the_next():
+    env, params = make_world()
+    compiled = compile_rollout(env, params, filling(), B, S, chunk_steps=5)
+    pieces = list(compiled.chunks(params, filling(), KEY))
+    ends = [fingerprint(piece.carry) for piece in pieces]
+    assert len(set(ends)) == 3
+    assert ends[-1] == fingerprint(compiled(params, filling(), KEY).carry)
 
 
 def test_a_callback_hears_of_each_chunk():

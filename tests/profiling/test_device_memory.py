@@ -6,10 +6,11 @@ from unittest.mock import create_autospec
 
 import jax
 import jax.numpy as jnp
+import optax
 import pytest
 from jax.stages import Compiled
 
-from jaxarc.profiling import compiled_memory, device_memory, save_memory_profile
+from jaxarc.profiling import compiled_memory, device_memory, memory_report, save_memory_profile
 from jaxarc.profiling.memory import CompiledMemory, DeviceMemory
 
 MEGABYTE = 2**20
@@ -60,6 +61,61 @@ def test_an_unknown_size_is_none():
     program = create_autospec(Compiled, instance=True)
     program.memory_analysis.return_value = None
     assert compiled_memory(program) == CompiledMemory(None, None, None, None, None)
+
+
+PARAMS = {"w": jnp.ones((64, 256)), "v": jnp.ones((256, 4)), "steps": jnp.int32(0)}
+X = jnp.ones((1024, 64))
+
+
+def error(params):
+    return jnp.mean(jnp.tanh(X @ params["w"]) @ params["v"])
+
+
+def report_of(loss, given=error):
+    optimizer = optax.adam(1e-3)
+    weights = {name: PARAMS[name] for name in ("w", "v")}
+    opt_state = optimizer.init(weights)
+
+    @jax.jit
+    def step(weights, opt_state):
+        updates, opt_state = optimizer.update(jax.grad(given)(weights), opt_state, weights)
+        return optax.apply_updates(weights, updates), opt_state
+
+    return memory_report(step.lower(weights, opt_state).compile(), PARAMS, opt_state, loss)
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_the_memory_of_a_step_is_told_by_what_it_is_for():
+    report = report_of(error)
+    weights = 4 * (64 * 256 + 256 * 4)
+    assert report.parameters == report.gradients == weights  # the count of steps is no parameter
+    assert report.optimizer == 2 * weights + 4  # Adam's two means and its count
+    hidden = 4 * 1024 * 256
+    assert report.activations == 2 * hidden  # tanh(x @ w), and the slope of tanh; x is held by the caller
+    assert report.others == 0  # X is a constant of the program
+    assert report.total == weights + report.optimizer + weights + report.activations + report.temporaries
+    without = report_of(None)
+    assert without.activations is None
+    assert without.temporaries == max(0, report.temporaries + report.activations) > hidden
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_checkpointed_activations_are_not_kept():
+    checkpointed = jax.checkpoint(error)
+    assert report_of(checkpointed, checkpointed).activations == 0
+
+
+def test_shapes_are_enough_for_a_report():
+    shapes = jax.eval_shape(lambda: PARAMS)
+    program = jax.jit(error).lower(PARAMS).compile()
+    assert memory_report(program, shapes, ()) == memory_report(program, PARAMS, ())
+
+
+def test_what_a_backend_does_not_say_is_left_out_of_a_report():
+    program = create_autospec(Compiled, instance=True)
+    program.memory_analysis.return_value = None
+    report = memory_report(program, PARAMS, ())
+    assert (report.temporaries, report.others, report.total) == (None, None, None)
 
 
 def test_a_memory_profile_is_written_whole(tmp_path):

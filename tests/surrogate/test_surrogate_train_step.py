@@ -9,6 +9,7 @@ import optax
 import pytest
 from linear_scorer import SETS, BranchingScorer, LinearScorer, make_batch
 
+from jaxarc.parallel import data_mesh
 from jaxarc.profiling import CompileCounter
 from jaxarc.surrogate import (
     CandidateSet,
@@ -18,7 +19,9 @@ from jaxarc.surrogate import (
     convert_metrics,
     create_adaptive_train_step,
     create_jax_surrogate_train_step,
+    create_mesh_train_step,
     create_surrogate_train_step,
+    create_transition_train_step,
     init_optimizer,
     kl_divergence_loss_jax,
 )
@@ -367,6 +370,20 @@ def test_a_wrong_batch_is_no_reason_to_fall_back(caplog):
     assert step.compiled
     assert not caplog.records
     assert run(step, 2)[2]["total_loss"] > 0
+
+
+@pytest.mark.parametrize("path", [*FACTORIES, "adaptive", "mesh", "transition"])
+def test_a_batch_of_another_type_is_named(path):
+    made, state = start()
+    if path == "mesh":
+        step = create_mesh_train_step(made, SGD, kl_divergence_loss_jax, CONFIG, data_mesh(1))
+    elif path == "transition":
+        step = create_transition_train_step(made, SGD, CONFIG)
+    else:
+        step = adaptive(LinearScorer, compile_from=8) if path == "adaptive" else make(FACTORIES[path])
+    wanted = "TransitionBatch" if path == "transition" else "TrainingBatchJAX"
+    with pytest.raises(TypeError, match=rf"of the type {wanted}, got dict; .*jaxarc\.surrogate\.to_arrays"):
+        step(made, state, {"observational_data": np.ones((1, 1, 3, 3))})
 
 
 def test_metrics_become_plain_values():

@@ -1,5 +1,6 @@
 """Agents loaded from run folders: they act as they did, and their weights fit another canvas or are refused."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import jax
@@ -21,7 +22,8 @@ from jaxarc.config import (
     TrainingConfig,
 )
 from jaxarc.evaluation import AnswerPredictingAgent, EpisodeSpec
-from jaxarc.training import RunFolderError, load_pairs
+from jaxarc.nn.precision import DTYPES
+from jaxarc.training import RunFolderError, load_pairs, saved_agent
 from jaxarc.training.checkpoint import CheckpointError
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import Report
@@ -105,6 +107,31 @@ def test_a_loaded_agent_plays_recorded_episodes_and_draws_if_asked_to(trained):
     _, observation = jaxarc.ArcEnvironment().reset(jax.random.key(0), params)
     drawn = jax.vmap(agent.act, (0, None))(jax.random.split(jax.random.key(1), 50), observation)
     assert len(np.unique(drawn.operation)) > 1
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16", "tensorfloat32"])
+def test_an_agent_is_loaded_in_the_precision_asked_for(trained, precision):
+    folder, params, _ = trained
+    full, rounded = (jaxarc.load_agent(folder.path, precision=name) for name in ("float32", precision))
+    assert {leaf.dtype for leaf in jax.tree.leaves(rounded)} == {jnp.dtype(DTYPES[precision])}
+    keys = jax.random.split(jax.random.key(0), 5)
+    _, observations = jax.vmap(jaxarc.ArcEnvironment().reset, (0, None))(keys, params)
+    found, wanted = (jax.vmap(agent.act)(keys, observations) for agent in (rounded, full))
+    assert (found.operation == wanted.operation).mean() >= 0.8
+
+
+def test_a_loaded_agent_traces_its_products_in_its_precision(trained, monkeypatch):
+    asked = []
+    monkeypatch.setattr(saved_agent, "products_in", lambda name: asked.append(name) or nullcontext())
+    folder, params, _ = trained
+    _, observation = jaxarc.ArcEnvironment().reset(jax.random.key(0), params)
+    jaxarc.load_agent(folder.path, precision="tensorfloat32").act(jax.random.key(0), observation)
+    assert asked == ["tensorfloat32"]
+
+
+def test_an_unknown_precision_is_named(trained):
+    with pytest.raises(ValueError, match=r"load_agent: .*float8.*bfloat16"):
+        jaxarc.load_agent(trained[0].path, precision="float8")
 
 
 def test_the_rules_of_a_loaded_agent_may_be_changed(trained):

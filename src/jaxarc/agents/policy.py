@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Int32, Key
+from jaxtyping import Array, Bool, Float, Float32, Int32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Edit, Kind, Selects, allowed_colors, from_action, kinds_of, to_action
@@ -165,7 +165,7 @@ class EditPolicy(eqx.Module):
 
     def value(self, observation: Observation) -> Float32[Array, " B"]:
         """Return the expected discounted reward from each observation on."""
-        return self.network.value(self.network.encode(self._inputs(observation)))
+        return self.network.value(self.network.encode(self._inputs(observation))).astype(jnp.float32)
 
     def to_action(self, edit: Edit) -> BboxAction:
         """Turn edits into actions of the environment."""
@@ -225,19 +225,19 @@ class EditPolicy(eqx.Module):
         entropy = kind.entropy + sum((jnp.where(needs, part.entropy, zero) for part, needs in needed), zero)
         last_cell = row.chosen * self.grid_shape[1] + column.chosen  # of the resized grid
         edit = Edit(kind.chosen, first.chosen, jnp.where(selects_size, last_cell, second.chosen), color.chosen)
-        return PolicyOutput(edit, log_prob, entropy, network.value(features))
+        return PolicyOutput(edit, log_prob, entropy, network.value(features).astype(jnp.float32))
 
     def _choose(
         self,
         number: int,
         sampler: Sampler,
-        logits: Float32[Array, "B N"],
+        logits: Float[Array, "B N"],
         allowed: Bool[Array, "B N"] | None = None,
     ) -> CategoricalSample:
-        """Make one of the choices; everything is allowed when nothing else is said."""
+        """Make one of the choices, in float32; everything is allowed when nothing else is said."""
         if allowed is None:
             allowed = jnp.ones(logits.shape, jnp.bool_)
-        return CategoricalSample.make(number, sampler, logits, allowed)
+        return CategoricalSample.make(number, sampler, logits.astype(jnp.float32), allowed)
 
     def _of_kind(self, kind: Int32[Array, " B"], selects: Selects) -> Bool[Array, " B"]:
         """Return whether each kind selects a box, a cell or a size."""

@@ -251,7 +251,7 @@ class Rolling:
     def advance(self) -> int:
         """Make one call, wait for its end, and return how many steps all environments took together."""
         self._key, key_call = jax.random.split(self._key)
-        result = self._rollout(self._params, self._policy, key_call, self._states)
+        result = self._rollout(self._params, self._policy, key_call, self._states, donate_states=True)
         self._states = jax.block_until_ready(result.carry.states)
         return self._num_steps * self._num_envs
 

@@ -31,6 +31,7 @@ from jaxarc.cli.processes import signals_interrupt
 from jaxarc.cli.search import search_tasks
 from jaxarc.config import ConfigValidationError, SearchConfig
 from jaxarc.config.environment import SELECTION_FORMATS
+from jaxarc.config.training import Precision
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import (
     Evaluation,
@@ -44,6 +45,7 @@ from jaxarc.evaluation import (
 from jaxarc.evaluation import evaluate as run_evaluation
 from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.evaluation.task_rows import ActionCounts
+from jaxarc.nn import products_in
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
 from jaxarc.training.surrogates import SurrogateExperiment
@@ -74,6 +76,10 @@ def evaluate(
     agent_seed: Annotated[
         int | None,
         typer.Option(help="For a run folder with several seeds: the agent of this seed. Default: the first."),
+    ] = None,
+    precision: Annotated[
+        Precision | None,
+        typer.Option(help="For a run folder: precision of the network's weights and products. Default: float32."),
     ] = None,
     score: Annotated[
         Path | None, typer.Option(exists=True, help="Score this submission file instead of playing.")
@@ -171,12 +177,14 @@ def evaluate(
             "--submission-format": submission_format != "kaggle",
         }
         _require_unused(given, "does not go with the run folder of a surrogate; leave it out")
-        _evaluate_surrogate(run, checkpoint or "last", against or [])
+        _evaluate_surrogate(run, checkpoint or "last", against or [], precision or "float32")
         return
     if against:
         raise typer.BadParameter("is for the run folder of a surrogate; leave it out", param_hint="--against")
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
+    if agent is None or not Path(agent).is_dir():
+        _require_unused({"--precision": precision}, "is for a run folder; leave it out")
     tasks = load_tasks(dataset)
     limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes}
     if agent != SEARCH:
@@ -216,16 +224,19 @@ def evaluate(
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
         override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
-        player = load_player(agent, tasks, override, AgentRequest(checkpoint or "best", agent_seed))
+        request = AgentRequest(checkpoint or "best", agent_seed, precision or "float32")
+        player = load_player(agent, tasks, override, request)
         _require_voter(player, votes)
         num_learned = player.num_learned
         tasks = _on_canvas(tasks, player.rules.grid_shape)
         counts = {} if expert is None else read_action_counts(expert)
-        result = _play(player, tasks, config, answers_visible, counts, quiet)
+        with products_in(request.precision):
+            result = _play(player, tasks, config, answers_visible, counts, quiet)
         about = {
             "dataset": dataset,
             "agent": agent,
             "answers_visible": answers_visible,
+            "precision": request.precision,
             "test_pairs_learned": num_learned,
             "efficiency": result.efficiency,
             "evaluation": dataclasses.asdict(config),
@@ -285,12 +296,12 @@ def _surrogate_run(path: str) -> tuple[RunFolder, SurrogateExperiment] | None:
 
 
 def _evaluate_surrogate(
-    run: tuple[RunFolder, SurrogateExperiment], checkpoint: WhichCheckpoint, against: list[Path]
+    run: tuple[RunFolder, SurrogateExperiment], checkpoint: WhichCheckpoint, against: list[Path], precision: Precision
 ) -> None:
     from jaxarc.cli.surrogate_run import evaluate_run
 
     folder, experiment = run
-    evaluate_run(folder, experiment, checkpoint, against)
+    evaluate_run(folder, experiment, checkpoint, against, precision)
 
 
 def _score_file(

@@ -43,7 +43,7 @@ COMMANDS: Final = {
     "tasks": CommandEntry("tasks", "app", "List, draw, count, verify, download, import and export ARC tasks."),
     "traces": CommandEntry("traces", "app", "Record, verify, draw, export and import what experts do."),
     "benchmark": CommandEntry("benchmark", "app", "Measure how fast the environment is, and how fast agents learn."),
-    "profile": CommandEntry("profile", "app", "Measure where the time goes."),
+    "profile": CommandEntry("profile", "app", "Measure where time and memory go."),
     "info": CommandEntry("info", "info", "Print versions, devices, folders and extras."),
 }
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from jaxarc.agents import EditPolicy
 from jaxarc.config import JaxArcConfig
+from jaxarc.config.training import Precision
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
@@ -52,6 +53,7 @@ class AgentRequest:
 
     checkpoint: WhichCheckpoint = "best"
     seed: int | None = None  # None: the run's first
+    precision: Precision = "float32"
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def load_trained_agent(folder: RunFolder, request: AgentRequest, rules: JaxArcCo
     Raises:
         CheckpointError: there is no such agent in the folder.
     """
-    policy = load_policy(folder, request.checkpoint, request.seed, rules)
+    policy = load_policy(folder, request.checkpoint, request.seed, rules, request.precision)
     return EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
 
 

@@ -1,4 +1,4 @@
-"""``jaxarc profile``: where the time of a rollout goes."""
+"""``jaxarc profile``: where the time of a rollout goes, and the memory of a training run."""
 
 import functools
 import re
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, FormerDatasetOption
+from jaxarc.cli.console import DatasetArgument, FormerDatasetOption, JsonOption, print_json
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -25,12 +25,12 @@ from jaxarc.registration import make
 from jaxarc.types import Observation
 from jaxarc.wrappers import AutoReset
 
-app = typer.Typer(help="Measure where the time goes.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="Measure where time and memory go.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()
 def profile() -> None:
-    """Measure where the time goes."""
+    """Measure where time and memory go."""
 
 
 _ENV = AutoReset(ArcEnvironment())
@@ -79,6 +79,34 @@ def rollout(
     if costs.containers:
         console.print(_container_table(costs.containers, num_envs, steps))
     console.print(_closing(costs, untraced, num_envs * steps, output), highlight=False, soft_wrap=True)
+
+
+@app.command()
+def memory(
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="As of jaxarc train: topic.field=value.", show_default=False)
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Start from this file instead of configs/: a run's config.json, or what --show printed."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what the memory of a training run is for; its programs are compiled for one device, nothing is trained.
+
+    Examples:
+        jaxarc profile memory experiment=small_grids
+        jaxarc profile memory surrogate=lookahead surrogate.model=both
+    """
+    from jaxarc.cli.settings import read_any_experiment
+    from jaxarc.cli.training_memory import memory_of, memory_table
+
+    reports = memory_of(read_any_experiment(overrides or [], config))
+    if as_json:
+        print_json({name: {**report._asdict(), "total": report.total} for name, report in reports.items()})
+        return
+    for name, report in reports.items():
+        Console().print(memory_table(name, report))
 
 
 @jax.jit

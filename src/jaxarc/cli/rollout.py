@@ -161,7 +161,8 @@ def _play(
     before = 0  # steps of the repeats so far
     for key_repeat in keys:
         start = time.perf_counter()
-        result = compiled(params, policy, key_repeat, states, lambda done, _, before=before: advance(before + done))
+        note = lambda done, _, before=before: advance(before + done)
+        result = compiled(params, policy, key_repeat, states, note, donate_states=True)
         states = result.carry.states
         seconds.append(time.perf_counter() - start)
         totals = result.totals if totals is None else totals + result.totals

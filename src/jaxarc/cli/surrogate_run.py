@@ -17,7 +17,9 @@ from jaxarc.cli.console import LiveLine, number_table, percent, range_share, war
 from jaxarc.cli.processes import GracefulStop, ensured
 from jaxarc.cli.training_run import left_out
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
+from jaxarc.config.training import Precision
 from jaxarc.envs.structured_actions import get_operation_name
+from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
@@ -258,9 +260,15 @@ def _draw_calibration(agreement: Agreement, folder: RunFolder) -> None:
 
 
 def evaluate_run(
-    folder: RunFolder, experiment: SurrogateExperiment, checkpoint: WhichCheckpoint, against: Sequence[Path]
+    folder: RunFolder,
+    experiment: SurrogateExperiment,
+    checkpoint: WhichCheckpoint,
+    against: Sequence[Path],
+    precision: Precision = "float32",
 ) -> None:
     """Evaluate a trained surrogate on held-out examples and pairs, print tables and write ``evaluation.json``.
+
+    Its weights are cast to ``precision``.
 
     Raises:
         typer.BadParameter: ``against`` names agents, but this surrogate plays no pairs.
@@ -277,9 +285,11 @@ def evaluate_run(
     agents = [open_run_folder(path) for path in against]
     record = chosen_checkpoint(folder, checkpoint)
     tasks = load_surrogate_tasks(experiment)
-    models = load_models(folder, tasks, checkpoint)
+    models = cast_floats(load_models(folder, tasks, checkpoint), DTYPES[precision])
     learned = read_reports(folder.metrics, SurrogateReport)[-1].seconds
-    evaluation = evaluate_surrogate(experiment, tasks, models, record.update, agents, learned)
+    with products_in(precision):
+        evaluation = evaluate_surrogate(experiment, tasks, models, record.update, agents, learned)
+    evaluation = dataclasses.replace(evaluation, precision=precision)
     write_evaluation(folder, evaluation)
     show_evaluation(evaluation, folder, Console())
 

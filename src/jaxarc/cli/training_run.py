@@ -56,7 +56,7 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
     _check_devices(experiment)
     if not experiment.training.compilation_cache:
         jax.config.update("jax_enable_compilation_cache", False)
-    pairs = _load(experiment)
+    pairs = load_training_pairs(experiment)
     folder = shared_folder(lambda: resume or create_run_folder(experiment))
     with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
         console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
@@ -108,7 +108,13 @@ def _check_devices(experiment: Experiment) -> None:
         raise ConfigValidationError(f"jaxarc train: parallel.num_devices={count}: {error}") from error
 
 
-def _load(experiment: Experiment) -> TrainingPairs:
+def load_training_pairs(experiment: Experiment) -> TrainingPairs:
+    """Load what an agent learns from and is evaluated on.
+
+    Raises:
+        ConfigValidationError: no task is left.
+        TaskFormatError, UnknownDatasetError: see :func:`jaxarc.training.load_pairs`.
+    """
     try:
         hides = experiment.answer.is_hidden
         rules = experiment.environment

@@ -18,7 +18,7 @@ Activation: TypeAlias = Callable[[Float[Array, "*B"]], Float[Array, "*B"]]
 
 
 class Dense(eqx.Module):
-    """An affine map of the last axis; the bias starts at 0."""
+    """An affine map of the last axis, in the precision of the weights; the bias starts at 0."""
 
     weight: Float[Array, "inputs outputs"]
     bias: Float[Array, " outputs"]
@@ -38,7 +38,7 @@ class Dense(eqx.Module):
 
     def __call__(self, x: Float[Array, "*B inputs"]) -> Float[Array, "*B outputs"]:
         # Rank promotion is an error in our tests, so the bias gets the axes of x: (outputs,) -> (1, .., 1, outputs).
-        return x @ self.weight + self.bias.reshape(*[1] * (x.ndim - 1), -1)
+        return x.astype(self.weight.dtype) @ self.weight + self.bias.reshape(*[1] * (x.ndim - 1), -1)
 
 
 def relu(x: Float[Array, "*B"]) -> Float[Array, "*B"]:

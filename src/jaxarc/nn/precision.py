@@ -62,7 +62,7 @@ def mixed_precision_matmul(
     Raises:
         ValueError: the precision is not one of :data:`DTYPES`, or the shapes do not fit.
     """
-    dtype = _dtype_of(precision, "mixed_precision_matmul")
+    dtype = require_precision(precision, "mixed_precision_matmul")
     if not x.ndim or w.ndim != 2 or x.shape[-1] != w.shape[0]:
         raise ValueError(
             f"mixed_precision_matmul: x of shape {x.shape} and w of shape {w.shape} cannot be multiplied; the last "
@@ -100,7 +100,7 @@ def optimized_train_step(
     Returns:
         The parameters, the state of the optimizer, and the loss before the step.
     """
-    dtype = _dtype_of(precision, "optimized_train_step")
+    dtype = require_precision(precision, "optimized_train_step")
 
     def scaled_loss(params: Params) -> Float32[Array, ""]:
         predictions = _predict(model, cast_floats(params, dtype), batch["x"].astype(dtype))
@@ -125,7 +125,7 @@ def optimized_inference(
         model: see :func:`optimized_train_step`.
         precision: one of :data:`DTYPES`.
     """
-    dtype = _dtype_of(precision, "optimized_inference")
+    dtype = require_precision(precision, "optimized_inference")
     with products_in(precision):
         return _predict(model, cast_floats(params, dtype), x_batch.astype(dtype))
 
@@ -134,7 +134,12 @@ def _predict(model: Model, params: Params, x_batch: Array) -> Array:
     return jax.vmap(model, (None, 0))(params, x_batch).astype(jnp.float32)
 
 
-def _dtype_of(precision: str, function: str) -> DTypeLike:
+def require_precision(precision: str, function: str) -> DTypeLike:
+    """Return the dtype of a precision; ``function`` is named where there is no such precision.
+
+    Raises:
+        ValueError: the precision is not one of :data:`DTYPES`.
+    """
     if precision not in DTYPES:
         raise ValueError(f"{function}: unknown precision {precision!r}; choose one of {', '.join(DTYPES)}")
     return DTYPES[precision]

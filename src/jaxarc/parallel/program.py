@@ -137,12 +137,15 @@ def compile_start(statics: RolloutStatics) -> Program:
 
 @functools.lru_cache(maxsize=64)
 def compile_play(statics: RolloutStatics, num_steps: int) -> Program:
-    """Compile the steps: ``(arrays, key data, first step, RolloutCarry) -> (RolloutCarry, Trajectory or None)``."""
+    """Compile the steps: ``(arrays, key data, first step, RolloutCarry) -> (RolloutCarry, Trajectory or None)``.
+
+    The carry is donated: the next one has its memory.
+    """
     in_specs = (statics.specs, REPLICATED, REPLICATED, SPLIT)
     shapes = (_array_shapes(statics), KEY, _STEP, carry_shapes(statics))
     arguments = [_sharded(tree, spec, statics) for tree, spec in zip(shapes, in_specs, strict=True)]
     play = functools.partial(_play, num_steps=num_steps)
-    return _compile(_shard_mapped(statics, play, in_specs, (SPLIT, _RECORDED)), *arguments)
+    return _compile(_shard_mapped(statics, play, in_specs, (SPLIT, _RECORDED), donated=3), *arguments)
 
 
 def chunk_size(num_envs: int, executor: str) -> int:
@@ -191,22 +194,28 @@ def _play(
     size = chunk_size(index.shape[0], params.config.environment.executor)
     if size == index.shape[0]:
         return _play_chunk(statics, arrays, key_data, steps, index, counts, carry)
-    # Rows [B', ...] become chunks [C, size, ...]. Each chunk counts tasks from zero, so that its counts can be added to
-    # those before; states and metrics have a row for each environment and come back as they went.
-    # 4096 rows in chunks of 1024 are [4, 1024, ...].
+    # Rows [B', ...] become chunks [C, size, ...]: 4096 rows in chunks of 1024 are [4, 1024, ...]. The loop carries all
+    # chunks and writes each over itself, so that states are in memory once. Each chunk counts tasks from zero, so that
+    # its counts can be added to those before.
     split = lambda tree: jax.tree.map(lambda x: x.reshape(-1, size, *x.shape[1:]), tree)
     zeros = jax.tree.map(jnp.zeros_like, carry.tasks)
 
-    def play_chunk(chunk: tuple[Any, ...]) -> tuple[RolloutCarry, Trajectory | None]:
-        states, metrics, index, counts = chunk
-        return _play_chunk(statics, arrays, key_data, steps, index, counts, RolloutCarry(states, metrics, zeros))
+    def play_chunk(held: Any, chunk: tuple[Array, Array, Array]) -> tuple[Any, tuple[Any, Trajectory | None]]:
+        number, index, counts = chunk
+        states, metrics = jax.tree.map(lambda x: x[number], held)
+        before = RolloutCarry(states, metrics, zeros)
+        after, recorded = _play_chunk(statics, arrays, key_data, steps, index, counts, before)
+        held = jax.tree.map(lambda x, new: x.at[number].set(new), held, (after.states, after.metrics))
+        return held, (after.tasks, recorded)
 
-    after, recorded = jax.lax.map(play_chunk, split((carry.states, carry.metrics, index, counts)))
-    joined = lambda tree: jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
-    tasks = jax.tree.map(lambda before, more: before + more.sum(axis=0), carry.tasks, after.tasks)
+    numbers = jnp.arange(index.shape[0] // size, dtype=jnp.int32)
+    chunks = (numbers, *split((index, counts)))
+    held, (tasks, recorded) = jax.lax.scan(play_chunk, split((carry.states, carry.metrics)), chunks)
+    states, metrics = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), held)
+    tasks = jax.tree.map(lambda before, more: before + more.sum(axis=0), carry.tasks, tasks)
     # Records [C, S, size, ...] become [S, C * size, ...]: the environments of a step side by side again.
     side_by_side = lambda x: jnp.moveaxis(x, 0, 1).reshape(num_steps, -1, *x.shape[3:])
-    return RolloutCarry(joined(after.states), joined(after.metrics), tasks), jax.tree.map(side_by_side, recorded)
+    return RolloutCarry(states, metrics, tasks), jax.tree.map(side_by_side, recorded)
 
 
 def _play_chunk(
@@ -260,12 +269,16 @@ def _compile(function: Any, *arguments: Any) -> Program:
     return Program(program, time.perf_counter() - began, _bytes_in_use(program))
 
 
-def _shard_mapped(statics: RolloutStatics, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Any:
+def _shard_mapped(
+    statics: RolloutStatics, function: Callable[..., Any], in_specs: Any, out_specs: Any, donated: int | None = None
+) -> Any:
+    """Compile a function for all devices; ``donated`` is the number of an argument whose memory the results take."""
     _, params, _ = _unflatten(statics, statics.leaves)
     # equinox.error_if, behind the policy "raise", does not pass JAX's check of what varies between devices.
     check_vma = params.config.action.invalid_action_policy != "raise"
     local = functools.partial(function, statics)
-    return jax.jit(jax.shard_map(local, mesh=statics.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma))
+    spread = jax.shard_map(local, mesh=statics.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma)
+    return jax.jit(spread, donate_argnums=donated)
 
 
 def _array_shapes(statics: RolloutStatics) -> tuple[jax.ShapeDtypeStruct, ...]:

@@ -6,6 +6,7 @@ calls of 17, 17 and 16 steps, and two programs are compiled.
 """
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -14,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array, PyTree, UInt32
 
 from jaxarc.envs.environment import Environment
@@ -79,7 +80,7 @@ class Rollout(eqx.Module):
         return type(self)(carry, to_host(self.trajectory), self.num_envs, self.num_steps, self.mesh)
 
 
-_GROWTH = 4.0  # memory of a rollout over that of its states: those before, those after, and what a step computes
+_GROWTH = 3.0  # memory of a rollout over that of its states: the states, and what a step computes
 
 OnChunk = Callable[[int, MetricTotals], None]
 """Called after each chunk with the number of steps done in each environment, and the totals so far."""
@@ -109,6 +110,8 @@ class CompiledRollout:
         key: PRNGKey,
         states: PyTree[Array] | None = None,
         on_chunk: OnChunk | None = None,
+        *,
+        donate_states: bool = False,
     ) -> Rollout:
         """Play as :func:`rollout` does.
 
@@ -119,7 +122,7 @@ class CompiledRollout:
         # played, which makes room for the next one.
         recorded: list[Trajectory] = []
         result: Any = None
-        for result in self.chunks(params, policy, key, states):
+        for result in self._play_chunks(params, policy, key, states, keeps=False, donates=donate_states):
             if result.trajectory is not None:
                 recorded.append(result.trajectory if len(self._lengths) == 1 else to_host(result.trajectory))
             if on_chunk is not None:
@@ -139,6 +142,23 @@ class CompiledRollout:
         Raises:
             ValueError: an argument has another structure, shape or config than what was compiled.
         """
+        return self._play_chunks(params, policy, key, states, keeps=True, donates=False)
+
+    def _play_chunks(
+        self,
+        params: EnvParams,
+        policy: Policy,
+        key: PRNGKey,
+        states: PyTree[Array] | None,
+        *,
+        keeps: bool,
+        donates: bool,
+    ) -> Iterator[Rollout]:
+        """Play as :meth:`chunks`.
+
+        Without ``keeps`` each chunk takes the memory of the carry that was yielded last; with ``donates`` the first one
+        takes that of the states.
+        """
         # Everything that was compiled in is compared, arrays aside: new weights pass, another config does not.
         statics, arrays = make_statics(self._env, params, policy, *self._statics[3:])
         if statics != self._statics:
@@ -148,11 +168,13 @@ class CompiledRollout:
             )
         placed = tuple(place(leaf, statics.mesh, spec) for leaf, spec in zip(arrays, statics.specs, strict=True))
         shared = placed, place(_threefry_data(key), statics.mesh, REPLICATED)
-        carry = self._start(*shared) if states is None else _go_on(states, statics)
+        carry = self._start(*shared) if states is None else _go_on(states, statics, donates)
         raises = params.config.action.invalid_action_policy == "raise"
         done = 0
         for length in self._lengths:
             play = compile_play(statics, length).call
+            # The program writes its carry over the one that it gets, so what a caller may still read is copied.
+            carry = _copied(carry, statics.mesh) if keeps and done else carry
             arguments = (*shared, place(np.int32(done), statics.mesh, REPLICATED), carry)
             carry, recorded = _raise_readably(play, *arguments) if raises else play(*arguments)
             done += length
@@ -175,6 +197,7 @@ def rollout(
     on_chunk: OnChunk | None = None,
     record: bool = False,
     count_tasks: bool = False,
+    donate_states: bool = False,
 ) -> Rollout:
     """Play steps in a batch of environments, in a compiled program.
 
@@ -200,6 +223,7 @@ def rollout(
         record: keep every action, reward and ending. They stay on the devices; with several chunks, each moves to the
             host when it is over, so that a device holds the records of one chunk.
         count_tasks: count how often each task was played and solved, see :attr:`Rollout.task_counts`.
+        donate_states: take the memory of the states, which must not be used again, instead of a copy of them.
 
     Raises:
         NotEnoughMemoryError: the batch does not fit in memory; nothing has been started.
@@ -220,7 +244,7 @@ def rollout(
         record=record,
         count_tasks=count_tasks,
     )
-    return compiled(params, policy, key, states, on_chunk)
+    return compiled(params, policy, key, states, on_chunk, donate_states=donate_states)
 
 
 def compile_rollout(
@@ -239,7 +263,7 @@ def compile_rollout(
 ) -> CompiledRollout:
     """Compile what :func:`rollout` runs and check that it fits in memory; nothing is played.
 
-    Arguments and errors are those of :func:`rollout`. States that are given count as memory already in use.
+    Arguments and errors are those of :func:`rollout`. A copy of the states that are given counts as needed.
     """
     mesh = data_mesh() if mesh is None else mesh
     statics, _ = make_statics(env, params, policy, num_envs, mesh, record, count_tasks)
@@ -257,7 +281,7 @@ def compile_rollout(
     compiled = CompiledRollout(env, statics, lengths)
     if compiled.bytes_per_device is not None:
         # Tasks and weights that are on the devices already are counted as in use, so they are not needed once more.
-        needed = here * compiled.bytes_per_device - _bytes_on(mesh, (env, params, policy, states))
+        needed = here * compiled.bytes_per_device - _bytes_on(mesh, (env, params, policy))
         require_memory(num_envs, needed, free, num_devices=mesh.shape[DATA])
     return compiled
 
@@ -273,13 +297,29 @@ def _chunk_lengths(num_steps: int, chunk_steps: int | None) -> list[int]:
     return [length] * whole + [rest] * (rest > 0)
 
 
-def _go_on(states: PyTree[Array], statics: RolloutStatics) -> RolloutCarry:
-    """Put the states of B environments, or of B' rows, on the devices, with metrics that start at zero."""
+def _go_on(states: PyTree[Array], statics: RolloutStatics, donates: bool) -> RolloutCarry:
+    """Put the states of B environments, or of B' rows, on the devices, with metrics that start at zero.
+
+    The carry will be donated, so it is a copy unless the states are, too.
+    """
     _require_states(states, statics)
     shapes = carry_shapes(statics)
     # The states go on, the counters begin anew: totals are those of this call.
     zeros = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (shapes.metrics, shapes.tasks))
-    return place(RolloutCarry(pad_rows(states, statics.num_envs, statics.mesh), *zeros), statics.mesh, SPLIT)
+    carry = RolloutCarry(pad_rows(states, statics.num_envs, statics.mesh), *zeros)
+    placed = place(carry, statics.mesh, SPLIT)
+    return placed if donates else _copied(placed, statics.mesh)
+
+
+def _copied(carry: RolloutCarry, mesh: Mesh) -> RolloutCarry:
+    """Return a copy that may be donated."""
+    return _copier(mesh)(carry)
+
+
+@functools.lru_cache(maxsize=64)
+def _copier(mesh: Mesh) -> Callable[[RolloutCarry], RolloutCarry]:
+    copy = lambda carry: jax.tree.map(jnp.copy, carry)
+    return jax.jit(copy, out_shardings=NamedSharding(mesh, SPLIT))
 
 
 def _require_states(states: PyTree[Array], statics: RolloutStatics) -> None:

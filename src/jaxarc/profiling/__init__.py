@@ -8,11 +8,11 @@ from jaxarc.profiling.costs import OperationCost, OperationCosts, costliest_oper
 from jaxarc.profiling.memory import (
     CompiledMemory,
     DeviceMemory,
-    TrainingMemory,
+    MemoryReport,
     compiled_memory,
     device_memory,
+    memory_report,
     save_memory_profile,
-    training_memory,
 )
 from jaxarc.profiling.timing import OpsBenchmark, Timing, benchmark_ops, profile_fn
 from jaxarc.profiling.tracing import ProfilerBusyError, profile_server, trace
@@ -24,21 +24,21 @@ __all__ = [
     "CompileCounter",
     "CompiledMemory",
     "DeviceMemory",
+    "MemoryReport",
     "OperationCost",
     "OperationCosts",
     "OpsBenchmark",
     "ProfilerBusyError",
     "Timing",
-    "TrainingMemory",
     "benchmark_ops",
     "compiled_memory",
     "costliest_operations",
     "count_collectives",
     "device_memory",
     "enable_compilation_cache",
+    "memory_report",
     "profile_fn",
     "profile_server",
     "save_memory_profile",
     "trace",
-    "training_memory",
 ]

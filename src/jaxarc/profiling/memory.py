@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jax.stages import Compiled
 
 from jaxarc.files import write_whole
@@ -31,14 +32,23 @@ class CompiledMemory(NamedTuple):
     generated_code_bytes: int | None
 
 
-class TrainingMemory(NamedTuple):
-    """What a train step holds on one device, in bytes; None where the backend gives no number."""
+class MemoryReport(NamedTuple):
+    """What a train step holds on one device, in bytes; None where that is not known."""
 
     parameters: int
     optimizer: int  # its state, such as the two means of Adam
     gradients: int  # as many as parameters
-    activations: int | None  # all other temporaries: what the forward pass keeps for the backward pass
-    batch: int | None  # the other arguments
+    activations: int | None  # what the forward pass keeps for the backward pass; None where no loss was given
+    temporaries: int | None  # all others between the first and the last operation
+    others: int | None  # other arguments, such as the batch, or environments and tasks
+
+    @property
+    def total(self) -> int | None:
+        """All of them together, which XLA may stay below; results take the memory of donated arguments."""
+        if self.temporaries is None or self.others is None:
+            return None
+        held = (self.parameters, self.optimizer, self.gradients, self.temporaries, self.others)
+        return sum(held) + (self.activations or 0)
 
 
 def device_memory() -> list[DeviceMemory]:
@@ -68,30 +78,69 @@ def compiled_memory(compiled: Compiled) -> CompiledMemory:
     )
 
 
-def training_memory(compiled: Compiled, params: Any, opt_state: Any) -> TrainingMemory:
+def memory_report(
+    compiled: Compiled, params: Any, opt_state: Any, loss: Callable[[Any], Any] | None = None
+) -> MemoryReport:
     """Return what the memory of a compiled train step is for, before it runs.
 
-    Gradients are as large as their parameters, and the compiler counts them among its temporaries. A program that
-    never holds all of them at once may have fewer temporaries than that; then ``activations`` is 0.
+    Gradients are as large as their parameters, and XLA counts gradients and activations among its temporaries. A
+    program that never holds all of them at once, because it fuses operations or takes a batch in parts, may have fewer
+    temporaries than that; the other ones are then 0.
 
     Args:
         compiled: such as ``train_step.compile(model, opt_state, batch)`` of a surrogate.
-        params: a pytree; its arrays of floating-point numbers are the parameters.
-        opt_state: the state of the optimizer.
+        params: a pytree; its arrays of floating-point numbers are the parameters. Shapes are enough.
+        opt_state: the state of the optimizer. Shapes are enough.
+        loss: from parameters to the loss on the batch, to count activations; it is traced, not run.
+
+    Raises:
+        TypeError: ``compiled`` is no compiled program.
     """
     sizes = compiled_memory(compiled)
-    parameters, optimizer = _size_of(params, eqx.is_inexact_array), _size_of(opt_state, eqx.is_array)
-    return TrainingMemory(
+    parameters = sum(map(_num_bytes, filter(_is_inexact, _arrays_of(params))))
+    optimizer = sum(map(_num_bytes, _arrays_of(opt_state)))
+    activations = None if loss is None else _kept_bytes(loss, params)
+    known = parameters + (activations or 0)  # of the temporaries
+    return MemoryReport(
         parameters,
         optimizer,
         gradients=parameters,
-        activations=None if sizes.temp_bytes is None else max(0, sizes.temp_bytes - parameters),
-        batch=None if sizes.argument_bytes is None else max(0, sizes.argument_bytes - parameters - optimizer),
+        activations=activations,
+        temporaries=None if sizes.temp_bytes is None else max(0, sizes.temp_bytes - known),
+        others=None if sizes.argument_bytes is None else max(0, sizes.argument_bytes - parameters - optimizer),
     )
 
 
-def _size_of(tree: Any, is_counted: Callable[[Any], bool]) -> int:
-    return sum(leaf.nbytes for leaf in jax.tree.leaves(eqx.filter(tree, is_counted)))
+def _kept_bytes(loss: Callable[[Any], Any], params: Any) -> int:
+    """Count what JAX keeps of a loss for its gradient, besides what the caller holds anyway."""
+    inexact, rest = eqx.partition(params, lambda leaf: _is_array(leaf) and _is_inexact(leaf))
+
+    def keep(inexact: Any) -> list[Any]:
+        # The pullback is a pytree, whose leaves are what it needs of the forward pass.
+        pullback = jax.vjp(lambda inexact: loss(eqx.combine(inexact, rest)), inexact)[1]
+        return [leaf for leaf in jax.tree.leaves(pullback) if eqx.is_array(leaf)]
+
+    # For mean(tanh(x @ w)) that is x, which the caller holds, and 1 - tanh(x @ w)^2, which an operation makes.
+    program = jax.make_jaxpr(keep)(inexact).jaxpr
+    kept = set(map(id, program.outvars))
+    made = [variable for equation in program.eqns for variable in equation.outvars]
+    return sum(_num_bytes(variable.aval) for variable in made if id(variable) in kept)
+
+
+def _arrays_of(tree: Any) -> list[Any]:
+    return [leaf for leaf in jax.tree.leaves(tree) if _is_array(leaf)]
+
+
+def _is_array(leaf: Any) -> bool:
+    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def _is_inexact(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+
+def _num_bytes(leaf: Any) -> int:
+    return math.prod(leaf.shape) * leaf.dtype.itemsize
 
 
 def save_memory_profile(path: str | Path) -> Path:

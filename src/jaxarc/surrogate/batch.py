@@ -187,6 +187,19 @@ class TrainingBatchJAX(eqx.Module):
             _check_range("expert_accuracies", np.asarray(self.expert_accuracies))
 
 
+def require_batch(batch: Any, kind: type = TrainingBatchJAX) -> None:
+    """Refuse what is no batch of a kind, before an attribute of it is missed.
+
+    Raises:
+        TypeError: names the type that came and the one that is expected.
+    """
+    if not isinstance(batch, kind):
+        raise TypeError(
+            f"a train step takes a batch of the type {kind.__name__}, got {type(batch).__name__}; make one with "
+            f"jaxarc.surrogate.{kind.__name__}, of labelled data after jaxarc.surrogate.to_arrays"
+        )
+
+
 def is_visible(array: Array) -> bool:
     """Return whether this process can read all values: not in compiled code, nor if other processes hold a part."""
     return not isinstance(array, Tracer) and array.is_fully_addressable

@@ -15,7 +15,7 @@ from jax.tree_util import KeyPath, keystr, tree_map_with_path
 from jaxarc.config import SurrogateMeshConfig, SurrogateTrainingConfig
 from jaxarc.parallel import create_mesh
 from jaxarc.parallel.mesh import DATA, MODEL, REPLICATED, SPLIT, STAGE, is_array, place
-from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.batch import TrainingBatchJAX, require_batch
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
 from jaxarc.surrogate.train_step import LossFunction, Metrics, Model, create_jax_surrogate_train_step
 from jaxarc.surrogate.trunk import in_one_piece, over_stages
@@ -148,8 +148,10 @@ class MeshTrainStep:
         """Put all arguments on the mesh, so that a call copies nothing.
 
         Raises:
+            TypeError: the batch is no :class:`TrainingBatchJAX`.
             ValueError: the batch cannot be split evenly.
         """
+        require_batch(batch)
         # Labels are static, so they become arrays before the examples are split.
         described = candidates_of(batch) if candidates is None else candidates
         batch, described = self._placement.place_batch((batch, described))

@@ -16,6 +16,7 @@ from jaxarc import constants as c
 from jaxarc.config import SurrogateNetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
+from jaxarc.nn.precision import cast_floats
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
 from jaxarc.surrogate.candidates import CandidateSet, describe_boxes, describe_grids
@@ -59,6 +60,7 @@ class CandidateScorer(eqx.Module):
         # The cells [R, d, C] are computed once for all candidates; for each of them only the pooling and the head run.
         # The gate lets the candidate's features, such as its operation, decide which numbers of the region count.
         cells = self.trunk(self.encoder(data))
+        candidates = cast_floats(candidates, cells.dtype)
         region = pool(cells, candidates)
         gated = region * self.gate(candidates.features)
         return self.head(jnp.concatenate([region, gated, candidates.features], axis=-1))[..., 0]
@@ -275,7 +277,7 @@ def choose_box(
     else:
         height, width = grids.working.shape
         logits = model(describe_grids(*grids), describe_boxes(actions, is_real, (height, width)))
-    return first_best(jnp.where(is_real, logits, -jnp.inf))
+    return first_best(jnp.where(is_real, logits.astype(jnp.float32), -jnp.inf))
 
 
 def first_best(logits: Float32[Array, " k"]) -> Int32[Array, ""]:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float32
 
 from jaxarc.config import SurrogateTrainingConfig
 from jaxarc.nn.precision import DTYPES, cast_floats
-from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.batch import TrainingBatchJAX, require_batch
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of, check_padding, check_shapes
 from jaxarc.surrogate.losses import (
     COMPILED,
@@ -168,11 +168,7 @@ class _Intake:
         self._has_seen_values = False
 
     def __call__(self, batch: TrainingBatchJAX, candidates: CandidateSet | None) -> BatchArrays:
-        if not isinstance(batch, TrainingBatchJAX):
-            raise TypeError(
-                f"a train step takes a batch of the type TrainingBatchJAX, got {type(batch).__name__}; "
-                "make one with jaxarc.surrogate.TrainingBatchJAX, of labelled data after jaxarc.surrogate.to_arrays"
-            )
+        require_batch(batch)
         candidates = candidates_of(batch) if candidates is None else candidates
         check_shapes(batch, candidates)
         # To see values the host waits for the device. So only the first batch pays for it.
@@ -261,6 +257,7 @@ class AdaptiveTrainStep:
         self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
         """Do what :class:`TrainStep` says."""
+        require_batch(batch)
         arguments = (model, opt_state, batch, candidates)
         if self._compiled_step is None or batch.observational_data.size < self._compile_from:
             return self._plain_step(*arguments)

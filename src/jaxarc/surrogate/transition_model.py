@@ -12,6 +12,7 @@ from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
 from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.nn.precision import DTYPES, cast_floats
+from jaxarc.surrogate.batch import require_batch
 from jaxarc.surrogate.candidates import CandidateSet
 from jaxarc.surrogate.encoders import NUM_VALUES, ColorEncoder
 from jaxarc.surrogate.losses import COMPILED, mean_gradient, transition_loss
@@ -54,6 +55,7 @@ class TransitionModel(eqx.Module):
     def __call__(self, data: Float[Array, "N d 3"], action: CandidateSet) -> TransitionPrediction:
         # The action reaches every cell, and once more those in its box: [N, d, 1] times [1, 1, C]. So the trunk can
         # tell both which operation it is and where it acts.
+        action = cast_floats(action, self.inside.weight.dtype)
         box = action.rows[:, None] * action.columns[None]
         inside = box[..., None] * self.inside(action.features)[None, None]
         embedded_action = inside + self.outside(action.features)[None, None]
@@ -85,6 +87,9 @@ class TransitionTrainStep(Protocol):
         Returns:
             The new model and state, and ``total_loss``, ``exact_grids`` (share of examples whose next grid is
             predicted in every cell) and ``gradient_norm``, arrays.
+
+        Raises:
+            TypeError: the batch is no :class:`TransitionBatch`.
         """
         ...
 
@@ -135,6 +140,7 @@ def create_transition_train_step(
     compiled = jax.jit(transition_update, donate_argnums=(0, 1))
 
     def step(model: Model, opt_state: optax.OptState, batch: TransitionBatch) -> tuple[Model, optax.OptState, Metrics]:
+        require_batch(batch, TransitionBatch)
         params, rest = eqx.partition(model, eqx.is_inexact_array)
         fixed = eqx.filter(rest, eqx.is_array)
         params, opt_state, metrics = compiled(params, opt_state, fixed, batch)
@@ -146,10 +152,10 @@ def create_transition_train_step(
 def predict_steps(model: Model, data: Float32[Array, "B N d 3"], action: CandidateSet) -> Predicted:
     """Return the predictions for a batch of steps; jit belongs to the caller."""
     predicted = jax.vmap(model)(data, action)
-    return Predicted(colors_of(predicted.grid_logits), predicted.reward)
+    return Predicted(colors_of(predicted.grid_logits), predicted.reward.astype(jnp.float32))
 
 
-def colors_of(grid_logits: Float32[Array, "*B N d 11"]) -> Int32[Array, "*B N d"]:
+def colors_of(grid_logits: Float[Array, "*B N d 11"]) -> Int32[Array, "*B N d"]:
     """Return the likeliest color of each cell, -1 .. 9."""
     return jnp.argmax(grid_logits, axis=-1).astype(jnp.int32) + PADDING
 

@@ -59,6 +59,11 @@ run_updates_in_place = jax.jit(
 """What :func:`run_updates` does, in the memory of the state, which must not be used again."""
 
 
+def update_program() -> Any:
+    """Return the compiled call of an update: the memory of an accelerator holds the state once, a CPU has room."""
+    return run_updates if compiles_for_cpu() else run_updates_in_place
+
+
 @dataclass(frozen=True)
 class AgentResult(TrainResult[TrainingState, Report]):
     """How a run of agents ended; the leaves of its state have a leading axis of seeds, [K, ...]."""
@@ -234,9 +239,8 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         """Load both programs, or trace them, the one that compiles longer first, and compile each in a thread."""
         choices = self.experiment.train_config, self.intervals.updates_per_step
         place = self.mesh, self.experiment.parallel.over
-        # The memory of an accelerator holds the state once; a CPU has enough for both.
-        update = run_updates if compiles_for_cpu() else run_updates_in_place
-        donated = 0 if compiles_for_cpu() else 1
+        update = update_program()
+        donated = 0 if update is run_updates else 1
         self._compiling = [
             _compile_in_thread(update, (state, self.train_params), (*choices, *place), donated),
             _compile_in_thread(measure, (state.policy, self.eval_params), place),

@@ -17,7 +17,9 @@ from jaxarc.agents.answers.predictor import (
     with_answer,
 )
 from jaxarc.config import JaxArcConfig, build
+from jaxarc.config.training import Precision
 from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
 from jaxarc.training.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint
 from jaxarc.training.experiment import Experiment
@@ -47,7 +49,11 @@ def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
 
 
 def load_policy(
-    folder: RunFolder, which: WhichCheckpoint, seed: int | None = None, rules: JaxArcConfig | None = None
+    folder: RunFolder,
+    which: WhichCheckpoint,
+    seed: int | None = None,
+    rules: JaxArcConfig | None = None,
+    precision: Precision = "float32",
 ) -> EditPolicy | AnswerPredictingPolicy:
     """Load the policy of one seed.
 
@@ -56,6 +62,7 @@ def load_policy(
         which: see :func:`saved_experiment`.
         seed: of the agent; None for the run's first.
         rules: what it will play by, with the canvas and the time limit as they please; None for those it learned by.
+        precision: that its weights are cast to; logits are float32.
 
     Warns, raises:
         As :func:`saved_experiment`; and CheckpointError: the run has no such seed, or weights that only fit the canvas
@@ -74,6 +81,7 @@ def load_policy(
     parts = {name: load_checkpoint(path, part, within=name) for name, part in like.items()}
     index = 0 if seed is None else seeds.index(seed)
     mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)  # JAX would compile each ``[index]``
+    mine = cast_floats(mine, DTYPES[precision])
     editor = mine[_EDITOR]
     return AnswerPredictingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
 
@@ -88,9 +96,14 @@ class TrainedAgent(eqx.Module):
     policy: EditPolicy | AnswerPredictingPolicy
     config: JaxArcConfig = eqx.field(static=True)  # the rules that it plays by
     samples: bool = eqx.field(static=True)  # draws its actions; otherwise it takes the likeliest
+    precision: Precision = eqx.field(static=True, default="float32")  # of the weights and of products
 
     def act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         """Return the action for the observation of one environment with the rules of ``config``."""
+        with products_in(self.precision):
+            return self._act(key, observation)
+
+    def _act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         batch = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], observation)
         editor = self.policy
         if isinstance(editor, AnswerPredictingPolicy):
@@ -109,6 +122,7 @@ def load_agent(
     checkpoint: WhichCheckpoint = "best",
     seed: int | None = None,
     samples: bool = False,
+    precision: Precision = "float32",
     **fields: Any,
 ) -> TrainedAgent:
     """Load a trained agent from the folder of a run.
@@ -120,16 +134,20 @@ def load_agent(
         checkpoint: the one with the highest evaluation solve rate, or the newest.
         seed: of a run with several seeds: the agent of this one; None for the first.
         samples: whether it draws its actions, as in training, or takes the likeliest.
+        precision: of its weights and products. ``"bfloat16"`` halves the memory of the weights, and is faster on GPUs
+            since Ampere and on TPUs; ``"float16"`` is for older GPUs, ``"tensorfloat32"`` rounds products alone.
         **fields: changes of the rules that it plays by, such as ``max_grid_height=30``.
 
     Raises:
         NotARunError: it is not the folder of a run.
         CheckpointError: there is no agent that can be used.
         ConfigValidationError: a field is unknown, or the run is of another version.
+        ValueError: the precision is unknown.
     """
+    require_precision(precision, "load_agent")
     folder = open_run_folder(Path(run))
     rules = saved_experiment(folder, checkpoint).environment.with_fields(**fields)
-    return TrainedAgent(load_policy(folder, checkpoint, seed, rules), rules, samples)
+    return TrainedAgent(load_policy(folder, checkpoint, seed, rules, precision), rules, samples, precision)
 
 
 def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:

@@ -85,7 +85,7 @@ class AnswerPredictor(eqx.Module):
         evidence = self.choice_evidence(_evidence(puzzle, tables))
         hidden = jax.nn.silu(self.choice_cell(_describe_cells(puzzle.grid)) + evidence[:, None, None])
         hidden = jax.nn.silu(self.choice_layer(hidden))  # silu: no unit dies
-        return jax.nn.softmax(self.choice_last(hidden), axis=-1)
+        return jax.nn.softmax(self.choice_last(hidden).astype(jnp.float32), axis=-1)
 
 
 def _candidates_of(grids: Int8[Array, "N H W"], tables: Int8[Array, "N 2 10"]) -> Int8[Array, "N K H W"]:

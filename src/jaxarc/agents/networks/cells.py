@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float32, Int8, Int32, Key
+from jaxtyping import Array, Float, Float32, Int8, Int32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Kind
@@ -52,8 +52,8 @@ _WINDOW: Final = 3  # rows and columns of a convolution
 
 
 class CellFeatures(NamedTuple):
-    cells: Float32[Array, "B HW C"]
-    whole: Float32[Array, "B 2C+1"]  # mean and largest value of each channel, and the time
+    cells: Float[Array, "B HW C"]
+    whole: Float[Array, "B 2C+1"]  # mean and largest value of each channel, and the time
 
 
 class CellNetwork(Network):
@@ -118,22 +118,21 @@ class CellNetwork(Network):
         for layer in self.layers:
             cells = cells + jax.nn.relu(layer(windows(cells, self.window)))
         cells = cells.reshape(cells.shape[0], height * width, -1)
-        return CellFeatures(
-            cells, jnp.concatenate([cells.mean(axis=1), cells.max(axis=1), inputs.time[:, None]], axis=-1)
-        )
+        time = inputs.time.astype(cells.dtype)
+        return CellFeatures(cells, jnp.concatenate([cells.mean(axis=1), cells.max(axis=1), time[:, None]], axis=-1))
 
-    def kind_logits(self, features: CellFeatures) -> Float32[Array, "B K"]:
+    def kind_logits(self, features: CellFeatures) -> Float[Array, "B K"]:
         return self.kind_layers(features.whole)
 
-    def value(self, features: CellFeatures) -> Float32[Array, " B"]:
+    def value(self, features: CellFeatures) -> Float[Array, " B"]:
         return self.value_layers(features.whole)[..., 0]
 
-    def first_logits(self, features: CellFeatures, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def first_logits(self, features: CellFeatures, kind: Int32[Array, " B"]) -> Float[Array, "B HW"]:
         paints = jnp.asarray(self.paints)[kind]
         logits = self.corner(features.cells)
         return jnp.where(paints[:, None], logits[..., 0], logits[..., 1])
 
-    def second_logits(self, features: CellFeatures, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def second_logits(self, features: CellFeatures, first: Int32[Array, " B"]) -> Float[Array, "B HW"]:
         # Each cell's key is added to the first corner's query before the nonlinearity, so a score can depend on both.
         # An offset for the way between the two prefers boxes of certain shapes wherever they are.
         query = self.corner_query(_at(features.cells, first))
@@ -142,21 +141,21 @@ class CellNetwork(Network):
 
     def color_logits(
         self, features: CellFeatures, first: Int32[Array, " B"], second: Int32[Array, " B"]
-    ) -> Float32[Array, "B 10"]:
+    ) -> Float[Array, "B 10"]:
         return self.color_layers(jnp.concatenate([_at(features.cells, first), _at(features.cells, second)], axis=-1))
 
-    def size_logits(self, features: CellFeatures) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+    def size_logits(self, features: CellFeatures) -> tuple[Float[Array, "B H"], Float[Array, "B W"]]:
         grid = features.cells.reshape(-1, *self.grid_shape, features.cells.shape[-1])
         # The mean over the columns describes each row, the mean over the rows each column.
         rows, columns = self.size_layer(grid.mean(axis=2)), self.size_layer(grid.mean(axis=1))
         return rows[..., 0], columns[..., 1]
 
 
-def _at(cells: Float32[Array, "B HW C"], index: Int32[Array, " B"]) -> Float32[Array, "B C"]:
+def _at(cells: Float[Array, "B HW C"], index: Int32[Array, " B"]) -> Float[Array, "B C"]:
     return jnp.take_along_axis(cells, index[:, None, None], axis=1)[:, 0]
 
 
-def windows(grid: Float32[Array, "B H W C"], side: int) -> Float32[Array, "B H W C*side*side"]:
+def windows(grid: Float[Array, "B H W C"], side: int) -> Float[Array, "B H W C*side*side"]:
     """Put the neighborhood of each cell, 0 outside of the canvas, into its channels."""
     if side == 1:
         return grid

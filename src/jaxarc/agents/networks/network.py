@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Int8, Int32
+from jaxtyping import Array, Bool, Float, Float32, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Kind
@@ -31,6 +31,7 @@ class Network(eqx.Module):
     """Logits for every part of an edit, and the value; abstract.
 
     The parts are asked for one after the other, with those before them. ``features`` is what :meth:`encode` returned.
+    A network computes in the precision of its weights.
     """
 
     @abc.abstractmethod
@@ -38,28 +39,28 @@ class Network(eqx.Module):
         """Compute what the answers share."""
 
     @abc.abstractmethod
-    def kind_logits(self, features: Any) -> Float32[Array, "B K"]: ...
+    def kind_logits(self, features: Any) -> Float[Array, "B K"]: ...
 
     @abc.abstractmethod
-    def first_logits(self, features: Any, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def first_logits(self, features: Any, kind: Int32[Array, " B"]) -> Float[Array, "B HW"]:
         """Score each cell as the first corner of a box, or as the one cell."""
 
     @abc.abstractmethod
-    def second_logits(self, features: Any, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def second_logits(self, features: Any, first: Int32[Array, " B"]) -> Float[Array, "B HW"]:
         """Score each cell as the corner opposite to the first."""
 
     @abc.abstractmethod
     def color_logits(
         self, features: Any, first: Int32[Array, " B"], second: Int32[Array, " B"]
-    ) -> Float32[Array, "B 10"]:
+    ) -> Float[Array, "B 10"]:
         """Score each color for the box between two corners."""
 
     @abc.abstractmethod
-    def size_logits(self, features: Any) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+    def size_logits(self, features: Any) -> tuple[Float[Array, "B H"], Float[Array, "B W"]]:
         """Score each row as the last row of the resized grid, and each column as its last column."""
 
     @abc.abstractmethod
-    def value(self, features: Any) -> Float32[Array, " B"]:
+    def value(self, features: Any) -> Float[Array, " B"]:
         """Expect the discounted rewards from here on."""
 
 

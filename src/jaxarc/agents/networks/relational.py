@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Int8, Int16, Int32, Key
+from jaxtyping import Array, Bool, Float, Float32, Int8, Int16, Int32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Kind
@@ -33,7 +33,7 @@ class RelationalFeatures(NamedTuple):
     working: Int8[Array, "B HW"]
     wrong: Bool[Array, "B HW"]
     cell_kind: Int16[Array, "B HW"]  # the ten bits as a number, 0 .. 1023
-    scores: Float32[Array, "1024 2"]  # of each kind of cell, as a corner to paint from, and for all else
+    scores: Float[Array, "1024 2"]  # of each kind of cell, as a corner to paint from, and for all else
     whole: Float32[Array, "B 8"]
     lasts: tuple[Int32[Array, "B 2"], Int32[Array, "B 2"]]  # last row and column of the target and the working grid
 
@@ -107,24 +107,24 @@ class RelationalNetwork(Network):
             lasts=lasts,
         )
 
-    def kind_logits(self, features: RelationalFeatures) -> Float32[Array, "B K"]:
+    def kind_logits(self, features: RelationalFeatures) -> Float[Array, "B K"]:
         return self.kind_layers(features.whole)
 
-    def value(self, features: RelationalFeatures) -> Float32[Array, " B"]:
+    def value(self, features: RelationalFeatures) -> Float[Array, " B"]:
         return self.value_layers(features.whole)[..., 0]
 
-    def first_logits(self, features: RelationalFeatures, kind: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def first_logits(self, features: RelationalFeatures, kind: Int32[Array, " B"]) -> Float[Array, "B HW"]:
         # The table [1024, 2] is flattened: kind 615 has its score for painting at 1230, and the other at 1231.
         column = jnp.where(jnp.asarray(self.paints)[kind], 0, 1)
         return features.scores.reshape(-1)[2 * features.cell_kind.astype(jnp.int32) + column[:, None]]
 
-    def second_logits(self, features: RelationalFeatures, first: Int32[Array, " B"]) -> Float32[Array, "B HW"]:
+    def second_logits(self, features: RelationalFeatures, first: Int32[Array, " B"]) -> Float[Array, "B HW"]:
         """Score a corner by what painting the box in the color that the target has at the first one would do."""
         return _score_features(self.box_layers, describe_boxes(features, first, self.grid_shape))
 
     def color_logits(
         self, features: RelationalFeatures, first: Int32[Array, " B"], second: Int32[Array, " B"]
-    ) -> Float32[Array, "B 10"]:
+    ) -> Float[Array, "B 10"]:
         """Score a color by whether the grids have it at the corners."""
         # [B, 4] colors -> [B, 4, 10] -> [B, 10, 4]: each color becomes four bits, target and working grid at both
         # corners, and the same layers score all ten.
@@ -133,10 +133,12 @@ class RelationalNetwork(Network):
         return self.color_layers(jnp.swapaxes(relations, -1, -2))[..., 0]
 
     def size_logits(self, features: RelationalFeatures) -> tuple[Float32[Array, "B H"], Float32[Array, "B W"]]:
+        weights = self.size_weights.astype(jnp.float32)
+
         def score(axis: int) -> Float32[Array, "B N"]:
             # Two rows can score: the last one of the target and the last one of the working grid, each by its weight.
             marks = [one_hot(last[:, axis], self.grid_shape[axis]) for last in features.lasts]
-            return marks[0] * self.size_weights[0] + marks[1] * self.size_weights[1]
+            return marks[0] * weights[0] + marks[1] * weights[1]
 
         return score(0), score(1)
 
@@ -182,14 +184,14 @@ def _describe_whole(
     return jnp.stack(numbers, axis=-1)
 
 
-def _score_features(layers: MLP, features: Float32[Array, "F B HW"]) -> Float32[Array, "B HW"]:
+def _score_features(layers: MLP, features: Float32[Array, "F B HW"]) -> Float[Array, "B HW"]:
     """Apply the layers to each cell.
 
     With the features as the first axis this is two large matrix products; as the last axis it would be many small
     ones, and a copy to bring the features there.
     """
     # [F, B, HW] -> [F, B * HW]: the weights from the left, [hidden, F] and then [1, hidden].
-    flat = features.reshape(features.shape[0], -1)
+    flat = features.reshape(features.shape[0], -1).astype(layers.hidden.weight.dtype)
     hidden = jax.nn.relu(layers.hidden.weight.T @ flat + layers.hidden.bias[:, None])
     return (layers.last.weight.T @ hidden + layers.last.bias[:, None]).reshape(features.shape[1:])
 

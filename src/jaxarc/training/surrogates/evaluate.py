@@ -64,6 +64,7 @@ class SurrogateEvaluation:
     open_loop_errors: tuple[OpenLoopError, ...] = ()
     policies: Mapping[str, EvalResult] = dataclasses.field(default_factory=dict)  # by name of the policy
     num_left_out: int = 0  # held-out pairs that were not played, because a baseline learned from them
+    precision: str = "float32"  # of the models' weights and products
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -78,6 +79,7 @@ class SurrogateEvaluation:
             "open_loop_errors": [each._asdict() for each in self.open_loop_errors],
             "policies": {name: dataclasses.asdict(result) for name, result in self.policies.items()},
             "num_left_out": self.num_left_out,
+            "precision": self.precision,
         }
 
 

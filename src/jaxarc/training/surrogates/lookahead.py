@@ -205,4 +205,4 @@ def _describe(examples: LookaheadExamples) -> CandidateSet:
 
 @eqx.filter_jit
 def _score(model: Model, examples: LookaheadExamples) -> Float32[Array, "B k"]:
-    return jax.vmap(model)(examples.data, _describe(examples))
+    return jax.vmap(model)(examples.data, _describe(examples)).astype(jnp.float32)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float32
@@ -167,4 +168,4 @@ def held_out_params(pairs: TrainingPairs, rules: JaxArcConfig) -> EnvParams:
 
 @eqx.filter_jit
 def _score_parent_sets(model: Model, batch: ExpertBatch) -> Float32[Array, "B k"]:
-    return jax.vmap(model)(batch.examples.observational_data, batch.candidates)
+    return jax.vmap(model)(batch.examples.observational_data, batch.candidates).astype(jnp.float32)

@@ -1,0 +1,71 @@
+"""``jaxarc profile memory``: what the memory of a training run is for, before anything is trained."""
+
+from typing import Any, Final
+
+import equinox as eqx
+import jax
+from rich.table import Table
+
+from jaxarc.cli.console import number_table
+from jaxarc.cli.settings import AnyExperiment
+from jaxarc.cli.surrogate_run import load_surrogate_tasks
+from jaxarc.cli.training_run import load_training_pairs
+from jaxarc.nn import init_optimizer, make_surrogate_optimizer
+from jaxarc.profiling import MemoryReport, memory_report
+from jaxarc.training import Experiment
+from jaxarc.training.agent_training import AgentTraining, update_program
+from jaxarc.training.surrogates import SurrogateExperiment
+
+_ROWS: Final = {
+    "parameters": "parameters",
+    "optimizer": "state of the optimizer",
+    "gradients": "gradients",
+    "temporaries": "activations and other temporaries",
+    "others": "other arguments",
+    "total": "all together",
+}
+
+
+def memory_of(experiment: AnyExperiment) -> dict[str, MemoryReport]:
+    """Compile the programs of a training run, and report the memory of each by its name; nothing is trained.
+
+    Raises:
+        ConfigValidationError, TaskFormatError, UnknownDatasetError: see :func:`load_training_pairs` and
+            :func:`load_surrogate_tasks`.
+    """
+    if isinstance(experiment, SurrogateExperiment):
+        return _memory_of_surrogate(experiment)
+    return {f"update of {experiment.training.num_seeds} agent(s)": _memory_of_agents(experiment)}
+
+
+def memory_table(name: str, report: MemoryReport) -> Table:
+    """Draw a report as a table; rows whose size the backend does not say are left out."""
+    table = number_table(name, "bytes")
+    for field, words in _ROWS.items():
+        size = getattr(report, field)
+        if size is not None:
+            table.add_row(words, f"{size:,}")
+    return table
+
+
+def _memory_of_agents(experiment: Experiment) -> MemoryReport:
+    """Report an update of all seeds on one device; the other arguments are environments, tasks and the curriculum."""
+    training = AgentTraining(experiment, load_training_pairs(experiment))
+    state = training.like()  # shapes alone
+    length = training.intervals.updates_per_step
+    program = update_program().lower(state, training.train_params, experiment.train_config, length).compile()
+    return memory_report(program, state.learner.policy, state.learner.optimizer_state)
+
+
+def _memory_of_surrogate(experiment: SurrogateExperiment) -> dict[str, MemoryReport]:
+    """Report the train step of each model on one device; the other arguments are a batch."""
+    reports = {}
+    for name, task in load_surrogate_tasks(experiment).items():
+        config = task.training_config(experiment.surrogate_training)
+        optimizer = make_surrogate_optimizer(config)
+        model = task.make_model(jax.random.key(experiment.surrogate.seed))
+        opt_state = init_optimizer(optimizer, model)
+        step: Any = eqx.filter_jit(task.make_step(model, optimizer, config))
+        compiled = step.lower(model, opt_state, task.batch(experiment.surrogate.seed, 0)).compile().compiled
+        reports[f"train step, {name}"] = memory_report(compiled, model, opt_state)
+    return reports
