@@ -87,8 +87,8 @@ def test_the_loss_is_the_cross_entropy_of_pairs_and_ignores_the_diagonal():
 
 
 def test_a_surrogate_learns_edges_that_it_has_not_seen():
-    """Three variables; the entropy of an edge without samples is 0.64 nats."""
-    config = StructuralModelConfig(num_variables=3, num_samples=100, intervention_share=0.5, weight_scale=2.0)
+    """Three variables; an ordered pair has an edge with the chance 0.35, an entropy of 0.65 nats."""
+    config = StructuralModelConfig(3, edges_per_variable=0.7, num_samples=100, intervention_share=0.5, weight_scale=2.0)
     training = SurrogateTrainingConfig(num_steps=120, learning_rate=6e-3, warmup_steps=10)
     model = jax.jit(EdgeScorer, static_argnums=1)(jax.random.key(0), NETWORK)
     optimizer = make_surrogate_optimizer(training)
