@@ -7,6 +7,7 @@ ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
 BUILDING := .venv/.building
+PAGES_READY := .venv/.ready-docs
 PEERS := benchmarks/.venv-peers
 GRAPH_PEERS := benchmarks/.venv-graph-peers
 MUTANTS := tests/campaign/.venv-mutants
@@ -70,8 +71,11 @@ format: $(READY)
 types: $(READY)
 	$(BIN)/pyright
 
-docs: $(READY)
+$(PAGES_READY): $(READY)
 	$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[docs]"
+	touch $@
+
+docs: $(PAGES_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # By folder, not by package: a file of the package that is run as a script, as benchmarks do, is no module of it.
