@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -119,12 +120,10 @@ def _write_data(experiment: SurrogateExperiment, num_models: int, path: Path) ->
     task = GraphsTask(experiment.graphs, experiment.structural_models, experiment.surrogate_network)
     held_out = _held_out(task, num_models)
     values, is_set = _samples(held_out)
-    # Observational and interventional models alternate, so that each of AVICI's small batches has both.
+    # Observational and interventional models are mixed, so that each of AVICI's small batches has both.
     seed = 2**31 - 2
     batches = [task.batch(seed, step) for step in range(_POOL)]
-    pool = GraphBatch(
-        *(np.concatenate([np.asarray(getattr(batch, name)) for batch in batches]) for name in ("data", "adjacency"))
-    )
+    pool = GraphBatch(*(jnp.concatenate([getattr(batch, name) for batch in batches]) for name in ("data", "adjacency")))
     order = np.random.default_rng(0).permutation(len(pool.data))
     train_values, train_is_set = _samples(GraphBatch(pool.data[order], pool.adjacency[order]))
     edges = np.asarray(pool.adjacency)[order]

@@ -14,7 +14,8 @@ import numpy as np
 
 NUM_BATCH = 8  # AVICI: models in a training step
 LEARNING_RATE = 1e-3
-NETWORK = {"layers": 2, "dim": 32, "key_size": 8, "num_heads": 4}  # published: 8, 128, 32 and 8; hours a step on a CPU
+# The published network has 8, 128, 32 and 8 of these, and 85 times the weights.
+NETWORK = {"layers": 2, "dim": 32, "key_size": 8, "num_heads": 4}
 
 
 def main() -> None:

@@ -77,6 +77,6 @@ def test_a_batch_depends_on_seed_and_step_alone_and_half_of_it_is_observational(
     for seed, step in ((3, 8), (4, 7)):
         assert not np.array_equal(batch.data, task.batch(seed, step).data)
     assert not np.array_equal(batch.data, task.held_out.data[:4])
-    assert list(np.asarray(batch.data)[..., 1].any(axis=(1, 2))) == [False, False, True, True]
+    np.testing.assert_array_equal(np.asarray(batch.data)[..., 1].any(axis=(1, 2)), [False, False, True, True])
     plain = GraphsTask(CONFIG, MODELS.replace(intervention_share=0.0), SurrogateNetworkConfig("samples"))
     assert list(plain.evaluate(Undecided()).by_samples) == ["observational"]

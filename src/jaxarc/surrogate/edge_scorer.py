@@ -86,7 +86,7 @@ def edge_probabilities(
     data = describe_samples(values, is_set)
     if data.ndim != 3:
         raise ValueError(f"values must have the shape (N, d), got {data.shape[:-1]}")
-    probs = np.array(predict_edges(model, data[None])[0])
+    probs = np.array(predict_edges(model, jnp.asarray(data[None]))[0])
     np.fill_diagonal(probs, 0.0)
     return probs
 

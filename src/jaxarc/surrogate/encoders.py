@@ -167,6 +167,7 @@ def invert(matrix: Float32[Array, "d d"]) -> Float32[Array, "d d"]:
     ``jnp.linalg.inv`` calls LAPACK, which takes long to compile and to batch; this is d rank-one updates.
     For [[2, 1], [1, 2]] the first step makes [[1/2, 1/2], [-1/2, 3/2]], and the second [[2/3, -1/3], [-1/3, 2/3]].
     """
+
     # The pivot's row is divided by the pivot, and the others subtract so much of it that their entry in the pivot's
     # column would vanish. That column is free then, and takes the column of the inverse: 1 / pivot in the pivot's row.
     def eliminate(index: int | Int32[Array, ""], matrix: Float32[Array, "d d"]) -> Float32[Array, "d d"]:
