@@ -220,7 +220,8 @@ def _agreement(agreement: Agreement) -> Table:
 
 
 def _graphs(accuracy: GraphAccuracy) -> Table:
-    table = number_table("held-out models", "number", "AUROC", "expected SHD", "right at 0.5", "calibration error")
+    table = number_table("held out", "models", "AUROC", "expected SHD", "right at 0.5", "calibration error")
+    table.columns[0].no_wrap = True  # in 80 columns its words would be cut first
     for name, each in {"all": accuracy.overall, **accuracy.by_samples}.items():
         auroc = "-" if each.auroc is None else f"{each.auroc:.4f}"
         shares = percent(each.edge_accuracy), percent(each.calibration_error, 2)
