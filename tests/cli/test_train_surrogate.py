@@ -33,6 +33,13 @@ TINY = [
     "parent_sets.models_per_batch=4",
     "parent_sets.measured_models=16",
 ]
+TINY_GRAPHS = [
+    "surrogate=graphs",
+    *("structural_models.num_variables=3", "structural_models.max_parents=2", "structural_models.num_samples=20"),
+    *("surrogate_network.latent_size=4", "surrogate_network.num_layers=1", "surrogate_network.num_heads=1"),
+    *("surrogate_training.warmup_steps=2", "surrogate_training.num_steps=8", "surrogate.steps_per_report=4"),
+    *("graphs.models_per_batch=4", "graphs.measured_models=16", "surrogate.compilation_cache=false"),
+]
 WAITS = 240.0  # seconds, before a process that does nothing fails the test
 
 
@@ -161,6 +168,28 @@ def test_the_memory_of_the_step_of_a_surrogate_is_told(capsys):
 
 
 @pytest.mark.usefixtures("standard_promotion")
+def test_graphs_are_learned_and_evaluated_again(tmp_path, capsys):
+    succeed("train", *TINY_GRAPHS, f"logging.run_root={tmp_path}")
+    folder = only_folder(tmp_path)
+    out = capsys.readouterr().out
+    for words in ("the graphs of drawn structural models", "AUROC", "expected SHD", "interventional", "share of edges"):
+        assert words in out
+    before = folder.evaluation.read_bytes()
+    graphs = json.loads(before)["graphs"]
+    last = read_reports(folder.metrics, SurrogateReport)[-1]
+    assert graphs["overall"]["expected_shd"] == last.expected_shd
+    assert last.score == last.auroc
+    assert {name: each["num_models"] for name, each in graphs["by_samples"].items()} == {
+        "observational": 8,
+        "interventional": 8,
+    }
+    folder.evaluation.unlink()
+    succeed("evaluate", str(folder.path))
+    assert folder.evaluation.read_bytes() == before
+    assert "AUROC" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("standard_promotion")
 def test_a_sweep_runs_every_combination_and_tells_how_each_agrees(tmp_path, capsys):
     quick = [*TINY, "surrogate_training.num_steps=8", "surrogate.compilation_cache=false"]
     succeed("train", "--multirun", *quick, "surrogate.seed=0,1", f"logging.run_root={tmp_path}")
@@ -204,9 +233,26 @@ def test_every_topic_of_a_surrogate_has_files():
 @pytest.mark.parametrize(
     ("overrides", "complaint"),
     [
-        (["surrogate=parents"], r"no surrogate 'parents'; known: lookahead, parent_sets. Did you mean 'parent_sets'\?"),
+        (
+            ["surrogate=parents"],
+            r"no surrogate 'parents'; known: graphs, lookahead, parent_sets. Did you mean 'parent_sets'\?",
+        ),
         (["surrogate=lookahead", "agent.num_envs=8"], "no field 'agent'; known fields: environment"),
         (["surrogate=parent_sets", "surrogate.model=both"], "surrogate.model must be 'candidates' for"),
+        (["surrogate=graphs", "surrogate.model=transition"], "surrogate.model must be 'candidates' for"),
+        (
+            ["surrogate=parent_sets", "structural_models.num_variables=10"],
+            "num_variables must be at most 5 for surrogate=parent_sets, .*, got 10; use surrogate=graphs",
+        ),
+        (
+            ["surrogate=parent_sets", "structural_models.mechanism=nonlinear"],
+            "mechanism must be 'linear' for surrogate=parent_sets, .*, got 'nonlinear'; use surrogate=graphs",
+        ),
+        (["surrogate=graphs", "structural_models.num_samples=1"], "num_samples must be at least 2 .*, got 1"),
+        (
+            ["surrogate=graphs", "surrogate_training.accumulation_steps=3"],
+            "accumulation_steps=3 examples, got graphs.models_per_batch=32",
+        ),
         (
             ["surrogate=lookahead", "surrogate_network.reading=samples"],
             "surrogate_network.reading must be 'colors' for",

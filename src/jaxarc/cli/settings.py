@@ -60,6 +60,7 @@ class RunKind:
 
 AGENT_RUN: Final = RunKind(Experiment, "train", "experiment")
 SURROGATE_RUN: Final = RunKind(SurrogateExperiment, "train_surrogate", "surrogate")
+DEFAULT_SURROGATE: Final = "surrogate=lookahead"  # in examples, and for the values that help texts print
 TOPICS: Final = AGENT_RUN.topics
 EXPERIMENT: Final = AGENT_RUN.presets
 _DEFAULTS: Final = {"agent": "ppo", "answer": "shown"}  # topic -> its choice without a file; elsewhere "default"
@@ -92,7 +93,7 @@ def _refuse_surrogate_topics(overrides: Sequence[str]) -> None:
         if topic in SURROGATE_RUN.topics and topic not in AGENT_RUN.topics:
             raise ConfigValidationError(
                 f"jaxarc train: {override!r} is a choice of surrogates; say which one is trained, such as "
-                f"{SURROGATE_RUN.presets}={choices_of(SURROGATE_RUN.presets)[0]}"
+                + DEFAULT_SURROGATE
             )
 
 

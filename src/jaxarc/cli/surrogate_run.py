@@ -35,7 +35,7 @@ from jaxarc.training.surrogates import (
     make_tasks,
     train_surrogate,
 )
-from jaxarc.training.surrogates.agreement import Agreement
+from jaxarc.training.surrogates.agreement import Agreement, CalibrationBin
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
 from jaxarc.training.surrogates.evaluate import (
     EvalResult,
@@ -45,11 +45,13 @@ from jaxarc.training.surrogates.evaluate import (
     load_models,
     write_evaluation,
 )
+from jaxarc.training.surrogates.graphs import GraphAccuracy
 from jaxarc.training.surrogates.lookahead import LookaheadTask
 from jaxarc.training.surrogates.task import SurrogateTask
 
 _EXPERTS: Final = {
     "parent_sets": "the exact posterior over parent sets of linear structural models",
+    "graphs": "the graphs of drawn structural models",
     "lookahead": "the expert that looks one edit ahead",
 }
 _MODELS: Final = {
@@ -126,7 +128,8 @@ def _announcement(experiment: SurrogateExperiment, tasks: Mapping[str, Surrogate
     problem = experiment.surrogate.problem
     model = experiment.surrogate.model
     task = experiment.task
-    lines = [f"Learning from {_EXPERTS[problem]}: {_MODELS[model]}."]
+    what = "how likely each edge is" if problem == "graphs" else _MODELS[model]
+    lines = [f"Learning from {_EXPERTS[problem]}: {what}."]
     if problem == "lookahead":
         lines.append(
             f"Pairs of {task.train_dataset}, sides up to {task.max_side}; measured on those of "
@@ -170,6 +173,7 @@ def _draw(reports: Sequence[SurrogateReport], folder: RunFolder, title: str) -> 
             {"learned from": "transition_exact_grids", "held out": "exact_grid_accuracy"},
             True,
         ),
+        ("edges, held out", {"AUROC": "auroc", "right at 0.5": "edge_accuracy"}, True),
     )
     rows = [dataclasses.asdict(report) for report in reports]
     panels = []
@@ -187,8 +191,14 @@ def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console:
     """Print what was measured, and draw the calibration into the run folder."""
     if evaluation.agreement is not None:
         console.print(_agreement(evaluation.agreement))
-        console.print(_calibration(evaluation.agreement))
-        _draw_calibration(evaluation.agreement, folder)
+        console.print(_calibration(evaluation.agreement.calibration, "candidates", "by the expert"))
+        error = evaluation.agreement.calibration_error
+        _draw_calibration(evaluation.agreement.calibration, error, folder, "mean probability by the expert")
+    if evaluation.graphs is not None:
+        console.print(_graphs(evaluation.graphs))
+        console.print(_calibration(evaluation.graphs.calibration, "ordered pairs", "share of edges"))
+        error = evaluation.graphs.overall.calibration_error
+        _draw_calibration(evaluation.graphs.calibration, error, folder, "share of edges")
     if evaluation.steps is not None:
         console.print(_steps(evaluation.steps))
     if evaluation.open_loop_errors:
@@ -211,9 +221,19 @@ def _agreement(agreement: Agreement) -> Table:
     return table
 
 
-def _calibration(agreement: Agreement) -> Table:
-    table = number_table("candidates", "probability by the surrogate", "by the expert", num_words=0)
-    for each in agreement.calibration:
+def _graphs(accuracy: GraphAccuracy) -> Table:
+    table = number_table("held out", "models", "AUROC", "expected SHD", "right at 0.5", "calibration error")
+    table.columns[0].no_wrap = True  # in 80 columns its words would be cut first
+    for name, each in {"all": accuracy.overall, **accuracy.by_samples}.items():
+        auroc = "-" if each.auroc is None else f"{each.auroc:.4f}"
+        shares = percent(each.edge_accuracy), percent(each.calibration_error, 2)
+        table.add_row(name, f"{each.num_models:,}", auroc, f"{each.expected_shd:.3f}", *shares)
+    return table
+
+
+def _calibration(bins: Sequence[CalibrationBin], what: str, expected: str) -> Table:
+    table = number_table(what, "probability by the surrogate", expected, num_words=0)
+    for each in bins:
         table.add_row(f"{each.size:,}", f"{each.predicted:.4f}", f"{each.expected:.4f}")
     return table
 
@@ -251,12 +271,11 @@ def _policies(policies: Mapping[str, EvalResult]) -> Table:
     return table
 
 
-def _draw_calibration(agreement: Agreement, folder: RunFolder) -> None:
+def _draw_calibration(bins: Sequence[CalibrationBin], error: float, folder: RunFolder, expected: str) -> None:
     # Matplotlib takes half a second to import; a mistyped command must not wait for it.
     from jaxarc.render.figures import draw_calibration
 
-    title = f"Calibration error {percent(agreement.calibration_error, 2)}"
-    draw_calibration(agreement.calibration, folder.calibration, title)
+    draw_calibration(bins, folder.calibration, f"Calibration error {percent(error, 2)}", expected)
 
 
 def evaluate_run(
@@ -322,3 +341,7 @@ def measured_parts(report: SurrogateReport) -> Iterator[str]:
         yield f"top-1 {range_share([report.top1_agreement])}"
     if report.exact_grid_accuracy is not None:
         yield f"next grids {range_share([report.exact_grid_accuracy])}"
+    if report.expected_shd is not None:
+        yield f"expected SHD {report.expected_shd:.2f}"
+    if report.auroc is not None:
+        yield f"AUROC {report.auroc:.3f}"

@@ -35,7 +35,8 @@ _PARAGRAPHS: Final = (
     """Ctrl-C (or SIGTERM) ends it early, keeps what was learned and exits with 0; a second Ctrl-C quits at once.
     [cyan]--resume RUN[/] continues an interrupted run in its folder, with the results of an uninterrupted one.""",
     """[cyan]surrogate=NAME[/] trains a model of an expert instead of an agent: [cyan]surrogate=lookahead[/], of the
-    expert that looks one edit ahead, or [cyan]surrogate=parent_sets[/]. [cyan]jaxarc evaluate RUN[/] evaluates it.""",
+    expert that looks one edit ahead, [cyan]surrogate=parent_sets[/] or [cyan]surrogate=graphs[/], of structural models.
+    [cyan]jaxarc evaluate RUN[/] evaluates it.""",
     """[bold]Overrides[/] are topic.field=value, such as [cyan]schedule.learning_rate=1e-3 training.seed=1[/];
     topic=name selects another file of configs/<topic>/, [cyan]experiment=NAME[/] a preset of all topics.
     [cyan]--show[/] prints every value. With [cyan]--multirun[/] a field takes several values, as in

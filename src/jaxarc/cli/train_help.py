@@ -17,6 +17,7 @@ from rich.table import Table
 
 from jaxarc.cli.settings import (
     AGENT_RUN,
+    DEFAULT_SURROGATE,
     SURROGATE_RUN,
     choices_of,
     config_folder,
@@ -77,8 +78,7 @@ def print_fields(topics: Sequence[str]) -> None:
     known = {**AGENT_RUN.topics, **SURROGATE_RUN.topics}
     for topic in topics:
         check_known("jaxarc train --fields", topic, list(known))
-    surrogate = f"{SURROGATE_RUN.presets}={choices_of(SURROGATE_RUN.presets)[0]}"
-    values = {**topics_of(read_any_experiment([surrogate])), **topics_of(read_any_experiment([]))}
+    values = {**topics_of(read_any_experiment([DEFAULT_SURROGATE])), **topics_of(read_any_experiment([]))}
     table = _table()
     for topic, kind in known.items():
         if topics and topic not in topics:

@@ -15,6 +15,7 @@ from jaxarc.config.environment import (
 from jaxarc.config.search import SearchConfig
 from jaxarc.config.surrogate import (
     EditStepsConfig,
+    GraphsConfig,
     LookaheadConfig,
     ParentSetsConfig,
     StructuralModelConfig,
@@ -53,6 +54,7 @@ __all__ = [
     "EnvironmentConfig",
     "EpisodeConfig",
     "EvaluationConfig",
+    "GraphsConfig",
     "HistoryConfig",
     "JaxArcConfig",
     "LoggingConfig",

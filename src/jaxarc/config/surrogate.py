@@ -1,7 +1,7 @@
 """The choices of a surrogate run: the expert, the models, their training, and the devices."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from jaxarc.config.build import CheckedConfig, limited
 from jaxarc.config.training import Decay, Precision, not_above_learning_rate
@@ -11,7 +11,7 @@ from jaxarc.config.training import Decay, Precision, not_above_learning_rate
 class SurrogateConfig(CheckedConfig):
     """The expert that a surrogate learns from, the models it has, and how often a run reports."""
 
-    problem: Literal["parent_sets", "lookahead"] = "lookahead"  # structural models; the ARC expert
+    problem: Literal["parent_sets", "graphs", "lookahead"] = "lookahead"  # two of structural models; the ARC expert
     model: Literal["candidates", "transition", "both"] = "candidates"  # the expert's opinion; what an action does; both
     seed: int = limited(0, low=0, high=2**31 - 2)  # seed of weights and examples; held-out examples use seed + 1
     steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
@@ -62,14 +62,19 @@ class SurrogateTrainingConfig(CheckedConfig):
         return problems
 
 
+MAX_LISTED_VARIABLES: Final = 5  # of which all graphs are listed: 29 281 of five variables, 3.8 million of six
+
+
 @dataclass(frozen=True)
 class StructuralModelConfig(CheckedConfig):
-    """Linear structural models, all graphs alike likely: each variable is a weighted sum of its parents, and noise."""
+    """Structural models: each variable is a sum of its parents' effects, and noise."""
 
-    num_variables: int = limited(5, low=2, high=5)  # d; all graphs are listed: 29 281 of five variables
-    max_parents: int = limited(2, low=1, high=4)  # parents of a variable at most
+    num_variables: int = limited(5, low=2, high=50)  # d; surrogate=parent_sets lists all graphs, of up to 5 variables
+    max_parents: int = limited(2, low=1, high=49)  # parents of a variable at most
+    edges_per_variable: float = limited(1.5, low=0.1)  # expected, before max_parents; parent_sets: graphs alike likely
+    mechanism: Literal["linear", "nonlinear"] = "linear"  # a parent's effect: a weight, or a random smooth function
     num_samples: int = limited(20, low=1)  # N, of each model
-    weight_scale: float = limited(1.0, low=1e-3, high=1e3)  # standard deviation of a weight
+    weight_scale: float = limited(1.0, low=1e-3, high=1e3)  # standard deviation of a weight, or of an effect
     noise_scale: float = limited(1.0, low=1e-3, high=1e3)  # standard deviation of noise, and of an intervened variable
     intervention_share: float = limited(0.0, low=0.0, high=1.0)  # chance that a sample has an intervention
 
@@ -84,6 +89,15 @@ class ParentSetsConfig(CheckedConfig):
     """How many structural models are in a batch, and how many are held out."""
 
     models_per_batch: int = limited(20, low=1)  # structural models in a batch, each with an example for every variable
+    measured_models: int = limited(400, low=1)  # held out from training
+
+
+@dataclass(frozen=True)
+class GraphsConfig(CheckedConfig):
+    """How many structural models are in a batch, how many are held out, and which have no intervention."""
+
+    models_per_batch: int = limited(32, low=1)  # structural models in a batch
+    observational_share: float = limited(0.5, low=0.0, high=1.0)  # of the models, in which no variable is set
     measured_models: int = limited(400, low=1)  # held out from training
 
 

@@ -180,18 +180,24 @@ def draw_panels(panels: Sequence[Panel], path: Path, title: str, x_label: str = 
     write_png(figure, path)
 
 
-def draw_calibration(bins: Sequence[tuple[int, float, float]], path: Path, title: str) -> None:
-    """Draw the expert's probability against the surrogate's; a calibrated surrogate follows the diagonal.
+def draw_calibration(
+    bins: Sequence[tuple[int, float, float]],
+    path: Path,
+    title: str,
+    y_label: str = "mean probability by the expert",
+) -> None:
+    """Draw the expected probability against the surrogate's; a calibrated surrogate follows the diagonal.
 
     Args:
-        bins: of candidates with similar probability: their number, the surrogate's mean probability, the expert's.
+        bins: of candidates with similar probability: their number, the surrogate's mean probability, the expected one.
         path: of the PNG file.
         title: a line above.
+        y_label: what the expected probability is.
     """
     figure = Figure(figsize=(5.5, 5.5), layout="constrained")
     axes = figure.subplots()
     figure.suptitle(title, fontsize=11, color=_INK)
-    axes.plot((0, 1), (0, 1), color="#aaaaaa", linewidth=1, label="as the expert says")
+    axes.plot((0, 1), (0, 1), color="#aaaaaa", linewidth=1, label="calibrated")
     axes.plot(
         [each[1] for each in bins],
         [each[2] for each in bins],
@@ -201,8 +207,8 @@ def draw_calibration(bins: Sequence[tuple[int, float, float]], path: Path, title
     )
     for size, predicted, expected in bins:
         axes.annotate(f"{size:,}", (predicted, expected), (6, -10), textcoords="offset points", fontsize=8, color=_INK)
-    _style(axes, "mean probability by the expert")
-    axes.set_xlabel("mean probability by the surrogate; beside a point, its candidates", color=_INK)
+    _style(axes, y_label)
+    axes.set_xlabel("mean probability by the surrogate; beside a point, their number", color=_INK)
     axes.legend(loc="upper left", frameon=False, fontsize=9, labelcolor=_INK)
     write_png(figure, path)
 

@@ -4,11 +4,13 @@ from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, Surroga
 from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
 from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_arrays, to_static
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.edge_scorer import EdgeScorer, create_edge_train_step, edge_probabilities
 from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss
 from jaxarc.surrogate.mesh import MeshTrainStep, create_mesh_train_step, place_weights
 from jaxarc.surrogate.parent_sets import draw_parent_sets
 from jaxarc.surrogate.prefetcher import DataPrefetcher
 from jaxarc.surrogate.scorers import CandidateScorer, CountingScorer, choose_box
+from jaxarc.surrogate.structural_models import GraphBatch, describe_samples, draw_graphs
 from jaxarc.surrogate.train_step import (
     AdaptiveTrainStep,
     CompiledTrainStep,
@@ -33,6 +35,8 @@ __all__ = [
     "CompiledTrainStep",
     "CountingScorer",
     "DataPrefetcher",
+    "EdgeScorer",
+    "GraphBatch",
     "MeshTrainStep",
     "StructuralModelConfig",
     "SurrogateNetworkConfig",
@@ -46,11 +50,15 @@ __all__ = [
     "choose_box",
     "convert_metrics",
     "create_adaptive_train_step",
+    "create_edge_train_step",
     "create_jax_surrogate_train_step",
     "create_mesh_train_step",
     "create_surrogate_train_step",
     "create_transition_train_step",
+    "describe_samples",
+    "draw_graphs",
     "draw_parent_sets",
+    "edge_probabilities",
     "from_static",
     "in_one_piece",
     "init_optimizer",

@@ -10,7 +10,7 @@ from typing import Final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Float32
+from jaxtyping import Array, Float, Float32, Int32
 
 from jaxarc.config import SurrogateNetworkConfig
 from jaxarc.constants import NUM_COLORS, PADDING
@@ -21,6 +21,9 @@ from jaxarc.types import PRNGKey
 NUM_VALUES: Final = NUM_COLORS + 1  # the colors, and outside of the grid
 _COLOR_FEATURES: Final = CHANNELS * NUM_VALUES + CHANNELS  # one-hot colors, and which of the three are equal
 _MOMENT_FEATURES: Final = CHANNELS**2 + 2 * CHANNELS + 4
+_CURVES: Final = 3  # functions of a variable in the higher moments: x, x^2 and x |x|
+_HIGHER_FEATURES: Final = 4 * _CURVES**2 + 4 * _CURVES + 1
+_LONGEST_UNROLLED: Final = 8  # rows of a matrix to invert; more would take long to compile
 
 
 class Encoder(eqx.Module):
@@ -62,12 +65,19 @@ class MomentEncoder(Encoder):
 
     The order of the samples does not matter, and when variables change places, so do their pairs. Moments are sums in
     float32. Features are squashed by sign(x) log(1 + |x|), since moments of unscaled variables may be large.
+
+    Second moments hold all that samples of linear normal models say. ``higher`` adds moments of curves of the
+    variables (:func:`_higher_moments`), which also show nonlinear effects, and what interventions on one variable of a
+    pair do to the other.
     """
 
     pair: Dense
+    higher: bool = eqx.field(static=True)
 
-    def __init__(self, key: PRNGKey, size: int):
-        self.pair = Dense(key, _MOMENT_FEATURES, size, lecun_scale(_MOMENT_FEATURES))
+    def __init__(self, key: PRNGKey, size: int, higher: bool = False):
+        num_features = _MOMENT_FEATURES + higher * _HIGHER_FEATURES
+        self.pair = Dense(key, num_features, size, lecun_scale(num_features))
+        self.higher = higher
 
     def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "d d C"]:
         samples = data.astype(jnp.float32)
@@ -94,6 +104,8 @@ class MomentEncoder(Encoder):
             jnp.broadcast_to(means[None], shape),
             jnp.stack([correlation, precision, identity, log_square], -1),
         ]
+        if self.higher:
+            features += [partial_correlations(precision)[..., None], *_higher_moments(samples)]
         return self.pair(_squash(jnp.concatenate(features, axis=-1)).astype(self.pair.weight.dtype))
 
 
@@ -104,18 +116,70 @@ def make_encoder(key: PRNGKey, config: SurrogateNetworkConfig, grid_shape: tuple
     return MomentEncoder(key, config.latent_size)
 
 
+def _higher_moments(samples: Float32[Array, "N d 3"]) -> list[Float32[Array, "d d _"]]:
+    """Return features of each pair from the curves x, x^2 and x |x| of each variable, centered and of deviation 1.
+
+    Say y = x^2 + noise, x symmetric: x and y do not correlate, but x^2 and y do. In the other direction no curve of y
+    determines x, so the correlations of (x^2, y) and (x, y^2) differ, and show which is the cause.
+    """
+    count, num_variables = samples.shape[:2]
+    values, is_set = samples[..., 0], samples[..., 1]
+    curves = jnp.stack([values, values**2, values * jnp.abs(values)], axis=-1)
+    curves = curves - curves.mean(axis=0, keepdims=True)
+    curves = (curves * jax.lax.rsqrt((curves**2).mean(axis=0, keepdims=True) + 1e-6)).reshape(count, -1)
+
+    def by_pair(matrix: Float32[Array, "dK dK"]) -> Float32[Array, "d d K*K"]:
+        # Rows and columns are (variable, curve): [d K, d K] -> [d, d, K K], all products of curves of a pair.
+        blocks = matrix.reshape(num_variables, _CURVES, num_variables, _CURVES)
+        return blocks.swapaxes(1, 2).reshape(num_variables, num_variables, -1)
+
+    correlation = curves.T @ curves / count
+    ridge = jnp.eye(num_variables * _CURVES, dtype=jnp.float32) / count
+    precision = invert(correlation + ridge)
+    # The sums over the samples in which the column's variable is set show what it causes: X -> Y correlate in them,
+    # and Y -> X do not. Divided by the root of their number they have a deviation of about 1 without a cause.
+    num_set = is_set.sum(axis=0)  # of samples, for each variable
+    root = jax.lax.rsqrt(num_set + 1.0)
+    set_curves = curves * jnp.repeat(is_set, _CURVES, axis=1)
+    caused = by_pair(curves.T @ set_curves) * root[None, :, None]
+    shifts = (curves.T @ is_set).reshape(num_variables, _CURVES, num_variables).swapaxes(1, 2) * root[None, :, None]
+    log_diagonal = jnp.log(jnp.diagonal(precision)).reshape(num_variables, _CURVES)
+    shape = (num_variables, num_variables, _CURVES)
+    return [
+        by_pair(correlation),
+        by_pair(partial_correlations(precision)),
+        *(caused, caused.swapaxes(0, 1)),
+        *(shifts, shifts.swapaxes(0, 1)),
+        *(jnp.broadcast_to(log_diagonal[:, None], shape), jnp.broadcast_to(log_diagonal[None], shape)),
+    ]
+
+
+def partial_correlations(precision: Float32[Array, "d d"]) -> Float32[Array, "d d"]:
+    """Return the correlation of two variables given all others, up to its sign, from a precision matrix."""
+    # [[4, 2], [2, 4]] becomes [[1, 1/2], [1/2, 1]].
+    scale = jax.lax.rsqrt(jnp.diagonal(precision))
+    return precision * scale[:, None] * scale[None]
+
+
 def invert(matrix: Float32[Array, "d d"]) -> Float32[Array, "d d"]:
     """Invert a positive definite matrix by Gauss-Jordan elimination without pivots.
 
-    ``jnp.linalg.inv`` calls LAPACK, which takes long to compile and to batch; this unrolls to d rank-one updates.
+    ``jnp.linalg.inv`` calls LAPACK, which takes long to compile and to batch; this is d rank-one updates.
     For [[2, 1], [1, 2]] the first step makes [[1/2, 1/2], [-1/2, 3/2]], and the second [[2/3, -1/3], [-1/3, 2/3]].
     """
+
     # The pivot's row is divided by the pivot, and the others subtract so much of it that their entry in the pivot's
     # column would vanish. That column is free then, and takes the column of the inverse: 1 / pivot in the pivot's row.
-    for index in range(matrix.shape[0]):
+    def eliminate(index: int | Int32[Array, ""], matrix: Float32[Array, "d d"]) -> Float32[Array, "d d"]:
         row = matrix[index].at[index].set(1.0) / matrix[index, index]
         column = matrix[:, index].at[index].set(0.0)
-        matrix = (matrix.at[:, index].set(0.0) - column[:, None] * row[None]).at[index].set(row)
+        return (matrix.at[:, index].set(0.0) - column[:, None] * row[None]).at[index].set(row)
+
+    size = matrix.shape[0]
+    if size > _LONGEST_UNROLLED:
+        return jax.lax.fori_loop(0, size, eliminate, matrix)
+    for index in range(size):
+        matrix = eliminate(index, matrix)
     return matrix
 
 

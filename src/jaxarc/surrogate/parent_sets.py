@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int16, Int64
 
 from jaxarc.config import StructuralModelConfig
+from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.surrogate.batch import CHANNELS, TrainingBatchJAX
 
 
@@ -63,7 +64,15 @@ def all_graphs(num_variables: int, max_parents: int) -> Graphs:
 
     Without that bound there are 25, 543 and 29 281 of 3, 4 and 5 variables. A graph is one choice of a parent set for
     each variable, so all S^d choices are listed, and those with a cycle are dropped.
+
+    Raises:
+        ValueError: there are more variables than that.
     """
+    if num_variables > MAX_LISTED_VARIABLES:
+        raise ValueError(
+            f"all graphs are listed of at most {MAX_LISTED_VARIABLES} variables, got num_variables={num_variables}; "
+            "learn the edges of larger graphs with surrogate=graphs"
+        )
     # Three variables have 4 parent sets each, {}, two of one and one of two, so 64 choices; 25 of them have no cycle.
     parents = np.stack([_parent_sets(variable, num_variables, max_parents) for variable in range(num_variables)])
     num_sets = parents.shape[1]
@@ -178,7 +187,15 @@ def draw_parent_sets(
 
     The channels of the data are a variable's value, whether it was set by an intervention, and whether it is the
     target. All batches have the same labels, ``X0 .. X4`` and all sets of up to ``max_parents`` others.
+
+    Raises:
+        ValueError: the config has more variables than all graphs can be listed of, or nonlinear mechanisms.
     """
+    if config.mechanism != "linear":
+        raise ValueError(
+            f"the exact posterior is that of linear models, got mechanism={config.mechanism}; learn the edges of "
+            "others with surrogate=graphs"
+        )
     samples = sample_models(generator, num_models, config)
     posterior = parent_posterior(samples.values, samples.is_set, config)
     num_variables = config.num_variables

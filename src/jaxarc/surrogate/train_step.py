@@ -41,6 +41,13 @@ LossFunction: TypeAlias = Callable[[Float32[Array, " k"], Float32[Array, " k"]],
 """From the logits of one example, very low for padding, and the expert's probabilities to a loss."""
 
 
+Step: TypeAlias = Callable[[Model, optax.OptState, Any], tuple[Model, optax.OptState, Metrics]]
+"""From a model, its optimizer's state and a batch to the new model, the new state and metrics of the batch.
+
+The model and the state that go in are donated.
+"""
+
+
 class TrainStep(Protocol):
     """The signature of a train step."""
 
@@ -156,6 +163,56 @@ def create_surrogate_train_step(
         with jax.disable_jit():
             params, opt_state, metrics = _update(params, rest, opt_state, examples, optimizer, loss_fn, config, PYTHON)
         return eqx.combine(params, rest), opt_state, metrics
+
+    return step
+
+
+def create_example_train_step(
+    model: Model,
+    optimizer: optax.GradientTransformation,
+    example_loss: Callable[[Model, Any], tuple[Array, Metrics]],
+    config: SurrogateTrainingConfig,
+    kind: type,
+) -> Step:
+    """Make a compiled step of any loss of one example; all examples have the same weight.
+
+    It is compiled at its first call, and again only for other shapes. The model's floating-point arrays and the state
+    that go in are donated, so they must not be used again.
+
+    Args:
+        model: gives the structure and the leaves that are no arrays; the values of its arrays are not kept.
+        optimizer: of the model's floating-point arrays.
+        example_loss: from a model in the config's precision and one example to a loss and metrics.
+        config: of precision and accumulation.
+        kind: type of the batches, pytrees of arrays with a leading axis of examples; others are a TypeError.
+
+    Returns:
+        The step. Its metrics are ``total_loss``, ``gradient_norm`` and those of the loss, means over the batch.
+    """
+    static = eqx.filter(model, eqx.is_array, inverse=True)
+    dtype = DTYPES[config.precision]
+
+    def example_update(params: Model, opt_state: optax.OptState, fixed: Model, batch: Any) -> tuple:
+        rest = eqx.combine(fixed, static)
+
+        def loss_of(params: Model, example: Any) -> tuple[Array, Metrics]:
+            return example_loss(eqx.combine(cast_floats(params, dtype), rest), example)
+
+        # Equal weights make the mean over the batch the plain one, however many parts it is cut into.
+        weights = jnp.ones(len(jax.tree.leaves(batch)[0]), jnp.float32)
+        parts, precision = config.accumulation_steps, config.precision
+        sums = mean_gradient(loss_of, params, batch, weights, parts, COMPILED, precision)
+        updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
+        metrics = {"total_loss": sums.loss, **sums.metrics, "gradient_norm": optax.tree.norm(sums.gradient)}
+        return optax.apply_updates(params, updates), opt_state, metrics
+
+    compiled = jax.jit(example_update, donate_argnums=(0, 1))
+
+    def step(model: Model, opt_state: optax.OptState, batch: Any) -> tuple[Model, optax.OptState, Metrics]:
+        require_batch(batch, kind)
+        params, fixed, _ = _split(model)
+        params, opt_state, metrics = compiled(params, opt_state, fixed, batch)
+        return eqx.combine(params, fixed, static), opt_state, metrics
 
     return step
 

@@ -1,6 +1,6 @@
 """A dynamics model of the environment: the next grid and the reward of an action, and the step that trains it."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,11 +12,10 @@ from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
 from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.nn.precision import DTYPES, cast_floats
-from jaxarc.surrogate.batch import require_batch
 from jaxarc.surrogate.candidates import CandidateSet
 from jaxarc.surrogate.encoders import NUM_VALUES, ColorEncoder
-from jaxarc.surrogate.losses import COMPILED, mean_gradient, transition_loss
-from jaxarc.surrogate.train_step import Metrics, Model
+from jaxarc.surrogate.losses import transition_loss
+from jaxarc.surrogate.train_step import Metrics, Model, Step, create_example_train_step
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import PRNGKey
 
@@ -76,24 +75,6 @@ class TransitionBatch(eqx.Module):
     reward: Float32[Array, " B"]
 
 
-class TransitionTrainStep(Protocol):
-    """The signature of a step that trains a dynamics model."""
-
-    def __call__(
-        self, model: Model, opt_state: optax.OptState, batch: TransitionBatch
-    ) -> tuple[Model, optax.OptState, Metrics]:
-        """Update the model once.
-
-        Returns:
-            The new model and state, and ``total_loss``, ``exact_grids`` (share of examples whose next grid is
-            predicted in every cell) and ``gradient_norm``, arrays.
-
-        Raises:
-            TypeError: the batch is no :class:`TransitionBatch`.
-        """
-        ...
-
-
 class Predicted(NamedTuple):
     """The predictions for a batch of steps."""
 
@@ -103,50 +84,28 @@ class Predicted(NamedTuple):
 
 def create_transition_train_step(
     model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig
-) -> TransitionTrainStep:
-    """Make a compiled step that learns next grids and rewards.
-
-    It is compiled at its first call, and again only for other shapes. The model's floating-point arrays and the state
-    that go in are donated, so they must not be used again. All examples have the same weight.
+) -> Step:
+    """Make a compiled step that learns next grids and rewards; see :func:`create_example_train_step`.
 
     Args:
         model: a :class:`TransitionModel`, or a model that is called as one; it gives the structure only.
         optimizer: of the model's floating-point arrays.
         config: of precision and accumulation.
+
+    Returns:
+        The step, of batches of :class:`TransitionBatch`. Its metrics are ``total_loss``, ``exact_grids`` (share of
+        examples whose next grid is predicted in every cell) and ``gradient_norm``, arrays.
     """
-    static = eqx.filter(model, eqx.is_array, inverse=True)
     dtype = DTYPES[config.precision]
 
-    def transition_update(params: Model, opt_state: optax.OptState, fixed: Model, batch: TransitionBatch) -> tuple:
-        rest = eqx.combine(fixed, static)
+    def example_loss(model: Model, example: TransitionBatch) -> tuple[Array, Metrics]:
+        predicted = model(example.data, cast_floats(example.action, dtype))
+        logits, reward = cast_floats(tuple(predicted), jnp.float32)
+        is_exact = is_exact_grid(colors_of(logits), example.next_grid)
+        loss = transition_loss(logits, reward, example.next_grid, example.reward)
+        return loss, {"exact_grids": is_exact.astype(jnp.float32)}
 
-        def example_loss(params: Model, example: TransitionBatch) -> tuple[Array, Metrics]:
-            model = eqx.combine(cast_floats(params, dtype), rest)
-            predicted = model(example.data, cast_floats(example.action, dtype))
-            logits, reward = cast_floats(tuple(predicted), jnp.float32)
-            is_exact = is_exact_grid(colors_of(logits), example.next_grid)
-            loss = transition_loss(logits, reward, example.next_grid, example.reward)
-            return loss, {"exact_grids": is_exact.astype(jnp.float32)}
-
-        # Equal weights make the mean over the batch the plain one, however many parts it is cut into.
-        weights = jnp.ones_like(batch.reward)
-        sums = mean_gradient(
-            example_loss, params, batch, weights, config.accumulation_steps, COMPILED, config.precision
-        )
-        updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
-        metrics = {"total_loss": sums.loss, **sums.metrics, "gradient_norm": optax.tree.norm(sums.gradient)}
-        return optax.apply_updates(params, updates), opt_state, metrics
-
-    compiled = jax.jit(transition_update, donate_argnums=(0, 1))
-
-    def step(model: Model, opt_state: optax.OptState, batch: TransitionBatch) -> tuple[Model, optax.OptState, Metrics]:
-        require_batch(batch, TransitionBatch)
-        params, rest = eqx.partition(model, eqx.is_inexact_array)
-        fixed = eqx.filter(rest, eqx.is_array)
-        params, opt_state, metrics = compiled(params, opt_state, fixed, batch)
-        return eqx.combine(params, fixed, static), opt_state, metrics
-
-    return step
+    return create_example_train_step(model, optimizer, example_loss, config, TransitionBatch)
 
 
 def predict_steps(model: Model, data: Float32[Array, "B N d 3"], action: CandidateSet) -> Predicted:

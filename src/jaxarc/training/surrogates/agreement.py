@@ -63,7 +63,7 @@ def agreement(
     # whether its first choice is one of them, columns 0 .. 4 whether one is among its first five.
     is_best = probs >= probs.max(axis=-1, keepdims=True) - _NEAR
     ranked = np.take_along_axis(is_best & is_real, order, axis=-1)
-    bins = _calibration(predicted[is_real], probs[is_real])
+    bins = calibration_bins(predicted[is_real], probs[is_real])
     # Each bin weighs as much as the surrogate's probability in it: a bin of 100 candidates at 0.001 weighs 0.1, one
     # candidate at 0.9 weighs 0.9. So the many unlikely candidates do not hide errors in the likely ones.
     mass = sum(each.size * each.predicted for each in bins)
@@ -93,8 +93,15 @@ def _regret(first: Int[np.ndarray, " B"], scores: Float[np.ndarray, "B k"], is_r
     return float((best - chosen).mean())
 
 
-def _calibration(predicted: Float[np.ndarray, " n"], expected: Float[np.ndarray, " n"]) -> tuple[CalibrationBin, ...]:
-    """Group candidates by the surrogate's probability; empty bins are left out."""
+def calibration_bins(
+    predicted: Float[np.ndarray, " n"], expected: Float[np.ndarray, " n"] | Bool[np.ndarray, " n"]
+) -> tuple[CalibrationBin, ...]:
+    """Group candidates by the surrogate's probability; empty bins are left out.
+
+    Args:
+        predicted: probability by the surrogate.
+        expected: probability by the expert, or whether it is true.
+    """
     # The range 0 .. 1 is cut evenly; a probability of exactly 1 belongs to the last bin.
     bin_index = np.minimum((predicted * NUM_BINS).astype(np.int64), NUM_BINS - 1)
     rows = []

@@ -36,6 +36,7 @@ from jaxarc.training.seen_pairs import pairs_seen_by, without_seen
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
 from jaxarc.training.surrogates.experiment import CANDIDATES, SurrogateExperiment
+from jaxarc.training.surrogates.graphs import GraphAccuracy
 from jaxarc.training.surrogates.task import SurrogateTask
 from jaxarc.training.updates import make_params, measure
 from jaxarc.types import Observation
@@ -61,6 +62,7 @@ class SurrogateEvaluation:
     checkpoint: int  # the update whose models were evaluated
     agreement: Agreement | None = None
     steps: StepAccuracy | None = None
+    graphs: GraphAccuracy | None = None
     open_loop_errors: tuple[OpenLoopError, ...] = ()
     policies: Mapping[str, EvalResult] = dataclasses.field(default_factory=dict)  # by name of the policy
     num_left_out: int = 0  # held-out pairs that were not played, because a baseline learned from them
@@ -72,9 +74,15 @@ class SurrogateEvaluation:
         if self.agreement is not None:
             bins = [each._asdict() for each in self.agreement.calibration]
             agreement = self.agreement._asdict() | {"calibration": bins}
+        graphs = None
+        if self.graphs is not None:
+            by_samples = {name: each._asdict() for name, each in self.graphs.by_samples.items()}
+            bins = [each._asdict() for each in self.graphs.calibration]
+            graphs = {"overall": self.graphs.overall._asdict(), "by_samples": by_samples, "calibration": bins}
         return {
             "checkpoint": self.checkpoint,
             "agreement": agreement,
+            "graphs": graphs,
             "steps": None if self.steps is None else self.steps._asdict(),
             "open_loop_errors": [each._asdict() for each in self.open_loop_errors],
             "policies": {name: dataclasses.asdict(result) for name, result in self.policies.items()},
@@ -139,6 +147,8 @@ def evaluate_models(
             evaluation = dataclasses.replace(evaluation, agreement=measured)
         elif isinstance(measured, StepAccuracy):
             evaluation = dataclasses.replace(evaluation, steps=measured)
+        elif isinstance(measured, GraphAccuracy):
+            evaluation = dataclasses.replace(evaluation, graphs=measured)
     return evaluation
 
 

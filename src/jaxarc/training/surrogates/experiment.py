@@ -9,6 +9,7 @@ from jaxarc.config import (
     CheckedConfig,
     CheckpointConfig,
     EditStepsConfig,
+    GraphsConfig,
     JaxArcConfig,
     LoggingConfig,
     LookaheadConfig,
@@ -20,14 +21,21 @@ from jaxarc.config import (
     SurrogateTrainingConfig,
     TaskConfig,
 )
+from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.experts import missing_for_lookahead
 from jaxarc.training.surrogates.dynamics import TransitionDataset
+from jaxarc.training.surrogates.graphs import GraphsTask
 from jaxarc.training.surrogates.lookahead import LookaheadTask
 from jaxarc.training.surrogates.task import ParentSetsTask, SurrogateTask
 
 CANDIDATES: Final = "candidates"  # names of tasks
 TRANSITION: Final = "transition"
-_READINGS: Final = {"parent_sets": "samples", "lookahead": "colors"}  # the encoder that each problem needs
+EDGES: Final = "edges"
+_READINGS: Final = {
+    "parent_sets": "samples",
+    "graphs": "samples",
+    "lookahead": "colors",
+}  # the encoder that each problem needs
 
 
 def _environment_for_lookahead() -> JaxArcConfig:
@@ -45,6 +53,7 @@ class SurrogateExperiment(CheckedConfig):
     surrogate_training: SurrogateTrainingConfig = field(default_factory=SurrogateTrainingConfig)
     structural_models: StructuralModelConfig = field(default_factory=StructuralModelConfig)
     parent_sets: ParentSetsConfig = field(default_factory=ParentSetsConfig)
+    graphs: GraphsConfig = field(default_factory=GraphsConfig)
     lookahead: LookaheadConfig = field(default_factory=LookaheadConfig)
     edit_steps: EditStepsConfig = field(default_factory=EditStepsConfig)
     surrogate_mesh: SurrogateMeshConfig = field(default_factory=SurrogateMeshConfig)
@@ -75,12 +84,13 @@ class SurrogateExperiment(CheckedConfig):
                 f"surrogate_network.reading must be {_READINGS[problem]!r} for surrogate.problem={problem}, "
                 f"got {reading!r}"
             )
-        # Parent sets have no environment, so there are no steps to predict.
-        if problem == "parent_sets" and self.surrogate.model != "candidates":
+        # Structural models have no environment, so there are no steps to predict.
+        if problem != "lookahead" and self.surrogate.model != "candidates":
             problems.append(
-                f"surrogate.model must be 'candidates' for surrogate.problem=parent_sets, which takes no steps; "
+                f"surrogate.model must be 'candidates' for surrogate.problem={problem}, which takes no steps; "
                 f"got {self.surrogate.model!r}"
             )
+        problems += self._check_structural_models()
         mesh = self.surrogate_mesh
         is_counting = problem == "lookahead" and self.lookahead.scorer == "counts"
         if is_counting and self.surrogate.model != "transition" and max(mesh.model_devices, mesh.stages) > 1:
@@ -102,6 +112,25 @@ class SurrogateExperiment(CheckedConfig):
                 f"{height}x{width}, got {self.task.max_side}"
             )
         return problems + self._check_splits()
+
+    def _check_structural_models(self) -> list[str]:
+        """Say which structural models the problem cannot take."""
+        problem = self.surrogate.problem
+        models = self.structural_models
+        problems = []
+        if problem == "parent_sets" and models.num_variables > MAX_LISTED_VARIABLES:
+            problems.append(
+                f"structural_models.num_variables must be at most {MAX_LISTED_VARIABLES} for surrogate=parent_sets, "
+                f"which lists all graphs, got {models.num_variables}; use surrogate=graphs"
+            )
+        if problem == "parent_sets" and models.mechanism != "linear":
+            problems.append(
+                "structural_models.mechanism must be 'linear' for surrogate=parent_sets, whose posterior is exact, "
+                f"got {models.mechanism!r}; use surrogate=graphs"
+            )
+        if problem == "graphs" and models.num_samples == 1:
+            problems.append("structural_models.num_samples must be at least 2 for surrogate=graphs, got 1")
+        return problems
 
     def _check_splits(self) -> list[str]:
         """Say which batches, or layers, cannot be cut into equal parts."""
@@ -136,6 +165,8 @@ class SurrogateExperiment(CheckedConfig):
         if self.surrogate.model != "transition" and self.surrogate.problem == "parent_sets":
             count = self.parent_sets.models_per_batch * self.structural_models.num_variables
             sizes["parent_sets.models_per_batch * structural_models.num_variables"] = count
+        if self.surrogate.problem == "graphs":
+            sizes["graphs.models_per_batch"] = self.graphs.models_per_batch
         if self.surrogate.model != "candidates":
             sizes["edit_steps.num_examples"] = self.edit_steps.num_examples
         return sizes
@@ -165,6 +196,9 @@ class SurrogateReport:
     cell_accuracy: float | None = None  # on them: share of cells
     kept_grid_accuracy: float | None = None  # on them: share that is right when the grid is kept
     reward_error: float | None = None  # on them: mean absolute error
+    auroc: float | None = None  # on held-out structural models: of their edges, mean over models
+    expected_shd: float | None = None  # on them: structural Hamming distance
+    edge_accuracy: float | None = None  # on them: share of ordered pairs right at the threshold 0.5
 
     @property
     def samples(self) -> int:
@@ -173,8 +207,10 @@ class SurrogateReport:
 
     @property
     def score(self) -> float | None:
-        """Return -KL, or without a model of candidates the accuracy; the higher the better."""
-        return self.exact_grid_accuracy if self.kl is None else -self.kl
+        """Return -KL, or without a model of candidates the accuracy or AUROC; the higher the better."""
+        if self.kl is not None:
+            return -self.kl
+        return self.auroc if self.exact_grid_accuracy is None else self.exact_grid_accuracy
 
 
 def make_tasks(experiment: SurrogateExperiment) -> dict[str, SurrogateTask]:
@@ -187,7 +223,9 @@ def make_tasks(experiment: SurrogateExperiment) -> dict[str, SurrogateTask]:
     tasks = dict[str, SurrogateTask]()
     network = experiment.surrogate_network
     rules = experiment.environment
-    if experiment.surrogate.model in ("candidates", "both"):
+    if experiment.surrogate.problem == "graphs":
+        tasks[EDGES] = GraphsTask(experiment.graphs, experiment.structural_models, network)
+    elif experiment.surrogate.model in ("candidates", "both"):
         if experiment.surrogate.problem == "parent_sets":
             tasks[CANDIDATES] = ParentSetsTask(experiment.parent_sets, experiment.structural_models, network)
         else:

@@ -5,9 +5,9 @@ share :class:`CandidateTask`; :class:`ParentSetsTask` is the one whose expert is
 """
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -31,17 +31,11 @@ from jaxarc.surrogate import (
     draw_parent_sets,
     kl_divergence_loss_jax,
 )
-from jaxarc.surrogate.train_step import Metrics, Model
+from jaxarc.surrogate.train_step import Model, Step
 from jaxarc.training.pairs import TrainingPairs
 from jaxarc.training.surrogates.agreement import Agreement, agreement
 from jaxarc.training.updates import make_params
 from jaxarc.types import PRNGKey
-
-Step: TypeAlias = Callable[[Model, optax.OptState, Any], tuple[Model, optax.OptState, Metrics]]
-"""From a model, its optimizer's state and a batch to the new model, the new state and metrics of the batch.
-
-The model and the state that go in are donated.
-"""
 
 HELD_OUT_SEED: Final = 2**31 - 1  # of held-out examples; SurrogateConfig allows runs only the seeds below it
 _TRAIN_STREAM, _EVAL_STREAM = 0, 1  # first words of the seeds of parent sets, so that no two of them are equal

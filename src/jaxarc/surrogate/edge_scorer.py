@@ -1,0 +1,97 @@
+"""A model of the edges of a causal graph, from samples of its variables, and the step that trains it."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Float32
+
+from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.nn.layers import MLP, gelu_mlp
+from jaxarc.surrogate.encoders import MomentEncoder
+from jaxarc.surrogate.losses import Metrics
+from jaxarc.surrogate.structural_models import GraphBatch, describe_samples
+from jaxarc.surrogate.train_step import Model, Step, create_example_train_step
+from jaxarc.surrogate.trunk import Trunk
+from jaxarc.types import PRNGKey
+
+
+class EdgeScorer(eqx.Module):
+    """Scores each ordered pair of variables: is the first a parent of the second? ``jax.vmap`` scores a batch.
+
+    The encoder makes a cell of each pair, and the trunk mixes the cells. The network has no size of its own: it takes
+    any number of samples and variables, and is good for those that it was trained on.
+    """
+
+    encoder: MomentEncoder
+    trunk: Trunk
+    head: MLP
+
+    def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig):
+        key_encoder, key_trunk, key_head = jax.random.split(key, 3)
+        size = config.latent_size
+        self.encoder = MomentEncoder(key_encoder, size, higher=True)
+        self.trunk = Trunk.create(key_trunk, config)
+        self.head = gelu_mlp(key_head, (size, size, 1), 0.1)
+
+    def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "d d"]:
+        """Return a logit of each edge i -> j; those of the diagonal mean nothing."""
+        return self.head(self.trunk(self.encoder(data)))[..., 0]
+
+
+def edge_loss(logits: Float32[Array, "d d"], adjacency: Bool[Array, "d d"]) -> Float32[Array, ""]:
+    """Return the cross-entropy of an edge in nats, the mean over the ordered pairs of different variables."""
+    each = optax.sigmoid_binary_cross_entropy(logits, adjacency.astype(jnp.float32))
+    is_pair = ~jnp.eye(len(adjacency), dtype=jnp.bool_)
+    return jnp.where(is_pair, each, jnp.float32(0)).sum() / is_pair.sum(dtype=jnp.int32).astype(jnp.float32)
+
+
+def create_edge_train_step(
+    model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig
+) -> Step:
+    """Make a compiled step that learns the edges of graphs; see :func:`create_example_train_step`.
+
+    Args:
+        model: an :class:`EdgeScorer`, or a model that is called as one; it gives the structure only.
+        optimizer: of the model's floating-point arrays.
+        config: of precision and accumulation.
+
+    Returns:
+        The step, of batches of :class:`GraphBatch`. Its metrics are ``total_loss`` and ``gradient_norm``, arrays.
+    """
+
+    def example_loss(model: Model, example: GraphBatch) -> tuple[Array, Metrics]:
+        return edge_loss(model(example.data).astype(jnp.float32), example.adjacency), {}
+
+    return create_example_train_step(model, optimizer, example_loss, config, GraphBatch)
+
+
+def edge_probabilities(
+    model: Model, values: Float[np.ndarray, "N d"], is_set: Bool[np.ndarray, "N d"] | None = None
+) -> Float32[np.ndarray, "d d"]:
+    """Return the probability of each edge i -> j, given samples; 0 on the diagonal.
+
+    The probabilities are those of a prior like the one that the model was trained on: its mechanisms, its number of
+    variables and of samples.
+
+    Args:
+        model: a trained :class:`EdgeScorer`.
+        values: N samples of d variables, in any units.
+        is_set: where a value is set by an intervention; nowhere by default.
+
+    Raises:
+        ValueError: see :func:`describe_samples`.
+    """
+    data = describe_samples(values, is_set)
+    if data.ndim != 3:
+        raise ValueError(f"values must have the shape (N, d), got {data.shape[:-1]}")
+    probs = np.array(predict_edges(model, jnp.asarray(data[None]))[0])
+    np.fill_diagonal(probs, 0.0)
+    return probs
+
+
+@eqx.filter_jit
+def predict_edges(model: Model, data: Float32[Array, "B N d 3"]) -> Float32[Array, "B d d"]:
+    """Return the probabilities of the edges of a batch of models; those of the diagonal mean nothing."""
+    return jax.nn.sigmoid(jax.vmap(model)(data).astype(jnp.float32))

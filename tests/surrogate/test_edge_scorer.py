@@ -1,0 +1,103 @@
+"""The model of edges: its features, its symmetries, its loss, and that it learns."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.surrogate import (
+    EdgeScorer,
+    StructuralModelConfig,
+    SurrogateNetworkConfig,
+    SurrogateTrainingConfig,
+    create_edge_train_step,
+    describe_samples,
+    draw_graphs,
+    edge_probabilities,
+    init_optimizer,
+    make_surrogate_optimizer,
+)
+from jaxarc.surrogate.edge_scorer import edge_loss
+from jaxarc.surrogate.encoders import _higher_moments, partial_correlations
+
+pytestmark = pytest.mark.usefixtures("standard_promotion")
+
+NETWORK = SurrogateNetworkConfig("samples", latent_size=16, num_layers=1, num_heads=2)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return jax.jit(EdgeScorer, static_argnums=1)(jax.random.key(0), NETWORK)
+
+
+@pytest.fixture
+def samples():
+    generator = np.random.default_rng(0)
+    is_set = np.arange(4) == generator.integers(8, size=(60, 1))
+    return generator.normal(size=(60, 4)) @ generator.normal(size=(4, 4)), is_set
+
+
+def test_when_variables_change_places_so_do_their_edges(model, samples):
+    values, is_set = samples
+    order = np.array([2, 0, 3, 1])
+    probs = edge_probabilities(model, values, is_set)
+    moved = edge_probabilities(model, values[:, order], is_set[:, order])
+    np.testing.assert_allclose(moved, probs[np.ix_(order, order)], atol=1e-4)
+    assert not np.allclose(probs, probs.T, atol=1e-3)
+    assert not np.diag(probs).any()
+
+
+def test_neither_units_nor_the_order_of_samples_matter_and_interventions_do(model, samples):
+    values, is_set = samples
+    probs = edge_probabilities(model, values, is_set)
+    np.testing.assert_allclose(edge_probabilities(model, values[::-1] * [1, 9, 0.1, 7], is_set[::-1]), probs, atol=1e-4)
+    assert np.abs(edge_probabilities(model, values) - probs).max() > 1e-3
+
+
+def test_partial_correlations_are_those_of_the_inverse():
+    matrix = np.array([[4.0, 2.0], [2.0, 4.0]], np.float32)
+    np.testing.assert_allclose(partial_correlations(jnp.asarray(matrix)), [[1, 0.5], [0.5, 1]])
+
+
+def test_moments_of_curves_show_a_parabola_and_which_way_an_intervention_works():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=4000)
+    is_set = np.zeros((4000, 2), bool)
+    is_set[:1000, 0] = is_set[1000:2000, 1] = True
+    y = np.where(is_set[:, 1], generator.normal(size=4000), x**2 + 0.1 * generator.normal(size=4000))
+    features = _higher_moments(jnp.asarray(describe_samples(np.stack([x, y], axis=1), is_set)))
+    assert all(feature.shape[:2] == (2, 2) for feature in features)
+    correlation, _, caused, transposed = (np.asarray(each) for each in features[:4])
+    by_curve = correlation[0, 1].reshape(3, 3)  # curves of x, then of y: themselves, squares, signed squares
+    assert abs(by_curve[0, 0]) < 0.1
+    assert by_curve[1, 0] > 0.5
+    # Entry [i, j] sums over samples in which j is set: x causes y^1 by x^2, and y causes nothing.
+    assert caused[1, 0].reshape(3, 3)[0, 1] > 20
+    assert np.abs(caused[0, 1]).max() < 5
+    np.testing.assert_array_equal(transposed[0, 1], caused[1, 0])
+
+
+def test_the_loss_is_the_cross_entropy_of_pairs_and_ignores_the_diagonal():
+    logits = np.array([[9.0, 1.0], [-2.0, -9.0]], np.float32)
+    adjacency = np.array([[False, True], [False, False]])
+    expected = (np.log1p(np.exp(-1.0)) + np.log1p(np.exp(-2.0))) / 2
+    assert edge_loss(jnp.asarray(logits), jnp.asarray(adjacency)) == pytest.approx(expected, rel=1e-6)
+    np.fill_diagonal(logits, 0.0)
+    assert edge_loss(jnp.asarray(logits), jnp.asarray(adjacency)) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_surrogate_learns_edges_that_it_has_not_seen():
+    """Three variables; an ordered pair has an edge with the chance 0.35, an entropy of 0.65 nats."""
+    config = StructuralModelConfig(3, edges_per_variable=0.7, num_samples=100, intervention_share=0.5, weight_scale=2.0)
+    training = SurrogateTrainingConfig(num_steps=120, learning_rate=6e-3, warmup_steps=10)
+    model = jax.jit(EdgeScorer, static_argnums=1)(jax.random.key(0), NETWORK)
+    optimizer = make_surrogate_optimizer(training)
+    state = init_optimizer(optimizer, model)
+    step = create_edge_train_step(model, optimizer, training)
+    generator = np.random.default_rng(0)
+    losses = []
+    for _ in range(training.num_steps):
+        model, state, metrics = step(model, state, draw_graphs(generator, 32, config))
+        losses.append(metrics["total_loss"])
+    assert losses[0] > 0.6
+    assert np.mean(losses[-20:]) < 0.35
