@@ -97,7 +97,7 @@ class GraphsConfig(CheckedConfig):
     """How many structural models are in a batch, how many are held out, and which have no intervention."""
 
     models_per_batch: int = limited(32, low=1)  # structural models in a batch
-    observational_share: float = limited(0.5, low=0.0, high=1.0)  # of the models, in which no variable is set
+    observational_share: float = limited(0.5, low=0.0, high=1.0)  # share of models in which no variable is set
     measured_models: int = limited(400, low=1)  # held out from training
 
 
