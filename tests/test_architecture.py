@@ -42,7 +42,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "experts": CORE | TASKS | {"parallel", "io", "search"},
     "nn": LEAF | {"config"},
     "surrogate": CORE | {"experts.traces", "parallel", "io", "nn"},
-    "agents": CORE | {"wrappers", "parallel", "nn", "search"},
+    "agents": CORE | {"wrappers", "parallel", "nn", "search", "tasks.raw_task"},
     "search": {"config", "errors", "tasks.raw_task"},
     "evaluation": CORE | TASKS | {"wrappers", "parallel", "agents", "surrogate", "experts", "io"},
     "training": CORE | TASKS | {"wrappers", "parallel", "nn", "agents", "surrogate", "experts", "evaluation", "io"},

@@ -21,7 +21,6 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Int
 
-from jaxarc.constants import PADDING
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.environment import Environment
@@ -38,7 +37,7 @@ from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 from jaxarc.render.sheets import frame_svg, frames_svg, pairs_svg, tasks_html
 from jaxarc.render.terminal import print_frames, print_task
 from jaxarc.tasks.buffer import LocalRows, TaskBuffer
-from jaxarc.tasks.raw_task import RawTask
+from jaxarc.tasks.raw_task import RawTask, crop_padding
 from jaxarc.tasks.registry import NO_TASK, task_id_of
 from jaxarc.tasks.task import pad_task
 from jaxarc.types import JaxArcTask, Observation, PRNGKey
@@ -223,12 +222,8 @@ def _task_of(state: ArcEnvState, params: EnvParams) -> ReplayTask:
         return ReplayTask(name, ())
     first = int(tasks.first_pair[index])
     rows = range(first, first + int(tasks.num_train[index]))
-    grid_of = lambda flat: _cropped(np.asarray(flat).reshape(tasks.grid_shape))
+    grid_of = lambda flat: crop_padding(np.asarray(flat).reshape(tasks.grid_shape))
     return ReplayTask(name, [(grid_of(tasks.inputs[row]), grid_of(tasks.outputs[row])) for row in rows])
-
-
-def _cropped(grid: np.ndarray) -> np.ndarray:
-    return grid[: (grid[:, 0] != PADDING).sum(), : (grid[0] != PADDING).sum()]
 
 
 def _raw_pairs(task: RawTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

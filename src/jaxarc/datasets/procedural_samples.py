@@ -6,12 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.constants import PADDING
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.procedural import procedural_tasks
-from jaxarc.tasks.raw_task import Pair, RawTask
+from jaxarc.tasks.raw_task import Pair, RawTask, crop_padding
 from jaxarc.tasks.registry import task_id_of
 from jaxarc.types import PRNGKey
 
@@ -51,10 +50,6 @@ def sample_of_rule(name: str) -> TaskSet:
 
 
 def _task_of(name: str, number: int, generator: TaskGenerator, padded: list[Pair]) -> RawTask:
-    pairs = tuple((_active_area(grid, generator), _active_area(output, generator)) for grid, output in padded)
+    grid_of = lambda flat: crop_padding(flat.reshape(generator.grid_shape))
+    pairs = tuple((grid_of(grid), grid_of(output)) for grid, output in padded)
     return RawTask(f"{name}/{number}", pairs[: generator.num_train], pairs[generator.num_train :], concept=name)
-
-
-def _active_area(flat: np.ndarray, generator: TaskGenerator) -> np.ndarray:
-    grid = flat.reshape(generator.grid_shape)
-    return grid[: (grid[:, 0] != PADDING).sum(), : (grid[0] != PADDING).sum()]

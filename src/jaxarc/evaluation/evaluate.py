@@ -14,7 +14,6 @@ import jax
 import numpy as np
 
 from jaxarc.config import AugmentationConfig, EvaluationConfig, JaxArcConfig
-from jaxarc.constants import PADDING
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent
@@ -29,6 +28,7 @@ from jaxarc.evaluation.submission import (
 )
 from jaxarc.evaluation.task_rows import ActionCounts, EpisodeResult, TaskRow, make_row
 from jaxarc.tasks import uniform_weights
+from jaxarc.tasks.raw_task import crop_padding
 from jaxarc.unroll import Policy
 
 _RULES_OF_ARC: Final = {  # whatever the config says: one pair, from its input, one submit, no score of the submit
@@ -136,7 +136,7 @@ def _score(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts:
         for _, answer in task.test:
             # ``first`` runs over the episodes in the order of the specs: task, test input, attempt. With 2 attempts and
             # 2 test inputs the first task has the episodes 0 1 and 2 3.
-            grids = [_active_area(np.asarray(episodes.grids[first + i])) for i in range(per_input)]
+            grids = [crop_padding(np.asarray(episodes.grids[first + i])) for i in range(per_input)]
             submission[task.task_id].append(majority_vote(grids, config.attempts) if config.votes else grids)
             played = [_result(episodes, first + i, is_right(grid, answer)) for i, grid in enumerate(grids)]
             results[task.task_id].append(played)
@@ -147,12 +147,6 @@ def _score(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts:
         solved = solved_outputs(submission[task.task_id], task) if task.has_answers else None
         rows.append(make_row(task.task_id, solved, results[task.task_id], counts))
     return Evaluation(submission, score, tuple(rows))
-
-
-def _active_area(padded: np.ndarray) -> np.ndarray:
-    # The grid begins at the top left, so its first column and row tell how large it is.
-    active = padded > PADDING
-    return padded[: active[:, 0].sum(), : active[0].sum()]
 
 
 def _result(episodes: Episodes, index: int, right: bool) -> EpisodeResult:

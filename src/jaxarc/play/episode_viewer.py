@@ -19,6 +19,7 @@ from jaxarc.evaluation.episodes import EpisodeTrajectory, record_episodes
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.render.actions import describe_operation
 from jaxarc.tasks import uniform_weights
+from jaxarc.tasks.raw_task import crop_padding
 from jaxarc.training import CheckpointError, RunFolder, load_pairs
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.saved_agent import load_policy, saved_experiment
@@ -125,8 +126,8 @@ def episode_for_page(trajectory: EpisodeTrajectory, task_id: str) -> dict[str, A
     return {
         "task": task_id,
         "solved": trajectory.is_solved,
-        "target": _active(trajectory.target),
-        "grids": [_active(grid) for grid in trajectory.grids],
+        "target": crop_padding(trajectory.target).tolist(),
+        "grids": [crop_padding(grid).tolist() for grid in trajectory.grids],
         "actions": names,
         "rewards": [_rounded(reward) for reward in trajectory.rewards],
         "similarities": [round(float(similarity), 4) for similarity in trajectory.similarities],
@@ -136,8 +137,3 @@ def episode_for_page(trajectory: EpisodeTrajectory, task_id: str) -> dict[str, A
 def _rounded(number: float) -> float | None:
     """Round for JSON; None for infinite numbers, which weights of rewards may add up to and JSON does not know."""
     return round(float(number), 4) if math.isfinite(number) else None
-
-
-def _active(grid: np.ndarray) -> list[list[int]]:
-    inside = grid >= 0
-    return grid[: inside[:, 0].sum(), : inside[0].sum()].tolist()

@@ -123,6 +123,7 @@ def task_pairs(task: "JaxArcTask | RawTask") -> Iterator[tuple[str, Int8[np.ndar
 
 
 def active_area(grid: Int8[np.ndarray, "H W"]) -> Int8[np.ndarray, "h w"]:
+    """Cut a grid, or a clipboard with holes, to the rows and columns that hold cells; an empty one keeps one cell."""
     height, width = _extent([grid])
     return grid[:height, :width]
 

@@ -9,7 +9,7 @@ from jaxtyping import Int8
 
 from jaxarc.constants import PADDING
 from jaxarc.render import svg
-from jaxarc.render.layout import Frame, draw_frame, draw_pairs
+from jaxarc.render.layout import Frame, active_area, draw_frame, draw_pairs
 from jaxarc.render.svg import Drawing
 
 _FRAME_SIDE: Final = 200  # pixels of the longest side of a grid
@@ -61,11 +61,5 @@ def tasks_html(title: str, tasks: Iterable[tuple[str, np.ndarray, np.ndarray]]) 
 
 def _side_by_side(source: Int8[np.ndarray, "H W"], target: Int8[np.ndarray, "H W"]) -> Drawing:
     cell = cell_size_for([source, target], _TILE_SIDE)
-    left, right = (svg.draw_grid(_cropped(grid), None, cell) for grid in (source, target))
+    left, right = (svg.draw_grid(active_area(grid), None, cell) for grid in (source, target))
     return svg.hstack([left, svg.draw_arrow(20), right], 4)
-
-
-def _cropped(grid: Int8[np.ndarray, "H W"]) -> Int8[np.ndarray, "h w"]:
-    """Cut a grid to its active area, which begins at the top left; an empty grid keeps one cell."""
-    active = grid != PADDING
-    return grid[: max(1, active.any(axis=1).sum()), : max(1, active.any(axis=0).sum())]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from jaxtyping import Int8
 
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_COLORS, PADDING
 from jaxarc.errors import JaxarcError
@@ -231,6 +232,16 @@ def pad_grids(grids: list[np.ndarray], grid_shape: tuple[int, int]) -> np.ndarra
         height, width = grid.shape
         canvas[:height, :width] = grid
     return padded
+
+
+def crop_padding(grid: Int8[np.ndarray, "H W"]) -> Int8[np.ndarray, "h w"]:
+    """Return the active area of a padded grid, without copying it."""
+    # It begins at the top left, so the first column counts its rows and the first row its columns: in
+    #     7 7 -1
+    #     7 7 -1    the column 7 7 -1 has two colors and the row 7 7 -1 two.
+    #    -1 -1 -1
+    inside = grid != PADDING
+    return grid[: inside[:, 0].sum(), : inside[0].sum()]
 
 
 def describe_value(value: Any) -> str:

@@ -14,6 +14,7 @@ from jaxarc.agents.answers.candidates import Puzzle
 from jaxarc.config import SearchConfig
 from jaxarc.constants import PADDING
 from jaxarc.search import Question, search_all
+from jaxarc.tasks.raw_task import crop_padding
 
 _answers: Final[dict[bytes, np.ndarray]] = {}  # of this process: search and puzzle -> answer
 
@@ -79,10 +80,5 @@ class SearchedAnswers(eqx.Module):
 
 def _question(inputs: np.ndarray, outputs: np.ndarray, shown: np.ndarray, grid: np.ndarray) -> Question:
     """Make a question of a puzzle: grids without padding, and only the demonstrations that are shown."""
-    train = [(_cropped(inputs[index]), _cropped(outputs[index])) for index in np.flatnonzero(shown)]
-    return Question("", 0, tuple(train), _cropped(grid))
-
-
-def _cropped(grid: np.ndarray) -> np.ndarray:
-    inside = grid > PADDING
-    return grid[: inside.any(axis=1).sum(), : inside.any(axis=0).sum()]
+    train = [(crop_padding(inputs[index]), crop_padding(outputs[index])) for index in np.flatnonzero(shown)]
+    return Question("", 0, tuple(train), crop_padding(grid))
