@@ -102,7 +102,7 @@ def _look_at_programs(devices: Devices) -> Facts:
         facts |= {
             f"tasks-{name}": sum(part.data.nbytes for part in parts if part.device == mesh.devices.flat[0]),
             f"memory-{name}": float(program.bytes_per_device or 0),
-            f"collectives-{name}": sum(collective.num_places for collective in sent),
+            f"collectives-{name}": sum(collective.num_instructions for collective in sent),
             f"sent-{name}": sum(collective.num_bytes for collective in sent),
             f"traffic-{name}": (costs or {}).get("bytes accessed", 0.0) * devices.num_devices / devices.num_envs,
         }

@@ -100,17 +100,17 @@ class ExtendedMetrics(stoa.Wrapper[Any]):
 def _extend(
     inner: Any, time_step: stoa.TimeStep, best_similarity: Float32[Array, ""], steps_to_solve: Int32[Array, ""]
 ) -> tuple[ExtendedMetricsState, stoa.TimeStep]:
-    told: dict[str, Any] = dict(time_step.extras)
-    best_similarity = jnp.maximum(best_similarity, told["similarity"])
-    is_first = told["success"] & (steps_to_solve == 0)
-    steps_to_solve = jnp.where(is_first, told["step_count"], steps_to_solve)
+    extras: dict[str, Any] = dict(time_step.extras)
+    best_similarity = jnp.maximum(best_similarity, extras["similarity"])
+    is_first = extras["success"] & (steps_to_solve == 0)
+    steps_to_solve = jnp.where(is_first, extras["step_count"], steps_to_solve)
     metrics = {
-        **told["episode_metrics"],
-        "solved": told["success"],
+        **extras["episode_metrics"],
+        "solved": extras["success"],
         "steps_to_solve": steps_to_solve,
         "best_similarity": best_similarity,
-        "final_similarity": told["similarity"],
-        "was_truncated": told["truncated"],
+        "final_similarity": extras["similarity"],
+        "was_truncated": extras["truncated"],
     }
     state = ExtendedMetricsState(base_env_state=inner, best_similarity=best_similarity, steps_to_solve=steps_to_solve)
     return state, stoa.TimeStep(
@@ -118,5 +118,5 @@ def _extend(
         reward=time_step.reward,
         discount=time_step.discount,
         observation=time_step.observation,
-        extras={**told, "episode_metrics": metrics},
+        extras={**extras, "episode_metrics": metrics},
     )

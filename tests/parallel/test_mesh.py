@@ -65,7 +65,7 @@ product = jax.jit(jnp.matmul)
 by_contraction = jax.device_put(w, jax.NamedSharding(mesh, jax.P("data", None)))
 same = bool((product(x, w) == product(jax.device_get(x), jax.device_get(w))).all())
 print(mesh.axis_names == ("data", "model"), same, product(x, w).sharding.spec == jax.P("data", "model"))
-count = lambda *both: sum(each.num_places for each in count_collectives(product.lower(*both).compile()).values())
+count = lambda *both: sum(each.num_instructions for each in count_collectives(product.lower(*both).compile()).values())
 print(count(x, w), count(x, by_contraction) > 0, create_mesh((2,), ["stage"]).size, create_mesh((8,), ["data"]).size)
 """
 

@@ -273,7 +273,7 @@ def test_only_sharded_tasks_make_the_devices_of_a_rollout_talk(sharded):
     params = shard_tasks(params, data_mesh(1)) if sharded else params
     statics, _ = make_statics(env, params, filling(), 4, data_mesh(1))
     found = count_collectives(compile_play(statics, 2).call)
-    assert {name for name, each in found.items() if each.num_places} == (
+    assert {name for name, each in found.items() if each.num_instructions} == (
         {"all-gather", "reduce-scatter"} if sharded else set()
     )
 

@@ -23,7 +23,7 @@ batch, same = jax.P("B"), jax.P()
 def count(f, out):
     mapped = jax.shard_map(f, mesh=mesh, in_specs=batch, out_specs=out, check_vma=False)
     found = count_collectives(jax.jit(mapped).lower(jnp.ones((64, 8))).compile())
-    return {name: each.num_places for name, each in found.items()}
+    return {name: each.num_instructions for name, each in found.items()}
 
 ring = [(i, (i + 1) % 8) for i in range(8)]
 body = lambda _, x: lax.psum(x, "B") / 8

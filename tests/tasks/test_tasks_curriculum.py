@@ -19,7 +19,7 @@ from jaxarc.envs import PointAction
 from jaxarc.profiling import CompileCounter
 from jaxarc.tasks import RawTask, sample_task, uniform_weights
 from jaxarc.tasks.curriculum import (
-    apply_tally,
+    apply_counts,
     count_episodes,
     count_played_tasks,
     curriculum_weights,
@@ -217,7 +217,7 @@ def facts_on_devices(count):
     placed = jax.device_put(update, NamedSharding(mesh, split))
 
     def on_each(curriculum, *entries):
-        return apply_tally(curriculum, jax.lax.psum(count_episodes(9, *entries), "data"))
+        return apply_counts(curriculum, jax.lax.psum(count_episodes(9, *entries), "data"))
 
     specs = (PartitionSpec(), *[split] * 4)
     mapped = jax.jit(jax.shard_map(on_each, mesh=mesh, in_specs=specs, out_specs=PartitionSpec()))

@@ -13,7 +13,7 @@ from jaxarc.adapters.gymnasium_conversion import to_gymnasium_observation
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.action_masks import applicable_operations
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
-from jaxarc.envs.observations import entry_places, grid_form, joined_value
+from jaxarc.envs.observations import entry_slices, grid_form, joined_value
 from jaxarc.envs.state import STEP, SUBMISSION, ArcEnvState
 
 _HOT: Final = np.eye(c.NUM_COLORS + 1, dtype=np.int8)  # row 2 is color 2; row -1, the last one, is padding
@@ -39,11 +39,11 @@ class HostObservations:
         has_tokens = config.observation.grid_format == "tokens"
         self._dtype = np.int32 if has_tokens and config.observation.layout == "stacked" else np.float32
         self._makers = self._entry_makers(state)
-        self._places: list[tuple[slice, Callable[[], np.ndarray]]] = []
+        self._slices: list[tuple[slice, Callable[[], np.ndarray]]] = []
         if self._is_joined:
             demonstrations = state.demonstrations
-            places = entry_places(config, 0 if demonstrations is None else demonstrations.inputs.shape[0])
-            self._places = [(places[name], make) for name, make in self._makers.items()]
+            slices = entry_slices(config, 0 if demonstrations is None else demonstrations.inputs.shape[0])
+            self._slices = [(slices[name], make) for name, make in self._makers.items()]
         self._first = first
         is_dict = not self._is_joined and isinstance(first, dict)
         constant = {name: value for name, value in first.items() if name not in self._makers} if is_dict else {}
@@ -63,12 +63,12 @@ class HostObservations:
         }
 
     def _join(self) -> np.ndarray:
-        place, make = self._places[0]
-        if len(self._places) == 1 and place == slice(0, self._first.shape[-1]):
+        where, make = self._slices[0]
+        if len(self._slices) == 1 and where == slice(0, self._first.shape[-1]):
             return make().reshape(self._first.shape)
         joined = self._first.copy()
-        for place, make in self._places:
-            part = joined[..., place]
+        for where, make in self._slices:
+            part = joined[..., where]
             value = make()
             # An entry has a value for each cell, in both layouts, or one for all cells.
             part[...] = value.reshape(part.shape) if value.size == part.size else value.reshape(-1)

@@ -14,20 +14,20 @@ from jax import lax
 from jaxtyping import Array, PyTree, Shaped, UInt8
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["data"], meta_fields=["structure", "places"])
+@partial(jax.tree_util.register_dataclass, data_fields=["data"], meta_fields=["structure", "layout"])
 @dataclasses.dataclass(frozen=True)
 class Packed:
     """A pytree of arrays as bytes, with what it takes to read them; a compiled function can return it."""
 
     data: UInt8[Array, " bytes"]
     structure: Any  # of the pytree
-    places: tuple[tuple[int, tuple[int, ...], np.dtype], ...]  # of each leaf: first byte, shape, dtype
+    layout: tuple[tuple[int, tuple[int, ...], np.dtype], ...]  # of each leaf: first byte, shape, dtype
 
     def unpack(self) -> Any:
         """Copy everything to the host at once, and return the pytree as NumPy arrays that may be written to."""
         data = np.array(self.data)
         return jax.tree.unflatten(
-            self.structure, [np.ndarray(shape, dtype, data, at) for at, shape, dtype in self.places]
+            self.structure, [np.ndarray(shape, dtype, data, at) for at, shape, dtype in self.layout]
         )
 
 
@@ -38,14 +38,14 @@ def pack(tree: PyTree[Array]) -> Packed:
     """
     leaves, structure = jax.tree.flatten(tree)
     order = sorted(range(len(leaves)), key=lambda index: -leaves[index].dtype.itemsize)
-    places: dict[int, tuple[int, tuple[int, ...], np.dtype]] = {}
+    layout: dict[int, tuple[int, tuple[int, ...], np.dtype]] = {}
     start = 0
     for index in order:
         leaf = leaves[index]
-        places[index] = (start, leaf.shape, np.dtype(leaf.dtype))
+        layout[index] = (start, leaf.shape, np.dtype(leaf.dtype))
         start += leaf.size * leaf.dtype.itemsize
     data = jnp.concatenate([_bytes_of(leaves[index]) for index in order])
-    return Packed(data, structure, tuple(places[index] for index in range(len(leaves))))
+    return Packed(data, structure, tuple(layout[index] for index in range(len(leaves))))
 
 
 def _bytes_of(leaf: Shaped[Array, "*shape"]) -> UInt8[Array, " bytes"]:

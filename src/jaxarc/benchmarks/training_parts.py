@@ -20,6 +20,7 @@ from jaxarc.training.experiment import Experiment
 from jaxarc.training.pairs import load_pairs
 from jaxarc.training.updates import TrainingState, answer_shown_params, collect, make_params, run_seed, start_seed
 from jaxarc.types import Info, Observation, PRNGKey
+from jaxarc.unroll import Transition, replay_actions, unroll
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 from jaxarc.wrappers.wrapper import Wrapper
@@ -80,20 +81,20 @@ class TrainingParts:
         state = jax.jit(lambda key: start_seed(key, params, train_config, experiment.curriculum))(jax.random.key(0))
         policy = state.learner.policy
         key = jax.random.key(1)
-        practice = answer_shown_params(params, train_config)
+        shown = answer_shown_params(params, train_config)
 
-        play = jax.jit(lambda states: collect(policy, _ENV, practice, states, key, agent.rollout_steps))
+        play = jax.jit(lambda states: collect(policy, _ENV, shown, states, key, agent.rollout_steps))
         for _ in range(math.ceil(config.environment.max_episode_steps / agent.rollout_steps)):
             state = dataclasses.replace(state, env_states=play(state.env_states)[0])
         # The environment alone takes the policy's own actions, recorded once, so that
         # its episodes are like those of training.
         actions = jax.jit(jax.vmap(policy.to_action))(play(state.env_states)[1].edit)
-        act = jax.jit(lambda states: _take_steps(practice, states, actions))
+        act = jax.jit(lambda states: _take_steps(shown, states, actions))
 
         # The bound learns from a tape of steps: the same rollout, policy and updates,
         # with an environment that only reads.
         steps = _UPDATES_A_CALL * agent.rollout_steps
-        tape = jax.jit(lambda states: record(policy, _ENV.env, practice, states, key, steps))
+        tape = jax.jit(lambda states: record(policy, _ENV.env, shown, states, key, steps))
         replay = EpisodeStatistics(Replay(_ENV.env, tape(state.env_states.env_state)))
         restart = jax.jit(jax.vmap(replay.reset, (0, None)))
         replayed = dataclasses.replace(state, env_states=restart(jax.random.split(key, agent.num_envs), params)[0])
@@ -129,18 +130,16 @@ class TrainingParts:
 
 def _take_steps(params: EnvParams, states: StatisticsState, actions: BboxAction) -> Any:
     """Take given steps, and keep all that a policy or an update reads of them."""
-    step_all = jax.vmap(_ENV.step, (0, 0, None))
 
-    def step(states: StatisticsState, actions: BboxAction) -> tuple[StatisticsState, Any]:
-        shown = _ENV.observe(states, params)
-        states, _, reward, done, info = step_all(states, actions, params)
+    def keep(taken: Transition[Any]) -> Any:
+        info = taken.info
         counted = jax.tree.map(jnp.sum, (info["episode_return"], info["episode_length"], info["success"]))
-        return states, (shown, reward, done, counted, info["task_index"])
+        return taken.observation, taken.reward, taken.done, counted, info["task_index"]
 
-    return jax.lax.scan(step, states, actions)
+    return unroll(_ENV, params, replay_actions, states, actions, keep)
 
 
-class Happened(eqx.Module):
+class Outcome(eqx.Module):
     """Reward, ending and info of each recorded step."""
 
     reward: Float32[Array, "*B R"]
@@ -154,7 +153,7 @@ class RecordedSteps(eqx.Module):
     position: Int32[Array, "*B"]  # 0 .. R - 1
     shown: Observation
     shown_next: Observation
-    happened: Happened
+    outcomes: Outcome
 
 
 @jax.tree_util.register_dataclass
@@ -187,11 +186,11 @@ class Replay(Wrapper[RecordedSteps]):
         return dataclasses.replace(state, position=jnp.zeros_like(state.position)), state.shown
 
     def step(self, state: RecordedSteps, action: Action, params: EnvParams) -> Step[RecordedSteps]:
-        now = jax.tree.map(lambda x: x[state.position], state.happened)
+        now = jax.tree.map(lambda x: x[state.position], state.outcomes)
         # Two observations take turns, so that a policy gets another one in each step
         # and nothing can be computed once for all.
         after = RecordedSteps(
-            (state.position + 1) % state.happened.done.shape[-1], state.shown_next, state.shown, state.happened
+            (state.position + 1) % state.outcomes.done.shape[-1], state.shown_next, state.shown, state.outcomes
         )
         return after, after.shown, now.reward, now.done, {**now.info, "final_observation": after.shown}
 
@@ -200,24 +199,25 @@ class Replay(Wrapper[RecordedSteps]):
 
     def info(self, state: RecordedSteps, params: EnvParams) -> Info:
         """Report on the step to come, as of an episode that is going on."""
-        told = jax.tree.map(lambda x: x[state.position], state.happened.info)
+        info = jax.tree.map(lambda x: x[state.position], state.outcomes.info)
         going_on = dict.fromkeys(("terminated", "truncated"), jnp.zeros_like(state.position, jnp.bool_))
-        return {**told, **going_on, "final_observation": state.shown}
+        return {**info, **going_on, "final_observation": state.shown}
 
 
 def record(
     policy: EditPolicy, env: Environment[Any], params: EnvParams, states: Any, key: PRNGKey, num_steps: int
 ) -> RecordedSteps:
     """Let a policy take ``num_steps`` steps in each of B environments that reset themselves."""
-    step_all = jax.vmap(env.step, (0, 0, None))
 
-    def play(states: Any, key_edit: PRNGKey) -> tuple[Any, Happened]:
-        decision = policy.sample(key_edit, env.observe(states, params))
-        states, _, reward, done, info = step_all(states, policy.to_action(decision.edit), params)
-        return states, Happened(reward, done, {name: info[name] for name in info if name != "final_observation"})
+    def act(key_edit: PRNGKey, observation: Observation, states: Any) -> tuple[BboxAction, None]:
+        return policy.to_action(policy.sample(key_edit, observation).edit), None
 
-    last, happened = jax.lax.scan(play, states, jax.random.split(key, num_steps))
+    def keep(taken: Transition[Any]) -> Outcome:
+        info = {name: value for name, value in taken.info.items() if name != "final_observation"}
+        return Outcome(taken.reward, taken.done, info)
+
+    last, outcomes = unroll(env, params, act, states, jax.random.split(key, num_steps), keep)
     # [S, B] -> [B, S]: each environment gets a recording of its own.
-    happened = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), happened)
-    position = jnp.zeros(happened.done.shape[0], jnp.int32)
-    return RecordedSteps(position, env.observe(states, params), env.observe(last, params), happened)
+    outcomes = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), outcomes)
+    position = jnp.zeros(outcomes.done.shape[0], jnp.int32)
+    return RecordedSteps(position, env.observe(states, params), env.observe(last, params), outcomes)

@@ -20,7 +20,7 @@ _SAMPLES: Final[dict[type[RunReport], str]] = {Report: "environment steps", Surr
 _DEFAULTS: Final[dict[type[RunReport], str]] = {Report: "evaluation_solve_rate", SurrogateReport: "kl"}
 _SHARES: Final = ("_rate", "_agreement", "_accuracy", "_grids")  # endings of metrics that are shares of 0 .. 1
 _LEVELS: Final = (0.9, 0.99)
-_MOST_FIELDS: Final = 3  # that a label tells
+_MOST_FIELDS: Final = 3  # of a label
 
 
 def compare(
@@ -60,7 +60,7 @@ def compare(
     if len(groups) > 1:
         console.print(_config_differences(groups))
     for name, group in zip(_names(groups), groups, strict=True):
-        console.print(f"{name}: {escape(_places(group.runs))}", highlight=False, soft_wrap=True)
+        console.print(f"{name}: {escape(_list_runs(group.runs))}", highlight=False, soft_wrap=True)
     console.print(f"Picture: {escape(str(picture))}", highlight=False, soft_wrap=True)
 
 
@@ -75,11 +75,11 @@ def _names(groups: Sequence[Group]) -> list[str]:
 
 
 def _labels(groups: Sequence[Group]) -> list[str]:
-    """Return what tells each group from the others: the fields in which they differ, if these are few."""
-    told = list(differences(groups).items())[:_MOST_FIELDS]
+    """Return the fields in which the groups differ, at most :data:`_MOST_FIELDS`, or else their first runs."""
+    shown = list(differences(groups).items())[:_MOST_FIELDS]
     labels = []
     for number, (name, group) in enumerate(zip(_names(groups), groups, strict=True)):
-        fields = ", ".join(f"{field}={_spell(values[number])}" for field, values in told)
+        fields = ", ".join(f"{field}={_spell(values[number])}" for field, values in shown)
         count = len(group.curves)
         seeds = f"{count} seed{'s' if count > 1 else ''}"
         labels.append(f"{name}: {fields or group.runs[0].name} ({seeds})")
@@ -116,7 +116,7 @@ def _endings(groups: Sequence[Group], metric: str, x: Axis, samples: str) -> Tab
     return table
 
 
-def _places(runs: Sequence[Path]) -> str:
+def _list_runs(runs: Sequence[Path]) -> str:
     """Write where runs are, the folder around them once if it is the same."""
     parents = {run.parent for run in runs}
     if len(runs) == 1 or len(parents) > 1:
@@ -126,11 +126,11 @@ def _places(runs: Sequence[Path]) -> str:
 
 def _reached(group: Group, level: float, x: Axis) -> str:
     """Write where the seeds that came to a level were there first, and how many came."""
-    places = [place for curve in group.curves if (place := curve.first_at(level, x)) is not None]
-    share = f"{len(places)}/{len(group.curves)} seeds"
-    if not places:
+    reached = [first for curve in group.curves if (first := curve.first_at(level, x)) is not None]
+    share = f"{len(reached)}/{len(group.curves)} seeds"
+    if not reached:
         return f"never\n{share}"
-    median = statistics.median(places)
+    median = statistics.median(reached)
     return f"{median:,.0f}\n{share}" if x == "steps" else f"{median:.1f} s\n{share}"
 
 

@@ -30,19 +30,19 @@ class BenchmarkFiles(NamedTuple):
 
 
 def benchmark_files(folder: Path, tasks: TaskSet, model: str) -> BenchmarkFiles:
-    """Return the place of the files in the folder of an evaluation.
+    """Return where the files go in the folder of an evaluation.
 
     Raises:
         FileExistsError: it holds files of other tasks, which the scorer would count too.
     """
-    place = folder / BENCHMARK_FOLDER
-    others = sorted(file.name for file in place.glob("*.json") if file.stem not in tasks)
+    inner = folder / BENCHMARK_FOLDER
+    others = sorted(file.name for file in inner.glob("*.json") if file.stem not in tasks)
     if others:
         raise FileExistsError(
-            f"{place} holds {len(others)} files that are of no task of {tasks.name}, such as {others[0]}; name another "
+            f"{inner} holds {len(others)} files that are of no task of {tasks.name}, such as {others[0]}; name another "
             "--output"
         )
-    return BenchmarkFiles(place, model, datetime.datetime.now(datetime.UTC))
+    return BenchmarkFiles(inner, model, datetime.datetime.now(datetime.UTC))
 
 
 def write_evaluation(
@@ -144,10 +144,10 @@ def _extremes(rows: Sequence[TaskRow]) -> Table:
     kept = {name: texts for name, texts in columns.items() if set(texts) != {"-"}}
     title = f"the {_SHOWN_TASKS} best and the {_SHOWN_TASKS} worst of {len(ranked):,} tasks" if is_cut else "all tasks"
     table = number_table("task", *kept, title=title)
-    for place, row in enumerate(shown):
-        if is_cut and place == _SHOWN_TASKS:
+    for index, row in enumerate(shown):
+        if is_cut and index == _SHOWN_TASKS:
             table.add_section()
-        table.add_row(escape(row.task_id), *(texts[place] for texts in kept.values()))
+        table.add_row(escape(row.task_id), *(texts[index] for texts in kept.values()))
     return table
 
 

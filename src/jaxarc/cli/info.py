@@ -112,7 +112,7 @@ def _bytes_in(folder: Path) -> int | None:
     """Return the size of all files below a folder; None where it is not there."""
     if not folder.is_dir():
         return None
-    return sum(os.lstat(Path(place, name)).st_size for place, _, names in os.walk(folder) for name in names)
+    return sum(os.lstat(Path(parent, name)).st_size for parent, _, names in os.walk(folder) for name in names)
 
 
 def _size(num_bytes: int | None) -> str:

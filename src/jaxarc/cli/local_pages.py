@@ -113,9 +113,9 @@ def play(
     path = Path(task)
     form = action_format_of(action_format)
     game = _go_on(path, output) if path.suffix == ".jsonl" else _begin(task, pair, form, output)
-    place = game.episode.pair_id
+    pair_id = game.episode.pair_id
     console = Console()
-    console.print(f"{place.node} of {game.dataset}; episodes are saved in {output}", markup=False, soft_wrap=True)
+    console.print(f"{pair_id.node} of {game.dataset}; episodes are saved in {output}", markup=False, soft_wrap=True)
     serve(LocalSite(PlaySite(game).app(), port, hosts), opens, console)
 
 
@@ -123,9 +123,9 @@ def _begin(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "
     from jaxarc.play.play_site import Game
 
     found = find_task(task)
-    place = pair_id_of(found.tasks, found.task_id, pair)
+    pair_id = pair_id_of(found.tasks, found.task_id, pair)
     with _compiling():
-        return Game(found.tasks, found.dataset, place, action_format, folder)
+        return Game(found.tasks, found.dataset, pair_id, action_format, folder)
 
 
 def _go_on(path: Path, folder: Path) -> "Game":

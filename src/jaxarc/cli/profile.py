@@ -173,7 +173,7 @@ def _source(cost: OperationCost) -> str:
 
 
 def _closing(costs: OperationCosts, untraced: float, num_steps: int, folder: Path) -> str:
-    place = escape(str(folder))
+    path = escape(str(folder))
     without, with_trace = (f"{1e9 * seconds / num_steps:,.0f} ns" for seconds in (untraced, costs.kernel_seconds))
     return (
         "ns: per environment and step; calls: per step; source: end of the JAX operation's path and its line.\n"
@@ -182,7 +182,7 @@ def _closing(costs: OperationCosts, untraced: float, num_steps: int, folder: Pat
         f"kernel calls add up to {with_trace}.\n"
         "Tracing inflates tiny kernels: recording costs about the same for each call, however short it is. Compare "
         "large kernels with one another, and measure a change with [bold]jaxarc rollout[/].\n"
-        f"Trace: {place}; compiled program: {place}/{_COMPILED_NAME}\n"
-        f"Open it: [bold]xprof --logdir {place}[/] or [bold]tensorboard --logdir {place}[/] (pip install xprof "
+        f"Trace: {path}; compiled program: {path}/{_COMPILED_NAME}\n"
+        f"Open it: [bold]xprof --logdir {path}[/] or [bold]tensorboard --logdir {path}[/] (pip install xprof "
         "tensorboard), or drop the newest *.trace.json.gz below it onto https://ui.perfetto.dev"
     )

@@ -161,9 +161,9 @@ def _show_recorded(
                 f"run folder, a file of traces, or one of {', '.join(EXPERTS)}, human",
                 param_hint="SOURCE",
             )
-    chosen = [trace for trace in traces if not task_ids or trace.place.task_id in task_ids]
+    chosen = [trace for trace in traces if not task_ids or trace.pair_id.task_id in task_ids]
     if not chosen:
-        known = ", ".join(list(dict.fromkeys(trace.place.task_id for trace in traces))[:3])
+        known = ", ".join(list(dict.fromkeys(trace.pair_id.task_id for trace in traces))[:3])
         raise typer.BadParameter(
             f"no trace is of {', '.join(task_ids)}; there are some of {known}, ...", param_hint="--task"
         )
@@ -178,7 +178,7 @@ def _play(batches: Sequence[EpisodeBatch]) -> Iterator[ReplayedEpisode]:
         for batch in batches:
             selection_format = batch.params.config.action.selection_format
             trajectories = record_episodes(
-                batch.agent, batch.params, batch.places, jax.random.key(0), lengths=batch.lengths
+                batch.agent, batch.params, batch.specs, jax.random.key(0), lengths=batch.lengths
             )
             for info, trajectory in zip(batch.infos, trajectories, strict=True):
                 yield to_episode(info, trajectory, selection_format)

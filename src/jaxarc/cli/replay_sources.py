@@ -47,7 +47,7 @@ class EpisodeBatch:
 
     agent: Agent
     params: EnvParams
-    places: EpisodeSpec  # arrays [E]
+    specs: EpisodeSpec  # arrays [E]
     infos: Sequence[EpisodeInfo]  # E of them
     lengths: Sequence[int] | None = None  # actions of each, where an episode is not played to its end
 
@@ -56,7 +56,7 @@ class Recorded(NamedTuple):
     """The actions of an expert or a person on a pair."""
 
     task: RawTask
-    place: PairId
+    pair_id: PairId
     spec: ExpertSpec
     actions: tuple[Action, ...]
 
@@ -87,9 +87,9 @@ def traces_of_cache(spec: ExpertSpec, tasks: TaskSet, folder: Path | None) -> li
     """Take what an expert did on a task set from the cache of traces."""
     cache = TraceCache(folder)
     found = []
-    for place, pair in pairs_by_id(tasks).items():
+    for pair_id, pair in pairs_by_id(tasks).items():
         if (trace := cache.get(hash_of(WorkUnit(pair, spec).to_json()))) is not None:
-            found.append(Recorded(tasks.raw_task(place.task_id), place, spec, trace.actions))
+            found.append(Recorded(tasks.raw_task(pair_id.task_id), pair_id, spec, trace.actions))
     return found
 
 
@@ -106,15 +106,15 @@ def show_traces(traces: Sequence[Recorded]) -> Iterator[EpisodeBatch]:
 
 def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
     """Make each trace a task of its own, whose only demonstration is its pair: there rewards are known."""
-    pairs = [find_pair(trace.task, trace.place) for trace in traces]
+    pairs = [find_pair(trace.task, trace.pair_id) for trace in traces]
     played = [RawTask.of_checked_pairs(str(i), (pair,), (pair,)) for i, pair in enumerate(pairs)]
     task_set = TaskSet("traces", tuple(played), (_SIDE, _SIDE))
     rules = _rules_of(traces[0].spec.action_format, max(len(trace.actions) for trace in traces))
     recordings = {(str(i), 0): trace.actions for i, trace in enumerate(traces)}
     infos = [
         EpisodeInfo(
-            trace.place.task_id,
-            f"{trace.place.split} {trace.place.pair_index}",
+            trace.pair_id.task_id,
+            f"{trace.pair_id.split} {trace.pair_id.pair_index}",
             trace.spec.title,
             trace.task.train,
             trace.task.title,

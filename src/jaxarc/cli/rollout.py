@@ -37,7 +37,7 @@ from jaxarc.training.run_folder import library_versions
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 _CHUNK_STEPS = 500  # a fraction of a second, between two moves of the progress bar
-_PLACES = {"replicated": replicate, "sharded": shard_tasks}
+_PLACEMENTS = {"replicated": replicate, "sharded": shard_tasks}
 
 
 def rollout(
@@ -76,11 +76,11 @@ def rollout(
         jaxarc rollout mini-arc --num-envs 8192 --steps 200 --json
         jaxarc rollout --num-envs 8192 --cores 1 --format point
     """
-    if tasks not in _PLACES:
-        raise typer.BadParameter(f"{tasks!r} is neither {' nor '.join(_PLACES)}", param_hint="--tasks")
+    if tasks not in _PLACEMENTS:
+        raise typer.BadParameter(f"{tasks!r} is neither {' nor '.join(_PLACEMENTS)}", param_hint="--tasks")
     dataset = former_dataset or dataset
     _use_cores(cores)
-    place = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
+    processes = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
     config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}
     asked = {
         "DATASET": dataset,
@@ -92,7 +92,7 @@ def rollout(
         "--per-task": per_task,
         **config,
     }
-    with distributed_session(place):
+    with distributed_session(processes):
         if multihost:
             require_same({**asked, **library_versions(), "the code of jaxarc": code_digest()})
         inner, params = make(dataset, **config, invalid_action_policy="noop")
@@ -100,7 +100,7 @@ def rollout(
             require_same({"the hash of the tasks": digest(_numbers_of(params))})
         mesh = data_mesh()
         try:
-            params = _PLACES[tasks](params, mesh)
+            params = _PLACEMENTS[tasks](params, mesh)
         except ValueError as error:  # there is nothing to spread
             raise typer.BadParameter(str(error), param_hint="--tasks") from None
         env = EpisodeStatistics(AutoReset(inner))

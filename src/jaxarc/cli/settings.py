@@ -298,10 +298,10 @@ def config_folder() -> Path:
         FileNotFoundError: neither is there.
     """
     package = Path(jaxarc.__file__).resolve().parent
-    places = (package / "configs", package.parents[1] / "configs")
-    for place in places:
-        if (place / "train.yaml").is_file():
-            return place
+    folders = (package / "configs", package.parents[1] / "configs")
+    for folder in folders:
+        if (folder / "train.yaml").is_file():
+            return folder
     raise FileNotFoundError(
-        f"no configs folder at {places[0]} (installed package) or {places[1]} (checkout); install jaxarc again"
+        f"no configs folder at {folders[0]} (installed package) or {folders[1]} (checkout); install jaxarc again"
     )

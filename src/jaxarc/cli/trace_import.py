@@ -30,7 +30,7 @@ class _Candidate(NamedTuple):
     """A trace that the environment is still to check."""
 
     name: str  # of the line or the session
-    place: PairId
+    pair_id: PairId
     trace: Trace
 
 
@@ -124,9 +124,9 @@ def _trace(pair: Pair, spec: ExpertSpec, actions: Sequence[Action]) -> Trace:
 
 def _of_people(people: HumanTraces) -> tuple[list[_Candidate], list[_Rejected]]:
     candidates = [
-        _Candidate(one.name, one.place, one.trace)
+        _Candidate(one.name, one.pair_id, one.trace)
         for one in people.verdicts
-        if one.place is not None and one.trace is not None
+        if one.pair_id is not None and one.trace is not None
     ]
     return candidates, [_Rejected(f"{one.name} {one.task_id}".strip(), one.reason, one.kind) for one in people.rejected]
 
@@ -143,7 +143,7 @@ def _replayed(candidates: Sequence[_Candidate], tasks: TaskSet) -> tuple[list[_C
     unsolved: list[_Candidate] = []
     with Console(stderr=True).status("Replaying ..."):
         for form, chosen in by_format.items():
-            listed = replay([pairs[one.place] for one in chosen], [one.trace.actions for one in chosen], form)
+            listed = replay([pairs[one.pair_id] for one in chosen], [one.trace.actions for one in chosen], form)
             for one, is_solved in zip(chosen, listed, strict=True):
                 (solved if is_solved else unsolved).append(one)
     return solved, unsolved
@@ -173,8 +173,8 @@ def _verdict_table(people: HumanTraces, refused: Set[str]) -> Table:
         row = ("rejected", _UNSOLVED) if one.name in refused else (one.verdict, one.kind)
         rows.setdefault(row, []).append(one)
     for (verdict, kind), found in sorted(rows.items(), key=lambda row: (_ORDER.index(row[0][0]), -len(row[1]))):
-        places = {one.place for one in found if one.place is not None}
-        counts = (len(found), sum(one.num_steps for one in found), sum(one.num_rewritten for one in found), len(places))
+        pairs = {one.pair_id for one in found if one.pair_id is not None}
+        counts = (len(found), sum(one.num_steps for one in found), sum(one.num_rewritten for one in found), len(pairs))
         table.add_row(verdict, kind, *(f"{count:,}" for count in counts))
     return table
 
@@ -184,7 +184,7 @@ def _verdict_json(one: SessionVerdict, is_refused: bool) -> dict[str, Any]:
         "session": one.name,
         "task": one.task_id,
         "verdict": "rejected" if is_refused else one.verdict,
-        "pair": None if one.place is None else f"{one.place.split}/{one.place.pair_index}",
+        "pair": None if one.pair_id is None else f"{one.pair_id.split}/{one.pair_id.pair_index}",
         "steps": one.num_steps,
         "rewritten": one.num_rewritten,
         "actions": None if one.trace is None else len(one.trace.actions),

@@ -103,10 +103,10 @@ def verify(
     wanted = pairs_by_id(tasks, pairs_of(pairs))
     traces = _traces(tasks, pairs, spec, TraceCache(cache))
     with Console(stderr=True).status("Replaying ..."):
-        listed = [traces[place].actions for place in traces]
-        solved = replay_in_environment([wanted[place] for place in traces], listed, spec.action_format)
-    missing = [place.node for place in wanted if place not in traces]
-    unsolved = [place.node for place, is_solved in zip(traces, solved, strict=True) if not is_solved]
+        listed = [traces[pair_id].actions for pair_id in traces]
+        solved = replay_in_environment([wanted[pair_id] for pair_id in traces], listed, spec.action_format)
+    missing = [pair_id.node for pair_id in wanted if pair_id not in traces]
+    unsolved = [pair_id.node for pair_id, is_solved in zip(traces, solved, strict=True) if not is_solved]
     table = number_table("expert", "pairs", "traces", "solved", "missing", "not solved")
     counts = (len(wanted), len(traces), int(solved.sum()), len(missing), len(unsolved))
     table.add_row(escape(spec.title), *(f"{count:,}" for count in counts))
@@ -171,9 +171,9 @@ def gc(
 
 def _traces(tasks: TaskSet, pairs: str, spec: ExpertSpec, cache: TraceCache) -> dict[PairId, Trace]:
     found = {}
-    for place, pair in pairs_by_id(tasks, pairs_of(pairs)).items():
+    for pair_id, pair in pairs_by_id(tasks, pairs_of(pairs)).items():
         if (trace := cache.get(hash_of(WorkUnit(pair, spec).to_json()))) is not None:
-            found[place] = trace
+            found[pair_id] = trace
     return found
 
 
@@ -192,21 +192,21 @@ def replay(
         jaxarc traces replay arc-agi-1/training 007bbfb7 train/0
     """
     tasks = load_tasks(dataset)
-    place = pair_id_of(tasks, tasks.raw_task(task).task_id, pair)
+    pair_id = pair_id_of(tasks, tasks.raw_task(task).task_id, pair)
     pairs = pairs_by_id(tasks)
     spec = find_expert_spec(expert, action_format)
-    trace = TraceCache(cache).get(hash_of(WorkUnit(pairs[place], spec).to_json()))
+    trace = TraceCache(cache).get(hash_of(WorkUnit(pairs[pair_id], spec).to_json()))
     console = Console()
     if trace is None:
         console.print(
-            f"No trace of {place.node} by {spec.title}; run: jaxarc traces record {dataset} --expert {expert} "
+            f"No trace of {pair_id.node} by {spec.title}; run: jaxarc traces record {dataset} --expert {expert} "
             f"--format {action_format}",
             highlight=False,
             soft_wrap=True,
         )
         raise typer.Exit(1)
-    canvas = HostCanvas(pairs[place].input)
-    console.print(Text(f"{place.node} by {spec.title}: {len(trace.actions)} actions", style="bold"))
+    canvas = HostCanvas(pairs[pair_id].input)
+    console.print(Text(f"{pair_id.node} by {spec.title}: {len(trace.actions)} actions", style="bold"))
     console.print(Text("input"), render_grid(canvas.grid), sep="\n")
     for number, action in enumerate(trace.actions, start=1):
         canvas.apply(action, spec.action_format)

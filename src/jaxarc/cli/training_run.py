@@ -192,9 +192,9 @@ def _results(experiment: Experiment, outcome: AgentResult, pairs: TrainingPairs)
     rates = [mean_share(report.evaluation_solve_rate for report in stage) for stage in (first, last)]
     table.add_row(f"{_evaluated(pairs)} evaluation pairs", str(pairs.num_evaluation), *rates)
     if outcome.played is not None and len(rules := pairs_by_rule(pairs)) > 1:
-        for rule, places in rules.items():
-            solved = mean_share(of_seed[places].mean().item() for of_seed in outcome.played.solved)
-            table.add_row(f"  {rule}", str(len(places)), "", solved)
+        for rule, indices in rules.items():
+            solved = mean_share(of_seed[indices].mean().item() for of_seed in outcome.played.solved)
+            table.add_row(f"  {rule}", str(len(indices)), "", solved)
     return table
 
 
@@ -208,14 +208,14 @@ def _actions(outcome: AgentResult, pairs: TrainingPairs) -> str:
     return f"A solved evaluation pair took {steps[solved].mean():.1f} actions on average, the submit included."
 
 
-def _drawn(kind: str, reports: Sequence[Report], num_learned: int) -> str:
-    told = last_reports([report for report in reports if report.effective_tasks is not None])
-    if not told:
+def _drawn(kind: str, reports: Sequence[Report], num_train: int) -> str:
+    last = last_reports([report for report in reports if report.effective_tasks is not None])
+    if not last:
         return f"Curriculum {kind}: stopped before the first report."
-    played = statistics.fmean(report.tasks_played or 0 for report in told)
-    effective = statistics.fmean(report.effective_tasks or 0.0 for report in told)
+    played = statistics.fmean(report.tasks_played or 0 for report in last)
+    effective = statistics.fmean(report.effective_tasks or 0.0 for report in last)
     return (
-        f"Curriculum {kind}: {played:,.0f} of {num_learned:,} pairs were played; "
+        f"Curriculum {kind}: {played:,.0f} of {num_train:,} pairs were played; "
         f"the next would be drawn as if from {effective:,.0f} equally likely ones."
     )
 

@@ -167,7 +167,7 @@ def _read_tasks(
 ) -> tuple[RawTask, ...]:
     read = _read_folder if path.is_dir() else _read_zip
     left_out = LeftOut()
-    found: list[tuple[str, str, RawTask | None]] = []  # id, place and task; each file is parsed when it is read
+    found: list[tuple[str, str, RawTask | None]] = []  # id, source and task; each file is parsed when it is read
     for labels, content, source in read(path, label):
         data = parse_json(content, source)
         task = read_task(
@@ -219,10 +219,10 @@ def _files_below(folder: Path) -> Iterator[tuple[str, Path]]:
     def refuse(error: OSError) -> None:
         raise error
 
-    for place, folders, files in os.walk(folder, onerror=refuse):
+    for parent, folders, files in os.walk(folder, onerror=refuse):
         # ``os.walk`` goes into the folders that are left in the list; hidden ones are taken out.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for file in map(Path(place).joinpath, sorted(files)):
+        for file in map(Path(parent).joinpath, sorted(files)):
             yield file.relative_to(folder).as_posix(), file
 
 

@@ -169,8 +169,8 @@ def _joined_space(size: int, high: int, config: JaxArcConfig) -> Box:
     return Box(0, high if has_tokens else 1, shape, jnp.int32 if has_tokens and not is_flat else jnp.float32)
 
 
-def entry_places(config: JaxArcConfig, num_slots: int) -> dict[str, slice]:
-    """Where each entry of a joined observation is along its last axis; the arguments are those of the space."""
+def entry_slices(config: JaxArcConfig, num_slots: int) -> dict[str, slice]:
+    """Return the slice of each entry along the last axis of a joined observation; the arguments are its space's."""
     spaces = _entry_spaces(config, num_slots)
     sizes = [sum(_size(box, config) for box in _boxes({name: spaces[name]})) for name in sorted(spaces)]
     ends = list(itertools.accumulate(sizes))

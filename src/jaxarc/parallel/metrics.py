@@ -83,7 +83,7 @@ def update_metrics(
     """Add one step; an episode counts in the step that ends it, and not again in an environment that stays done.
 
     Args:
-        tally: of the steps before.
+        metrics: of the steps before.
         counts: false for a row of padding, which adds nothing.
         running: whether the episode had not ended before the step.
         reward: of the step.
@@ -115,7 +115,7 @@ def sum_metrics(metrics: EpisodeMetrics, num_steps: int) -> MetricTotals:
     """Sum over the environments, on the host.
 
     Args:
-        tally: of B environments, on the host.
+        metrics: of B environments, on the host.
         num_steps: of each environment.
     """
     # In NumPy, with 64 bits and in the order of the environments: the sum does not depend on the number of devices.

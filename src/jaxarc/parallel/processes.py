@@ -127,15 +127,15 @@ def _require_like_devices() -> None:
 def _say_late(config: ParallelConfig) -> str:
     who = "this process" if config.process_id is None else f"process {config.process_id}"
     count = "all" if config.num_processes is None else f"all {config.num_processes}"
-    place = "the coordinator that the cluster names"
+    coordinator = "the coordinator that the cluster names"
     problem = f"not {count} processes came"
     if config.coordinator_address is not None:
-        place = f"the coordinator {config.coordinator_address}"
+        coordinator = f"the coordinator {config.coordinator_address}"
         if silence := _silence_of(config.coordinator_address):
             problem = f"nobody answers there ({silence})"
     return (
-        f"{who} waited {config.connect_seconds} s at {place}: {problem}; check that process 0 runs on that host, that "
-        "its port is open to the others, that all name the same parallel.coordinator_address and "
+        f"{who} waited {config.connect_seconds} s at {coordinator}: {problem}; check that process 0 runs on that host, "
+        "that its port is open to the others, that all name the same parallel.coordinator_address and "
         "parallel.num_processes, and each its own parallel.process_id; parallel.connect_seconds is the time limit"
     )
 

@@ -106,8 +106,8 @@ class EpisodeViewer:
         buffer = self._pairs.buffer(experiment.environment.grid_shape)
         params = EnvParams(buffer, uniform_weights(len(self._pairs)), experiment.environment)
         first = jnp.zeros(len(self._pairs), jnp.int32)
-        places = EpisodeSpec(jnp.arange(len(self._pairs), dtype=jnp.int32), first, first)
-        return list(record_episodes(agent, without_augmentation(params), places, jax.random.key(0)))
+        specs = EpisodeSpec(jnp.arange(len(self._pairs), dtype=jnp.int32), first, first)
+        return list(record_episodes(agent, without_augmentation(params), specs, jax.random.key(0)))
 
 
 def _some_pairs(experiment: Experiment, count: int) -> TaskSet:

@@ -23,7 +23,7 @@ _WITH_OPERANDS: Final = ("all-gather", "collective-permute")  # their start list
 class Collective(NamedTuple):
     """All operations of one kind in a program."""
 
-    num_places: int  # in the program; one inside a loop counts once, however often the loop runs
+    num_instructions: int  # in the program; one inside a loop counts once, however often the loop runs
     num_bytes: int  # of their results on each device, if each runs once
 
 

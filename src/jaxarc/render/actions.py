@@ -53,10 +53,10 @@ def describe_action(action: Sequence[int], selection_format: str) -> str:
     if not numbers:
         return f"{name}, whole grid"
     (top, bottom), (left, right) = ((min(side), max(side)) for side in (numbers[::2], numbers[1::2]))
-    place = f"{_span('row', top, bottom)}, {_span('column', left, right)}"
+    area = f"{_span('row', top, bottom)}, {_span('column', left, right)}"
     count = len(numbers) // 2
     is_box = selection_format == "bbox" or count == (bottom - top + 1) * (right - left + 1)
-    return f"{name}, {place}" if is_box else f"{name}, {count} cells in {place}"
+    return f"{name}, {area}" if is_box else f"{name}, {count} cells in {area}"
 
 
 def _span(word: str, first: int, last: int) -> str:

@@ -25,7 +25,7 @@ class TaskStatistics(eqx.Module):
 
     attempts: Int32[Array, " T"]  # episodes that ended; at most 2**31 - 1
     solves: Int32[Array, " T"]  # of these, solved ones
-    success_rate: Float32[Array, " T"]  # 0 .. 1, of recent episodes, the prior before the first; see apply_tally
+    success_rate: Float32[Array, " T"]  # 0 .. 1, of recent episodes, the prior before the first; see apply_counts
     score: Float32[Array, " T"]  # of the last update that gave one; replay ranks by it; 0 before the first
     last_update: Int32[Array, " T"]  # the clock when an episode ended here last; -1 never
     clock: Int32[Array, ""]  # updates so far
@@ -42,8 +42,8 @@ class Curriculum(eqx.Module):
     config: CurriculumConfig = eqx.field(static=True)
 
 
-class EpisodeTally(NamedTuple):
-    """Counts of one update; the sum over devices is a ``jax.lax.psum``."""
+class EpisodeCounts(NamedTuple):
+    """Episodes of one update, by task; the sum over devices is a ``jax.lax.psum``."""
 
     attempts: Int32[Array, " T"]
     solves: Int32[Array, " T"]
@@ -86,9 +86,9 @@ def record(
     solved: Bool[Array, "*B"],
     score: Float32[Array, "*B"] | None = None,
 ) -> Curriculum:
-    """Add the episodes of an update: :func:`count_episodes`, then :func:`apply_tally`."""
-    tally = count_episodes(curriculum.base_weights.shape[-1], task_index, ended, solved, score)
-    return apply_tally(curriculum, tally)
+    """Add the episodes of an update: :func:`count_episodes`, then :func:`apply_counts`."""
+    counts = count_episodes(curriculum.base_weights.shape[-1], task_index, ended, solved, score)
+    return apply_counts(curriculum, counts)
 
 
 def count_episodes(
@@ -97,10 +97,10 @@ def count_episodes(
     ended: Bool[Array, "*B"],
     solved: Bool[Array, "*B"],
     score: Float32[Array, "*B"] | None = None,
-) -> EpisodeTally:
+) -> EpisodeCounts:
     """Count episodes by task; the integers do not depend on the order of the entries.
 
-    Under ``shard_map`` each device counts its own, and ``jax.lax.psum(tally, axis)`` is the tally of all.
+    Under ``shard_map`` each device counts its own, and ``jax.lax.psum(counts, axis)`` are those of all.
 
     Args:
         num_tasks: T, static.
@@ -115,7 +115,7 @@ def count_episodes(
     def total(of: Array) -> Array:
         return jnp.zeros((num_tasks,), of.dtype).at[index].add(of.ravel())
 
-    return EpisodeTally(
+    return EpisodeCounts(
         attempts=total(ended.astype(jnp.int32)),
         solves=total((ended & solved).astype(jnp.int32)),
         score_count=None if score is None else total(jnp.ones_like(task_index)),
@@ -123,7 +123,7 @@ def count_episodes(
     )
 
 
-def apply_tally(curriculum: Curriculum, tally: EpisodeTally) -> Curriculum:
+def apply_counts(curriculum: Curriculum, counts: EpisodeCounts) -> Curriculum:
     """Add the counts of an update to the statistics, and advance the clock.
 
     The recent success rate is an exponential moving average that starts at the prior. Each episode moves it by a share
@@ -136,22 +136,22 @@ def apply_tally(curriculum: Curriculum, tally: EpisodeTally) -> Curriculum:
     """
     old = curriculum.statistics
     config = curriculum.config
-    count = tally.attempts.astype(jnp.float32)
-    played = tally.attempts > 0
+    count = counts.attempts.astype(jnp.float32)
+    played = counts.attempts > 0
     # n episodes leave decay ** n of the old rate: with decay 0.9, a rate of 0.5 and 2 episodes, one of them solved, it
     # is 0.81 * 0.5 + 0.19 * 0.5 = 0.5; with both solved 0.81 * 0.5 + 0.19 = 0.595.
     kept = jnp.float32(config.decay) ** count
-    share = tally.solves.astype(jnp.float32) / jnp.maximum(count, 1.0)
+    share = counts.solves.astype(jnp.float32) / jnp.maximum(count, 1.0)
     success_rate = jnp.where(played, kept * old.success_rate + (1 - kept) * share, old.success_rate)
-    if tally.score_sum is None or tally.score_count is None:
+    if counts.score_sum is None or counts.score_count is None:
         score = jnp.where(played, _learnability(success_rate), old.score)
     else:
-        mean = tally.score_sum / jnp.maximum(tally.score_count.astype(jnp.float32), 1.0)
-        score = jnp.where(tally.score_count > 0, mean, old.score)
+        mean = counts.score_sum / jnp.maximum(counts.score_count.astype(jnp.float32), 1.0)
+        score = jnp.where(counts.score_count > 0, mean, old.score)
     clock = _add(old.clock, jnp.int32(1))
     statistics = TaskStatistics(
-        attempts=_add(old.attempts, tally.attempts),
-        solves=_add(old.solves, tally.solves),
+        attempts=_add(old.attempts, counts.attempts),
+        solves=_add(old.solves, counts.solves),
         success_rate=success_rate,
         score=score,
         last_update=jnp.where(played, clock, old.last_update),

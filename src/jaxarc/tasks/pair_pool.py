@@ -64,10 +64,11 @@ def draw_distinct(key: PRNGKey, count: Int32[Array, ""], num_drawn: int, most: i
         for one in taken:
             number = number + (number >= one).astype(jnp.int32)
         drawn.append(number)
-        # The new number goes to its place: each comparison keeps the smaller one and carries the larger one on.
+        # Insert the new number: each comparison keeps the smaller one and carries the larger one on. Into 1 4, the 3
+        # stays behind the 1 and before the 4, which is carried to the end: 1 3 4.
         carried = number
-        for place, one in enumerate(taken):
-            taken[place] = jnp.minimum(one, carried)
+        for rank, one in enumerate(taken):
+            taken[rank] = jnp.minimum(one, carried)
             carried = jnp.maximum(one, carried)
         taken.append(carried)
     return jnp.stack(drawn)

@@ -40,15 +40,15 @@ class TaskRegistry:
 
     def id_of(self, index: int) -> str:
         """Return the id that ``register`` gave ``index`` to."""
-        place = int(index)
+        number = int(index)
         with self._lock:
-            if 0 <= place < len(self._ids):
-                return self._ids[place]
+            if 0 <= number < len(self._ids):
+                return self._ids[number]
             count = len(self._ids)
-        if place == NO_TASK:
+        if number == NO_TASK:
             raise UnknownTaskError(f"index {NO_TASK} marks a task without an id; name it with register_task(task_id)")
         raise UnknownTaskError(
-            f"no task has index {place}; this process registered {count} tasks (indices from 0 on); "
+            f"no task has index {number}; this process registered {count} tasks (indices from 0 on); "
             "load the task's dataset or call register_task(task_id) first"
         )
 

@@ -82,11 +82,11 @@ def answers_stay_hidden(run: RandomRollout, changed: RandomRollout, params: EnvP
         return
     if leaves := differing_leaves(run.first_observations, changed.first_observations):
         yield f"the first observation depends on the hidden answer, in {leaves[:3]}; show the target in train mode only"
-    told = _feedback_so_far(run, changed) if params.config.scores_submissions else np.zeros_like(run.dones)
+    is_revealed = _feedback_so_far(run, changed) if params.config.scores_submissions else np.zeros_like(run.dones)
     for when in _PHASES:
         faults = []
         for name, words in _RECORDS.items():
-            compared = _phases(run, name)[when] & ~told
+            compared = _phases(run, name)[when] & ~is_revealed
             ours, theirs = (at(run_._asdict()[name], compared) for run_ in (run, changed))
             if leaves := differing_leaves(ours, theirs):
                 faults.append(f"{words} {when} depends on the hidden answer, in {leaves[:3]}; in test mode {hint}")
@@ -113,8 +113,8 @@ Side = tuple[Environment[Any], EnvParams, RandomRollout]  # one of two that diff
 
 def next_episodes_tell_nothing(ours: Side, theirs: Side) -> Iterator[str]:
     """Start the next episode of some environments with reset_next, after two runs with other answers."""
-    told = _feedback_so_far(ours[2], theirs[2])[-1] & ours[1].config.scores_submissions
-    for number in np.flatnonzero(~told)[:_NEXT_EPISODES].tolist():
+    is_revealed = _feedback_so_far(ours[2], theirs[2])[-1] & ours[1].config.scores_submissions
+    for number in np.flatnonzero(~is_revealed)[:_NEXT_EPISODES].tolist():
         shown = []
         for env, params, run in (ours, theirs):
             state, observation = env.reset_next(to_device(at(run.states, -1, number)), params)

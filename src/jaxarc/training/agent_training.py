@@ -238,12 +238,12 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
     def _begin_compiling(self, state: TrainingState) -> None:
         """Load both programs, or trace them, the one that compiles longer first, and compile each in a thread."""
         choices = self.experiment.train_config, self.intervals.updates_per_step
-        place = self.mesh, self.experiment.parallel.over
+        devices = self.mesh, self.experiment.parallel.over
         update = update_program()
         donated = 0 if update is run_updates else 1
         self._compiling = [
-            _compile_in_thread(update, (state, self.train_params), (*choices, *place), donated),
-            _compile_in_thread(measure, (state.policy, self.eval_params), place),
+            _compile_in_thread(update, (state, self.train_params), (*choices, *devices), donated),
+            _compile_in_thread(measure, (state.policy, self.eval_params), devices),
         ]
 
     def _params_of(self, tasks: Any) -> EnvParams:

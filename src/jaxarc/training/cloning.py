@@ -101,7 +101,7 @@ def clone_examples(
 
     def once(learner: LearnerState, key_update: PRNGKey) -> tuple[LearnerState, None]:
         key_draw, key_learn = jax.random.split(key_update)
-        # Draws with replacement: each of the N examples is as likely as any other in each of the S * B places.
+        # Draws with replacement: each of the N examples is as likely as any other in each of the S * B rows.
         drawn = jax.random.randint(key_draw, (agent.samples_per_update,), 0, examples.value_target.shape[0], jnp.int32)
         batch = jax.tree.map(lambda x: x[drawn], examples)
         return clone(learner, key_learn, batch, agent, optimizer)[0], None

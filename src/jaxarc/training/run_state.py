@@ -202,13 +202,13 @@ def require_same_run(experiment: RunConfig) -> None:
     require_same({**dict(fields_of(experiment.as_dict())), **versions, "the code of jaxarc": code_digest()})
 
 
-def require_same_start(learned: Any, measured: Any, state: Any) -> None:
-    """Compare the bits of what is learned, what is measured, and the state that learning starts from.
+def require_same_start(train: Any, evaluation: Any, state: Any) -> None:
+    """Compare the bits of the tasks that are learned from and evaluated, and of the state that learning starts from.
 
     Raises:
         ProcessMismatchError: a machine has other data, or its processor rounds differently.
     """
     if jax.process_count() == 1:
         return
-    parts = {"the learned tasks": learned, "the measured tasks": measured, "the first state": state}
+    parts = {"the training tasks": train, "the evaluation tasks": evaluation, "the first state": state}
     require_same({f"the hash of {name}": digest(part) for name, part in parts.items()})

@@ -81,8 +81,8 @@ def _sizes_and_cells(pair: Pair, recolor: str) -> bytes:
     cells = source.tobytes() + output.tobytes()
     if recolor != "none":
         # Where each color appears first, -1 for one that does not; a color that stays as it is comes first.
-        places = [cells.find(color) for color in range(NUM_COLORS)]
-        first = [color for color in sorted(range(NUM_COLORS), key=places.__getitem__) if places[color] >= 0]
-        order = bytes(dict.fromkeys([0, *first] if recolor == "keep_black" else first))
+        first_index = [cells.find(color) for color in range(NUM_COLORS)]
+        present = [color for color in sorted(range(NUM_COLORS), key=first_index.__getitem__) if first_index[color] >= 0]
+        order = bytes(dict.fromkeys([0, *present] if recolor == "keep_black" else present))
         cells = cells.translate(bytes.maketrans(order, bytes(range(len(order)))))
     return bytes(np.array((source.shape, output.shape), np.uint8)) + cells

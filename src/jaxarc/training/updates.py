@@ -38,7 +38,7 @@ from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.curriculum import (
     Curriculum,
-    apply_tally,
+    apply_counts,
     count_episodes,
     count_played_tasks,
     curriculum_weights,
@@ -269,8 +269,8 @@ def run_seed(
         )
         learner, losses = update(state.learner, key_update, trajectories, train_config, optimizer, shard)
         score = _value_errors(trajectories, train_config.agent) if state.curriculum.config.kind == "replay" else None
-        tally = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
-        curriculum = apply_tally(state.curriculum, shard.sum(tally))
+        by_task = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
+        curriculum = apply_counts(state.curriculum, shard.sum(by_task))
         predictor_state, answer_loss = state.predictor_state, None
         if predictor_state is not None and train_config.answer.source == "imagined":
             puzzles = dataclasses.replace(params, weights=weights)

@@ -37,7 +37,7 @@ def _step(env: Environment[State], state: State, action: Action, params: EnvPara
     # The state of an ended episode is replaced where `done`; what is returned about the step is still that of the old
     # one.
     ended, observation, reward, done, info = env.step(state, action, params)
-    renew = lambda state, _, params: env.reset_next(state, params)[0]
-    after = reset_where(done, renew, ended, (), params, env.reset_next_natively)
+    reset = lambda state, _, params: env.reset_next(state, params)[0]
+    after = reset_where(done, reset, ended, (), params, env.reset_next_natively)
     info = with_next_mask(env, {**info, "final_observation": observation}, after, params)
     return after, env.observe(after, params), reward, done, info

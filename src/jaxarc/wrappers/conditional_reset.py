@@ -17,41 +17,41 @@ State = TypeVar("State", bound=PyTree[Array])
 
 def reset_where(
     need: Bool[Array, ""],
-    renew: Callable[[State, Any, EnvParams], State],
+    reset: Callable[[State, Any, EnvParams], State],
     state: State,
     facts: PyTree[Array],
     params: EnvParams,
-    renew_natively: Callable[[State, Bool[Array, " B"], EnvParams], State | None] = lambda *_: None,
+    reset_natively: Callable[[State, Bool[Array, " B"], EnvParams], State | None] = lambda *_: None,
 ) -> State:
     """Replace a state where needed.
 
     Args:
         need: whether it is.
-        renew: makes the new state of one environment from the old one and the facts.
+        reset: makes the new state of one environment from the old one and the facts.
         state: of one environment, or of a batch under ``vmap``.
-        facts: what else ``renew`` needs of each environment.
+        facts: what else ``reset`` needs of each environment.
         params: what all environments share.
-        renew_natively: does the same for a batch by one call of the C++ library, or returns None where that cannot.
+        reset_natively: does the same for a batch by one call of the C++ library, or returns None where that cannot.
     """
     executor = choose_executor(params.config.environment.executor)
 
-    def renew_rows(how: str, rows: tuple[Bool[Array, " B"], State, Any], params: EnvParams) -> State:
+    def reset_rows(how: str, rows: tuple[Bool[Array, " B"], State, Any], params: EnvParams) -> State:
         if how == "native":
-            renewed = renew_natively(rows[1], rows[0], params)
-            if renewed is not None:
-                return renewed
+            states = reset_natively(rows[1], rows[0], params)
+            if states is not None:
+                return states
         # Resets are a family of work like any other: blocks of the rows that need one are gathered, reset and put back.
         # With 4,096 environments a block has 256 rows.
-        kernel = lambda states, facts: jax.vmap(lambda state, fact: renew(state, fact, params))(states, facts)
+        kernel = lambda states, facts: jax.vmap(lambda state, fact: reset(state, fact, params))(states, facts)
         return update_rows(how, rows[0], kernel, rows[1], rows[2], RESET_FRACTION)
 
-    def renew_apart(_: Kernel, has_axis: Any, rows: tuple[Bool[Array, "A B"], State, Any], params: EnvParams) -> State:
+    def reset_apart(_: Kernel, has_axis: Any, rows: tuple[Bool[Array, "A B"], State, Any], params: EnvParams) -> State:
         """Each batch has params of its own: nothing to fold."""
         # Dense: under vmap the loop over blocks would run, in every batch, as long as the batch that needs the most.
         axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
-        return jax.vmap(functools.partial(renew_rows, "dense"), (0, axes))(rows, params)
+        return jax.vmap(functools.partial(reset_rows, "dense"), (0, axes))(rows, params)
 
-    return with_batch_rule(functools.partial(renew_rows, executor), renew_apart)((need, state, facts), params)
+    return with_batch_rule(functools.partial(reset_rows, executor), reset_apart)((need, state, facts), params)
 
 
 def with_next_mask(env: Environment[Any], info: Info, after: Any, params: EnvParams) -> Info:

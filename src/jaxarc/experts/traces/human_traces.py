@@ -175,7 +175,7 @@ class SessionVerdict(NamedTuple):
     name: str
     task_id: str  # as the session names it
     num_steps: int
-    place: PairId | None = None  # the pair that it solves; None if it is rejected
+    pair_id: PairId | None = None  # the pair that it solves; None if it is rejected
     trace: Trace | None = None
     num_rewritten: int = 0  # steps that no single action does, written as fills of the cells that changed
     reason: str = ""  # why it is rejected
@@ -204,10 +204,10 @@ class HumanTraces:
         """By pair; of several sessions that solve one, the shortest, and of equally short ones the first."""
         shortest: dict[PairId, Trace] = {}
         for one in self.verdicts:
-            if one.place is None or one.trace is None:
+            if one.pair_id is None or one.trace is None:
                 continue
-            if one.place not in shortest or len(one.trace.actions) < len(shortest[one.place].actions):
-                shortest[one.place] = one.trace
+            if one.pair_id not in shortest or len(one.trace.actions) < len(shortest[one.pair_id].actions):
+                shortest[one.pair_id] = one.trace
         return shortest
 
 
@@ -226,12 +226,12 @@ def convert_sessions(sessions: Iterable[HumanSession], tasks: "TaskSet") -> Huma
 def _verdict(session: HumanSession, tasks: "TaskSet") -> SessionVerdict:
     about = SessionVerdict(session.name, session.task_id, len(session.steps))
     try:
-        place, trace, num_rewritten = _convert(session, tasks)
+        pair_id, trace, num_rewritten = _convert(session, tasks)
     except _RejectedError as error:
         return about._replace(reason=str(error), kind=error.kind)
     except ExpertError as error:
         return about._replace(reason=str(error), kind="its actions break a rule")
-    return about._replace(place=place, trace=trace, num_rewritten=num_rewritten)
+    return about._replace(pair_id=pair_id, trace=trace, num_rewritten=num_rewritten)
 
 
 class _RejectedError(ExpertError):
