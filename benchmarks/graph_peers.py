@@ -103,7 +103,7 @@ def _measure_run(run: Path, experiment: SurrogateExperiment, num_models: int) ->
 
 def _held_out(task: GraphsTask, num_models: int) -> GraphBatch:
     """Return the first data sets of either kind: observational ones, and then those with interventions."""
-    first = task.num_observational(task.config.measured_models)
+    first = task.num_observational(task.config.eval_models)
     chosen = np.r_[:num_models, first : first + num_models]
     if first < num_models or len(task.held_out.data) < first + num_models:
         raise ConfigValidationError(f"the held-out models hold fewer than {num_models} of either kind")

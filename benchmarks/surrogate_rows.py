@@ -73,7 +73,7 @@ def surrogate_rows(workloads: Mapping[str, Workload] = WORKLOADS) -> list[Row]:
 
 def _step_rows(name: str, workload: Workload) -> list[Row]:
     measure = _shared(lambda budget: _steps_and_ratios(workload, budget.seconds))
-    target = _TIMES_AS_FAST if workload.network.reading == "samples" else None
+    target = _TIMES_AS_FAST if workload.network.encoder == "samples" else None
     return [
         Row(f"compiled-{name}", f"{_describe(workload)}: a compiled step", "s", measure("compiled")),
         Row(f"plain-{name}", "the plain step: one example and operation at a time", "s", measure("plain")),
@@ -228,7 +228,7 @@ def _time_ratio(over: Workload, under: Workload) -> Measure:
 
 def _describe(workload: Workload) -> str:
     network = workload.network
-    if network.reading == "samples":
+    if network.encoder == "samples":
         structure = workload.structure
         what = f"parent sets of {structure.num_variables} variables, {structure.num_samples} samples"
     else:

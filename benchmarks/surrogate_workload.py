@@ -35,7 +35,7 @@ GRID_CANDIDATES: Final = 64
 
 @dataclass(frozen=True)
 class Workload:
-    """A model, and B examples: parent sets of variables, or boxes on grids of colors, as its reading says."""
+    """A model, and B examples: parent sets of variables, or boxes on grids of colors, as its encoder says."""
 
     network: SurrogateNetworkConfig
     num_examples: int  # B; of parent sets a multiple of the number of variables
@@ -44,7 +44,7 @@ class Workload:
 
     def batch(self) -> tuple[TrainingBatchJAX, CandidateSet]:
         """Draw the examples, the same each time."""
-        if self.network.reading == "colors":
+        if self.network.encoder == "colors":
             return _boxes(self.num_examples)
         batch = draw_parent_sets(
             np.random.default_rng(0), self.num_examples // self.structure.num_variables, self.structure

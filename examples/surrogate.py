@@ -49,11 +49,11 @@ def make_experiment(num_steps: int) -> SurrogateExperiment:
     return SurrogateExperiment(
         environment=rules,
         surrogate=SurrogateConfig(problem="lookahead"),
-        surrogate_network=SurrogateNetworkConfig(reading="colors"),
+        surrogate_network=SurrogateNetworkConfig(encoder="colors"),
         surrogate_training=SurrogateTrainingConfig(
             num_steps=num_steps, warmup_steps=min(20, num_steps - 1), learning_rate=0.05, weight_decay=0.0
         ),
-        lookahead=LookaheadConfig(num_candidates=64, num_examples=128, num_measured=512),
+        lookahead=LookaheadConfig(num_candidates=64, num_examples=128, num_eval=512),
         task=TaskConfig(max_side=SIDE),  # learns from ARC-AGI-1 training tasks, is measured on evaluation tasks
     )
 

@@ -266,7 +266,7 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("SurrogateMeshConfig(stages=0)", "ConfigValidationError", ("stages", "0")),
         BadCall("ParentSetsConfig(models_per_batch=0)", "ConfigValidationError", ("models_per_batch", "0")),
         BadCall("LookaheadConfig(temperature=0.0)", "ConfigValidationError", ("temperature", "0.0")),
-        BadCall("EditStepsConfig(walk_steps=3)", "ConfigValidationError", ("walk_steps", "num_examples", "128")),
+        BadCall("EditStepsConfig(episode_steps=3)", "ConfigValidationError", ("episode_steps", "num_examples", "128")),
         BadCall("StructuralModelConfig(num_variables=0)", "ConfigValidationError", ("num_variables",)),
         BadCall("GraphsConfig(observational_share=2.0)", "ConfigValidationError", ("observational_share", "2.0")),
         BadCall(

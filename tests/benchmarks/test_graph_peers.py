@@ -15,7 +15,7 @@ TINY = [
     *("structural_models.num_variables=3", "structural_models.max_parents=2", "structural_models.num_samples=20"),
     *("surrogate_network.latent_size=4", "surrogate_network.num_layers=1", "surrogate_network.num_heads=1"),
     *("surrogate_training.warmup_steps=2", "surrogate_training.num_steps=4", "graphs.models_per_batch=4"),
-    *("graphs.measured_models=16", "surrogate.compilation_cache=false"),
+    *("graphs.eval_models=16", "surrogate.compilation_cache=false"),
 ]
 ORACLE = """
 import sys

@@ -67,7 +67,7 @@ def test_no_two_rows_have_one_name_and_only_parent_sets_have_the_target():
     rows = {row.row_id: row for row in surrogate_rows()}
     assert len(rows) == len(surrogate_rows())
     for name, workload in WORKLOADS.items():
-        assert rows[f"speedup-{name}"].target == (250 if workload.network.reading == "samples" else None)
+        assert rows[f"speedup-{name}"].target == (250 if workload.network.encoder == "samples" else None)
     assert rows["feeding-hidden"].target == 95
     assert rows["remat-12-memory"].target == 5
 
@@ -87,7 +87,7 @@ def test_every_workload_fits_its_model():
     for workload in WORKLOADS.values():
         batch, candidates = workload.batch()
         assert candidates.is_real.shape == batch.expert_probs.shape == (workload.num_examples, batch.num_candidates)
-    grids = Workload(NETWORK.replace(reading="colors"), 2)
+    grids = Workload(NETWORK.replace(encoder="colors"), 2)
     learner = Learner(grids, create_jax_surrogate_train_step, kl_divergence_loss_jax)
     losses = []
     for _ in range(8):

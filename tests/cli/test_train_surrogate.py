@@ -31,14 +31,14 @@ TINY = [
     f"surrogate_training.num_steps={STEPS}",
     "surrogate.steps_per_report=8",
     "parent_sets.models_per_batch=4",
-    "parent_sets.measured_models=16",
+    "parent_sets.eval_models=16",
 ]
 TINY_GRAPHS = [
     "surrogate=graphs",
     *("structural_models.num_variables=3", "structural_models.max_parents=2", "structural_models.num_samples=20"),
     *("surrogate_network.latent_size=4", "surrogate_network.num_layers=1", "surrogate_network.num_heads=1"),
     *("surrogate_training.warmup_steps=2", "surrogate_training.num_steps=8", "surrogate.steps_per_report=4"),
-    *("graphs.models_per_batch=4", "graphs.measured_models=16", "surrogate.compilation_cache=false"),
+    *("graphs.models_per_batch=4", "graphs.eval_models=16", "surrogate.compilation_cache=false"),
 ]
 WAITS = 240.0  # seconds, before a process that does nothing fails the test
 
@@ -254,13 +254,13 @@ def test_every_topic_of_a_surrogate_has_files():
             "accumulation_steps=3 examples, got graphs.models_per_batch=32",
         ),
         (
-            ["surrogate=lookahead", "surrogate_network.reading=samples"],
-            "surrogate_network.reading must be 'colors' for",
+            ["surrogate=lookahead", "surrogate_network.encoder=samples"],
+            "surrogate_network.encoder must be 'colors' for",
         ),
         (["surrogate=lookahead", "task.max_side=11"], "task.max_side must fit the canvas, .* = 10x10, got 11"),
         (["surrogate=lookahead", "surrogate.steps_per_report=0"], "steps_per_report must be at least 1, got 0"),
         (["surrogate=lookahead", "parent_sets.models_per_batch=0"], "models_per_batch must be at least 1, got 0"),
-        (["surrogate=lookahead", "edit_steps.walk_steps=3"], "walk_steps must divide num_examples, got 3 and"),
+        (["surrogate=lookahead", "edit_steps.episode_steps=3"], "episode_steps must divide num_examples, got 3 and"),
         (["surrogate.model=both"], "is a choice of surrogates; say which one is trained, such as surrogate=lookahead"),
         (["surrogate=lookahead", "surrogate_mesh.stages=2"], "need lookahead.scorer='attention'"),
         (

@@ -23,7 +23,7 @@ from jaxarc.surrogate.trunk import Trunk
 
 SIDE, K, FEATURES = 4, 6, 3
 SMALL = SurrogateNetworkConfig(latent_size=8, num_layers=2, num_heads=2)
-SAMPLES = SMALL.replace(reading="samples")
+SAMPLES = SMALL.replace(encoder="samples")
 GENERATOR = np.random.default_rng(0)
 score = jax.jit(lambda model, data, candidates: model(data, candidates))
 
@@ -52,9 +52,9 @@ def samples():
     return jnp.asarray(GENERATOR.normal(size=(9, SIDE, 3)), jnp.float32)
 
 
-@pytest.mark.parametrize("reading", ["colors", "samples"])
-def test_logits_change_places_with_their_candidates(reading, grid_scorer, set_scorer):
-    model, data = (grid_scorer, colors()) if reading == "colors" else (set_scorer, samples())
+@pytest.mark.parametrize("encoder", ["colors", "samples"])
+def test_logits_change_places_with_their_candidates(encoder, grid_scorer, set_scorer):
+    model, data = (grid_scorer, colors()) if encoder == "colors" else (set_scorer, samples())
     given, order = candidates(), GENERATOR.permutation(K)
     logits = score(model, data, given)
     assert logits.shape == (K,)
@@ -83,9 +83,9 @@ def test_an_empty_region_is_finite(grid_scorer):
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
-@pytest.mark.parametrize("reading", ["colors", "samples"])
-def test_a_bfloat16_model_multiplies_in_bfloat16(reading, grid_scorer, set_scorer):
-    model, data = (grid_scorer, colors()) if reading == "colors" else (set_scorer, samples())
+@pytest.mark.parametrize("encoder", ["colors", "samples"])
+def test_a_bfloat16_model_multiplies_in_bfloat16(encoder, grid_scorer, set_scorer):
+    model, data = (grid_scorer, colors()) if encoder == "colors" else (set_scorer, samples())
     half, given = jnp.bfloat16, candidates()
     low = (cast_floats(model, half), data, cast_floats(given, half))
     text = str(jax.make_jaxpr(lambda model, data, given: model(data, given))(*low))
@@ -200,7 +200,7 @@ def test_learning_rates_rise_and_fall():
     [
         (SurrogateNetworkConfig, {"num_heads": 5}, "num_heads must divide latent_size, got 5 and 64"),
         (SurrogateNetworkConfig, {"remat_every": 2}, "remat_every must divide num_layers, got 2 and 3"),
-        (SurrogateNetworkConfig, {"reading": "words"}, r"reading must be one of \('colors', 'samples'\), got 'words'"),
+        (SurrogateNetworkConfig, {"encoder": "words"}, r"encoder must be one of \('colors', 'samples'\), got 'words'"),
         (SurrogateTrainingConfig, {"precision": "float8"}, "precision must be one of .*bfloat16"),
         (SurrogateTrainingConfig, {"num_steps": 10}, "warmup_steps must be below num_steps, got 50 and 10"),
     ],

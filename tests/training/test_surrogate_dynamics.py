@@ -30,7 +30,7 @@ RULES = JaxArcConfig().with_fields(
     history_enabled=False,
     allowed_operations=(c.FILL + 3, c.FLOOD_FILL + 2, c.FLIP_LEFT_RIGHT, c.SUBMIT),
 )
-CONFIG = EditStepsConfig(num_examples=48, walk_steps=3, num_measured=48, drift_steps=4, drift_walks=8)
+CONFIG = EditStepsConfig(num_examples=48, episode_steps=3, num_eval=48, open_loop_steps=4, open_loop_trajectories=8)
 NETWORK = SurrogateNetworkConfig(latent_size=8, num_layers=1, num_heads=1)
 
 

@@ -11,7 +11,7 @@ from jaxarc.training.surrogates.graphs import GraphsTask, area_under_roc, edge_a
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
 MODELS = StructuralModelConfig(num_variables=3, num_samples=10, intervention_share=0.5)
-CONFIG = GraphsConfig(models_per_batch=4, measured_models=60)
+CONFIG = GraphsConfig(models_per_batch=4, eval_models=60)
 
 
 def test_a_tie_counts_one_half():

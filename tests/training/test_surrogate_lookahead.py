@@ -18,7 +18,7 @@ from jaxarc.training.surrogates.lookahead import LookaheadTask, eval_batch_sizes
 from jaxarc.training.surrogates.task import HELD_OUT_SEED
 
 SIDE = 5
-CONFIG = LookaheadConfig(num_candidates=32, num_examples=32, episode_steps=4, num_measured=40)
+CONFIG = LookaheadConfig(num_candidates=32, num_examples=32, episode_steps=4, num_eval=40)
 
 
 @functools.cache
@@ -105,7 +105,7 @@ def test_held_out_pairs_are_those_of_the_other_data_set(problem, examples):
     wanted = {np.asarray(grid).tobytes() for grid in problem.eval_params.tasks.outputs}
     seen = {row.astype(np.int8).reshape(-1).tobytes() for row in examples.data[..., 1]}
     assert seen <= wanted
-    assert sum(len(batch.probs) for batch in problem.held_out()) == CONFIG.num_measured
+    assert sum(len(batch.probs) for batch in problem.held_out()) == CONFIG.num_eval
 
 
 def test_held_out_examples_do_not_depend_on_the_size_of_batches_that_are_learned_from(problem, examples):

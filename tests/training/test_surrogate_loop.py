@@ -25,8 +25,8 @@ from jaxarc.training.surrogates.task import CandidateTask, ExpertBatch
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
 EXPERIMENT = SurrogateExperiment(
-    surrogate=SurrogateConfig(problem="parent_sets", seed=3, steps_per_report=4, reports_per_measurement=2),
-    surrogate_network=SurrogateNetworkConfig(reading="samples"),
+    surrogate=SurrogateConfig(problem="parent_sets", seed=3, steps_per_report=4, reports_per_evaluation=2),
+    surrogate_network=SurrogateNetworkConfig(encoder="samples"),
     surrogate_training=SurrogateTrainingConfig(num_steps=18, learning_rate=0.05, warmup_steps=2),
     checkpoint=CheckpointConfig(min_seconds=0.0, keep_last=9),
 )

@@ -15,8 +15,8 @@ class SurrogateConfig(CheckedConfig):
     model: Literal["candidates", "transition", "both"] = "candidates"  # the expert's opinion; what an action does; both
     seed: int = limited(0, low=0, high=2**31 - 2)  # seed of weights and examples; held-out examples use seed + 1
     steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
-    reports_per_measurement: int = limited(2, low=1)  # reports between two measurements on the held-out examples
-    max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation and measuring
+    reports_per_evaluation: int = limited(2, low=1)  # reports between two evaluations on the held-out examples
+    max_seconds: float | None = limited(None, low=0)  # stop earlier, counted without compilation and evaluations
     buffer_size: int = limited(4, low=1)  # batches that are made ahead of time
     compilation_cache: bool = True  # use the programs that earlier commands compiled; false compiles anew
 
@@ -25,7 +25,7 @@ class SurrogateConfig(CheckedConfig):
 class SurrogateNetworkConfig(CheckedConfig):
     """The input and the size of a surrogate's network."""
 
-    reading: Literal["colors", "samples"] = "colors"  # a grid of colors, or samples of variables, as their moments
+    encoder: Literal["colors", "samples"] = "colors"  # a grid of colors, or samples of variables, as their moments
     latent_size: int = limited(64, low=1)  # C, channels of a cell
     num_layers: int = limited(3, low=1)
     num_heads: int = limited(4, low=1)  # heads of each attention; divides latent_size
@@ -89,7 +89,7 @@ class ParentSetsConfig(CheckedConfig):
     """How many structural models are in a batch, and how many are held out."""
 
     models_per_batch: int = limited(20, low=1)  # structural models in a batch, each with an example for every variable
-    measured_models: int = limited(400, low=1)  # held out from training
+    eval_models: int = limited(400, low=1)  # held out from training
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class GraphsConfig(CheckedConfig):
 
     models_per_batch: int = limited(32, low=1)  # structural models in a batch
     observational_share: float = limited(0.5, low=0.0, high=1.0)  # share of models in which no variable is set
-    measured_models: int = limited(400, low=1)  # held out from training
+    eval_models: int = limited(400, low=1)  # held out from training
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ class LookaheadConfig(CheckedConfig):
     num_examples: int = limited(256, low=1)  # B, of a batch
     episode_steps: int = limited(8, low=1)  # consecutive states that are taken from an episode; divides num_examples
     random_share: float = limited(0.25, low=0.0, high=1.0)  # chance that the next action is any of the candidates
-    num_measured: int = limited(4096, low=1)  # examples on held-out pairs
+    num_eval: int = limited(4096, low=1)  # examples on held-out pairs
 
     def validate(self) -> list[str]:
-        return _not_divided(self, "episode_steps", ("num_examples", "num_measured"))
+        return _not_divided(self, "episode_steps", ("num_examples", "num_eval"))
 
 
 @dataclass(frozen=True)
@@ -122,17 +122,17 @@ class EditStepsConfig(CheckedConfig):
     """The steps of the environment that a transition model learns from, and those that evaluate it."""
 
     num_examples: int = limited(128, low=1)  # steps in a batch
-    walk_steps: int = limited(4, low=1)  # consecutive steps of an episode; divides num_examples and num_measured
-    num_measured: int = limited(2048, low=1)  # steps on held-out pairs
+    episode_steps: int = limited(4, low=1)  # consecutive steps of an episode; divides num_examples and num_eval
+    num_eval: int = limited(2048, low=1)  # steps on held-out pairs
     learning_rate: float = limited(2e-3, low=0.0, high=1.0)  # highest; all else is as in surrogate_training
     final_learning_rate: float = limited(2e-5, low=0.0)
-    drift_steps: int = limited(5, low=1)  # length of an open-loop prediction, in an evaluation
-    drift_walks: int = limited(128, low=1)  # open-loop predictions of each operation
+    open_loop_steps: int = limited(5, low=1)  # length of an open-loop prediction, in an evaluation
+    open_loop_trajectories: int = limited(128, low=1)  # open-loop predictions of each operation
 
     def validate(self) -> list[str]:
         return [
             *not_above_learning_rate(self.final_learning_rate, self.learning_rate),
-            *_not_divided(self, "walk_steps", ("num_examples", "num_measured")),
+            *_not_divided(self, "episode_steps", ("num_examples", "num_eval")),
         ]
 
 
@@ -143,9 +143,7 @@ class SurrogateMeshConfig(CheckedConfig):
     data_devices: int = limited(1, low=1)  # devices that each batch is split over
     model_devices: int = limited(1, low=1)  # devices that each matrix is split over
     stages: int = limited(1, low=1)  # devices that the layers are split over, one behind the other
-    parts: int = limited(
-        4, low=1
-    )  # parts of a batch that follow one another through the stages; take several times as many
+    parts: int = limited(4, low=1)  # of a batch, one after the other through the stages; take several times as many
 
     @property
     def num_devices(self) -> int:

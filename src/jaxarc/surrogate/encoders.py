@@ -110,8 +110,8 @@ class MomentEncoder(Encoder):
 
 
 def make_encoder(key: PRNGKey, config: SurrogateNetworkConfig, grid_shape: tuple[int, int]) -> Encoder:
-    """Make the encoder that ``config.reading`` names; ``grid_shape`` is (N, d), and the moments take any."""
-    if config.reading == "colors":
+    """Make the encoder that ``config.encoder`` names; ``grid_shape`` is (N, d), and the moments take any."""
+    if config.encoder == "colors":
         return ColorEncoder(key, config.latent_size, grid_shape)
     return MomentEncoder(key, config.latent_size)
 
@@ -123,7 +123,8 @@ def _higher_moments(samples: Float32[Array, "N d 3"]) -> list[Float32[Array, "d 
     determines x, so the correlations of (x^2, y) and (x, y^2) differ, and show which is the cause.
     """
     count, num_variables = samples.shape[:2]
-    values, is_set = samples[..., 0], samples[..., 1]
+    values = samples[..., 0]
+    is_set = samples[..., 1]
     curves = jnp.stack([values, values**2, values * jnp.abs(values)], axis=-1)
     curves = curves - curves.mean(axis=0, keepdims=True)
     curves = (curves * jax.lax.rsqrt((curves**2).mean(axis=0, keepdims=True) + 1e-6)).reshape(count, -1)

@@ -122,7 +122,9 @@ class TransitionDataset:
     def batch(self, seed: int, step: int) -> TransitionBatch:
         """Take random steps in training pairs."""
         key = jax.random.fold_in(jax.random.key(seed), step)
-        return _draw_steps(key, self.train_params, self._operations, self.config.walk_steps, self.config.num_examples)
+        return _draw_steps(
+            key, self.train_params, self._operations, self.config.episode_steps, self.config.num_examples
+        )
 
     def evaluate(self, model: Model) -> StepAccuracy:
         """Predict single steps in held-out pairs."""
@@ -135,15 +137,15 @@ class TransitionDataset:
                 jax.random.key(HELD_OUT_SEED),
                 self.eval_params,
                 self._operations,
-                self.config.walk_steps,
-                self.config.num_measured,
+                self.config.episode_steps,
+                self.config.num_eval,
             )
         return self._held_out_steps
 
     def held_out_trajectories(self) -> Iterator[TransitionBatch]:
         """Yield trajectories in held-out pairs, one batch for each operation, in every call the same ones."""
         # The operation is a part of the key, so leaving one out does not change the trajectories of the others.
-        shape = (self.config.drift_steps, self.config.drift_walks)
+        shape = (self.config.open_loop_steps, self.config.open_loop_trajectories)
         for operation in trajectory_operations(self.eval_params.config):
             key = jax.random.fold_in(jax.random.key(HELD_OUT_SEED), operation)
             yield _draw_trajectories(key, jnp.full(shape, operation, jnp.int32), self.eval_params)

@@ -31,11 +31,11 @@ from jaxarc.training.surrogates.task import ParentSetsTask, SurrogateTask
 CANDIDATES: Final = "candidates"  # names of tasks
 TRANSITION: Final = "transition"
 EDGES: Final = "edges"
-_READINGS: Final = {
+_ENCODERS: Final = {  # by problem
     "parent_sets": "samples",
     "graphs": "samples",
     "lookahead": "colors",
-}  # the encoder that each problem needs
+}
 
 
 def _environment_for_lookahead() -> JaxArcConfig:
@@ -77,12 +77,12 @@ class SurrogateExperiment(CheckedConfig):
 
     def validate(self) -> list[str]:
         problem = self.surrogate.problem
-        reading = self.surrogate_network.reading
+        encoder = self.surrogate_network.encoder
         problems = []
-        if reading != _READINGS[problem]:
+        if encoder != _ENCODERS[problem]:
             problems.append(
-                f"surrogate_network.reading must be {_READINGS[problem]!r} for surrogate.problem={problem}, "
-                f"got {reading!r}"
+                f"surrogate_network.encoder must be {_ENCODERS[problem]!r} for surrogate.problem={problem}, "
+                f"got {encoder!r}"
             )
         # Structural models have no environment, so there are no steps to predict.
         if problem != "lookahead" and self.surrogate.model != "candidates":

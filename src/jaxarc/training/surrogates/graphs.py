@@ -70,7 +70,7 @@ class GraphsTask:
         self.config = config
         self.models = models
         self.network = network
-        self.held_out = self._draw(config.measured_models, _EVAL_STREAM)
+        self.held_out = self._draw(config.eval_models, _EVAL_STREAM)
 
     def make_model(self, key: PRNGKey) -> EdgeScorer:
         """Make a fresh scorer of edges."""
@@ -90,7 +90,8 @@ class GraphsTask:
 
     def evaluate(self, model: Model) -> GraphAccuracy:
         """Compare with the graphs of held-out models."""
-        data, num_models = self.held_out.data, self.config.measured_models
+        data = self.held_out.data
+        num_models = self.config.eval_models
         parts = [data[start : start + _PREDICTED_AT_ONCE] for start in range(0, num_models, _PREDICTED_AT_ONCE)]
         probs = np.concatenate([np.asarray(predict_edges(model, part)) for part in parts])
         return graph_accuracy(probs, np.asarray(self.held_out.adjacency), self.num_observational(num_models))
@@ -118,7 +119,8 @@ def graph_accuracy(
     """
     is_pair = ~np.eye(probs.shape[-1], dtype=np.bool_)
     # [M, d, d] -> [M, d (d - 1)]: the ordered pairs of different variables.
-    predicted, edges = probs[:, is_pair].astype(np.float64), adjacency[:, is_pair]
+    predicted = probs[:, is_pair].astype(np.float64)
+    edges = adjacency[:, is_pair]
     parts = {"observational": slice(num_observational), "interventional": slice(num_observational, None)}
     by_samples = {
         name: edge_accuracy(predicted[part], edges[part]) for name, part in parts.items() if len(predicted[part])

@@ -110,7 +110,7 @@ class LookaheadTask(CandidateTask):
             key = jax.random.key(HELD_OUT_SEED)
             self._held_out = [
                 _draw_examples(jax.random.fold_in(key, i), self.eval_params, self.config.replace(num_examples=size))
-                for i, size in enumerate(eval_batch_sizes(self.config.num_measured, self.config.episode_steps))
+                for i, size in enumerate(eval_batch_sizes(self.config.num_eval, self.config.episode_steps))
             ]
         return self._held_out
 

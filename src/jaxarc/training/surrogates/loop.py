@@ -71,7 +71,7 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
             num_updates=experiment.num_updates,
             updates_per_step=1,
             updates_per_report=config.steps_per_report,
-            reports_per_evaluation=config.reports_per_measurement,
+            reports_per_evaluation=config.reports_per_evaluation,
             max_seconds=config.max_seconds,
         )
 

@@ -132,7 +132,7 @@ class ParentSetsTask(CandidateTask):
         self.config = config
         self.models = models
         self.network = network
-        self._held_out = self._draw(config.measured_models, _EVAL_STREAM)
+        self._held_out = self._draw(config.eval_models, _EVAL_STREAM)
 
     def make_model(self, key: PRNGKey) -> CandidateScorer:
         """Make a fresh scorer; the one feature of a candidate is the share of variables in it."""
