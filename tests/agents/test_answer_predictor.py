@@ -196,7 +196,7 @@ def test_the_editor_practices_on_shown_answers_by_rules_that_are_otherwise_the_s
     assert practice == RULES.with_fields(reveal_target=True, include_demonstrations=False, include_input=False)
 
 
-def test_what_imagining_needs_is_told_by_name():
+def test_what_imagining_needs_is_reported_by_name():
     assert missing_for_answer_prediction(RULES) == []
     lacking = missing_for_answer_prediction(answer_shown_config(RULES))
     for problem, words in zip(

@@ -43,7 +43,7 @@ def test_features_of_a_small_example_are_as_drawn():
 
 
 @pytest.mark.parametrize("kind", ["cells", "residual_cnn"])
-def test_only_with_an_equality_map_is_a_cell_told_whether_it_is_right(kind):
+def test_only_with_an_equality_map_does_a_cell_know_whether_it_is_right(kind):
     plain, told = (make(kind, equality_map=equality_map) for equality_map in (False, True))
     assert told.first_layer.weight.shape[0] == plain.first_layer.weight.shape[0] + 1
     same = eqx.tree_at(

@@ -33,7 +33,7 @@ def compare(capsys, monkeypatch, *arguments):
     return exit_info.value.code, capsys.readouterr()
 
 
-def test_groups_are_told_by_their_end_the_way_there_and_their_configs(capsys, monkeypatch, tmp_path, runs):
+def test_groups_are_reported_by_their_end_the_way_there_and_their_configs(capsys, monkeypatch, tmp_path, runs):
     code, output = compare(capsys, monkeypatch, *runs, "-o", str(tmp_path / "new" / "curves.png"))
     assert code == 0
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.out.splitlines() if "│" in line]

@@ -323,7 +323,7 @@ def test_recorded_actions_do_not_vote(run, dataset, actions):
     assert "recorded actions fit tasks as they are" in err
 
 
-def test_tasks_are_told_best_first_and_only_the_extremes_of_many(run, tmp_path):
+def test_tasks_are_reported_best_first_and_only_the_extremes_of_many(run, tmp_path):
     folder = tmp_path / "many"
     folder.mkdir()
     for i in range(13):

@@ -53,7 +53,7 @@ def test_an_unknown_dataset_is_one_line(capsys):
 
 
 @pytest.mark.usefixtures("standard_promotion")
-def test_the_memory_of_a_training_run_is_told_by_what_it_is_for(capsys, tmp_path, monkeypatch):
+def test_the_memory_of_a_training_run_is_reported_by_what_it_is_for(capsys, tmp_path, monkeypatch):
     tasks = tmp_path / "tasks"
     tasks.mkdir()
     monkeypatch.chdir(tmp_path)

@@ -36,7 +36,7 @@ def rows(tmp_path):
     return show
 
 
-def test_steps_are_told_by_operation(rows):
+def test_steps_are_reported_by_operation(rows):
     shown, _ = rows(steps=STEPS)
     assert shown["all held-out steps"] == ["", "50.0 %", "25.0 %"]
     assert shown[get_operation_name(FLOOD)] == ["1,200", "75.0 %", "12.5 %"]
@@ -45,7 +45,7 @@ def test_steps_are_told_by_operation(rows):
     assert shown["reward, mean distance"] == ["", "0.0625", ""]
 
 
-def test_drift_is_told_after_each_step_and_against_keeping_the_grid(rows):
+def test_the_open_loop_error_is_reported_after_each_step_and_against_keeping_the_grid(rows):
     shown, _ = rows(open_loop_errors=OPEN_LOOP)
     assert shown[get_operation_name(FLOOD)] == ["100", "50", "25", "70", "20"]
     assert shown[get_operation_name(ROTATE)] == ["0", "1", "2", "3", "60"]

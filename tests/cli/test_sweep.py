@@ -98,7 +98,7 @@ def test_several_processes_are_refused(capsys, tmp_path, trained):
     assert trained == []
 
 
-def test_seeds_side_by_side_are_told_as_mean_and_spread(capsys, tmp_path, trained):
+def test_seeds_side_by_side_are_reported_as_mean_and_spread(capsys, tmp_path, trained):
     _, out = sweep(capsys, f"logging.run_root={tmp_path}", "training.num_seeds=3,4")
     assert "3 agents learn side by side, seeds 0 to 2." in out
     assert "25.0 ± 0.0 %" in out

@@ -157,7 +157,7 @@ def test_a_run_folder_is_evaluated_in_the_precision_asked_for(finished):
 
 
 @pytest.mark.usefixtures("standard_promotion")
-def test_the_memory_of_the_step_of_a_surrogate_is_told(capsys):
+def test_the_memory_of_the_step_of_a_surrogate_is_reported(capsys):
     succeed("profile", "memory", *TINY, "--json")
     (report,) = json.loads(capsys.readouterr().out).values()
     assert report["optimizer"] == 2 * report["parameters"] + 8  # the two means of AdamW, and two counts

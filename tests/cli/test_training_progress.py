@@ -17,7 +17,7 @@ def shown(num_seeds, *reports):
     return [line.rstrip() for line in output.getvalue().splitlines() if line.strip()]
 
 
-def test_one_seed_is_told_by_its_own_numbers():
+def test_one_seed_is_reported_by_its_own_numbers():
     report = Report(4, 64, 1.0, 0, 2000.0, mean_return=1.25, train_solve_rate=0.5, evaluation_solve_rate=0.75)
     assert shown(1, report) == [
         "compiling ...",
@@ -46,5 +46,5 @@ def test_several_seeds_are_one_line_of_means_ranges_and_the_speed_of_all():
         (range_share, [], "-"),
     ],
 )
-def test_spread_is_told_where_there_is_one(write, values, text):
+def test_spread_is_reported_where_there_is_one(write, values, text):
     assert write(values) == text

@@ -62,7 +62,7 @@ def test_the_dataset_of_lines_that_name_none_can_be_given(verify, data):
     assert "line 1: the line names no dataset; add --dataset NAME" in refused.output
 
 
-def test_each_line_that_does_not_solve_is_told_with_the_reason(verify, data):
+def test_each_line_that_does_not_solve_is_reported_with_the_reason(verify, data):
     result = verify(
         solution(data),
         solution(data, actions=[[34, 0, 0, 0, 0]]),

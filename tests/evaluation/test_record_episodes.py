@@ -1,4 +1,4 @@
-"""Films: they show what the environment did, step by step, and are the episodes that evaluations play."""
+"""Trajectories: they show what the environment did, step by step, and are the episodes that evaluations play."""
 
 import jax
 import jax.numpy as jnp
@@ -33,59 +33,59 @@ def places(*task_indices):
 
 
 @pytest.mark.parametrize("selection_format", PAINT)
-def test_a_film_tells_actions_and_what_came_of_them(selection_format):
+def test_a_trajectory_holds_actions_and_their_results(selection_format):
     params = params_of(selection_format, allowed_operations=(1, c.COPY, c.SUBMIT))
     actions = PAINT[selection_format]
     agent = RecordedAgent.create({("one", 0): actions}, TASKS, params.config)
-    film, other = record_episodes(agent, params, places(0, 1), jax.random.key(0))
-    assert film.actions == [tuple(action) for action in actions]
-    assert film.is_solved
-    assert len(film.grids) == len(actions) + 1
-    np.testing.assert_array_equal(film.grids[0], [[5, 5], [6, 6]])
-    np.testing.assert_array_equal(film.grids[-1], film.target)
-    assert film.similarities[0] == pytest.approx(0.5)
-    assert film.similarities[-1] == 1
-    assert [len(part) for part in (film.rewards, film.invalid)] == [len(actions)] * 2
+    trajectory, other = record_episodes(agent, params, places(0, 1), jax.random.key(0))
+    assert trajectory.actions == [tuple(action) for action in actions]
+    assert trajectory.is_solved
+    assert len(trajectory.grids) == len(actions) + 1
+    np.testing.assert_array_equal(trajectory.grids[0], [[5, 5], [6, 6]])
+    np.testing.assert_array_equal(trajectory.grids[-1], trajectory.target)
+    assert trajectory.similarities[0] == pytest.approx(0.5)
+    assert trajectory.similarities[-1] == 1
+    assert [len(part) for part in (trajectory.rewards, trajectory.invalid)] == [len(actions)] * 2
     assert len(other.actions) == 1, "what comes after the end of an episode is left out"
     if selection_format == "bbox":
-        np.testing.assert_array_equal(film.clipboards[-1], [[1, 5], [c.PADDING, c.PADDING]])
+        np.testing.assert_array_equal(trajectory.clipboards[-1], [[1, 5], [c.PADDING, c.PADDING]])
 
 
-def test_a_film_is_what_single_steps_of_the_environment_give():
+def test_a_trajectory_is_what_single_steps_of_the_environment_give():
     params = params_of("bbox", max_episode_steps=40)
     agent = as_agent(RandomPolicy(ArcEnvironment().action_space(params)))
-    (film,) = record_episodes(agent, params, places(0), jax.random.key(3))
+    (trajectory,) = record_episodes(agent, params, places(0), jax.random.key(3))
     env = ArcEnvironment()
     state, _ = env.reset(jax.random.key(0), params, 0, 0)
-    for step, action in enumerate(film.actions):
-        np.testing.assert_array_equal(film.grids[step], state.working_grid)
+    for step, action in enumerate(trajectory.actions):
+        np.testing.assert_array_equal(trajectory.grids[step], state.working_grid)
         state, _, reward, _, info = env.step(state, BboxAction(*map(jnp.int32, action)), params)
-        assert film.rewards[step] == reward
-        assert film.similarities[step + 1] == state.similarity_score
-        assert film.invalid[step] == info["invalid_action"]
-    np.testing.assert_array_equal(film.grids[-1], state.working_grid)
+        assert trajectory.rewards[step] == reward
+        assert trajectory.similarities[step + 1] == state.similarity_score
+        assert trajectory.invalid[step] == info["invalid_action"]
+    np.testing.assert_array_equal(trajectory.grids[-1], state.working_grid)
     assert bool(state.done)
 
 
-def test_films_are_the_episodes_that_are_evaluated_whatever_the_batch():
+def test_trajectories_are_the_episodes_that_are_evaluated_whatever_the_batch():
     params = params_of("bbox", max_episode_steps=40)
     agent = as_agent(RandomPolicy(ArcEnvironment().action_space(params)))
     chosen, key = places(0, 1, 0), jax.random.key(5)
     played = play_episodes(agent, params, chosen, key, 3)
     seen = []
-    films = list(record_episodes(agent, params, chosen, key, 2, lambda *counts: seen.append(counts)))
+    trajectories = list(record_episodes(agent, params, chosen, key, 2, lambda *counts: seen.append(counts)))
     assert seen == [(2, 3), (3, 3)]
-    for row, film in enumerate(films):
-        assert len(film.actions) == played.steps[row]
-        np.testing.assert_array_equal(film.grids[-1], played.grids[row])
+    for row, trajectory in enumerate(trajectories):
+        assert len(trajectory.actions) == played.steps[row]
+        np.testing.assert_array_equal(trajectory.grids[-1], played.grids[row])
 
 
-def test_a_film_is_cut_where_its_recording_ends():
+def test_a_trajectory_is_cut_where_its_recording_ends():
     params = params_of("bbox", allowed_operations=(1, c.COPY, c.SUBMIT))
     agent = RecordedAgent.create({("one", 0): PAINT["bbox"][:2], ("two", 0): [PAINT["bbox"][-1]]}, TASKS, params.config)
-    film, other, none = record_episodes(agent, params, places(0, 1, 1), jax.random.key(0), lengths=[2, 5, 0])
-    assert [action[0] for action in film.actions] == [1, c.COPY], "the submit that follows is not of the recording"
-    assert (film.similarities[-1], film.is_solved) == (1, False)
+    trajectory, other, none = record_episodes(agent, params, places(0, 1, 1), jax.random.key(0), lengths=[2, 5, 0])
+    assert [action[0] for action in trajectory.actions] == [1, c.COPY], "the submit that follows is not recorded"
+    assert (trajectory.similarities[-1], trajectory.is_solved) == (1, False)
     assert (len(other.actions), other.is_solved) == (1, True)
     assert (len(none.actions), len(none.grids), none.is_solved) == (0, 1, False)
     with pytest.raises(ValueError, match="2 episodes have a length each, got 1 lengths"):

@@ -46,7 +46,7 @@ def test_a_file_comes_back_as_actions_and_as_counts(tmp_path):
     assert read_action_counts(file) == {("right", 0): 1, ("three", 2): 3}
 
 
-def test_a_file_of_traces_that_lacks_lines_is_told_of(tmp_path):
+def test_a_file_of_traces_that_lacks_lines_is_reported(tmp_path):
     file = tmp_path / "traces.jsonl"
     file.write_text("\n".join([line(of=2), line(of=2, pair_index=1)]))
     assert len(read_recordings(file)) == 2

@@ -143,7 +143,7 @@ def test_a_rollout_takes_it_as_a_policy(world):
     assert played.totals.episodes == played.totals.solved > 4
 
 
-def test_what_rules_lack_for_it_is_told(world):
+def test_what_rules_lack_for_it_is_reported(world):
     rules = world[1].config
     assert missing_for_painting(rules) == []
     format_problem, operation_problem = missing_for_painting(

@@ -182,7 +182,7 @@ def test_the_mix_is_the_one_that_is_described(played):
     assert ((operations < c.FLOOD_FILL).sum(axis=1) >= drawn - drawn // 8 + extra).all()
 
 
-def test_what_is_illegal_or_outside_changes_nothing_and_is_told():
+def test_what_is_illegal_or_outside_changes_nothing_and_is_reported():
     env, params = make_world("bbox", allowed_operations=(1, 2, c.RESIZE, c.SUBMIT))
     state, _ = env.reset(jax.random.key(0), params)
     wrong = BboxAction(
@@ -242,7 +242,7 @@ def test_too_few_candidates_and_rules_without_fills_are_refused():
         LookaheadAgent(config.with_fields(allowed_operations=(c.MOVE_UP, c.SUBMIT)))
 
 
-def test_what_observations_lack_is_told():
+def test_what_observations_lack_is_reported():
     config = make_world("bbox")[1].config
     assert missing_for_lookahead(config) == []
     lacking = config.with_fields(reveal_target=False, grid_format="tokens")

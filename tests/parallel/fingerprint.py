@@ -37,7 +37,7 @@ def play(
     """Play a small world on so many devices of this process, or on a mesh, and return what can be compared.
 
     Returns:
-        Plain types: ``environments``, ``tally`` (lists of counts and sums of each environment), ``totals``, ``tasks``
+        Plain types: ``environments``, ``metrics`` (lists of counts and sums of each environment), ``totals``, ``tasks``
         (episodes, solved) and ``used``, the number of devices that hold states.
     """
     env, params, policy = WORLDS[world](executor)
@@ -50,7 +50,7 @@ def play(
     totals = result.totals
     return {
         "environments": fingerprints_by_environment(result),
-        "tally": [counts.tolist() for counts in result.gather().carry.metrics],
+        "metrics": [counts.tolist() for counts in result.gather().carry.metrics],
         "totals": [totals.episodes, totals.solved, totals.reward_sum, totals.return_sum, totals.steps],
         "tasks": [counts.tolist() for counts in result.task_counts],
         "used": max(leaf.sharding.num_devices for leaf in jax.tree.leaves(result.carry.states)),

@@ -44,7 +44,7 @@ def test_batch_devices_chunks_and_executor_change_nothing(
     assert played.pop("used") == num_devices
     assert played["environments"] == whole["environments"][:num_envs]
     assert len(set(whole["environments"])) == MOST
-    metrics = [np.array(counts[:num_envs], np.float64) for counts in whole["tally"]]
+    metrics = [np.array(counts[:num_envs], np.float64) for counts in whole["metrics"]]
     assert played["totals"] == [*(counts.sum() for counts in metrics), num_envs * NUM_STEPS]
     assert [sum(counts) for counts in played["tasks"]] == played["totals"][:2]
     if num_envs == MOST:

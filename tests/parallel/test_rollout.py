@@ -233,7 +233,7 @@ def test_a_callback_hears_of_each_chunk():
     assert 0 < heard[0][1].episodes < heard[1][1].episodes < result.totals.episodes
 
 
-def test_a_recorded_trajectory_agrees_with_the_tallies():
+def test_a_recorded_trajectory_agrees_with_the_metrics():
     env, params = make_world()
     compiled = compile_rollout(env, params, filling(), B, S, chunk_steps=5, record=True, count_tasks=True)
     result = compiled(params, filling(), KEY)

@@ -9,8 +9,8 @@ from jaxarc.evaluation.episodes import EpisodeTrajectory
 from jaxarc.play.episode_viewer import episode_for_page
 
 
-def film_of(rewards):
-    """A film of submits on a grid of one cell."""
+def trajectory_of(rewards):
+    """A trajectory of submits on a grid of one cell."""
     num_steps = len(rewards)
     no_color = -np.ones((num_steps + 1, 2, 2), np.int8)
     grids = no_color.copy()
@@ -29,8 +29,8 @@ def film_of(rewards):
     )
 
 
-def test_rewards_that_are_no_finite_numbers_are_told_as_unknown():
-    told = episode_for_page(film_of([0.123, np.inf, np.nan]), "one")
+def test_rewards_that_are_no_finite_numbers_are_reported_as_unknown():
+    told = episode_for_page(trajectory_of([0.123, np.inf, np.nan]), "one")
     assert told["rewards"] == [0.123, None, None]
     assert told["grids"][0] == told["target"] == [[4]]
     json.dumps(told, allow_nan=False)

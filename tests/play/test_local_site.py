@@ -77,7 +77,7 @@ def test_the_token_opens_the_page_with_strict_headers(ask, home):
 
 
 @pytest.mark.parametrize("path", ["/", "/wrong/", "/act", "//", "/%2e%2e/", "/wr%C3%B6ng/"])
-def test_without_the_token_nothing_is_told(ask, path):
+def test_without_the_token_nothing_is_reported(ask, path):
     answer = ask(path)
     assert answer.status == 403
     assert "welcome" not in answer.text
@@ -147,7 +147,7 @@ def test_only_this_machine_can_connect(port):
         assert other.connect_ex(("127.0.0.2", port)) == errno.ECONNREFUSED
 
 
-def test_a_taken_port_is_told_with_what_to_do(port):
+def test_a_taken_port_is_reported_with_what_to_do(port):
     with pytest.raises(PortError, match=f"port {port} is in use; name another with --port"):
         LocalSite(lambda *_: None, port)
 

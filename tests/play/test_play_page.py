@@ -295,7 +295,7 @@ def test_the_task_box_searches_all_datasets_and_finds_the_way_back(page):
     go_to(page, "one", "Demonstration 1")
 
 
-def test_a_newcomer_is_told_what_to_do_until_there_is_an_episode(open_page, data, tmp_path):
+def test_a_newcomer_reads_what_to_do_until_there_is_an_episode(open_page, data, tmp_path):
     with served("play", data, "--folder", tmp_path) as address:
         page = open_page(address, phone=True)
         page.wait_for_selector("#welcome:visible")
@@ -337,7 +337,7 @@ def test_every_control_has_a_name_and_every_text_stands_out(open_page, url, dark
     assert page.evaluate("getComputedStyle(document.querySelector('#cell-0-0')).backgroundColor") == "rgb(59, 95, 219)"
 
 
-def test_a_task_that_is_not_there_is_told_with_near_ones(page):
+def test_a_task_that_is_not_there_is_reported_with_near_ones(page):
     page.fill("#task", "ona")
     page.press("#task", "Enter")
     says(page, "did you mean 'one'?")

@@ -23,7 +23,7 @@ def path(tmp_path):
     return tmp_path / "metrics.jsonl"
 
 
-def test_only_what_is_new_is_told(path):
+def test_only_what_is_new_is_reported(path):
     reader = MetricsReader(path)
     assert reader.read(-1, 0).total == 0  # there is no file yet
     path.write_text(line(0) + line(4))

@@ -85,7 +85,7 @@ def report_of(loss, given=error):
 
 
 @pytest.mark.usefixtures("standard_promotion")
-def test_the_memory_of_a_step_is_told_by_what_it_is_for():
+def test_the_memory_of_a_step_is_reported_by_what_it_is_for():
     report = report_of(error)
     weights = 4 * (64 * 256 + 256 * 4)
     assert report.parameters == report.gradients == weights  # the count of steps is no parameter

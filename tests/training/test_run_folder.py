@@ -99,7 +99,7 @@ def test_a_new_folder_of_a_run_that_was_refused_is_removed(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_in_which_something_was_told_stays(tmp_path):
+def test_a_folder_in_which_something_was_reported_stays(tmp_path):
     folder = create_run_folder(experiment(tmp_path))
     MetricsFile(folder.metrics, Report).append([Report(0, 0, 0.0)])
     remove_unused(folder)
@@ -120,7 +120,7 @@ def repository(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_commit_is_named_whole_and_changed_files_are_told(repository):
+def test_a_commit_is_named_whole_and_changed_files_are_reported(repository):
     revision = git_revision(repository)
     assert revision is not None
     assert len(revision) == 40

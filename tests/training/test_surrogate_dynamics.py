@@ -119,7 +119,7 @@ def test_steps_are_measured_by_operation_and_beside_a_model_that_expects_no_chan
     assert keeper.reward_error == pytest.approx(float(jnp.abs(held_out.reward).mean()))
 
 
-def test_a_model_that_is_right_does_not_drift_and_one_that_keeps_the_grid_is_as_right_as_that(steps):
+def test_a_right_model_has_no_open_loop_error_and_one_that_keeps_the_grid_has_that_of_keeping(steps):
     trajectories = {int(each.operation[0, 0]): each for each in steps.held_out_trajectories()}
     assert set(trajectories) == set(trajectory_operations(RULES))
     fill = trajectories[c.FILL + 3]
@@ -130,7 +130,7 @@ def test_a_model_that_is_right_does_not_drift_and_one_that_keeps_the_grid_is_as_
     assert kept.wrong_cells[-1] > 0
 
 
-def test_drift_goes_on_from_predictions_and_not_from_what_was_seen(steps):
+def test_the_open_loop_error_goes_on_from_predictions_and_not_from_what_was_seen(steps):
     """The first step is predicted wrong, all later ones right: their grids never become right again."""
     trajectories = steps.held_out_trajectories()
     flip = next(each for each in trajectories if each.operation[0, 0] == c.FLIP_LEFT_RIGHT)

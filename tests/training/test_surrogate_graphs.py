@@ -34,7 +34,7 @@ def test_accuracies_of_a_worked_example():
     assert edge_accuracy(predicted[1:], edges[1:]).auroc is None
 
 
-def test_the_diagonal_is_left_out_and_kinds_are_told_apart():
+def test_the_diagonal_is_left_out_and_kinds_are_distinguished():
     adjacency = np.zeros((4, 3, 3), bool)
     adjacency[:, 0, 1] = True
     probs = np.where(adjacency, 1.0, 0.0)

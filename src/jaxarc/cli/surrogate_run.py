@@ -64,7 +64,7 @@ _MODELS: Final = {
 def learn_surrogate(
     experiment: SurrogateExperiment, console: Console, resume: RunFolder | None = None
 ) -> SurrogateResult:
-    """Train in a new run folder, or go on in an old one, and tell of it.
+    """Train in a new run folder, or go on in an old one, and print its course.
 
     Raises:
         ConfigValidationError: no task is left, or a library that the logging needs is missing.
@@ -206,8 +206,8 @@ def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console:
     if evaluation.policies:
         console.print(_policies(evaluation.policies))
         if evaluation.num_left_out:
-            told = f"{evaluation.num_left_out:,} held-out pairs are left out, because a policy learned from them."
-            console.print(told, highlight=False)
+            line = f"{evaluation.num_left_out:,} held-out pairs are left out, because a policy learned from them."
+            console.print(line, highlight=False)
 
 
 def _agreement(agreement: Agreement) -> Table:

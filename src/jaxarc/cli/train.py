@@ -111,7 +111,7 @@ def train(
     if show:
         typer.echo(OmegaConf.to_yaml(topics_of(experiment)), nl=False)
         return
-    if folder is None or not tell_if_finished(folder, experiment, console):
+    if folder is None or not report_if_finished(folder, experiment, console):
         learn_any(experiment, console, folder)
 
 
@@ -134,8 +134,8 @@ def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperi
     return changed
 
 
-def tell_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Console) -> bool:
-    """Return whether there is nothing left to learn or to write, and say so."""
+def report_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Console) -> bool:
+    """Print that a run is finished and return true, or return false if anything is left to learn or to write."""
     newest = folder.checkpoints.newest()
     is_finished = newest is not None and newest.update >= experiment.num_updates and folder.learning_curve.exists()
     if is_finished:
@@ -203,7 +203,7 @@ def run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Con
     folder = _sweep_folder(list(experiments.values()))
     endings: dict[tuple[str, ...], _Ending] = {}
     for number, (chosen, experiment) in enumerate(experiments.items(), start=1):
-        console.rule(f"{number} of {len(experiments)}: {escape(' '.join(_told(chosen, experiments)))}")
+        console.rule(f"{number} of {len(experiments)}: {escape(' '.join(_differing(chosen, experiments)))}")
         name = f"{experiment.logging.run_name}-{number:0{len(str(len(experiments)))}}"
         endings[chosen] = _run(
             experiment.replace(logging=experiment.logging.replace(run_root=str(folder), run_name=name)), console
@@ -238,30 +238,30 @@ def _run(experiment: AnyExperiment, console: Console) -> _Ending:
     return _Ending("stopped" if outcome.interrupted else "done", outcome)
 
 
-def _told(chosen: tuple[str, ...], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> list[str]:
+def _differing(chosen: tuple[str, ...], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> list[str]:
     """Return the overrides in which combinations differ."""
     return [override for override in chosen if not all(override in other for other in experiments)]
 
 
 def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> Table:
     of_surrogates = all(isinstance(experiment, SurrogateExperiment) for experiment in experiments.values())
-    measured, samples = ("held out", "examples") if of_surrogates else ("unseen solved", "environment\nsteps")
-    table = number_table("run", "overrides", measured, samples, "learning\nseconds", "ended", num_words=2)
+    score, samples = ("held out", "examples") if of_surrogates else ("unseen solved", "environment\nsteps")
+    table = number_table("run", "overrides", score, samples, "learning\nseconds", "ended", num_words=2)
     table.columns[-1].justify = "left"
     table.columns[1].overflow = "fold"
     for number, (chosen, ending) in enumerate(endings.items(), start=1):
-        told = escape("\n".join(_told(chosen, experiments)))
+        overrides = escape("\n".join(_differing(chosen, experiments)))
         if ending.outcome is None:
-            table.add_row(str(number), told, "-", "-", "-", ending.words)
+            table.add_row(str(number), overrides, "-", "-", "-", ending.words)
             continue
         last = ending.outcome.reports[-1]
         table.add_row(
-            str(number), told, _measured(ending.outcome), f"{last.samples:,}", f"{last.seconds:.1f}", ending.words
+            str(number), overrides, _score(ending.outcome), f"{last.samples:,}", f"{last.seconds:.1f}", ending.words
         )
     return table
 
 
-def _measured(outcome: AnyResult) -> str:
+def _score(outcome: AnyResult) -> str:
     if isinstance(outcome, SurrogateResult):
         return "\n".join(measured_parts(outcome.reports[-1]))
     return mean_share(report.evaluation_solve_rate for report in last_reports(outcome.reports))

@@ -38,7 +38,7 @@ from jaxarc.training.run_folder import remove_unused
 
 
 def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> AgentResult:
-    """Train in a new run folder, or go on in an old one, and tell of it.
+    """Train in a new run folder, or go on in an old one, and print its course.
 
     Raises:
         ConfigValidationError: no task is left, or a library that the logging needs is missing.

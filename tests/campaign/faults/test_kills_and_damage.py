@@ -44,7 +44,7 @@ class Forgetful:
         return {"file": (folder / "file").read_text()}
 
 
-def test_work_that_loses_what_it_told_of_is_found_out(tmp_path):
+def test_work_that_loses_what_it_reported_is_found_out(tmp_path):
     with pytest.raises(AssertionError, match="something is lost"):
         Killing(Forgetful(), tmp_path, random.Random(0))
 

@@ -38,7 +38,7 @@ def state_file(folder: Path) -> Target:
     return Target(read, (StateFileError, UnknownTaskError), (file.read_bytes(),))
 
 
-def sealed_state(folder: Path) -> Target:
+def checked_state(folder: Path) -> Target:
     """A saved state whose checksums are right, whatever it says."""
     target = state_file(folder)
     _, _, header, packed = target.seeds[0].split(b"\n", 3)
@@ -70,7 +70,7 @@ def checkpoint_record(folder: Path) -> Target:
     return Target(read, (CheckpointError,), ((path / "record.json").read_bytes(),), _RECORD_WORDS)
 
 
-def sealed_record(folder: Path) -> Target:
+def checked_record(folder: Path) -> Target:
     """A record whose checksum is right, up to the experiment in it."""
     path = _checkpoint(folder)
     body = json.loads((path / "record.json").read_bytes())
@@ -79,8 +79,8 @@ def sealed_record(folder: Path) -> Target:
     def read(content: bytes) -> None:
         try:
             data = json.loads(content)
-            seal = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-            content = json.dumps({"sha256": seal, **data} if isinstance(data, dict) else [seal, data]).encode()
+            checksum = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+            content = json.dumps({"sha256": checksum, **data} if isinstance(data, dict) else [checksum, data]).encode()
         except (ValueError, RecursionError):
             pass
         (path / "record.json").write_bytes(content)
@@ -133,9 +133,9 @@ def run_config(folder: Path) -> Target:
 
 TARGETS: Final[dict[Maker, int]] = {
     state_file: 10,
-    sealed_state: 3,
+    checked_state: 3,
     checkpoint_record: 12,
-    sealed_record: 2,
+    checked_record: 2,
     metrics_file: 5,
     run_config: 4,
 }

@@ -8,7 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from campaign.inputs.input_feeding import MAKERS, feed, wrong_inputs
 
 NUM_INPUTS = 60
-FEW = {"composed_overrides": 5, "play_requests": 40, "config_file": 40, "override": 40, "sweep": 40, "sealed_state": 40}
+FEW = {
+    "composed_overrides": 5,
+    "play_requests": 40,
+    "config_file": 40,
+    "override": 40,
+    "sweep": 40,
+    "checked_state": 40,
+}
 
 
 @pytest.mark.parametrize("name", list(MAKERS))

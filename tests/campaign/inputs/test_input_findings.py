@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from campaign.inputs.input_feeding import MAKERS, feed
-from campaign.inputs.run_inputs import sealed_record, sealed_state
+from campaign.inputs.run_inputs import checked_record, checked_state
 from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.datasets import SubsetError
 from jaxarc.evaluation.recording import RecordingError, read_recordings
@@ -113,7 +113,7 @@ def changed(target, **fields):
 
 
 def test_a_saved_state_with_right_checksums_and_wrong_contents_is_refused(tmp_path):
-    target = sealed_state(tmp_path)
+    target = checked_state(tmp_path)
     target.read(target.seeds[0])
     for wrong in ({"leaves": None}, {"task_shape": [1, 1, 4]}, {"task_shape": [-1, 1, 4, 4]}, {"task_id": 3}):
         with pytest.raises(StateFileError, match="its header does not say"):
@@ -137,7 +137,7 @@ def test_a_saved_state_with_right_checksums_and_wrong_contents_is_refused(tmp_pa
     ids=str,
 )
 def test_a_checkpoint_with_a_right_checksum_and_wrong_contents_is_refused(tmp_path, change):
-    target = sealed_record(tmp_path)
+    target = checked_record(tmp_path)
     target.read(target.seeds[0])
     body = {name: value for name, value in {**json.loads(target.seeds[0]), **change}.items() if value is not None}
     warnings.simplefilter("ignore", DamagedCheckpointWarning)
@@ -164,7 +164,7 @@ def test_a_topic_and_its_field_may_change_together():
 
 
 def test_a_trace_of_brackets_counts_as_damaged(tmp_path):
-    target = MAKERS["sealed_trace"](tmp_path)
+    target = MAKERS["checked_trace"](tmp_path)
     with pytest.warns(DamagedTraceWarning, match="not a trace"):
         assert feed(target, b"[" * 3000) is None
 

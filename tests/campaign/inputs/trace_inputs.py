@@ -165,13 +165,13 @@ def cached_trace(folder: Path) -> Target:
         require(trace is None or trace.unit_hash == name, "the trace of another unit")
         require(len(list(cache.traces())) == (trace is not None), "the cache lists what it does not read")
 
-    return Target(read, (), (_sealed(_TRACE),), ("unit", "recipe", "actions"))
+    return Target(read, (), (_with_checksum(_TRACE),), ("unit", "recipe", "actions"))
 
 
-def sealed_trace(folder: Path) -> Target:
+def checked_trace(folder: Path) -> Target:
     """A cached trace whose checksum is right, whatever it says."""
     target = cached_trace(folder)
-    return Target(lambda content: target.read(_sealed(content)), (), (_TRACE,), target.words)
+    return Target(lambda content: target.read(_with_checksum(content)), (), (_TRACE,), target.words)
 
 
 def submission_file(folder: Path) -> Target:
@@ -198,7 +198,7 @@ TARGETS: Final[dict[Maker, int]] = {
     arctraj_session: 30,
     graph_text: 40,
     cached_trace: 6,
-    sealed_trace: 6,
+    checked_trace: 6,
     submission_file: 50,
 }
 """With the share of the inputs that each gets, by how long it takes."""
@@ -229,7 +229,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _sealed(text: bytes) -> bytes:
+def _with_checksum(text: bytes) -> bytes:
     return b"%s %s\n%s\n" % (FORMAT, hashlib.sha256(text).hexdigest().encode(), text)
 
 

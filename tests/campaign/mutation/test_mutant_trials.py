@@ -52,7 +52,7 @@ def ask(tmp_path_factory):
     process.communicate()
 
 
-def test_outcomes_are_told_apart(ask):
+def test_outcomes_are_distinguished(ask):
     assert ask("passes") == ("passed", "")
     assert ask("fails") == ("failed", "tests/test_fails.py::test_it")
     assert ask("dies") == ("failed", "the process ended with SIGSEGV")

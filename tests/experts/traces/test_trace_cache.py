@@ -39,7 +39,7 @@ def test_traces_are_listed_by_hash(cache):
 @pytest.mark.parametrize(
     "damage", [lambda b: b[:-9], lambda b: b.replace(b"[2,", b"[3,"), lambda b: b"", lambda b: b[5:]]
 )
-def test_a_damaged_trace_is_none_and_told(cache, damage):
+def test_a_damaged_trace_is_none_and_reported(cache, damage):
     cache.put(trace_of(1))
     path = cache.path_of(trace_of(1).unit_hash)
     path.write_bytes(damage(path.read_bytes()))

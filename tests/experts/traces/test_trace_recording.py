@@ -47,7 +47,7 @@ def failures(recording):
 
 
 @pytest.mark.parametrize("record", WAYS.values(), ids=WAYS)
-def test_what_fails_is_told_and_the_others_go_on(record, tmp_path):
+def test_what_fails_is_reported_and_the_others_go_on(record, tmp_path):
     cache = TraceCache(tmp_path)
     recording = record(GRAPH, OddExpert(), cache=cache)
     found = failures(recording)
@@ -153,7 +153,7 @@ def test_an_expert_whose_module_is_gone_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("record", WAYS.values(), ids=WAYS)
-def test_a_cache_that_cannot_be_written_is_told_as_it_is(record, tmp_path):
+def test_a_cache_that_cannot_be_written_is_reported_as_it_is(record, tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(OSError, match="file"):
         record(GRAPH, CellExpert(), cache=TraceCache(tmp_path / "file"))
