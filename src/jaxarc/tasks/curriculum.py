@@ -42,7 +42,7 @@ class Curriculum(eqx.Module):
     config: CurriculumConfig = eqx.field(static=True)
 
 
-class EpisodeCounts(NamedTuple):
+class TaskEpisodes(NamedTuple):
     """Episodes of one update, by task; the sum over devices is a ``jax.lax.psum``."""
 
     attempts: Int32[Array, " T"]
@@ -97,7 +97,7 @@ def count_episodes(
     ended: Bool[Array, "*B"],
     solved: Bool[Array, "*B"],
     score: Float32[Array, "*B"] | None = None,
-) -> EpisodeCounts:
+) -> TaskEpisodes:
     """Count episodes by task; the integers do not depend on the order of the entries.
 
     Under ``shard_map`` each device counts its own, and ``jax.lax.psum(counts, axis)`` are those of all.
@@ -115,7 +115,7 @@ def count_episodes(
     def total(of: Array) -> Array:
         return jnp.zeros((num_tasks,), of.dtype).at[index].add(of.ravel())
 
-    return EpisodeCounts(
+    return TaskEpisodes(
         attempts=total(ended.astype(jnp.int32)),
         solves=total((ended & solved).astype(jnp.int32)),
         score_count=None if score is None else total(jnp.ones_like(task_index)),
@@ -123,7 +123,7 @@ def count_episodes(
     )
 
 
-def apply_counts(curriculum: Curriculum, counts: EpisodeCounts) -> Curriculum:
+def apply_counts(curriculum: Curriculum, counts: TaskEpisodes) -> Curriculum:
     """Add the counts of an update to the statistics, and advance the clock.
 
     The recent success rate is an exponential moving average that starts at the prior. Each episode moves it by a share

@@ -149,7 +149,7 @@ class TrainingState(eqx.Module):
     learner: LearnerState
     predictor_state: PredictorState | None  # None where the answer is shown
     env_states: StatisticsState  # of B environments
-    curriculum: Curriculum  # of the learned tasks
+    curriculum: Curriculum  # of the training tasks
     key: UInt32[Array, "words"]  # for the next update; never used before
 
     @property
@@ -271,7 +271,8 @@ def run_seed(
         score = _value_errors(trajectories, train_config.agent) if state.curriculum.config.kind == "replay" else None
         by_task = count_episodes(state.curriculum.base_weights.shape[-1], *played, score)
         curriculum = apply_counts(state.curriculum, shard.sum(by_task))
-        predictor_state, answer_loss = state.predictor_state, None
+        predictor_state = state.predictor_state
+        answer_loss = None
         if predictor_state is not None and train_config.answer.source == "imagined":
             puzzles = dataclasses.replace(params, weights=weights)
             predictor_state, answer_loss = learn_answers(predictor_state, key_answers, puzzles, train_config, shard)
@@ -308,10 +309,12 @@ def place_state(state: TrainingState, mesh: Mesh, over: str) -> TrainingState:
 
 def state_specs(over: str) -> TrainingState:
     """Return the placement of a state on a mesh: a state with a ``PartitionSpec`` for every part."""
-    if over == "seeds":
-        return _state_of(SPLIT, SPLIT, SPLIT, SPLIT, SPLIT)
-    environments = PartitionSpec(None, DATA)  # behind the axis of seeds
-    return _state_of(REPLICATED, REPLICATED, environments, REPLICATED, REPLICATED)
+    # Fields in their order: learner, predictor_state, env_states, curriculum, key.
+    parts: list[Any] = [SPLIT] * 5
+    if over != "seeds":
+        environments = PartitionSpec(None, DATA)  # behind the axis of seeds
+        parts = [REPLICATED, REPLICATED, environments, REPLICATED, REPLICATED]
+    return TrainingState(*parts)
 
 
 def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvParams:
@@ -350,11 +353,6 @@ def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvPar
         policy.editor.act(with_answer(observation, answers[task_index])),
         None,
     )
-
-
-def _state_of(*parts: Any) -> TrainingState:
-    """Make a state that holds something else for each part."""
-    return TrainingState(*parts)
 
 
 def _data_shard(mesh: Mesh | None, over: str) -> DataShard:
