@@ -81,6 +81,10 @@ class CheckedConfig:
             check_known(type(self).__name__, name, known)
         return dataclasses.replace(self, **changes)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return nested dictionaries of plain values, for JSON."""
+        return dataclasses.asdict(self)
+
     def _wrong_fields(self) -> list[str]:
         """List the fields whose value breaks the rule that stands in the field: its type, choices or bounds."""
         problems = []

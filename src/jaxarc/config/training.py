@@ -129,6 +129,16 @@ class TaskConfig(CheckedConfig):
             return []
         return [f"min_side must be in [1, {self.max_side}], where max_side is {self.max_side}; got {self.min_side}"]
 
+    def too_large_for(self, grid_shape: tuple[int, int]) -> list[str]:
+        """Say in one sentence if tasks may be larger than a canvas."""
+        height, width = grid_shape
+        if self.max_side <= min(height, width):
+            return []
+        return [
+            f"task.max_side must fit the canvas, dataset.max_grid_height x dataset.max_grid_width = {height}x{width}, "
+            f"got {self.max_side}"
+        ]
+
 
 @dataclass(frozen=True)
 class TrainingConfig(CheckedConfig):

@@ -1,9 +1,7 @@
-"""One training run, said completely: the rules, the learning, the data and their order."""
+"""Everything that one training run depends on: the rules, the learning, the data and their order."""
 
-import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 from jaxarc.agents.answers.predictor import answer_shown_config, missing_for_answer_prediction
 from jaxarc.agents.learner import TrainConfig
@@ -81,10 +79,6 @@ class Experiment(CheckedConfig):
             if value % divisor
         ]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return nested dictionaries of plain values, for JSON."""
-        return dataclasses.asdict(self)
-
     def validate(self) -> list[str]:
         if self.answer.is_hidden:
             problems = missing_for_answer_prediction(self.environment) or missing_for_editing(
@@ -96,10 +90,4 @@ class Experiment(CheckedConfig):
             problems += missing_for_painting(answer_shown_config(self.environment))
         if self.parallel.num_devices:
             problems += self.uneven_over(self.parallel.num_devices)
-        height, width = self.environment.grid_shape
-        if self.task.max_side > min(height, width):
-            problems.append(
-                f"task.max_side must fit the canvas, dataset.max_grid_height x dataset.max_grid_width = "
-                f"{height}x{width}, got {self.task.max_side}"
-            )
-        return problems
+        return problems + self.task.too_large_for(self.environment.grid_shape)

@@ -1,9 +1,8 @@
 """One run of a surrogate: its experiment with all choices, its tasks, and its reports."""
 
-import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from jaxarc.config import (
     CheckedConfig,
@@ -71,10 +70,6 @@ class SurrogateExperiment(CheckedConfig):
         """Return the number of train steps of the whole run."""
         return self.surrogate_training.num_steps
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return nested dictionaries of plain values, for JSON."""
-        return dataclasses.asdict(self)
-
     def validate(self) -> list[str]:
         problem = self.surrogate.problem
         encoder = self.surrogate_network.encoder
@@ -105,12 +100,7 @@ class SurrogateExperiment(CheckedConfig):
                     "surrogate.problem=lookahead needs action.selection_format='bbox', "
                     f"got {self.environment.action.selection_format!r}"
                 )
-        height, width = self.environment.grid_shape
-        if problem == "lookahead" and self.task.max_side > min(height, width):
-            problems.append(
-                f"task.max_side must fit the canvas, dataset.max_grid_height x dataset.max_grid_width = "
-                f"{height}x{width}, got {self.task.max_side}"
-            )
+            problems += self.task.too_large_for(self.environment.grid_shape)
         return problems + self._check_splits()
 
     def _check_structural_models(self) -> list[str]:
