@@ -41,8 +41,7 @@ from jaxarc.tasks.raw_task import RawTask, crop_padding
 from jaxarc.tasks.registry import NO_TASK, task_id_of
 from jaxarc.tasks.task import pad_task
 from jaxarc.types import JaxArcTask, Observation, PRNGKey
-from jaxarc.wrappers.auto_reset import AutoReset
-from jaxarc.wrappers.wrapper import Wrapper
+from jaxarc.wrappers.auto_reset import resets_itself
 
 _MOST_TASKS: Final = 24  # of a contact sheet
 _MOST_STATES: Final = 16
@@ -186,10 +185,8 @@ def sheet_of(thing: object) -> str | None:
 def _require_one_episode(env: Environment[Any], params: EnvParams) -> None:
     if params.config.episode.mode == "trials":
         raise ValueError("an episode of mode='trials' is several; record one of mode='train' or mode='test'")
-    while isinstance(env, Wrapper):
-        if isinstance(env, AutoReset):
-            raise ValueError("AutoReset replaces the last state of an episode; hand in the environment without it")
-        env = env.env
+    if resets_itself(env):
+        raise ValueError("AutoReset replaces the last state of an episode; hand in the environment without it")
 
 
 def _core_state(state: Any) -> ArcEnvState:

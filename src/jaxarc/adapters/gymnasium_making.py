@@ -13,8 +13,7 @@ from jaxarc.config.build import UnknownFieldError
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.registration import make
-from jaxarc.wrappers.auto_reset import AutoReset
-from jaxarc.wrappers.wrapper import Wrapper
+from jaxarc.wrappers.auto_reset import resets_itself
 
 RENDER_MODES: Final = ("rgb_array", "ansi")
 
@@ -99,12 +98,10 @@ def require_no_auto_reset(env: Environment[Any]) -> None:
     """Raise when an environment resets itself.
 
     Raises:
-        ValueError: it is or wraps an :class:`AutoReset`.
+        ValueError: see :func:`~jaxarc.wrappers.auto_reset.resets_itself`.
     """
-    while isinstance(env, Wrapper):
-        if isinstance(env, AutoReset):
-            raise ValueError("Gymnasium's interface decides when to reset; hand in the environment without AutoReset")
-        env = env.env
+    if resets_itself(env):
+        raise ValueError("Gymnasium's interface decides when to reset; hand in the environment without AutoReset")
 
 
 def without_action_checks(params: EnvParams) -> EnvParams:

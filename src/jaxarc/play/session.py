@@ -18,6 +18,7 @@ from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
 from jaxarc.experts.traces import PairId
 from jaxarc.registration import make
+from jaxarc.tasks.raw_task import crop_padding
 from jaxarc.types import Info
 
 MOST_STEPS: Final = 1000  # of an episode: long enough that no person reaches it
@@ -37,8 +38,7 @@ class StateView(NamedTuple):
     @property
     def grid(self) -> Int8[np.ndarray, "h w"]:
         """The active area."""
-        inside = self.canvas > c.PADDING
-        return self.canvas[: inside[:, 0].sum(), : inside[0].sum()]
+        return crop_padding(self.canvas)
 
     @property
     def clipboard_box(self) -> Int8[np.ndarray, "h w"] | None:

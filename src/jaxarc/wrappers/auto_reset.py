@@ -1,6 +1,7 @@
 """Start the next episode in the very step that ends one."""
 
 import dataclasses
+from typing import Any
 
 import jax
 
@@ -30,6 +31,15 @@ class AutoReset(Wrapper[State]):
 
     def info(self, state: State, params: EnvParams) -> Info:
         return {**self.env.info(state, params), "final_observation": self.env.observe(state, params)}
+
+
+def resets_itself(env: Environment[Any]) -> bool:
+    """Whether an environment is or wraps an :class:`AutoReset`."""
+    while isinstance(env, Wrapper):
+        if isinstance(env, AutoReset):
+            return True
+        env = env.env
+    return False
 
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
