@@ -88,6 +88,8 @@ def test_raise_stops_where_raising_is_on_and_ignores_where_it_is_off(monkeypatch
     assert (int(right.operation), bool(invalid)) == (COPY, False)
     with pytest.raises(RuntimeError, match="Invalid point row 4"):
         check_action(wrong, rules)
+    with pytest.raises(RuntimeError, match="Invalid operation ID 42"):
+        check_action(PointAction(42, 0, 0), rules)
     monkeypatch.setattr(JAXErrorHandler, "stops_on_error", staticmethod(lambda: False))
     ignored, invalid = check_action(wrong, rules)
     assert (int(ignored.operation), bool(invalid)) == (NO_OPERATION, True)

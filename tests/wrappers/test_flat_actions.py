@@ -62,7 +62,7 @@ def test_boxes_are_numbered_operation_by_operation_and_corner_by_corner():
 
 @pytest.mark.parametrize("selection_format", ["point", "bbox"])
 def test_number_of_the_action_of_a_number_is_that_number(selection_format):
-    numbers = numbers_of(selection_format)
+    numbers = FlatActionCodec((FILL, *OPERATIONS), selection_format, CANVAS)
     every = jnp.arange(numbers.num_actions)
     np.testing.assert_array_equal(numbers.to_flat(numbers.to_structured(every)), every)
 

@@ -7,6 +7,7 @@ _ALL: Final = tuple(
     f"{_FAMILIES}::test_a_plan_of_one_family_agrees_with_the_reference[{kind}-all]" for kind in ("mask", "bbox")
 )
 _CELLS: Final = "tests/envs/test_cells_and_boxes.py"
+_ACCELERATOR_CELLS: Final = "tests/envs/test_accelerator_form.py::test_cells_of_columns_have_the_bits_of_a_cpu"
 _SINGLE: Final = f"{_FAMILIES}::test_a_single_canvas_agrees_with_the_reference"
 _NESTED: Final = f"{_FAMILIES}::test_every_canvas_may_load_from_a_table_of_its_own"
 _COMPACTION: Final = "tests/envs/test_compaction.py"
@@ -48,7 +49,7 @@ _TRANSITION: Final = (
 )
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
-    "envs/canvas.py": (_CELLS, "tests/envs/test_scoring.py"),
+    "envs/canvas.py": (_CELLS, "tests/envs/test_scoring.py", _ACCELERATOR_CELLS),
     "envs/compilation.py": (*_COMPILATION, _COMPACTION, *_ALL, _SINGLE, _NESTED),
     "envs/operations/execute.py": (
         *_ALL,
@@ -60,6 +61,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "envs/operations/kernels.py": (*_ALL, _FAMILIES, "-k", "all or flood or shift or turn or paste or single"),
     "envs/structured_actions.py": (
         f"{_BAD_INPUT}::test_unknown_operation_has_no_name",
+        f"{_BAD_INPUT}::test_mask_of_another_shape_is_refused",
         *(
             f"tests/envs/test_guide_snippets.py::test_{what}"
             for what in ("point_selects_one_cell", "bbox_selects_twenty_five_cells")
