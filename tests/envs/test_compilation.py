@@ -63,6 +63,14 @@ def test_a_call_with_an_argument_of_another_kind_says_what_is_wrong_with_it():
         checked(object())
 
 
+def test_a_call_with_arrays_does_not_go_through_filter_jit(monkeypatch):
+    def call_slowly(*args):
+        raise AssertionError("eqx.filter_jit takes four times as long to call")
+
+    monkeypatch.setattr(eqx, "filter_jit", lambda function: call_slowly)
+    assert compiled()(lambda x: x + 1)(jnp.int32(1)) == 2
+
+
 def test_an_error_mode_leaves_programs_of_the_user_compiled():
     traces = []
 

@@ -27,6 +27,7 @@ _OPERATORS: Final = re.compile(
     |ZeroIterationForLoop)""",
     re.VERBOSE,
 )
+_CACHES: Final = ("functools.cache", "functools.lru_cache")
 
 
 class Place(NamedTuple):
@@ -49,8 +50,8 @@ def place(item: WorkItem) -> Place:
 def list_mutants(session: WorkDB, root: Path, files: Sequence[str]) -> None:
     """Put every mutant of the files into a session, and mark those that are not to be tried as skipped."""
     init([root / PACKAGE / file for file in files], session, {})
-    types = {root / PACKAGE / file: list(_types(root / PACKAGE / file)) for file in files}
-    skipped = [item.job_id for item in session.work_items if not _is_to_be_tried(item.mutations[0], types)]
+    left_out = {root / PACKAGE / file: list(_left_out(root / PACKAGE / file)) for file in files}
+    skipped = [item.job_id for item in session.work_items if not _is_to_be_tried(item.mutations[0], left_out)]
     session.set_multiple_results(skipped, WorkResult(WorkerOutcome.SKIPPED, "not to be tried"))
 
 
@@ -75,13 +76,13 @@ def _tidy(line: str) -> str:
     return re.sub(r"(?<=[\[({]) ", "", " ".join(line.split()))
 
 
-def _is_to_be_tried(change: MutationSpec, types: Mapping[Path, Sequence[tuple]]) -> bool:
-    within = any(first <= change.start_pos <= last for first, last in types[change.module_path])
+def _is_to_be_tried(change: MutationSpec, left_out: Mapping[Path, Sequence[tuple]]) -> bool:
+    within = any(first <= change.start_pos <= last for first, last in left_out[change.module_path])
     return _OPERATORS.fullmatch(change.operator_name) is not None and not within
 
 
-def _types(file: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """First and last positions of annotations and of types that have a name."""
+def _left_out(file: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """First and last positions of what no result depends on: annotations, types that have a name, and caches."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     nodes = [node.value for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript)]
     for node in ast.walk(tree):
@@ -90,5 +91,7 @@ def _types(file: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
                 nodes.append(annotation)
             case ast.FunctionDef(returns=returns) if returns:
                 nodes.append(returns)
-    for node in nodes:
-        yield (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+        if isinstance(node, ast.FunctionDef):
+            nodes += [each for each in node.decorator_list if ast.unparse(each).startswith(_CACHES)]
+    for node in nodes:  # a decorator begins at its @, one column before its name
+        yield (node.lineno, max(node.col_offset - 1, 0)), (node.end_lineno or 0, node.end_col_offset or 0)

@@ -17,6 +17,7 @@ _COMPILATION: Final = tuple(  # all but the one that starts a process
         "test_a_call_that_fails_while_it_runs_is_not_run_again",
         "test_running_out_of_memory_is_raised_as_it_is",
         "test_a_call_with_an_argument_of_another_kind_says_what_is_wrong_with_it",
+        "test_a_call_with_arrays_does_not_go_through_filter_jit",
         "test_an_error_mode_leaves_programs_of_the_user_compiled",
         "test_an_error_mode_holds_from_the_next_call_on",
     )
