@@ -35,11 +35,11 @@ def decision_rows(make_speed: "Callable[[], DecisionSpeed] | None" = None) -> li
     speed = functools.cache(make_speed or DecisionSpeed)
 
     def sample(budget: Budget) -> Mapping[str, float]:
-        told = speed().per_second(budget.seconds)
-        return told | {
-            "ratio": told["surrogate"] / told["expert"],
-            "steps-ratio": told["surrogate"] / told["steps"],
-            "drawing-ratio": told["drawing-surrogate"] / told["drawing-expert"],
+        rates = speed().per_second(budget.seconds)
+        return rates | {
+            "ratio": rates["surrogate"] / rates["expert"],
+            "steps-ratio": rates["surrogate"] / rates["steps"],
+            "drawing-ratio": rates["drawing-surrogate"] / rates["drawing-expert"],
         }
 
     samples = SharedSamples(sample)

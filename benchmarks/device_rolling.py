@@ -76,7 +76,7 @@ def _measure_speed(devices: Devices) -> Facts:
 
 
 def _look_at_programs(devices: Devices) -> Facts:
-    """Bytes on each device, and what the devices tell one another, with replicated and with sharded tasks."""
+    """Bytes on each device, and what the devices send one another, with replicated and with sharded tasks."""
     import jax
 
     from jaxarc.benchmarks.speed import play_params

@@ -49,12 +49,12 @@ class LookaheadSpeed:
         Raises:
             ArithmeticError: the two do not agree.
         """
-        told, rounds, start = [], 0, time.perf_counter()
+        scores, rounds, start = [], 0, time.perf_counter()
         while rounds == 0 or time.perf_counter() - start < min_seconds:
-            told = [look_ahead_on_host(canvas, target, actions, "bbox") for canvas, target, actions in self._on_host]
+            scores = [look_ahead_on_host(canvas, target, actions, "bbox") for canvas, target, actions in self._on_host]
             rounds += 1
         seconds = time.perf_counter() - start
-        if not np.allclose(told, self._seen[:_STATES_ON_HOST], rtol=1e-6):
+        if not np.allclose(scores, self._seen[:_STATES_ON_HOST], rtol=1e-6):
             raise ArithmeticError("the compiled look and the one in NumPy disagree; one of them is wrong")
         return rounds * _STATES_ON_HOST * NUM_CANDIDATES / seconds
 

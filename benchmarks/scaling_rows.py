@@ -26,7 +26,7 @@ _PROBE: Final = 8192  # environments whose memory is looked at to find how many 
 
 
 def scaling_rows(roll: Roll = roll_in_fresh_process) -> list[Row]:
-    """List rows of speed on one and two cores, of overhead on eight devices of one core, and of what is told.
+    """List rows of speed on one and two cores, of overhead on eight devices of one core, and of what devices send.
 
     Args:
         roll: how a rollout is measured; in a process of its own for each number of devices.

@@ -102,7 +102,7 @@ def alternate(contest: Contest, workers: Mapping[str, Worker], rounds: int, on_t
         contest: who measures what.
         workers: by name.
         rounds: samples of each entrant.
-        on_turn: told whose turn it is.
+        on_turn: called with the name whose turn it is.
 
     Raises:
         WorkerError: see :meth:`Worker.ask`.

@@ -37,9 +37,9 @@ class Episodes(BaseCallback):
     def _on_step(self) -> bool:
         self.running += self.locals["rewards"], np.ones(NUM_ENVS)
         for index in np.flatnonzero(self.locals["dones"]):
-            told = self.locals["infos"][index]["episode"]
-            self.num_wrong += not np.allclose(self.running[:, index], (told["r"], told["l"]), atol=1e-4)
-            self.returns.append(told["r"])
+            metrics = self.locals["infos"][index]["episode"]
+            self.num_wrong += not np.allclose(self.running[:, index], (metrics["r"], metrics["l"]), atol=1e-4)
+            self.returns.append(metrics["r"])
             self.running[:, index] = 0
         return True
 

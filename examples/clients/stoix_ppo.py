@@ -85,12 +85,12 @@ def main() -> None:
             config = hydra.compose("default_ff_ppo.yaml", [f"hydra.searchpath=[file://{configs}]", *overrides])
         OmegaConf.set_struct(config, False)
         ff_ppo.run_experiment(config)
-        told = made[-1]
-        speed = np.median(np.diff(told.steps) / np.diff(told.seconds))  # some intervals hold a compilation
+        last = made[-1]
+        speed = np.median(np.diff(last.steps) / np.diff(last.seconds))  # some intervals hold a compilation
         console = Console(highlight=False)
         console.print(f"{name}: {speed:,.0f} steps per CPU second, evaluations included")
-        solved = f", solved {told.solved[-1]:.0%}" if told.solved else ""
-        console.print(f"  mean return {told.returns[0]:.2f} -> {told.returns[-1]:.2f}{solved}")
+        solved = f", solved {last.solved[-1]:.0%}" if last.solved else ""
+        console.print(f"  mean return {last.returns[0]:.2f} -> {last.returns[-1]:.2f}{solved}")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ MOST_WORDS = 30
 BANNED = re.compile(
     r"\b(pays|paid|tells|told|mend(?:s|ed)?|dear(?:er|est)?|whoever|in turn|same bits)\b", re.IGNORECASE
 )
+RIDDLES = re.compile(r"\b(told|whoever|becomes of|of which nothing)\b", re.IGNORECASE)  # in code, comments and messages
 FENCED = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 OTHER_PACKAGE = re.compile(r"pip install [\"' ]*jaxarc\b(?!-rl)[^\n]*")
 NOT_PROSE = ("#", "|", "!", "<")
@@ -88,8 +89,19 @@ def test_nothing_advises_to_install_the_other_package():
     assert advice.keys() - warns_of_it == set()
 
 
+def test_code_speaks_as_the_field_does():
+    files = [file for folder in ("src", "benchmarks", "examples") for file in (ROOT / folder).glob("**/*.*")]
+    sources = [file for file in files if file.suffix in {".py", ".h", ".cc", ".js"} and ".venv" not in str(file)]
+    texts = {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in sources}
+    found = {path: words for path, text in texts.items() if (words := RIDDLES.findall(text))}
+    # The search is frozen as it was scored.
+    assert len(texts) > 300
+    assert {path for path in found if not path.startswith("src/jaxarc/search/")} == set()
+
+
 def test_a_long_sentence_and_a_banned_word_are_found():
     long = " ".join(["word"] * (MOST_WORDS + 1))
     text = f"# T\n\nShort one. {long.capitalize()}.\n- item\n| a | {long} |\n```py\n{long}\n```\nIt tells you.\n"
     assert [num_words(sentence) > MOST_WORDS for sentence in sentences_of(text)] == [False, True, False, False]
     assert BANNED.findall(FENCED.sub("", text)) == ["tells"]
+    assert RIDDLES.findall("Whoever is told what becomes of it is not toldest") == ["Whoever", "told", "becomes of"]

@@ -162,7 +162,7 @@ def register_gymnax() -> tuple[str, ...]:
     """Register every dataset with gymnax; ids that are registered stay as they are.
 
     ``gymnax.make("jaxarc/arc-agi-1-training-v1", max_grid_height=5)`` takes the arguments of
-    :class:`GymnaxEnvironment` and loads the tasks; nothing is loaded before. Unless told otherwise, an id has one array
+    :class:`GymnaxEnvironment` and loads the tasks; nothing is loaded before. By default an id has one array
     as observation and one integer as action. An id with ``-`` in place of the slash stands for the same environment:
     rejax reads a slash as the name of a library.
 

@@ -114,7 +114,7 @@ def measure_rows(
     Args:
         rows: what to measure.
         budget: how much.
-        on_sample: told about the progress.
+        on_sample: called with the progress.
         has_targets: whether the targets that are for one processor core apply here.
         on_accelerator: whether those for accelerators do.
 

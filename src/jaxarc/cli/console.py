@@ -152,7 +152,7 @@ class LiveLine:
 
     def __init__(self, console: Console, total: int | None = None):
         self._console = console
-        self._total = total  # of units; None: told with each of them
+        self._total = total  # of units; None: given with each of them
         self._last_line = 0.0
         columns = [BarColumn(bar_width=16)] if console.width >= _WIDTH_FOR_A_BAR else []
         self._live = Progress(

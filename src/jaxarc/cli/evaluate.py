@@ -126,7 +126,7 @@ def evaluate(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0, help="For search: time for all test inputs; dearer programs are tried while it lasts."),
+        typer.Option(min=0, help="For search: time for all test inputs; costlier programs are tried while it lasts."),
     ] = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="For search: time limit of a test input.")] = None,
     max_cost: Annotated[

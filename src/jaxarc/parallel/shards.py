@@ -1,4 +1,4 @@
-"""What devices tell one another: sums of what each of them found, and the grids of task buffers that are split.
+"""What devices send one another: sums over all of them, and the grids of task buffers that are split.
 
 All functions that send messages run inside a ``jax.shard_map``. Their results do not depend on the number of processes,
 bit for bit.

@@ -90,7 +90,7 @@ class CompileCounter:
             found = re.fullmatch(r"\w+\((.*)\)", program)  # "jit(step)" is the program of step
             name = found[1] if found else program
             # Compilations of other threads count, but JAX's explanations on the log cannot
-            # be told apart between threads.
+            # be distinguished between threads.
             is_own = threading.get_ident() == self._thread
             reason = self._log.take() if is_own else "compiled by another thread, whose log is not read"
             self.counts[name] += 1

@@ -133,7 +133,7 @@ def _submitted(run: RandomRollout) -> Bool[np.ndarray, "S B"]:
 
 
 def _feedback_so_far(run: RandomRollout, changed: RandomRollout) -> Bool[np.ndarray, "S B"]:
-    """Whether reward, done or info of a submit has told the two answers apart, in each step or before."""
+    """Whether reward, done or info of a submit has differed between the two answers, in each step or before."""
     differs = np.zeros_like(run.dones)
     for ours, theirs in zip(*(jax.tree.leaves((r.rewards, r.dones, r.infos)) for r in (run, changed)), strict=True):
         differs |= (ours != theirs).reshape(*differs.shape, -1).any(axis=-1)

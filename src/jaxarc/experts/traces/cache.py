@@ -168,7 +168,7 @@ def default_folder() -> Path:
 
 
 def _read(content: bytes) -> Trace:
-    # A newer format is told apart from damage: the first line names it, and the checksum is looked at only in this one.
+    # A newer format is not damage: the first line names it, and the checksum is looked at only in this one.
     head, newline, rest = content.partition(b"\n")
     text = rest.removesuffix(b"\n")
     name = head.partition(b" ")[0]

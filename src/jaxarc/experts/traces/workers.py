@@ -101,7 +101,7 @@ class _Worker:
             WorkerDiedError: the process ended.
         """
         # The timer kills the process, which closes its pipe and so ends the read below. Whether an empty line means
-        # "too late" or "it died" is told by the event; an answer that comes as the timer goes off counts as late, since
+        # "too late" or "it died": the event decides; an answer that comes as the timer goes off counts as late, since
         # the process is gone. After join() no timer is left that could kill the next process.
         process = self._process or self._start()
         is_late = threading.Event()

@@ -116,10 +116,10 @@ function readingAt(series, at, axis, isShare) {
 }
 
 function describe(chart, series, axis) {
-  const told = (value) => say(value, chart.isShare);
+  const written = (value) => say(value, chart.isShare);
   const parts = series.map((one) => {
     const values = one.mean.map((point) => point[1]);
-    return `${words(one.name)}: now ${told(values.at(-1))}, lowest ${told(least(values))}, highest ${told(most(values))}`;
+    return `${words(one.name)}: now ${written(values.at(-1))}, lowest ${written(least(values))}, highest ${written(most(values))}`;
   });
   return `${chart.title} over ${axis.replaceAll("_", " ")}. ${parts.join(". ")}.`;
 }

@@ -14,7 +14,7 @@ export function drawSquares(title, tasks) {
     solved === tasks.length ? `all ${plain(solved)} always solved` : `${plain(solved)} of ${plain(tasks.length)} always solved`,
     open.length > untried && `${plain(open.length - untried)} with a success rate below 100 %`, untried && `${plain(untried)} never tried`,
   ].filter(Boolean).join(", ");
-  const shown = make("p", { class: "told" }, `${summary[0].toUpperCase()}${summary.slice(1)}.`);
+  const shown = make("p", { class: "summary" }, `${summary[0].toUpperCase()}${summary.slice(1)}.`);
   const heading = make("h3", {}, title);
   if (!open.length) return make("div", {}, heading, shown);
   const squares = open.map(([task, share]) => {

@@ -1,6 +1,6 @@
 // Keys: one table, from which presses are answered and the help is written.
 
-/** Name a key as it is told to people, such as "Shift+R". */
+/** Name a key as people read it, such as "Shift+R". */
 function nameOf(event) {
   const key = event.key === " " ? "Space" : event.key.length === 1 ? event.key.toUpperCase() : event.key;
   const isLetter = /^[A-Z]$/.test(key);

@@ -89,8 +89,8 @@ function drawFigures() {
     const at = found.at(-1).update, together = found.filter((row) => row.update === at);
     return together.reduce((sum, row) => sum + row[name], 0) / together.length;
   };
-  const told = FIGURES.map((name) => [name, last(name)]).filter(([, value]) => value !== null);
-  find("figures").replaceChildren(...told.map(([name, value]) =>
+  const figures = FIGURES.map((name) => [name, last(name)]).filter(([, value]) => value !== null);
+  find("figures").replaceChildren(...figures.map(([name, value]) =>
     make("div", {}, make("span", {}, words(name)), make("b", {}, name.endsWith("rate") ? `${(100 * value).toFixed(1)} %` : short(value)))));
 }
 
