@@ -5,7 +5,8 @@
 
 A figure is something to look at, not a limit. Counted the same way, packages that are easy to read have, in median
 lines of a file / whole-line comments and import lines per 1,000 lines: mctx 182 / 123 / 23, pgx 141 / 88 / 27, equinox
-133 / 50 / 57.
+133 / 50 / 57. Without the license at the head of each file mctx has 61 comment lines and pgx 57; our files have none.
+Worked examples that stand in docstrings do not count.
 """
 
 import argparse

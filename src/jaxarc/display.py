@@ -111,7 +111,9 @@ def record_episode(
     state, observation = env.reset(key_reset, params, task_index, pair_index)
     start = _core_state(state)
     states = [_seen(start)]
-    actions, rewards, invalid = [], [], []
+    actions = []
+    rewards = []
+    invalid = []
     done = False
     while not done:
         action = policy(jax.random.fold_in(key_policy, len(actions)), observation)
@@ -236,6 +238,7 @@ def _name_of(task: JaxArcTask) -> str:
 
 def _first_states(states: ArcEnvState, most: int) -> tuple[list[ArcEnvState], int]:
     """Return the first states of a batch, and how many there are."""
+    # A batch [D, B] becomes one of D * B states. The similarity is a number of each state, so its axes are the batch's.
     lead = states.similarity_score.ndim
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[lead:])[:most], states)
     shown = len(flat.similarity_score)

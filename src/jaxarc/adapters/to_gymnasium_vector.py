@@ -317,7 +317,11 @@ def _reset_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, par
 
 
 def _masked(info: dict[str, np.ndarray], mask: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:
-    """Lay out infos as Gymnasium does: a new array for each name, zero where its ``_name`` is false."""
+    """Lay out infos as Gymnasium does: a new array for each name, zero where its ``_name`` is false.
+
+    The step counts 3 7 of two environments, of which only the second has an info, are ``step_count: [0, 7]`` and
+    ``_step_count: [False, True]``.
+    """
     infos: dict[str, np.ndarray] = {}
     everywhere = mask.all()
     for name, value in to_gymnasium_info(info).items():

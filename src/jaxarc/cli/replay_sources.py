@@ -196,7 +196,7 @@ def to_episode(
 
 
 def _infos_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) -> Iterator[EpisodeInfo]:
-    """Name measured pairs by the tasks that they come from, with the demonstrations of these."""
+    """Name played pairs by the tasks that they come from, with the demonstrations of these."""
     sources = {"train": config.train_dataset, "evaluation": config.evaluation_dataset}
     origins = {stage: load_tasks(name) for stage, name in sources.items() if not name.startswith(PREFIX)}
     for task in measured:

@@ -169,6 +169,8 @@ class _Ending:
 def expand(overrides: Sequence[str]) -> list[list[str]]:
     """Return each combination of the values that overrides list, as overrides with one value each.
 
+    ``a=1,2 b=3`` gives ``a=1 b=3`` and ``a=2 b=3``.
+
     Raises:
         ConfigValidationError: no override lists values, one cannot be read, or one is a range without end.
     """

@@ -128,7 +128,7 @@ def load_training_pairs(experiment: Experiment) -> TrainingPairs:
 def _search_answers(config: AnswerConfig, pairs: TrainingPairs, console: Console) -> None:
     """Search the answers that evaluations will ask for, with a bar, and where Ctrl-C ends it at once.
 
-    Of each measured task the first pair is played and the others are shown.
+    Of each evaluation task the first pair is played and the others are shown.
     """
     questions = [Question(task.task_id, 0, task.train[1:], task.train[0][0]) for task in pairs.eval]
     answers = SearchedAnswers(config.search_seconds, config.search_processes)

@@ -150,6 +150,7 @@ def _find(name: str) -> Dataset | None:
 
 def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, Any]]:
     """Load the dataset before the colon, and return the errata of its tasks by id."""
+    # Whole names and paths come before versions: a file may be called tasks@2.json.
     dataset = _find(base)
     version = None
     if dataset is None and base and Path(base).exists():

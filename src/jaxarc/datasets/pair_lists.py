@@ -194,7 +194,10 @@ def _is_too_large(grid: list[Any]) -> bool:
 
 
 def pack_pool(pairs: Sequence[Pair]) -> str:
-    """Pack the pairs of a pool into a text: base64 of compressed bytes, four sizes of each pair and all cells."""
+    """Pack the pairs of a pool into a text: base64 of compressed bytes, four sizes of each pair and all cells.
+
+    One pair from 1x2 to 2x1, (7 8) -> (7; 8), is the bytes ``1 2 2 1  7 8  7 8``.
+    """
     sizes = np.array([[*source.shape, *target.shape] for source, target in pairs], np.int8)
     cells = b"".join(grid.tobytes() for pair in pairs for grid in pair)
     return base64.b64encode(zlib.compress(sizes.tobytes() + cells, 6)).decode("ascii")
@@ -214,6 +217,7 @@ def unpack_pool(text: str, count: int, source: str) -> tuple[Pair, ...]:
         raise TaskFormatError(f"{source}: damaged, its pool cannot be unpacked ({error})") from error
     sizes = content[: 4 * count].astype(np.int64)
     cells = content[4 * count :]
+    # The sizes say how many cells there must be. Of the pair above they are 1 2 2 1: areas of 2 and 2, four cells.
     fits = unpacker.eof and sizes.size == 4 * count and sizes.min() >= 1 and sizes.max() <= MAX_GRID_SIZE
     areas = sizes[0::2] * sizes[1::2] if fits else sizes  # of input and output, alternately
     if not fits or areas.sum() != cells.size or cells.min() < 0 or cells.max() >= NUM_COLORS:

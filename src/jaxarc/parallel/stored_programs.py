@@ -98,6 +98,8 @@ def trace_or_load(
         return jax.tree.leaves(result)
 
     flat.__name__ = function.__name__
+    # A new process finds the text on disk, and compiles it without tracing. Where there is none, the function is traced
+    # and written; where it cannot be written, it is lowered as jit would lower it.
     kept = _read(path)
     if kept is None:
         try:
@@ -166,6 +168,7 @@ def _describe(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping):
         yield from _describe([type(value), *value.items()])
     elif isinstance(value, tuple | list | range | frozenset):
+        # The count separates ((1, 2), 3) from ((1,), 2, 3). Sets have no order that is equal in all processes.
         yield f"{_code_of(type(value))} of {len(value)}"
         for part in sorted(value) if isinstance(value, frozenset) else value:
             yield from _describe(part)
@@ -204,7 +207,11 @@ def _installed() -> list[str]:
 
 
 def _shape_of(result: Any, args: Sequence[Any]) -> Any:
-    """Describe the structure of a result in JSON; parts of an argument's structure by its number."""
+    """Describe the structure of a result in JSON; parts of an argument's structure by its number.
+
+    A step that returns its first argument, the new states, beside a named tuple ``Progress`` of two arrays has the
+    description ``["tuple", 0, ["Progress", "array", "array"]]``. :func:`_of_shape` reads it.
+    """
     if result is None or isinstance(result, int):
         return None if result is None else "array"
     if isinstance(result, tuple):
@@ -213,6 +220,8 @@ def _shape_of(result: Any, args: Sequence[Any]) -> Any:
 
 
 def _of_shape(shape: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    # Zeros stand for arrays: only the structure of what is returned is read. A class is looked up by its name among the
+    # ones that the caller expects, so no file can name any other.
     if shape is None or shape == "array":
         return None if shape is None else 0
     if isinstance(shape, int):
@@ -236,7 +245,8 @@ def _read(path: Path) -> tuple[Any, bytearray] | None:
         _note_use(path)
     except OSError:
         return None
-    digest, content = whole[:_DIGEST_BYTES], whole[_DIGEST_BYTES:]
+    digest = whole[:_DIGEST_BYTES]
+    content = whole[_DIGEST_BYTES:]
     if hashlib.sha256(content).digest() != digest:
         return None
     shape, _, text = content.partition(b"\n")

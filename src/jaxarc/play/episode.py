@@ -109,6 +109,7 @@ class Episode:
         if not 0 <= to <= len(self._moves):
             raise WrongMoveError(f"there are {len(self._moves)} moves, so go to 0..{len(self._moves)}, not {to}")
         if to != self._in_force:
+            # Moves are kept, so that a later rewind can go forward to them again.
             self._in_force = to
             self._note("rewind", (to,))
 
@@ -210,6 +211,7 @@ class Episode:
         check_action(action, self._in_force, self._session.action_format, FULL_CANVAS)
         self._require_open()
         move = Move(action, self._session.step(self._now.state, action))
+        # After moves a b c and an undo to 1, only a is in force: a new move d makes a d, and b and c are gone.
         self._moves = [*self._moves[: self._in_force], move]
         self._in_force += 1
 

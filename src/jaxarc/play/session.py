@@ -88,7 +88,7 @@ class Session:
     def reset(self, pair_id: PairId) -> StepResult:
         """Start an episode on a pair of the tasks."""
         pair_index = pair_id.pair_index
-        if pair_id.split == "test":  # the environment counts tests after demonstrations
+        if pair_id.split == "test":  # the environment counts tests after demonstrations: of 3 + 1 pairs test 0 is 3
             pair_index += len(self.tasks.raw_task(pair_id.task_id).train)
         task_index = self.tasks.index_of(pair_id.task_id)
         return self._result(self._env.reset(jax.random.key(0), self._params, task_index, pair_index)[0], 0.0)

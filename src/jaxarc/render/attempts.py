@@ -90,6 +90,7 @@ def draw_overview(tasks: Sequence[AttemptedTask], path: Path, title: str = "") -
     """
     tiles = [_tile(task) for task in tasks]
     width, height = tiles[0].size
+    # With c columns of n tiles the sheet is c * width wide and n / c * height high; their ratio is _ASPECT for this c.
     columns = max(1, min(len(tiles), round(math.sqrt(len(tiles) * _ASPECT * height / width))))
     rows = [pixels.hstack(tiles[at : at + columns], 10) for at in range(0, len(tiles), columns)]
     heading = [pixels.draw_text(title, 16)] if title else []
@@ -171,6 +172,7 @@ def _side(grids: Sequence[Grid], room: int = _CARD_SIDE) -> int:
 
 def _image(grid: Grid, side: int) -> Image.Image:
     """Draw a grid with a palette, ``side`` pixels a cell, the last of them a line where there is room for it."""
+    # The product repeats each cell side x side times: with side 2 the row 3 5 becomes the rows 3 3 5 5 and 3 3 5 5.
     cells = np.kron(grid, np.ones((side, side), np.int8)).astype(np.uint8)
     if side >= _LEAST_CELL_WITH_LINES:
         cells[side - 1 : -1 : side] = _LINE

@@ -229,7 +229,8 @@ def _compressed(parts: Sequence[bytes]) -> bytes:
 
 def _short_action(action: Sequence[int], selection_format: str) -> list[int]:
     """Return an action as it is; of a mask its operation, the number of its cells, and the box around them."""
-    rows, columns = action[1::2], action[2::2]
+    rows = action[1::2]
+    columns = action[2::2]
     if selection_format != "mask" or not rows:
         return list(action)
     return [action[0], len(rows), min(rows), min(columns), max(rows), max(columns)]

@@ -171,26 +171,24 @@ class _Replayed(NamedTuple):
     solved: Bool[Array, " B"]  # at the end
 
 
-def load_examples(
-    path: str | Path, tasks: TaskSet, learned: TaskSet, params: EnvParams, gamma: float
-) -> CloningExamples:
-    """Read a file of traces and replay those of the learned pairs by the rules of a run.
+def load_examples(path: str | Path, tasks: TaskSet, train: TaskSet, params: EnvParams, gamma: float) -> CloningExamples:
+    """Read a file of traces and replay those of the training pairs by the rules of a run.
 
     Args:
         path: as ``jaxarc traces export`` writes it.
         tasks: what the traces' task ids name.
-        learned: tasks whose first pair is played.
-        params: of the learned tasks, by the rules that the policy learns by.
+        train: tasks whose first pair is played.
+        params: of the training tasks, by the rules that the policy learns by.
         gamma: discount of the rewards from each situation on.
 
     Raises:
         TraceExampleError: a trace is of other actions, allows what the rules do not, or solves nothing; or none is of a
-            learned pair. Names the line.
+            training pair. Names the line.
         TraceFileError: a line cannot be read.
         OSError: the file cannot be read.
     """
-    # Pairs are compared by their grids: a learned task is a pair with a name of its own, which no trace has.
-    index_of = {_content(task.pairs[0]): index for index, task in enumerate(learned)}
+    # Pairs are compared by their grids: a training task is a pair with a name of its own, which no trace has.
+    index_of = {_content(task.pairs[0]): index for index, task in enumerate(train)}
     found = [
         (index_of[content], line)
         for line in read_trace_file(path)
@@ -198,7 +196,7 @@ def load_examples(
     ]
     if not found:
         raise TraceExampleError(
-            f"{path} has no trace of the {len(learned)} pairs that are learned from; export those "
+            f"{path} has no trace of the {len(train)} pairs that are learned from; export those "
             f"of {tasks.name}, demonstrations included: jaxarc traces export --pairs all"
         )
     for _, line in found:

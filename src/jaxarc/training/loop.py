@@ -259,6 +259,7 @@ class _Run(Generic[State, Metrics, Kind]):
     @property
     def is_donated(self) -> bool:
         """Whether a step that was interrupted has taken the arrays of the state."""
+        # A donated array is deleted when the call begins, not when it ends: an interruption in between leaves no state.
         leaves = jax.tree.leaves(self.run_state.state)
         return any(leaf.is_deleted() for leaf in leaves if isinstance(leaf, jax.Array))
 
@@ -384,6 +385,7 @@ class _Run(Generic[State, Metrics, Kind]):
 
     def _last_report(self) -> int:
         """Return the number of updates before the steps whose metrics come next."""
+        # With a report every 10 updates, metrics at update 25 are of the steps since 20.
         updates = self.run_state.updates
         return updates if self.metrics is None else updates - updates % self.intervals.updates_per_report
 

@@ -65,16 +65,14 @@ def load_pairs(
         UnknownRuleError: a procedural dataset names a rule that does not exist.
         ValueError: no task is small enough, or training holds every evaluation pair.
     """
-    train, learned = _train_tasks(config, grid_shape, hides_answers)
+    train, train_tasks = _train_tasks(config, grid_shape, hides_answers)
     train_pairs = train if isinstance(train, TaskSet) else ()
     evaluation = _evaluation_tasks(config, grid_shape, hides_answers)
-    unseen = _unseen(evaluation, learned, config, augmentation)
+    unseen = _unseen(evaluation, train_tasks, config, augmentation)
     # Training pairs first, so that ``num_train`` tells where the evaluation pairs begin.
     named = [replace(task, task_id=f"train/{task.task_id}") for task in train_pairs]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in unseen]
-    return TrainingPairs(
-        train, TaskSet("measured pairs", tuple(named)), len(train_pairs), len(evaluation) - len(unseen)
-    )
+    return TrainingPairs(train, TaskSet("played pairs", tuple(named)), len(train_pairs), len(evaluation) - len(unseen))
 
 
 def load_train_tasks(
@@ -112,9 +110,9 @@ def load_evaluation_tasks(
     augmentation: AugmentationConfig = _AS_THEY_ARE,
 ) -> TaskSet:
     """Load the unseen pairs that evaluations play; arguments and errors are those of :func:`load_pairs`."""
-    _, learned = _train_tasks(config, grid_shape, hides_answers)
+    _, train_tasks = _train_tasks(config, grid_shape, hides_answers)
     evaluation = _evaluation_tasks(config, grid_shape, hides_answers)
-    return _unseen(evaluation, learned, config, augmentation)
+    return _unseen(evaluation, train_tasks, config, augmentation)
 
 
 def _evaluation_tasks(config: TaskConfig, grid_shape: tuple[int, int], hides_answers: bool) -> TaskSet:
@@ -151,7 +149,7 @@ def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> Pr
 
 
 def rule_of(task_id: str) -> str:
-    """Return the rule that made a measured task, such as ``procedural/gravity``."""
+    """Return the rule that made an evaluation task, such as ``procedural/gravity``."""
     return "/".join(task_id.split("/")[1:-1])
 
 
