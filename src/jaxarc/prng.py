@@ -154,6 +154,8 @@ def to_index(words: UInt32[Array, " words"], count: Int32[Array, ""], most: int)
 
 def _multiply(word: UInt32[Array, ""], other: UInt32[Array, ""]) -> tuple[UInt32[Array, ""], UInt32[Array, ""]]:
     """Return the upper and the lower word of a product, by halves of 16 bits as on paper: no dtype has 64 bits here."""
+    # With words of 8 bits and halves of 4, 0x3C * 0x25 = 0x08AC: lows = 0xC * 5 = 0x3C, first = 3 * 5 + 3 = 0x12,
+    # second = 0xC * 2 + 2 = 0x1A, and the upper word is 3 * 2 + 1 + 1 = 8.
     half = jnp.uint32(16)
     low_half = jnp.uint32(0xFFFF)
     lows = (word & low_half) * (other & low_half)

@@ -240,18 +240,16 @@ def _reshaped(task: JaxArcTask, num_tests: int, num_train: int, height: int, wid
         new[kept] = old[kept]
         return new
 
-    train = num_train
-    tests = num_tests
     return JaxArcTask(
-        input_grids_examples=fit(task.input_grids_examples, train, PADDING),
-        input_masks_examples=fit(task.input_masks_examples, train, False),
-        output_grids_examples=fit(task.output_grids_examples, train, PADDING),
-        output_masks_examples=fit(task.output_masks_examples, train, False),
+        input_grids_examples=fit(task.input_grids_examples, num_train, PADDING),
+        input_masks_examples=fit(task.input_masks_examples, num_train, False),
+        output_grids_examples=fit(task.output_grids_examples, num_train, PADDING),
+        output_masks_examples=fit(task.output_masks_examples, num_train, False),
         num_train_pairs=task.num_train_pairs,
-        test_input_grids=fit(task.test_input_grids, tests, PADDING),
-        test_input_masks=fit(task.test_input_masks, tests, False),
-        true_test_output_grids=fit(task.true_test_output_grids, tests, PADDING),
-        true_test_output_masks=fit(task.true_test_output_masks, tests, False),
+        test_input_grids=fit(task.test_input_grids, num_tests, PADDING),
+        test_input_masks=fit(task.test_input_masks, num_tests, False),
+        true_test_output_grids=fit(task.true_test_output_grids, num_tests, PADDING),
+        true_test_output_masks=fit(task.true_test_output_masks, num_tests, False),
         num_test_pairs=task.num_test_pairs,
         task_index=task.task_index,
     )

@@ -124,6 +124,8 @@ def keys_are_used_once(env: Environment[Any], params: EnvParams, key: PRNGKey) -
         second, _ = env.reset_next(first, params)
         return env.reset_next(second, params)
 
+    # JAX finds a key that is used twice while it traces, so nothing runs. Three episodes: a key that is kept is used
+    # for the first time by the second, and again by the third.
     with jax.debug_key_reuse(True):
         try:
             jax.eval_shape(three_episodes, jax.random.clone(key))

@@ -57,6 +57,7 @@ def _with_tests(buffer: TaskBuffer, others: Int8[np.ndarray, "N HW"]) -> TaskBuf
         *(np.array(x) for x in (buffer.first_pair, buffer.num_train, buffer.num_test)), strict=True
     ):
         is_test[first + num_train : first + num_train + num_test] = True
+    # Tests follow the demonstrations of their task; with symmetries all rows come again, block after block.
     rows = np.tile(is_test, buffer.num_symmetries)[:, None]
     return dataclasses.replace(buffer, outputs=jnp.asarray(np.where(rows, others, buffer.outputs).astype(np.int8)))
 

@@ -105,6 +105,7 @@ def collect(
         done = transition.done
         info = transition.info
         final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
+        # An episode counts in the step that ends it, where auto-reset still reports on it.
         counts = EpisodeCounts(
             ended=done.sum(dtype=jnp.int32),
             solved=(done & info["success"]).sum(dtype=jnp.int32),
@@ -347,6 +348,7 @@ def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvPar
             jax.tree.map(lambda x: x[None], env.observe(first_state(rules, task_index), rules))
         )[0]
 
+    # Each task is predicted once, 64 side by side, and not in each of its steps.
     tasks = jnp.arange(params.tasks.num_tasks, dtype=jnp.int32)
     answers = jax.lax.map(predict, tasks, batch_size=_PUZZLES)
     return lambda task_index, observation, states: (

@@ -26,6 +26,7 @@ from jaxarc.agents.answers.candidates import (
 )
 from jaxarc.agents.answers.searched import SearchedAnswers
 from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents.networks.network import neighbors
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
@@ -131,24 +132,21 @@ def _evidence(puzzle: Puzzle, tables: Int8[Array, "B 2 10"]) -> Float32[Array, "
 
 def _describe_cells(grids: Int8[Array, "N H W"]) -> Float32[Array, "N H W 12"]:
     """Describe each cell: inside, black, colored, enclosed; and for each neighbor: inside, of the same color."""
-    # Colors plus 1, so that the 0 beyond the canvas is the same as outside of the grid.
+    # Beyond the canvas is the same as outside of the grid.
     inside = grids > PADDING
-    around = _neighbors(grids.astype(jnp.float32)[..., None] + 1)
-    sides = [(neighbor[..., 0] > 0) for neighbor in around]
-    alike = [(neighbor[..., 0] == grids.astype(jnp.float32) + 1) & inside for neighbor in around]
+    around = neighbors(grids, PADDING)
+    sides = [neighbor > PADDING for neighbor in around]
+    alike = [(neighbor == grids) & inside for neighbor in around]
     parts = [inside, grids == 0, grids > 0, enclosed_cells(grids), *sides, *alike]
     return jnp.stack(parts, axis=-1).astype(jnp.float32)
 
 
-def _neighbors(state: Float32[Array, "N H W C"]) -> list[Float32[Array, "N H W C"]]:
-    """The state moved so that each cell sees those above, below, to the left and to the right; 0 beyond the canvas."""
-    height, width = state.shape[1:3]
-    padded = jnp.pad(state, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    return [padded[:, y : y + height, x : x + width] for y, x in ((0, 1), (2, 1), (1, 0), (1, 2))]
-
-
 def _as_grid(colors: Int8[Array, "B H W"]) -> Int8[Array, "B H W"]:
-    """Make a rectangle of ragged colors: as many rows and columns as hold a color; gaps are black."""
+    """Make a rectangle of ragged colors: as many rows and columns as hold a color; gaps are black.
+
+    The predicted rows ``5 . 3`` and ``. . 2``, where a point is outside, become ``5 0`` and ``0 0``: two rows and two
+    columns, 0 and 2, hold a color, so the grid is 2x2, and its cells are those at the top left.
+    """
     inside = colors > PADDING
     rows = inside.any(axis=2)
     columns = inside.any(axis=1)

@@ -94,7 +94,9 @@ def _rebuilt(grid: Int8[Array, "H W"]) -> Int8[Array, "M H W"]:
     # Every grid is a look-up: which row and column of the old grid a cell of the new one takes.
     # Cutting out adds an offset, the lower half of 5 rows takes rows 2 .. 4, scaling by 2 takes rows
     # 0 0 1 1, and tiling twice rows 0 1 0 1.
-    height, width = _extent(grid > PADDING)
+    inside = grid > PADDING
+    height = inside[:, 0].sum(dtype=jnp.int32)
+    width = inside[0].sum(dtype=jnp.int32)
     (top, bottom), (left, right) = (_bounds((grid > 0).any(axis=axis)) for axis in (1, 0))
     look_up = lambda new_height, new_width, rows, columns: _look_up(grid, new_height, new_width, rows, columns)
     half_up = (height + 1) // 2
@@ -125,12 +127,10 @@ def _look_up(
     rows = jnp.arange(height, dtype=jnp.int32)
     columns = jnp.arange(width, dtype=jnp.int32)
     inside = (rows < new_height)[:, None] & (columns < new_width)[None]
+    # One gather for each axis: old_row = row // 2 and old_column = column // 2 make the grid 1 2 / 3 4 twice as large,
+    # rows 1 1 2 2, 1 1 2 2, 3 3 4 4 and 3 3 4 4. Indices past the canvas are clipped, and masked if they matter.
     taken = grid[jnp.clip(old_row(rows), 0, height - 1)[:, None], jnp.clip(old_column(columns), 0, width - 1)[None]]
     return jnp.where(inside, taken, jnp.int8(PADDING))
-
-
-def _extent(inside: Bool[Array, "H W"]) -> tuple[Index, Index]:
-    return inside[:, 0].sum(dtype=jnp.int32), inside[0].sum(dtype=jnp.int32)
 
 
 def _bounds(filled: Bool[Array, " L"]) -> tuple[Index, Index]:

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Float32, Int8, Int32
+from jaxtyping import Array, Bool, Float, Float32, Int8, Int32, Shaped
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Kind
@@ -68,6 +68,16 @@ def first_kind_logits(kinds: tuple[Kind, ...], config: NetworkConfig) -> Float32
     """Return the logits of the kinds before anything is learned."""
     biases = {c.FILL: 0.0, c.RESIZE: config.resize_bias, c.SUBMIT: config.submit_bias}
     return np.array([biases.get(kind.operation, config.other_bias) for kind in kinds], np.float32)
+
+
+def neighbors(grid: Shaped[Array, "B H W"], fill: int | bool) -> list[Shaped[Array, "B H W"]]:
+    """Return the grid moved so that each cell sees its neighbor above, below, to the left, to the right.
+
+    Cells at the edge see ``fill``. Of ``1 2`` over ``3 4`` the neighbors above are ``0 0`` over ``1 2``.
+    """
+    height, width = grid.shape[1:]
+    padded = jnp.pad(grid, ((0, 0), (1, 1), (1, 1)), constant_values=fill)
+    return [padded[:, y : y + height, x : x + width] for y, x in ((0, 1), (2, 1), (1, 0), (1, 2))]
 
 
 def pick(values: Array, index: Int32[Array, " B"]) -> Array:

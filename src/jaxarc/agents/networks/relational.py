@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Float32, Int8, Int16, Int32, Key
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Kind
-from jaxarc.agents.networks.network import Network, PolicyInput, first_kind_logits, one_hot, pick
+from jaxarc.agents.networks.network import Network, PolicyInput, first_kind_logits, neighbors, one_hot, pick
 from jaxarc.config import NetworkConfig
 from jaxarc.nn.layers import MLP
 
@@ -85,8 +85,8 @@ class RelationalNetwork(Network):
         inside = target > c.PADDING
         # Lists of four grids in the order above, below, left, right. A neighbor beyond
         # the canvas has no color, and is right.
-        same_color = [inside & (neighbor == target) for neighbor in _neighbors(target, c.PADDING)]
-        wrong_around = _neighbors(wrong, False)
+        same_color = [inside & (neighbor == target) for neighbor in neighbors(target, c.PADDING)]
+        wrong_around = neighbors(wrong, False)
         bits = [inside, wrong, *same_color, *wrong_around]
         # Ten masks become one number of ten bits, mask i at bit i.
         cell_kind = sum((bit.astype(jnp.int16) << index for index, bit in enumerate(bits)), jnp.int16(0))
@@ -141,13 +141,6 @@ class RelationalNetwork(Network):
             return marks[0] * weights[0] + marks[1] * weights[1]
 
         return score(0), score(1)
-
-
-def _neighbors(grid: Array, fill: int | bool) -> list[Array]:
-    """The grid moved so that each cell sees its neighbor above, below, to the left, to the right."""
-    height, width = grid.shape[1:]
-    padded = jnp.pad(grid, ((0, 0), (1, 1), (1, 1)), constant_values=fill)
-    return [padded[:, y : y + height, x : x + width] for y, x in ((0, 1), (2, 1), (1, 0), (1, 2))]
 
 
 def _every_kind_of_cell() -> Float32[np.ndarray, "1024 10"]:

@@ -132,6 +132,7 @@ class CropFrame(Rule):
         frame = Border(top, left, tall, wide)
         noise = skip_color(random_colors(key_colors, grid_shape, NUM_COLORS - 1), drawn)
         picture = jnp.where(frame.wall_mask(grid_shape), drawn.astype(jnp.int8), noise)
+        # The cell (0, 0) of the output looks up the frame's corner (top, left), and the rest is cropped.
         rows = cell_rows(grid_shape) + top.astype(jnp.int8)
         columns = cell_columns(grid_shape) + left.astype(jnp.int8)
         output = look_up(picture, rows, columns, grid_shape)
