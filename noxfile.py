@@ -74,3 +74,10 @@ def newest(session: nox.Session) -> None:
     """Run all tests with the newest version that pyproject.toml allows of each dependency."""
     session.install("--upgrade", "--editable", ".[dev]")
     session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session(python="3.11")
+def sb3(session: nox.Session) -> None:
+    """Run the tests of stable-baselines3, which brings PyTorch: too large for the environment of every change."""
+    session.install("--constraint", "constraints.txt", "--editable", ".[dev,sb3]", "sb3-contrib>=2.7,<3")
+    session.run("python", "-m", "pytest", *(session.posargs or ("tests/adapters/test_to_sb3.py",)))
