@@ -30,7 +30,6 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32, PyTree
 
 from jaxarc import constants as c
@@ -79,7 +78,7 @@ from jaxarc.envs.structured_actions import (
     SHIFTS,
     TURNS,
 )
-from jaxarc.fusion import materialize_call
+from jaxarc.fusion import compute_once, materialize_call
 from jaxarc.tasks.buffer import LocalRows
 
 Grids = Int8[Array, "B HW"]
@@ -169,8 +168,8 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
         grid, target, clipboard, sizes = _change_pair(out, load, pairs, rows["change_pair"], statics)
     grid = _write(grid, operation, use, sizes, statics)
     if statics.is_fused:
-        # All families are computed here, once; without the barrier XLA repeats them in a reset and in a sum.
-        grid, clipboard = lax.optimization_barrier((grid, clipboard))
+        # All families are computed here; else XLA repeats them in a reset and in a sum.
+        grid, clipboard = compute_once((grid, clipboard))
     matches = count_matches(grid, target)
     # The kept selection is limited to the active area as it is now, after a resize or a load.
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))

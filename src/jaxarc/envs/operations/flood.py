@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 from jaxarc.constants import FLOOD_FILL
 from jaxarc.envs.canvas import GridShape, pack_columns, per_cell, unpack_columns
-from jaxarc.fusion import compiles_triton, materialize_call
+from jaxarc.fusion import compiles_triton, compute_once, materialize_call
 
 Words = UInt32[Array, " B"]  # one column of each grid
 Sweep = tuple[list[Words], Bool[Array, ""]]  # what is reached, column by column, and whether that can spread
@@ -37,9 +37,9 @@ def flood_fill(
     pack_same = lambda grid, start: pack_columns(grid == start, shape)  # padding never is the color
     same = materialize_call(pack_same, grid, start, predicate_of=row)
     if is_fused:
-        # The barrier keeps XLA from packing the columns, and from finding the start in a box, once for each use.
+        # Else XLA packs the columns, and finds the start in a box, once for each use.
         start_cell = row.astype(jnp.int8), column.astype(jnp.int8)
-        region = _connected_at_once(*lax.optimization_barrier((*start_cell, same)))
+        region = _connected_at_once(*compute_once((*start_cell, same)))
         return jnp.where(unpack_columns(region, shape), per_cell(operation - FLOOD_FILL), grid)
     same = same.T
     columns = jnp.arange(shape[1], dtype=jnp.int32)[:, None]
