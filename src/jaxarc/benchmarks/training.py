@@ -45,7 +45,9 @@ def with_environments(experiment: Experiment, num_envs: int) -> Experiment:
 
 
 def _rows(name: str, experiment: Experiment) -> list[Row]:
-    agent, network, (height, width) = experiment.agent, experiment.network, experiment.environment.grid_shape
+    agent = experiment.agent
+    network = experiment.network
+    height, width = experiment.environment.grid_shape
     speed = lambda field: _measure(experiment, lambda speeds: getattr(speeds, field))
     share = lambda field: _measure(experiment, lambda speeds: 100 * getattr(speeds, field))
     what = (

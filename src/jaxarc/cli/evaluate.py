@@ -387,7 +387,8 @@ def _require_voter(player: Player, votes: int) -> None:
 
 def _on_canvas(tasks: TaskSet, grid_shape: tuple[int, int]) -> TaskSet:
     if any(largest > side for largest, side in zip(tasks.max_grid_shape, grid_shape, strict=True)):
-        (largest_height, largest_width), (height, width) = tasks.max_grid_shape, grid_shape
+        largest_height, largest_width = tasks.max_grid_shape
+        height, width = grid_shape
         raise ConfigValidationError(
             f"jaxarc evaluate: {tasks.name} has grids of up to {largest_height}x{largest_width}, which does not fit "
             f"the canvas {height}x{width}; add --canvas {max(tasks.max_grid_shape)}, or keep what fits: "

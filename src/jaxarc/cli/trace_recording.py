@@ -60,7 +60,8 @@ def record(
     form = action_format_of(action_format)
     if strategy is not None:
         Console(stderr=True).print("--strategy has no effect any more: worker processes record all pairs; leave it out")
-    tasks, choice = load_tasks(dataset), pairs_of(pairs)
+    tasks = load_tasks(dataset)
+    choice = pairs_of(pairs)
     if isinstance(found, BatchExpert):
         _require_defaults(expert, time_limit, processes)
     count = 0 if isinstance(found, BatchExpert) else host_cores() if processes is None else processes

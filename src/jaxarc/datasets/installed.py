@@ -179,7 +179,8 @@ def _task(task_id: str, entry: Any, path: Path) -> RawTask:
     concept = entry.get("concept")
     if not task_id or not isinstance(title, str) or not isinstance(concept, str):
         raise TaskFormatError(f"{source}: damaged, id, title and concept are strings")
-    pool, size = entry.get("pool", ""), entry.get("pool_size", 0)
+    pool = entry.get("pool", "")
+    size = entry.get("pool_size", 0)
     if not isinstance(pool, str) or type(size) is not int or bool(pool) != (size > 0):
         raise TaskFormatError(f"{source}: damaged, pool and pool_size do not agree")
     pairs = unpack_pool(pool, size, source) if pool else ()

@@ -167,7 +167,8 @@ def task_checksum(task: JaxArcTask) -> str:
         pairs = zip(np.asarray(inputs)[:count], np.asarray(outputs)[:count], strict=True)
         for grid in (grid for pair in pairs for grid in pair):
             # Only the active area counts, with its size in front: a 2x3 and a 3x2 grid of the same bytes differ.
-            height, width = int((grid[:, 0] >= 0).sum()), int((grid[0] >= 0).sum())
+            height = int((grid[:, 0] >= 0).sum())
+            width = int((grid[0] >= 0).sum())
             digest.update(f"{height}x{width}\n".encode() + grid[:height, :width].tobytes())
     return digest.hexdigest()
 

@@ -153,5 +153,6 @@ def _crop(cells: np.ndarray) -> np.ndarray:
     """Cut a grid to the rows and columns that hold a color."""
     # The last row and the last column with a color; padding before them is kept, as blanks.
     active = cells != PADDING
-    rows, columns = np.flatnonzero(active.any(axis=1)), np.flatnonzero(active.any(axis=0))
+    rows = np.flatnonzero(active.any(axis=1))
+    columns = np.flatnonzero(active.any(axis=0))
     return cells[: rows[-1] + 1, : columns[-1] + 1] if rows.size else cells[:0, :0]

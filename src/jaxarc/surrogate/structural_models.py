@@ -45,7 +45,8 @@ def draw_graphs(
     Raises:
         ValueError: the config has one sample only, so that every variable is constant.
     """
-    num_variables, num_samples = config.num_variables, config.num_samples
+    num_variables = config.num_variables
+    num_samples = config.num_samples
     # Drawn in causal order: the parents of a variable are among those before it. The last step shuffles variables.
     has_parent = _draw_parents(generator, num_models, config)
     deviation = config.noise_scale * 2 ** generator.uniform(

@@ -200,7 +200,8 @@ def create_example_train_step(
 
         # Equal weights make the mean over the batch the plain one, however many parts it is cut into.
         weights = jnp.ones(len(jax.tree.leaves(batch)[0]), jnp.float32)
-        parts, precision = config.accumulation_steps, config.precision
+        parts = config.accumulation_steps
+        precision = config.precision
         sums = mean_gradient(loss_of, params, batch, weights, parts, COMPILED, precision)
         updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
         metrics = {"total_loss": sums.loss, **sums.metrics, "gradient_norm": optax.tree.norm(sums.gradient)}
@@ -267,7 +268,8 @@ def _update(
         )  # several candidates may share the highest probability
         return loss_fn(logits, example.probs), {"top1_agreement": agrees.astype(jnp.float32)}
 
-    parts, precision = config.accumulation_steps, config.precision
+    parts = config.accumulation_steps
+    precision = config.precision
     means = mean_gradient(example_loss, params, examples, examples.weights, parts, loops, precision)
     # The norm is that of the mean gradient, before the optimizer clips it.
     updates, opt_state = optimizer.update(means.gradient, opt_state, params)

@@ -17,7 +17,10 @@ from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.prng import as_typed_key, fast_bits, to_randint
 from jaxarc.types import JaxArcTask, PRNGKey
 
-UP_DOWN, LEFT_RIGHT, DIAGONAL = 1, 2, 4  # bits of a symmetry: the diagonal flip comes first, then the others
+# Bits of a symmetry: the diagonal flip comes first, then the others.
+UP_DOWN = 1
+LEFT_RIGHT = 2
+DIAGONAL = 4
 
 
 class Augmentation(eqx.Module):

@@ -231,7 +231,8 @@ def _check(line: TraceLine, params: EnvParams) -> None:
             f"{line.where}: actions in format {line.spec.action_format!r}, but policies act in {_FORMAT!r}; record "
             f"with --format {_FORMAT}"
         )
-    legal, (height, width) = params.config.legal_operations, params.config.grid_shape
+    legal = params.config.legal_operations
+    height, width = params.config.grid_shape
     for action in line.actions:
         operation = action[0]
         rows = action[1::2]

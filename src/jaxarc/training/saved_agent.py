@@ -28,7 +28,9 @@ from jaxarc.types import Observation, PRNGKey
 
 WhichCheckpoint = Literal["best", "last"]
 
-_EDITOR, _PREDICTOR = "learner.policy", "predictor_state.predictor"  # where they are in a training state
+# Where they are in a training state.
+_EDITOR = "learner.policy"
+_PREDICTOR = "predictor_state.predictor"
 
 
 def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:

@@ -298,7 +298,8 @@ def measure(
 
     With a mesh the seeds are split over it, or, where training splits the environments, the tasks.
     """
-    shard, spec = _data_shard(mesh, over), _split_of(over)
+    shard = _data_shard(mesh, over)
+    spec = _split_of(over)
     play = lambda policy, params: play_every_task(_batch_policy_of(policy, params), params, shard=shard)
     return _each_seed(play, policies, params, mesh, spec, spec)
 

@@ -147,7 +147,8 @@ class CellNetwork(Network):
     def size_logits(self, features: CellFeatures) -> tuple[Float[Array, "B H"], Float[Array, "B W"]]:
         grid = features.cells.reshape(-1, *self.grid_shape, features.cells.shape[-1])
         # The mean over the columns describes each row, the mean over the rows each column.
-        rows, columns = self.size_layer(grid.mean(axis=2)), self.size_layer(grid.mean(axis=1))
+        rows = self.size_layer(grid.mean(axis=2))
+        columns = self.size_layer(grid.mean(axis=1))
         return rows[..., 0], columns[..., 1]
 
 

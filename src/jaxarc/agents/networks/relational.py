@@ -208,7 +208,8 @@ def describe_boxes(
     broken = ~same & ~features.wrong & (features.target > c.PADDING)
     counts = jnp.stack([repaired, broken], axis=1).astype(jnp.float32)
     sums = box_sums(counts.reshape(-1, 2, height, width), row, column)
-    rows, columns = jnp.arange(height, dtype=jnp.int32), jnp.arange(width, dtype=jnp.int32)
+    rows = jnp.arange(height, dtype=jnp.int32)
+    columns = jnp.arange(width, dtype=jnp.int32)
     # The distances from the first corner give the area: two down and one to the right is 3 * 2 = 6.
     down = jnp.abs(rows[None] - row[:, None])
     right = jnp.abs(columns[None] - column[:, None])
@@ -238,7 +239,8 @@ def box_sums(
     to the box of row i, the values, which columns belong to the box of column j.
     """
     height, width = values.shape[2:]
-    rows, columns = _between(row, height), _between(column, width)
+    rows = _between(row, height)
+    columns = _between(column, width)
     return jnp.einsum("bih,bfhw,bjw->bfij", rows, values, columns)
 
 

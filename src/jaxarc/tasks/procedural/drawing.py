@@ -91,7 +91,8 @@ def skip_color(colors: FlatGrid, color: Number) -> FlatGrid:
 
 def box_mask(top: Number, left: Number, height: Number, width: Number, shape: GridShape) -> FlatMask:
     """Mark the cells of a rectangle; a side of 0 or less marks nothing."""
-    rows, columns = cell_rows(shape), cell_columns(shape)
+    rows = cell_rows(shape)
+    columns = cell_columns(shape)
     top, left, bottom, right = (x.astype(jnp.int8) for x in (top, left, top + height, left + width))
     return (rows >= top) & (rows < bottom) & (columns >= left) & (columns < right)
 

@@ -29,7 +29,9 @@ from jaxarc.surrogate.train_step import Model, Step
 from jaxarc.training.surrogates.agreement import CalibrationBin, calibration_bins
 from jaxarc.types import PRNGKey
 
-_TRAIN_STREAM, _EVAL_STREAM = 0, 1  # first words of the seeds, so that no two of them are equal
+# First words of the seeds, so that no two of them are equal.
+_TRAIN_STREAM = 0
+_EVAL_STREAM = 1
 _PREDICTED_AT_ONCE: Final = 50  # held-out models in a batch
 
 

@@ -38,7 +38,9 @@ from jaxarc.training.updates import make_params
 from jaxarc.types import PRNGKey
 
 HELD_OUT_SEED: Final = 2**31 - 1  # of held-out examples; SurrogateConfig allows runs only the seeds below it
-_TRAIN_STREAM, _EVAL_STREAM = 0, 1  # first words of the seeds of parent sets, so that no two of them are equal
+# First words of the seeds of parent sets, so that no two of them are equal.
+_TRAIN_STREAM = 0
+_EVAL_STREAM = 1
 
 
 class EvaluationMetrics(Protocol):
