@@ -143,7 +143,7 @@ class SurrogateMeshConfig(CheckedConfig):
     data_devices: int = limited(1, low=1)  # devices that each batch is split over
     model_devices: int = limited(1, low=1)  # devices that each matrix is split over
     stages: int = limited(1, low=1)  # devices that the layers are split over, one behind the other
-    parts: int = limited(4, low=1)  # of a batch, one after the other through the stages; take several times as many
+    parts: int = limited(4, low=1)  # parts of a batch, one after the other; take several times as many as stages
 
     @property
     def num_devices(self) -> int:
