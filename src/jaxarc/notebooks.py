@@ -1,4 +1,4 @@
-"""How a notebook draws what it shows: a hook, so that tasks and states need not know who draws them."""
+"""A hook by which notebooks draw tasks and states, so that these need not import what draws them."""
 
 from collections.abc import Callable
 from typing import TypeAlias

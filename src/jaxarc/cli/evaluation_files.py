@@ -1,4 +1,4 @@
-"""What ``jaxarc evaluate`` leaves in a folder and prints: submission, a line and pictures for each task, tables."""
+"""The files and tables of ``jaxarc evaluate``: the submission, a line and pictures for each task."""
 
 import datetime
 import hashlib

@@ -1,4 +1,4 @@
-"""Which kind of picture a file is to be, by its name."""
+"""Picture files: the renderer that the ending of a name chooses, and the bytes of a drawing."""
 
 from io import BytesIO
 from pathlib import Path

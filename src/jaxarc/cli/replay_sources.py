@@ -1,4 +1,4 @@
-"""From what ``jaxarc replay`` is given to agents and the pairs that they play."""
+"""The sources of ``jaxarc replay``, traces and runs: each gives an agent and the pairs that it plays."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One training run on a terminal: what is about to happen, how it goes, how it went."""
+"""One training run on a terminal: its announcement, its live line, and the tables at its end."""
 
 import dataclasses
 import statistics

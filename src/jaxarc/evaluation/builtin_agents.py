@@ -1,4 +1,4 @@
-"""Agents that need no training to be here: one that submits at once, and a trained policy made to play attempts."""
+"""Agents of evaluations: one that submits at once, short programs, and a trained policy that plays attempts."""
 
 import equinox as eqx
 import jax

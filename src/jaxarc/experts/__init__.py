@@ -1,4 +1,4 @@
-"""Experts: agents that see the answer and need no learning. They give examples to imitate and a bar to compare with.
+"""Experts: agents that see the answer and need no learning. They give examples to imitate and a baseline.
 
 :class:`Expert`, :class:`Painter` and :mod:`jaxarc.experts.traces` run on the host and are imported without JAX.
 """

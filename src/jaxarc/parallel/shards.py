@@ -1,4 +1,4 @@
-"""What devices send one another: sums over all of them, and the grids of task buffers that are split.
+"""Shards of a batch and of a task buffer, and the sums and rows that devices exchange.
 
 All functions that send messages run inside a ``jax.shard_map``. Their results do not depend on the number of processes,
 bit for bit.

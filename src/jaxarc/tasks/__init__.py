@@ -1,4 +1,4 @@
-"""What an ARC task is, and how tasks stand on the device: build one, pack many, draw from them.
+"""ARC tasks on the device: build one, pack many, draw from them.
 
 Datasets of tasks are found and read by :mod:`jaxarc.datasets`.
 """

@@ -1,4 +1,4 @@
-"""Checks of what comes after an episode: auto-reset, the tasks of the next episodes, and random keys."""
+"""Checks of resets: auto-reset, the tasks of the next episodes, and random keys."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""One compiled call of training: a few updates, each of a rollout and what the agent learns from it."""
+"""One compiled call of training: a few updates, each a rollout and the steps of the optimizer on it."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""Networks of policies over grid edits, all with the same questions and answers."""
+"""Networks of policies over grid edits, behind one interface."""
 
 from jaxtyping import Array, Key
 
