@@ -16,7 +16,7 @@ from jaxarc.types import Observation, PRNGKey
 
 
 class CloningExamples(NamedTuple):
-    """What an expert does in N situations."""
+    """Examples to clone: N observations, each with the edit of an expert and the value to expect."""
 
     observation: Observation  # leaves [N, ...]
     edit: Edit  # of the expert, leaves [N]

@@ -14,7 +14,7 @@ Selects = Literal["box", "cell", "size", "nothing"]
 
 
 class Kind(NamedTuple):
-    """What an edit of this kind needs to be chosen."""
+    """A kind of edits, and the choices that make an edit of it."""
 
     name: str
     operation: int  # the id; for kinds with a color, the id with color 0
@@ -41,7 +41,7 @@ def kinds_of(config: JaxArcConfig) -> tuple[Kind, ...]:
 
 
 def allowed_colors(kinds: tuple[Kind, ...], config: JaxArcConfig) -> np.ndarray:
-    """Tell which colors each kind may use, bool[K, 10]; all of them for kinds without a color."""
+    """Return the colors that each kind may use, bool[K, 10]; all of them for kinds without a color."""
     allowed = set(config.legal_operations)
     rows = [[kind.operation + color in allowed or not kind.colored for color in range(c.NUM_COLORS)] for kind in kinds]
     return np.array(rows, np.bool_)

@@ -48,7 +48,7 @@ class Trajectories(NamedTuple):
 
 
 class UpdateBatch(NamedTuple):
-    """What a loss reads of a step."""
+    """Samples of a loss, one for each step."""
 
     observation: Observation
     edit: Edit

@@ -35,7 +35,7 @@ _SHORTEST_SCAN: Final = 16  # even of a million environments: what a call costs 
 
 
 class Playing(NamedTuple):
-    """What a scan carries: all that a step returns is in it, so that no part of a step is dead code."""
+    """The carry of a scan: all that a step returns is in it, so that no part of a step is dead code."""
 
     states: PyTree[Array]
     observations: Observation

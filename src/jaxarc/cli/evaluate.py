@@ -271,7 +271,7 @@ judge_app = typer.Typer(add_completion=False)
 
 @judge_app.command("judge", context_settings={"ignore_unknown_options": True})
 def judge(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    """Say how this command is called now."""
+    """Refuse the former name of this command, and name the new one."""
     raise ConfigValidationError(f"jaxarc judge has a new name; write: jaxarc evaluate {' '.join(arguments or ['RUN'])}")
 
 

@@ -93,7 +93,7 @@ def _facts() -> dict[str, Any]:
 
 
 def _executor() -> str:
-    """Say which executor runs a step here; the native one is built for it if need be."""
+    """Return the executor that runs a step here; the native one is built for it if need be."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         chosen = choose_executor("auto")

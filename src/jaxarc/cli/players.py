@@ -49,7 +49,7 @@ class RulesOverride:
 
 @dataclass(frozen=True)
 class AgentRequest:
-    """Which of the agents of a run folder to load."""
+    """The agent of a run folder to load, by checkpoint and seed, and the precision of its network."""
 
     checkpoint: WhichCheckpoint = "best"
     seed: int | None = None  # None: the run's first

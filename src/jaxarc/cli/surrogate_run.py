@@ -99,7 +99,7 @@ def learn_surrogate(
 
 
 def _make_devices(mesh: SurrogateMeshConfig) -> None:
-    """See that there are so many devices: on a CPU one for each core that is asked for."""
+    """Make as many devices as the mesh has: on a CPU one for each core that is asked for."""
     if mesh.num_devices == 1:
         return
     try:
@@ -249,7 +249,7 @@ def _steps(steps: StepAccuracy) -> Table:
 
 
 def _open_loop(errors: Sequence[OpenLoopError]) -> Table:
-    """Tell of grids that are right in every cell, and for the last step also of keeping the first grid."""
+    """List the shares of grids that are right in every cell, for the last step also those of keeping the first grid."""
     num_steps = len(errors[0].exact)
     columns = [str(step) for step in range(1, num_steps + 1)]
     table = number_table("% right on own predictions,\nafter steps", *columns, "by\nkeeping", "% cells\nwrong")

@@ -111,7 +111,7 @@ def _spread(counts: list[int]) -> str:
 
 
 class Verdict(NamedTuple):
-    """What was found out about one dataset or path."""
+    """The result of checking one dataset or path."""
 
     name: str
     num_tasks: int | None  # None where its files do not hold tasks

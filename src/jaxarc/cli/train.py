@@ -160,7 +160,7 @@ def learn_any(experiment: AnyExperiment, console: Console, resume: RunFolder | N
 
 @dataclass(frozen=True)
 class _Ending:
-    """How one combination went."""
+    """The result of one combination."""
 
     words: str
     outcome: AnyResult | None  # None where it diverged

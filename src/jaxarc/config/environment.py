@@ -27,7 +27,7 @@ _TEST_SWITCHES: Final = (c.NEXT_TEST_PAIR, c.PREVIOUS_TEST_PAIR, c.FIRST_UNSOLVE
 
 @dataclass(frozen=True)
 class EnvironmentConfig(CheckedConfig):
-    """How long an episode lasts, and how its operations are executed."""
+    """The limits of an episode, and the executor of its operations."""
 
     max_episode_steps: int = limited(100, low=1, high=_MAX_INT32)  # an episode that reaches it is truncated
     max_submissions: int = limited(1, low=1, high=_MAX_INT32)  # the last one ends the episode
@@ -119,7 +119,7 @@ class EpisodeConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class HistoryConfig(CheckedConfig):
-    """How many actions a state keeps."""
+    """The length of a state's record of actions."""
 
     history_enabled: bool = True
     max_history_length: int = limited(1000, low=1)  # records; a shorter episode keeps only its own length
@@ -127,7 +127,7 @@ class HistoryConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class ObservationConfig(CheckedConfig):
-    """What an observation holds besides the working grid, the format of its grids, and how its entries are laid out."""
+    """The entries of an observation besides the working grid, the format of its grids, and its layout."""
 
     layout: Literal["dict", "stacked", "flat"] = "dict"  # one array: [H, W, C], or one vector; see guide.md
     grid_format: Literal["planes", "one_hot", "tokens"] = "planes"  # int8 [H, W], padding -1; [H, W, 11]; int32 [H * W]

@@ -42,7 +42,7 @@ class SurrogateNetworkConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class SurrogateTrainingConfig(CheckedConfig):
-    """How a surrogate is trained."""
+    """The optimizer of a surrogate, its schedule and its precision."""
 
     num_steps: int = limited(1000, low=1)  # over which the learning rate decays
     learning_rate: float = limited(2e-3, low=0.0, high=1.0)  # highest, of AdamW
@@ -86,7 +86,7 @@ class StructuralModelConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class ParentSetsConfig(CheckedConfig):
-    """How many structural models are in a batch, and how many are held out."""
+    """The numbers of structural models in a batch and held out."""
 
     models_per_batch: int = limited(20, low=1)  # structural models in a batch, each with an example for every variable
     eval_models: int = limited(400, low=1)  # held out from training
@@ -94,7 +94,7 @@ class ParentSetsConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class GraphsConfig(CheckedConfig):
-    """How many structural models are in a batch, how many are held out, and which have no intervention."""
+    """The numbers of structural models in a batch and held out, and the share without interventions."""
 
     models_per_batch: int = limited(32, low=1)  # structural models in a batch
     observational_share: float = limited(0.5, low=0.0, high=1.0)  # share of models in which no variable is set

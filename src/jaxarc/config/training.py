@@ -18,7 +18,7 @@ _ADDRESS: Final = re.compile(r"\S+:[0-9]{1,5}")
 
 @dataclass(frozen=True)
 class AgentConfig(CheckedConfig):
-    """How an agent learns."""
+    """The algorithm of an agent, its batches and its loss."""
 
     algorithm: Literal["ppo", "reinforce"] = "ppo"  # REINFORCE has a learned baseline, no clip_range and one epoch
     num_envs: int = limited(256, low=1)  # B, environments that run side by side
@@ -85,7 +85,7 @@ class AnswerConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class CloningConfig(CheckedConfig):
-    """How an agent imitates an expert before it learns by reinforcement."""
+    """The behavior cloning of an expert before reinforcement learning."""
 
     num_updates: int = limited(0, low=0)  # updates of imitation, as large as an agent's; 0: none
     learning_rate: float = limited(4e-3, low=0.0, high=1.0)  # rate of Adam at the start; falls linearly to 0
@@ -181,7 +181,7 @@ def _augmentation_of_votes() -> AugmentationConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig(CheckedConfig):
-    """How an agent is evaluated: attempts, votes and batch size."""
+    """The evaluation of an agent: attempts, votes and batch size."""
 
     attempts: int = limited(2, low=1, high=1000)  # k, grids for each test input: 2 in the ARC Prize, 3 in 2019
     votes: int = limited(0, low=0)  # augmented episodes of each test input that vote for the attempts; 0: no vote
@@ -233,7 +233,7 @@ class ParallelConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class CheckpointConfig(CheckedConfig):
-    """How often a run is saved, and which of its checkpoints are kept."""
+    """The interval of checkpoints, and the ones that are kept."""
 
     min_seconds: float = limited(10.0, low=0.0)  # learning time between two checkpoints; 0 saves at each report
     keep_last: int = limited(2, low=1)  # the newest; one more than is needed, in case the newest is damaged

@@ -140,7 +140,7 @@ def _write(response: requests.Response, file: Path, on_progress: Progress | None
 
 
 def _may_pass(error: requests.RequestException) -> bool:
-    """Tell a passing trouble from a refusal and from a machine without network, where waiting would only annoy."""
+    """Return whether an error may pass, as a refusal and a machine without network do not."""
     if isinstance(error, requests.HTTPError):
         return error.response is not None and error.response.status_code in _PASSING
     return isinstance(error, _CUT) and not _is_unreachable(error)

@@ -137,7 +137,7 @@ def read_installed(name: str, folder: Path | None = None) -> TaskSet:
 
 
 def has_published_set(name: str, folder: Path | None = None) -> bool:
-    """Tell whether the data folder has a whole copy of one of :data:`jaxarc.datasets.archives.ARCHIVES`."""
+    """Return whether the data folder has a whole copy of one of :data:`jaxarc.datasets.archives.ARCHIVES`."""
     try:
         tasks = read_installed(name, folder)
         return digest_of(tasks) == ARCHIVES[name].digest or (bool(ARCHIVES[name].git_blob) and len(tasks) > 0)

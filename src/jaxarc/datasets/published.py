@@ -63,7 +63,7 @@ def published_datasets() -> tuple[Dataset, ...]:
 
 
 def is_concept(name: str) -> bool:
-    """Tell whether a dataset is one of the sixteen concepts of ConceptARC."""
+    """Return whether a dataset is one of the sixteen concepts of ConceptARC."""
     return name in _CONCEPTS.values()
 
 

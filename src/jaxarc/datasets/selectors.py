@@ -107,7 +107,7 @@ def fitting_tasks(tasks: Iterable[RawTask], grid_shape: tuple[int, int]) -> tupl
 
 
 def keeps_shape(task: RawTask) -> bool:
-    """Tell whether every output is as large as its input; one that is unknown does not count."""
+    """Return whether every output is as large as its input; one that is unknown does not count."""
     return all(source.shape == target.shape for source, target in task.pairs if target.size)
 
 

@@ -96,7 +96,7 @@ class FlatActionCodec:
 
     @property
     def rule(self) -> IntegerRule:
-        """What a number must satisfy."""
+        """The rule for numbers of actions."""
         return IntegerRule("flat action", 0, self.num_actions - 1)
 
     def to_structured(self, number: Int32[Array, "*B"]) -> StructuredAction:

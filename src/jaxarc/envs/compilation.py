@@ -158,7 +158,7 @@ def choose_executor(wanted: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class KernelStatics:
-    """What is fixed when the kernels of a step are compiled."""
+    """The static arguments of the kernels of a step."""
 
     shape: GridShape  # rows and columns of the canvas, (H, W)
     executor: str  # "native", "compact" or "dense"; the results are the same bit for bit

@@ -25,7 +25,7 @@ class AgentMismatchError(UsageError, ValueError):
 
 
 class EpisodeSpec(NamedTuple):
-    """Which episode of an evaluation to play."""
+    """An episode of an evaluation, by task, pair and attempt."""
 
     task_index: Int32[Array, "*B"]  # in the task set
     pair_index: Int32[Array, "*B"]  # which test input of the task

@@ -184,7 +184,7 @@ def _kind(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Score:
-    """Which test outputs are solved, and the three scores in use."""
+    """The solved test outputs, and the three scores in use."""
 
     solved: Mapping[str, tuple[bool, ...]]  # by task id: whether an attempt at each test output is right
 

@@ -69,7 +69,7 @@ class RolloutStatics(NamedTuple):
 
 
 class RolloutCarry(NamedTuple):
-    """What one program hands to the next: B' rows, of which the last B' - B are padding."""
+    """The carry from one program to the next: B' rows, of which the last B' - B are padding."""
 
     states: PyTree[Array]  # [B', ...]
     metrics: EpisodeMetrics  # [B']; 0 in rows of padding

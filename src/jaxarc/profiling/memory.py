@@ -33,7 +33,7 @@ class CompiledMemory(NamedTuple):
 
 
 class MemoryReport(NamedTuple):
-    """What a train step holds on one device, in bytes; None where that is not known."""
+    """The memory of a train step on one device, in bytes; None where that is not known."""
 
     parameters: int
     optimizer: int  # its state, such as the two means of Adam

@@ -97,7 +97,7 @@ class BatchMeans(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """How to loop over the examples of a part and over the parts of a batch: :data:`COMPILED` or :data:`PYTHON`."""
+    """The loops over the examples of a part and over the parts of a batch: :data:`COMPILED` or :data:`PYTHON`."""
 
     over_examples: Callable[[Callable[[Tree], Tree], Tree], Tree]  # stacks the results along a leading axis
     over_parts: Callable[[Callable[[Tree, Tree], tuple[Tree, None]], Tree, Tree], Tree]  # carries a sum along

@@ -45,7 +45,7 @@ class LocalRows(RowLoader):
 
 
 class StoredPairs(NamedTuple):
-    """Where the pairs of a task are stored."""
+    """The arrays that hold the pairs of a task, and its first row in them."""
 
     inputs: Int8[Array, "N HW"]  # of all tasks
     outputs: Int8[Array, "N HW"]

@@ -24,7 +24,7 @@ _REFUSALS = (TypeError, ValueError, LookupError, AttributeError, NotImplementedE
 
 @dataclasses.dataclass(frozen=True)
 class CheckReport:
-    """Which checks :func:`check_environment` made, and on how many episodes."""
+    """The checks that :func:`check_environment` made, and the number of episodes."""
 
     passed: tuple[str, ...]  # names of the checks
     skipped: dict[str, str]  # name of a check -> the reason why it was not made
@@ -107,7 +107,7 @@ def check_environment(
 
 
 class CheckLog:
-    """Which checks passed, failed and were skipped."""
+    """The checks that passed, failed and were skipped."""
 
     def __init__(self) -> None:
         self.passed: list[str] = []

@@ -66,7 +66,7 @@ def update_program() -> Any:
 
 @dataclass(frozen=True)
 class AgentResult(TrainResult[TrainingState, Report]):
-    """How a run of agents ended; the leaves of its state have a leading axis of seeds, [K, ...]."""
+    """The result of a run of agents; the leaves of its state have a leading axis of seeds, [K, ...]."""
 
     played: TaskResults | None = None  # of the last state on each evaluation pair, [K, T]; None: evaluated earlier
 

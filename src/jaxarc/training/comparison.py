@@ -38,7 +38,7 @@ class ComparisonError(UsageError, ValueError):
 
 @dataclass(frozen=True)
 class Curve:
-    """What one seed measured, in order, where it was measured."""
+    """The values of a metric of one seed, and where they were measured."""
 
     seed: int
     steps: Float64[ndarray, " N"]
@@ -74,7 +74,7 @@ class Band:
 
 
 def kind_of_runs(folders: Sequence[Path]) -> type[RunReport]:
-    """Tell what runs report, those of agents or those of surrogates.
+    """Return the type of the reports of runs, those of agents or those of surrogates.
 
     Raises:
         ComparisonError: there are both, or a folder is not that of a run.

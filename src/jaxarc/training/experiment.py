@@ -59,7 +59,7 @@ class Experiment(CheckedConfig):
 
     @property
     def train_config(self) -> TrainConfig:
-        """What the compiled part of learning depends on."""
+        """The choices that the compiled part of learning depends on."""
         return TrainConfig(self.agent, self.network, self.schedule, self.answer, self.cloning, self.num_updates)
 
     def uneven_over(self, num_devices: int) -> list[str]:

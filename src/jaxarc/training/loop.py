@@ -43,7 +43,7 @@ class TrainingDivergedError(JaxarcError, ArithmeticError):
 
 @dataclass(frozen=True)
 class Intervals:
-    """How long a run lasts and how often it reports, in updates."""
+    """The length of a run and the intervals of its reports, in updates."""
 
     num_updates: int  # of the whole run
     updates_per_step: int  # in one call of ``step``; divides the next two
@@ -54,7 +54,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class TrainResult(Generic[State, Kind]):
-    """How a run ended."""
+    """The result of a run."""
 
     state: State
     reports: list[Kind]  # the first of each seed before learning, the last after it; both with an evaluation
@@ -63,7 +63,7 @@ class TrainResult(Generic[State, Kind]):
 
 
 class Trainable(abc.ABC, Generic[State, Metrics, Kind]):
-    """What the loop asks of something that learns: five methods, and a few with defaults."""
+    """The interface of everything that the loop trains: five methods, and a few with defaults."""
 
     report_type: type[Kind]
     intervals: Intervals

@@ -33,7 +33,7 @@ class RunReport(Protocol):
 
     @property
     def samples(self) -> int:
-        """What was learned from so far: environment steps, or examples."""
+        """The samples so far: environment steps, or examples."""
         ...
 
     @property

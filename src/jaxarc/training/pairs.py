@@ -21,7 +21,7 @@ _UNSEEN: Final = 2**31 + 1  # number of the key of the tasks that are measured, 
 
 @dataclass(frozen=True)
 class TrainingPairs:
-    """What training episodes are drawn from, and task sets in which each task is one pair."""
+    """The source of training episodes, and task sets in which each task is one pair."""
 
     train: TaskSet | TaskGenerator
     eval: TaskSet  # what is played to measure: the training pairs, then the evaluation pairs

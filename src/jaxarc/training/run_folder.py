@@ -73,12 +73,12 @@ class RunFolder:
 
     @property
     def tasks(self) -> Path:
-        """How each learned task went, a line of JSON each."""
+        """Attempts and solves of each training task, a line of JSON each."""
         return self.path / "tasks.jsonl"
 
     @property
     def measured(self) -> Path:
-        """How each measured pair went at the end, a line of JSON each."""
+        """The result of each evaluated pair at the end, a line of JSON each."""
         return self.path / "measured.jsonl"
 
     @property

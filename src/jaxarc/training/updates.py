@@ -58,7 +58,7 @@ _ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
 
 
 class PlayedSteps(NamedTuple):
-    """Which task each step belongs to, and how it ended where it ended."""
+    """The task of each step, and the endings."""
 
     task_index: Int32[Array, "S B"]
     ended: Bool[Array, "S B"]
@@ -294,7 +294,7 @@ def run_seed(
 def measure(
     policies: EditPolicy | AnswerPredictingPolicy, params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
 ) -> TaskResults:
-    """How the greedy policy of each seed plays every task, leaves [K, T].
+    """Play every task with the greedy policy of each seed; leaves [K, T].
 
     With a mesh the seeds are split over it, or, where training splits the environments, the tasks.
     """

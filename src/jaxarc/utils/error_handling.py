@@ -99,7 +99,7 @@ _FARTHEST = 2**26  # how far from zero a value is still named exactly
 
 @runtime_checkable
 class CheckableAction(Protocol):
-    """What the handler needs to know of an action."""
+    """The part of an action that the handler reads."""
 
     def rules(self, config: Any) -> list[tuple[IntegerRule, Int32[Array, "*B"]]]:
         """Check shapes and types at once, and return each field's rule with its value."""
@@ -107,7 +107,7 @@ class CheckableAction(Protocol):
 
 
 class CheckableState(Protocol):
-    """What the handler needs to know of a state."""
+    """The part of a state that the handler reads."""
 
     @property
     def working_grid(self) -> Array: ...

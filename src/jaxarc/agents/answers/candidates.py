@@ -14,7 +14,7 @@ NUM_TABLES: Final = 2
 
 
 class Puzzle(NamedTuple):
-    """What a policy sees of a task: its demonstrations and the input whose answer is wanted."""
+    """The visible part of a task: its demonstrations, and the input whose answer is wanted."""
 
     inputs: Int8[Array, "B P H W"]  # of the demonstrations, -1 outside
     outputs: Int8[Array, "B P H W"]

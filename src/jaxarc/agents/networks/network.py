@@ -23,7 +23,7 @@ class PolicyInput(NamedTuple):
 
     @property
     def active(self) -> Bool[Array, "B HW"]:
-        """Where the working grid is."""
+        """True for the cells of the working grid."""
         return self.working.reshape(self.working.shape[0], -1) > c.PADDING
 
 

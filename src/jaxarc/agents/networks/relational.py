@@ -27,7 +27,7 @@ _LARGE: Final = float(np.log1p(c.MAX_GRID_SIZE**2))
 
 
 class RelationalFeatures(NamedTuple):
-    """What all heads of the network read."""
+    """The features that all heads of the network read."""
 
     target: Int8[Array, "B HW"]
     working: Int8[Array, "B HW"]

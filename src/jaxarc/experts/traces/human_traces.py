@@ -170,7 +170,7 @@ def _grid(rows: Any) -> Grid:
 
 
 class SessionVerdict(NamedTuple):
-    """What became of one session: its trace, or why it has none."""
+    """The result of one session: its trace, or the reason why it has none."""
 
     name: str
     task_id: str  # as the session names it

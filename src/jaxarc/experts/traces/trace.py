@@ -34,7 +34,7 @@ class WorkerDiedError(ExpertError):
 
 
 class ExpertSpec(NamedTuple):
-    """Who records, and in which actions: together with the pair, all that a trace depends on."""
+    """An expert and the format of its actions: together with the pair, all that a trace depends on."""
 
     expert: str  # the expert's name
     version: int  # the expert's version

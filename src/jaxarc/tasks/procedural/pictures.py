@@ -244,7 +244,7 @@ class CompleteSymmetry(Rule):
 def _flips(
     symmetry: Int32[Array, ""], flag: int, is_past_middle: Bool[Array, " HW"], is_second: Bool[Array, " HW"]
 ) -> Bool[Array, " HW"]:
-    """Tell which cells repeat a cell on the other side of the middle."""
+    """Return the cells that repeat a cell on the other side of the middle."""
     mirrors = (symmetry == flag) | (symmetry == BOTH)
     turns = symmetry == HALF_TURN
     return (mirrors & is_past_middle) | (turns & is_second)

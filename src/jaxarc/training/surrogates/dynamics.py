@@ -37,7 +37,7 @@ _ENV: Final = ArcEnvironment()
 
 
 class StepAccuracy(NamedTuple):
-    """How well single steps are predicted; shares of 0 .. 1."""
+    """Accuracies of the prediction of single steps; shares of 0 .. 1."""
 
     exact_grid_accuracy: float  # of next grids, right in every cell
     cell_accuracy: float
@@ -51,7 +51,7 @@ class StepAccuracy(NamedTuple):
 
 
 class OpenLoopError(NamedTuple):
-    """How far predictions of predictions are from the environment, after each of S steps; shares of 0 .. 1."""
+    """Errors of predictions that go on from predictions, after each of S steps; shares of 0 .. 1."""
 
     operation: int  # of every step of the trajectories
     exact: tuple[float, ...]  # of trajectories: every cell of the grid is right

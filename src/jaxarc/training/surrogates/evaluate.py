@@ -47,7 +47,7 @@ _REPEATS: Final = 5  # timed calls of each policy, interleaved
 
 @dataclass(frozen=True)
 class EvalResult:
-    """How one policy did on the held-out pairs, each played once from its input."""
+    """The results of one policy on the held-out pairs, each played once from its input."""
 
     solved: float  # share of pairs
     mean_steps: float | None  # on the solved pairs, the submit included; None where none was solved

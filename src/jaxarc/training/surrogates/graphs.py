@@ -36,7 +36,7 @@ _PREDICTED_AT_ONCE: Final = 50  # held-out models in a batch
 
 
 class EdgeAccuracy(NamedTuple):
-    """How well edges are predicted, over the ordered pairs of different variables of some models."""
+    """Accuracies of predicted edges, over the ordered pairs of different variables of some models."""
 
     num_models: int
     auroc: float | None  # 0 .. 1, mean over the models that have edges and pairs without; None without such models

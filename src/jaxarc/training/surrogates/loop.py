@@ -25,7 +25,7 @@ Sums = dict[str, dict[str, Float32[Array, ""]]]
 
 
 class SurrogateState(NamedTuple):
-    """What a run changes, by the names of its tasks."""
+    """The training state of a run, by the names of its tasks."""
 
     models: dict[str, Model]
     optimizers: dict[str, optax.OptState]
@@ -34,7 +34,7 @@ class SurrogateState(NamedTuple):
 
 @dataclass(frozen=True)
 class SurrogateResult(TrainResult[SurrogateState, SurrogateReport]):
-    """How a run of a surrogate ended; its models are on one device."""
+    """The result of a run of a surrogate; its models are on one device."""
 
 
 def train_surrogate(

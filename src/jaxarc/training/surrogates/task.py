@@ -44,7 +44,7 @@ _EVAL_STREAM = 1
 
 
 class EvaluationMetrics(Protocol):
-    """What a task measures on held-out examples."""
+    """The metrics of a task on held-out examples."""
 
     def numbers(self) -> dict[str, float]:
         """Return the numbers of a report, by the names of its fields."""
