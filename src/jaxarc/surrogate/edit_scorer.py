@@ -6,7 +6,7 @@ a flood spreads and what a turn or a move of the whole grid makes, once the mode
 thousand products for each cell of each candidate, where the scorer of counts takes a few words of bits.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Float32
 
 from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
+from jaxarc.envs.compilation import compiles_for_cpu, with_batch_rule
 from jaxarc.nn.layers import Dense
 from jaxarc.nn.precision import DTYPES, cast_floats
 from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, CandidateSet
@@ -48,6 +49,17 @@ class EditScorer(eqx.Module):
         self.by_operation = Dense(key_constants, NUM_ACTION_FEATURES, 2, 0.01)
 
     def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
+        arrays, static = eqx.partition(self, eqx.is_array)
+
+        def score_rows(rows: tuple[Array, CandidateSet], arrays: EditScorer) -> Float[Array, "B k"]:
+            score = lambda row: eqx.combine(arrays, static).score(*row)
+            # On a CPU one state after the other, a few candidates at a time, so that their arrays stay in the cache.
+            return jax.lax.map(score, rows) if compiles_for_cpu() else jax.vmap(score)(rows)
+
+        return with_batch_rule(score_rows, _refuse_several_models)((data, candidates), arrays)
+
+    def score(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
+        """Return the logits of one state's candidates."""
         grid, target, _ = jnp.moveaxis(jnp.round(data).astype(jnp.int32), -1, 0)
         clipboard = jnp.full((*grid.shape, 1), PADDING, data.dtype)
         with_clipboard = jnp.concatenate([data, clipboard], axis=-1)
@@ -59,7 +71,12 @@ class EditScorer(eqx.Module):
             weight = self.similarity_weight.astype(jnp.float32)
             return _PERCENT * (weight * similarity + constant + if_right * is_right)
 
-        return jax.lax.map(score, candidates, batch_size=_SCORED_AT_ONCE)
+        num_at_once = _SCORED_AT_ONCE if compiles_for_cpu() else len(candidates.is_real)
+        return jax.lax.map(score, candidates, batch_size=num_at_once)
+
+
+def _refuse_several_models(kernel: Any, has_axis: Any, rows: Any, shared: Any) -> Any:
+    raise ValueError("an EditScorer takes one set of weights for a batch; train one seed at a time")
 
 
 class EditBatch(eqx.Module):

@@ -205,5 +205,4 @@ def _describe(examples: LookaheadExamples) -> CandidateSet:
 
 @eqx.filter_jit
 def _score(model: Model, examples: LookaheadExamples) -> Float32[Array, "B k"]:
-    # One after the other: a model that predicts what candidates make holds thousands of numbers for each of them.
-    return jax.lax.map(lambda example: model(*example), (examples.data, _describe(examples))).astype(jnp.float32)
+    return jax.vmap(model)(examples.data, _describe(examples)).astype(jnp.float32)
