@@ -54,7 +54,7 @@ def main(run: str) -> None:
 
 
 def prediction(model: TransitionModel, operation: int, box: tuple[int, int, int, int]) -> list[Drawing]:
-    """Draw the grid with the box of an action, an arrow, and the predicted grid with the likeliest source of each cell."""
+    """Draw the grid with the box of an action, an arrow, and the predicted grid with the likeliest sources."""
     clipboard = np.full_like(GRID, c.PADDING)
     clipboard[:2, :2] = CLIPBOARD
     data = np.stack([GRID, GRID, GRID, clipboard], axis=-1).astype(np.float32)

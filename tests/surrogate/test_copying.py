@@ -4,13 +4,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from jaxarc import constants as c
-from jaxarc.config import JaxArcConfig, SurrogateNetworkConfig
+from jaxarc.config import JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.surrogate import EditScorer
+from jaxarc.surrogate import EditBatch, EditScorer, create_edit_train_step, init_optimizer
 from jaxarc.surrogate.candidates import describe_boxes
 from jaxarc.surrogate.copying import Copied, CopiedCanvas, CopyingNetwork, spread
 from jaxarc.tasks import RawTask
@@ -109,3 +110,25 @@ def test_an_edit_scorer_weighs_the_similarity_that_it_predicts_and_what_its_oper
     np.testing.assert_allclose(score(data), [share, 15 * share, -200], rtol=1e-5)
     solved = data.at[..., 0].set(data[..., 1])
     np.testing.assert_allclose(score(solved)[2], 100, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_the_expert_teaches_an_edit_scorer_its_weights_and_steps_teach_it_the_edits(trajectories):
+    steps = jax.tree.map(lambda leaf: leaf[:2, :3], trajectories)  # two states with three steps each
+    candidates = steps.action  # of the three candidates of each state
+    config = SurrogateTrainingConfig(num_steps=9, warmup_steps=0)
+    optimizer = optax.sgd(1.0)
+    scorer = jax.jit(lambda key: EditScorer(key, NETWORK))(jax.random.key(0))
+    train_step = create_edit_train_step(scorer, optimizer, config)
+    models = []
+    for best in (0, 1):
+        probs = jax.nn.one_hot(jnp.full(2, best), 3)
+        batch = EditBatch(steps.data[:, 0, ..., :3], candidates, probs, steps)
+        model, _, metrics = train_step(jax.tree.map(jnp.copy, scorer), init_optimizer(optimizer, scorer), batch)
+        assert set(metrics) == {"total_loss", "top1_agreement", "exact_grids", "gradient_norm"}
+        models.append(model)
+    # Another expert gives other weights and the same model of transitions, which learned all the same.
+    one, other = models
+    assert (one.by_operation.weight != other.by_operation.weight).any()
+    assert eqx.tree_equal(one.transition, other.transition, rtol=1e-5, atol=1e-6)
+    assert not eqx.tree_equal(one.transition, scorer.transition, rtol=1e-5, atol=1e-6)

@@ -12,11 +12,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float, Float32
 
 from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
-from jaxarc.envs.compilation import compiles_for_cpu, with_batch_rule
+from jaxarc.fusion import compiles_for_cpu
 from jaxarc.nn.layers import Dense
 from jaxarc.nn.precision import DTYPES, cast_floats
 from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, CandidateSet
@@ -49,14 +50,21 @@ class EditScorer(eqx.Module):
         self.by_operation = Dense(key_constants, NUM_ACTION_FEATURES, 2, 0.01)
 
     def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
+        # ``custom_vmap`` maps arrays only, so the static fields reach the function from outside.
         arrays, static = eqx.partition(self, eqx.is_array)
+        score = custom_vmap(lambda arrays, *state: eqx.combine(arrays, static).score(*state))
 
-        def score_rows(rows: tuple[Array, CandidateSet], arrays: EditScorer) -> Float[Array, "B k"]:
-            score = lambda row: eqx.combine(arrays, static).score(*row)
+        @score.def_vmap
+        def _(size: int, is_batched: tuple, arrays: EditScorer, *states: Any) -> tuple[Float[Array, "B k"], bool]:
+            if any(jax.tree.leaves(is_batched[0])):
+                raise ValueError("an EditScorer takes one set of weights for a batch; train one seed at a time")
+            lead = lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape))
+            states = jax.tree.map(lead, states, tuple(is_batched[1:]))
+            one = lambda state: eqx.combine(arrays, static).score(*state)
             # On a CPU one state after the other, a few candidates at a time, so that their arrays stay in the cache.
-            return jax.lax.map(score, rows) if compiles_for_cpu() else jax.vmap(score)(rows)
+            return jax.lax.map(one, states) if compiles_for_cpu() else jax.vmap(one)(states), True
 
-        return with_batch_rule(score_rows, _refuse_several_models)((data, candidates), arrays)
+        return score(arrays, data, candidates)
 
     def score(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
         """Return the logits of one state's candidates."""
@@ -73,10 +81,6 @@ class EditScorer(eqx.Module):
 
         num_at_once = _SCORED_AT_ONCE if compiles_for_cpu() else len(candidates.is_real)
         return jax.lax.map(score, candidates, batch_size=num_at_once)
-
-
-def _refuse_several_models(kernel: Any, has_axis: Any, rows: Any, shared: Any) -> Any:
-    raise ValueError("an EditScorer takes one set of weights for a batch; train one seed at a time")
 
 
 class EditBatch(eqx.Module):
