@@ -235,7 +235,7 @@ def test_every_topic_of_a_surrogate_has_files():
     [
         (
             ["surrogate=parents"],
-            r"no surrogate 'parents'; known: graphs, lookahead, parent_sets. Did you mean 'parent_sets'\?",
+            r"no surrogate 'parents'; known: edits, graphs, lookahead, parent_sets. Did you mean 'parent_sets'\?",
         ),
         (["surrogate=lookahead", "agent.num_envs=8"], "no field 'agent'; known fields: environment"),
         (["surrogate=parent_sets", "surrogate.model=both"], "surrogate.model must be 'candidates' for"),
@@ -261,6 +261,14 @@ def test_every_topic_of_a_surrogate_has_files():
         (["surrogate=lookahead", "surrogate.steps_per_report=0"], "steps_per_report must be at least 1, got 0"),
         (["surrogate=lookahead", "parent_sets.models_per_batch=0"], "models_per_batch must be at least 1, got 0"),
         (["surrogate=lookahead", "edit_steps.episode_steps=3"], "episode_steps must divide num_examples, got 3 and"),
+        (
+            ["surrogate=edits", "lookahead.num_examples=24"],
+            "edit_steps.num_examples must be a multiple of lookahead.num_examples .*, got 128 and 24",
+        ),
+        (
+            ["surrogate=lookahead", "surrogate.model=transition", "surrogate_mesh.model_devices=2"],
+            "need lookahead.scorer='attention' and surrogate.model='candidates'",
+        ),
         (["surrogate.model=both"], "is a choice of surrogates; say which one is trained, such as surrogate=lookahead"),
         (["surrogate=lookahead", "surrogate_mesh.stages=2"], "need lookahead.scorer='attention'"),
         (

@@ -37,6 +37,7 @@ from jaxarc.training.surrogates import (
 )
 from jaxarc.training.surrogates.agreement import Agreement, CalibrationBin
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
+from jaxarc.training.surrogates.edits import EditTask
 from jaxarc.training.surrogates.evaluate import (
     EvalResult,
     SurrogateEvaluation,
@@ -135,7 +136,11 @@ def _announcement(experiment: SurrogateExperiment, tasks: Mapping[str, Surrogate
             f"Pairs of {task.train_dataset}, sides up to {task.max_side}; measured on those of "
             f"{task.evaluation_dataset}. [bold]The answer is visible.[/]"
         )
-        counts = [each.num_left_out for each in tasks.values() if isinstance(each, LookaheadTask | TransitionDataset)]
+        counts = [
+            each.num_left_out
+            for each in tasks.values()
+            if isinstance(each, LookaheadTask | EditTask | TransitionDataset)
+        ]
         lines[-1] += left_out(max(counts, default=0))
     return "\n".join([*lines, f"Run folder: {escape(str(folder.path))}"])
 
@@ -255,7 +260,7 @@ def _open_loop(errors: Sequence[OpenLoopError]) -> Table:
     table = number_table("% right on own predictions,\nafter steps", *columns, "by\nkeeping", "% cells\nwrong")
     table.columns[0].no_wrap = True
     for each in errors:
-        name = get_operation_name(each.operation)
+        name = "all operations, mixed" if each.operation is None else get_operation_name(each.operation)
         shares = (*each.exact, each.kept[-1], each.wrong_cells[-1])
         table.add_row(name, *[f"{100 * share:.0f}" for share in shares])
     return table

@@ -105,7 +105,7 @@ class GraphsConfig(CheckedConfig):
 class LookaheadConfig(CheckedConfig):
     """The examples of the lookahead expert: how many candidates, how sharp its opinion, and which states."""
 
-    scorer: Literal["counts", "attention"] = "counts"  # linear in counts of cells; the network of surrogate_network
+    scorer: Literal["counts", "network", "attention"] = "counts"  # see docs/surrogate.md: linear; predicts; general
     num_candidates: int = limited(256, low=1)  # k, drawn in each state
     temperature: float = limited(0.01, low=1e-4, high=10.0)  # softmax of similarities; a cell of 10x10 is 0.01
     num_examples: int = limited(256, low=1)  # B, of a batch
@@ -124,8 +124,8 @@ class EditStepsConfig(CheckedConfig):
     num_examples: int = limited(128, low=1)  # steps in a batch
     episode_steps: int = limited(4, low=1)  # consecutive steps of an episode; divides num_examples and num_eval
     num_eval: int = limited(2048, low=1)  # steps on held-out pairs
-    learning_rate: float = limited(2e-3, low=0.0, high=1.0)  # highest; all else is as in surrogate_training
-    final_learning_rate: float = limited(2e-5, low=0.0)
+    learning_rate: float = limited(1e-2, low=0.0, high=1.0)  # highest; all else is as in surrogate_training
+    final_learning_rate: float = limited(2e-4, low=0.0)
     open_loop_steps: int = limited(5, low=1)  # length of an open-loop prediction, in an evaluation
     open_loop_trajectories: int = limited(128, low=1)  # open-loop predictions of each operation
 

@@ -5,6 +5,7 @@ from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surro
 from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_arrays, to_static
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
 from jaxarc.surrogate.edge_scorer import EdgeScorer, create_edge_train_step, edge_probabilities
+from jaxarc.surrogate.edit_scorer import EditBatch, EditScorer, create_edit_train_step
 from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss
 from jaxarc.surrogate.mesh import MeshTrainStep, create_mesh_train_step, place_weights
 from jaxarc.surrogate.parent_sets import draw_parent_sets
@@ -36,6 +37,8 @@ __all__ = [
     "CountingScorer",
     "DataPrefetcher",
     "EdgeScorer",
+    "EditBatch",
+    "EditScorer",
     "GraphBatch",
     "MeshTrainStep",
     "StructuralModelConfig",
@@ -51,6 +54,7 @@ __all__ = [
     "convert_metrics",
     "create_adaptive_train_step",
     "create_edge_train_step",
+    "create_edit_train_step",
     "create_jax_surrogate_train_step",
     "create_mesh_train_step",
     "create_surrogate_train_step",

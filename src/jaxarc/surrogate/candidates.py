@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Int
+from jaxtyping import Array, Bool, Float, Float32, Int, Int32
 
 from jaxarc.constants import NUM_GRID_OPERATIONS
 from jaxarc.envs.structured_actions import BboxAction
@@ -138,6 +138,15 @@ def describe_grids(
 ) -> Float32[Array, "H W 3"]:
     """Stack working grid, target and input as channels: colors -1 (outside of the grid) .. 9."""
     return jnp.stack([working, target, source], axis=-1).astype(jnp.float32)
+
+
+def ends(covered: Float[Array, "*B n"]) -> tuple[Int32[Array, "*B"], Int32[Array, "*B"]]:
+    """Return the first and the last index that is covered; an empty box ends before it begins."""
+    # The weights 0 1 1 give 1 and 2; the weights 0 0 0 give 3 and -1.
+    size = covered.shape[-1]
+    indices = jnp.arange(size, dtype=jnp.int32).reshape(*[1] * (covered.ndim - 1), size)
+    first = jnp.where(covered > 0, indices, size).min(axis=-1)
+    return first, jnp.where(covered > 0, indices, -1).max(axis=-1)
 
 
 def _between(one: Int[Array, "*B"], other: Int[Array, "*B"], side: int) -> Float32[Array, "*B side"]:

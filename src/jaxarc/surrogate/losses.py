@@ -67,7 +67,7 @@ def transition_loss(
     next_grid: Int[Array, "N d"],
     true_reward: Float32[Array, ""],
 ) -> Float32[Array, ""]:
-    """Return the cross-entropy of a cell of the next grid in nats, the mean over cells, plus the squared reward error.
+    """Return :func:`color_loss` of the next grid plus the squared error of the reward.
 
     Args:
         grid_logits: of the colors -1 (outside of the grid), 0 .. 9.
@@ -75,11 +75,15 @@ def transition_loss(
         next_grid: colors -1 .. 9.
         true_reward: of the environment.
     """
-    log_colors = jax.nn.log_softmax(grid_logits, axis=-1)
+    return color_loss(grid_logits, next_grid) + (reward - true_reward) ** 2
+
+
+def color_loss(logits: Float32[Array, "N d 11"], grid: Int[Array, "N d"]) -> Float32[Array, ""]:
+    """Return the cross-entropy of a cell's color in nats, the mean over cells; the logits begin with color -1."""
+    log_colors = jax.nn.log_softmax(logits, axis=-1)
     # The eleven logits begin with -1, so color 3 has index 4.
-    index = (next_grid.astype(jnp.int32) + 1)[..., None]
-    cross_entropy = -jnp.take_along_axis(log_colors, index, axis=-1).mean()
-    return cross_entropy + (reward - true_reward) ** 2
+    index = (grid.astype(jnp.int32) + 1)[..., None]
+    return -jnp.take_along_axis(log_colors, index, axis=-1).mean()
 
 
 Tree: TypeAlias = Any

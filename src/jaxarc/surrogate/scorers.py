@@ -19,7 +19,7 @@ from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.nn.precision import cast_floats
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
-from jaxarc.surrogate.candidates import CandidateSet, describe_boxes, describe_grids
+from jaxarc.surrogate.candidates import CandidateSet, describe_boxes, describe_grids, ends
 from jaxarc.surrogate.encoders import Encoder, make_encoder
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import Observation, PRNGKey
@@ -128,8 +128,8 @@ class CountingScorer(eqx.Module):
         # the operation from its one-hot features.
         colors = jnp.round(data).astype(jnp.int32)
         grids = Grids(colors[..., 0], colors[..., 1], colors[..., 2])
-        top, bottom = _ends(candidates.rows)
-        left, right = _ends(candidates.columns)
+        top, bottom = ends(candidates.rows)
+        left, right = ends(candidates.columns)
         operation = jnp.argmax(candidates.features, axis=-1).astype(jnp.int32)
         operation = jnp.where(candidates.is_real, operation, c.NO_OPERATION)
         return self.score(grids, operation, Boxes(top, left, bottom, right))
@@ -249,14 +249,6 @@ def _count(
 
 def _total(cells: UInt32[Array, " words"]) -> Float32[Array, ""]:
     return bits.count_cells(cells).sum(dtype=jnp.int32).astype(jnp.float32)
-
-
-def _ends(covered: Float[Array, "k n"]) -> tuple[Int32[Array, " k"], Int32[Array, " k"]]:
-    """Return the first and the last index that is covered; an empty box ends before it begins."""
-    # The weights 0 1 1 give 1 and 2; the weights 0 0 0 give 3 and -1.
-    indices = jnp.arange(covered.shape[-1], dtype=jnp.int32)[None]
-    first = jnp.where(covered > 0, indices, covered.shape[-1]).min(axis=-1)
-    return first, jnp.where(covered > 0, indices, -1).max(axis=-1)
 
 
 def choose_box(

@@ -23,7 +23,8 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.canvas_state import canvas_of_state
 from jaxarc.surrogate import TransitionModel, create_transition_train_step
-from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, describe_boxes
+from jaxarc.surrogate.candidates import describe_boxes
+from jaxarc.surrogate.copying import CLIPBOARD
 from jaxarc.surrogate.train_step import Model
 from jaxarc.surrogate.transition_model import TransitionBatch, predict_steps
 from jaxarc.training.pairs import load_pairs
@@ -53,7 +54,7 @@ class StepAccuracy(NamedTuple):
 class OpenLoopError(NamedTuple):
     """Errors of predictions that go on from predictions, after each of S steps; shares of 0 .. 1."""
 
-    operation: int  # of every step of the trajectories
+    operation: int | None  # of every step of the trajectories; None where each step has another one
     exact: tuple[float, ...]  # of trajectories: every cell of the grid is right
     wrong_cells: tuple[float, ...]  # of the cells of the canvas
     kept: tuple[float, ...]  # of trajectories whose grid still equals the first one: the accuracy of "nothing changes"
@@ -87,7 +88,7 @@ class TransitionDataset:
         self.config = config
         self.network = network
         self.num_left_out = num_left_out
-        self._operations = jnp.array(trajectory_operations(train_params.config), jnp.int32)
+        self._operations = jnp.array(drawn_operations(train_params.config), jnp.int32)
         self._held_out_steps: TransitionBatch | None = None
 
     @classmethod
@@ -105,9 +106,8 @@ class TransitionDataset:
         return cls(make_params(pairs.train, rules), held_out, config, network, pairs.num_left_out)
 
     def make_model(self, key: PRNGKey) -> TransitionModel:
-        """Make a fresh model; the features of an action are the one-hot operation."""
-        shape = self.train_params.config.grid_shape
-        return eqx.filter_jit(TransitionModel)(key, self.network, NUM_ACTION_FEATURES, shape)
+        """Make a fresh model."""
+        return eqx.filter_jit(TransitionModel)(key, self.network)
 
     def training_config(self, config: SurrogateTrainingConfig) -> SurrogateTrainingConfig:
         """Return the run's config with the learning rates of ``edit_steps``."""
@@ -143,21 +143,36 @@ class TransitionDataset:
         return self._held_out_steps
 
     def held_out_trajectories(self) -> Iterator[TransitionBatch]:
-        """Yield trajectories in held-out pairs, one batch for each operation, in every call the same ones."""
+        """Yield trajectories in held-out pairs, in every call the same ones.
+
+        The first batch has any operation in each step, and each of the others one operation in all steps.
+        """
         # The operation is a part of the key, so leaving one out does not change the trajectories of the others.
         shape = (self.config.open_loop_steps, self.config.open_loop_trajectories)
+        key_any = jax.random.key(HELD_OUT_SEED)
+        indices = jax.random.randint(key_any, shape, 0, len(self._operations), jnp.int32)
+        yield _draw_trajectories(key_any, self._operations[indices], self.eval_params)
         for operation in trajectory_operations(self.eval_params.config):
-            key = jax.random.fold_in(jax.random.key(HELD_OUT_SEED), operation)
+            key = jax.random.fold_in(key_any, operation)
             yield _draw_trajectories(key, jnp.full(shape, operation, jnp.int32), self.eval_params)
 
     def open_loop_errors(self, model: Model) -> list[OpenLoopError]:
-        """Return the open-loop error of each operation on held-out pairs."""
+        """Return the open-loop errors on held-out pairs: of mixed operations, and of each by itself."""
         return [open_loop_error(model, trajectories) for trajectories in self.held_out_trajectories()]
 
 
 def trajectory_operations(config: JaxArcConfig) -> tuple[int, ...]:
     """Return the operations of random trajectories: the legal ones but the submit, which ends an episode."""
     return tuple(number for number in config.legal_operations if number < c.SUBMIT)
+
+
+def drawn_operations(config: JaxArcConfig) -> tuple[int, ...]:
+    """Return operations to draw from: :func:`trajectory_operations`, with copy, paste and cut five times each.
+
+    A paste changes something only after a copy or a cut, so equal chances would hardly ever show it.
+    """
+    operations = trajectory_operations(config)
+    return operations + 4 * tuple(number for number in operations if number in (c.COPY, c.PASTE, c.CUT))
 
 
 def random_trajectories(key: PRNGKey, operations: Int32[Array, "S B"], params: EnvParams) -> TransitionBatch:
@@ -202,8 +217,10 @@ def random_trajectories(key: PRNGKey, operations: Int32[Array, "S B"], params: E
         actions = transition.action
         data = _describe_states(transition.states, params)
         described = jax.vmap(lambda action: describe_boxes(action, jnp.bool_(True), grid_shape))(actions)
-        next_grid = _describe_states(transition.next_states, params)[..., 0]
-        return TransitionBatch(data, described, actions.operation, next_grid, transition.reward)
+        after = _describe_states(transition.next_states, params).astype(jnp.int32)
+        return TransitionBatch(
+            data, described, actions.operation, after[..., 0], after[..., CLIPBOARD], transition.reward
+        )
 
     steps = (jax.random.split(key_boxes, num_steps), operations)
     return unroll(_ENV, params, draw_boxes, states, steps, record)[1]
@@ -240,7 +257,7 @@ def open_loop_error(model: Model, trajectories: TransitionBatch) -> OpenLoopErro
 
     Args:
         model: of transitions.
-        trajectories: with one operation, leaves [S, B, ...].
+        trajectories: leaves [S, B, ...].
     """
     # The model rolls on from its own predictions; errors add up, which single steps cannot show.
     is_right, is_kept = map(np.asarray, rollout_model(model, trajectories))
@@ -248,7 +265,8 @@ def open_loop_error(model: Model, trajectories: TransitionBatch) -> OpenLoopErro
     exact = is_right.all(axis=(2, 3)).mean(axis=1)
     wrong_cells = 1 - is_right.mean(axis=(1, 2, 3))
     kept = is_kept.mean(axis=1)
-    operation = int(trajectories.operation[0, 0])
+    operations = np.unique(trajectories.operation)
+    operation = int(operations[0]) if len(operations) == 1 else None
     return OpenLoopError(operation, tuple(exact.tolist()), tuple(wrong_cells.tolist()), tuple(kept.tolist()))
 
 
@@ -256,24 +274,30 @@ def open_loop_error(model: Model, trajectories: TransitionBatch) -> OpenLoopErro
 def rollout_model(model: Model, trajectories: TransitionBatch) -> tuple[Bool[Array, "S B N d"], Bool[Array, "S B"]]:
     """Let a model take the actions of trajectories from its own predictions.
 
-    The model sees its own last grid in place of the working grid. It never sees the clipboard.
+    The model sees its own last grid and clipboard in place of the true ones.
 
     Returns:
         Which cells of each predicted grid are right, and whether the true grid still equals the first one.
     """
-    first = trajectories.data[0, ..., 0]
+    first = trajectories.data[0]
 
-    def predict_next(grid: Float32[Array, "B N d"], step: TransitionBatch) -> tuple[Array, tuple[Array, Array]]:
-        # Target and input stay the true ones; only the working grid is the model's own last prediction.
-        predicted = predict_steps(model, step.data.at[..., 0].set(grid), step.action).grid.astype(jnp.float32)
-        is_kept = (step.next_grid == first).all(axis=(1, 2))
-        return predicted, (predicted == step.next_grid, is_kept)
+    def predict_next(data: Float32[Array, "B N d 4"], step: TransitionBatch) -> tuple[Array, tuple[Array, Array]]:
+        # Target and input stay the true ones.
+        predicted = predict_steps(model, data, step.action)
+        is_kept = (step.next_grid == first[..., 0].astype(jnp.int32)).all(axis=(1, 2))
+        is_right = predicted.grid == step.next_grid
+        grid, clipboard = (predicted.grid.astype(jnp.float32), predicted.clipboard.astype(jnp.float32))
+        return data.at[..., 0].set(grid).at[..., CLIPBOARD].set(clipboard), (is_right, is_kept)
 
     return jax.lax.scan(predict_next, first, trajectories)[1]
 
 
-def _describe_states(states: ArcEnvState, params: EnvParams) -> Float32[Array, "B H W 3"]:
-    return jax.vmap(lambda state: describe_canvas(canvas_of_state(state, params), params.config.grid_shape))(states)
+def _describe_states(states: ArcEnvState, params: EnvParams) -> Float32[Array, "B H W 4"]:
+    def describe(state: ArcEnvState) -> Float32[Array, "H W 4"]:
+        grids = describe_canvas(canvas_of_state(state, params), params.config.grid_shape)
+        return jnp.concatenate([grids, state.clipboard[..., None].astype(jnp.float32)], axis=-1)
+
+    return jax.vmap(describe)(states)
 
 
 @eqx.filter_jit

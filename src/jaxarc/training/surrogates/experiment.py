@@ -23,6 +23,7 @@ from jaxarc.config import (
 from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.experts import missing_for_lookahead
 from jaxarc.training.surrogates.dynamics import TransitionDataset
+from jaxarc.training.surrogates.edits import EditTask
 from jaxarc.training.surrogates.graphs import GraphsTask
 from jaxarc.training.surrogates.lookahead import LookaheadTask
 from jaxarc.training.surrogates.task import ParentSetsTask, SurrogateTask
@@ -87,11 +88,20 @@ class SurrogateExperiment(CheckedConfig):
             )
         problems += self._check_structural_models()
         mesh = self.surrogate_mesh
-        is_counting = problem == "lookahead" and self.lookahead.scorer == "counts"
-        if is_counting and self.surrogate.model != "transition" and max(mesh.model_devices, mesh.stages) > 1:
+        has_layers = problem != "lookahead" or (
+            self.lookahead.scorer == "attention" and self.surrogate.model == "candidates"
+        )
+        if not has_layers and max(mesh.model_devices, mesh.stages) > 1:
             problems.append(
-                "surrogate_mesh.model_devices and stages need lookahead.scorer='attention': the counting scorer has no "
-                f"matrices or layers to split; got {mesh.model_devices} and {mesh.stages}"
+                "surrogate_mesh.model_devices and stages need lookahead.scorer='attention' and "
+                "surrogate.model='candidates': the other models have no matrices or layers that are worth splitting; "
+                f"got {mesh.model_devices} and {mesh.stages}"
+            )
+        num_steps, num_states = self.edit_steps.num_examples, self.lookahead.num_examples
+        if problem == "lookahead" and self.lookahead.scorer == "network" and num_steps % num_states:
+            problems.append(
+                "edit_steps.num_examples must be a multiple of lookahead.num_examples for lookahead.scorer='network', "
+                f"got {num_steps} and {num_states}"
             )
         if problem == "lookahead":
             problems += missing_for_lookahead(self.environment)
@@ -219,7 +229,9 @@ def make_tasks(experiment: SurrogateExperiment) -> dict[str, SurrogateTask]:
         if experiment.surrogate.problem == "parent_sets":
             tasks[CANDIDATES] = ParentSetsTask(experiment.parent_sets, experiment.structural_models, network)
         else:
-            tasks[CANDIDATES] = LookaheadTask.load(experiment.task, rules, experiment.lookahead, network)
+            lookahead = LookaheadTask.load(experiment.task, rules, experiment.lookahead, network)
+            predicts = experiment.lookahead.scorer == "network"
+            tasks[CANDIDATES] = EditTask(lookahead, experiment.edit_steps) if predicts else lookahead
     if experiment.surrogate.model in ("transition", "both"):
         tasks[TRANSITION] = TransitionDataset.load(experiment.task, rules, experiment.edit_steps, network)
     return tasks
