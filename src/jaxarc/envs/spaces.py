@@ -187,3 +187,26 @@ def _sampler(space: ActionSpace) -> Callable[[UInt32[Array, " 2"], tuple[()]], S
         return BboxAction(*drawn) if is_box else PointAction(*drawn)
 
     return with_batch_rule(draw, no_shared_arrays)
+
+
+def fold_in_each(key: Key[Array, ""], index: Int32[Array, " B"], executor: str) -> Key[Array, " B"]:
+    """Return ``jax.random.fold_in(key, i)`` for each index: a key for each environment of a step.
+
+    JAX runs the rounds of the cipher as a loop, which takes a microsecond on a CPU, however few the keys.
+
+    Args:
+        key: a key.
+        index: of each key, 0 or more; ``arange(B)`` gives the keys of ``jax.random.split(key, B)``.
+        executor: ``"native"`` or ``"auto"``: the C++ library does it where it can, the same keys.
+    """
+    if jax.random.key_impl(key) != THREEFRY or choose_executor(executor) != "native":
+        return jax.vmap(jax.random.fold_in, (None, 0))(key, index)
+    words = jax.random.key_data(key).reshape(1, 2)
+    like = (0, (index.shape[0], 2))
+    (folded,) = call_native("fold_in", (), (words, index), (like,), 0, _fold_in_xla)
+    return jax.random.wrap_key_data(folded, impl=THREEFRY)
+
+
+def _fold_in_xla(words: UInt32[Array, "1 2"], index: Int32[Array, " B"]) -> list[Array]:
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(from_key_data(words[0]), index)
+    return [jax.random.key_data(keys)]

@@ -74,9 +74,9 @@ class Call {
   int64_t result_ = 0;
 };
 
-// Handles a call by `work(Call&)`, which returns null or why it refuses.
-template <typename Work>
-XLA_FFI_Error* handle(XLA_FFI_CallFrame* frame, Work work) {
+// Handles a call by `work`, which returns null or why it refuses.
+template <const char* (*work)(Call&)>
+XLA_FFI_Error* handle(XLA_FFI_CallFrame* frame) {
   // Before its first call XLA asks a handler for the version of the interface; the bindings know the answer.
   static xla::ffi::Ffi* const described = xla::ffi::Ffi::Bind().To([] { return xla::ffi::Error::Success(); }).release();
   if (frame->extension_start != nullptr) return described->Call(frame);

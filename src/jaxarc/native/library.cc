@@ -233,6 +233,14 @@ Fault sample_masks(Call& call) {
   return nullptr;
 }
 
+Fault fold_in(Call& call) {
+  const auto* const key = call.take<uint32_t>();
+  const int64_t size = call.length(0);
+  const auto* const counters = call.take<int32_t>();
+  fold_in(key, counters, size, call.give<uint32_t>());
+  return nullptr;
+}
+
 // Numbers the rows that need something, in the place of two arrays; see order_rows.
 Fault order(Call& call) {
   const int64_t room = call.length(0);
@@ -262,7 +270,7 @@ Fault put(Call& call) {
 }  // namespace jaxarc
 
 #define JAXARC_HANDLER(name) \
-  XLA_FFI_Error* jaxarc_##name(XLA_FFI_CallFrame* frame) { return jaxarc::handle(frame, jaxarc::name); }
+  XLA_FFI_Error* jaxarc_##name(XLA_FFI_CallFrame* frame) { return jaxarc::handle<jaxarc::name>(frame); }
 
 extern "C" {
 JAXARC_HANDLER(edit)
@@ -271,6 +279,7 @@ JAXARC_HANDLER(restart)
 JAXARC_HANDLER(advance)
 JAXARC_HANDLER(sample_corners)
 JAXARC_HANDLER(sample_masks)
+JAXARC_HANDLER(fold_in)
 JAXARC_HANDLER(order)
 JAXARC_HANDLER(put)
 
