@@ -25,7 +25,8 @@ from jaxarc.tasks.sampling import cumulative_weights
 
 _MODES: Final = ("train", "test", "trials")  # as step.h numbers them
 _FORMATS: Final = ("point", "bbox", "mask")  # as library.cc numbers them
-_OF_TASKS: Final = ("augmentation", "task_data", "pairs", "demonstrations")  # fields of a state that no step changes
+_OF_TASKS: Final = ("augmentation", "task_data", "pairs", "demonstrations")  # fields of a state of changed tasks
+_LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
 _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
 
 Advance = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
@@ -76,13 +77,13 @@ def step_natively(
     place = (source.first_row, source.count, source.order, source.colors, source.num_open)
     step = _step_of(config, source.hides_all, in_xla)
     after, bits = step((_bare(state), action, place), source.table)
-    held = {name: getattr(state, name) for name in _OF_TASKS}
+    held = {name: getattr(state, name) for name in _LEFT_ALONE}
     return dataclasses.replace(after, **held), _facts(bits)
 
 
 def _bare(state: ArcEnvState) -> ArcEnvState:
     """Return the state without what a step leaves alone."""
-    return dataclasses.replace(state, **dict.fromkeys(_OF_TASKS))
+    return dataclasses.replace(state, **dict.fromkeys(_LEFT_ALONE))
 
 
 def _facts(bits: Int32[Array, "*B"]) -> StepFacts:

@@ -23,7 +23,7 @@ struct Ended {
 // Further facts of a step.
 enum EndingFact { kTerminated = 16, kTruncated = 32 };
 
-constexpr int64_t kBeyondCaches = 1 << 23;  // bytes of grids, of which none is still in a cache after all are written
+constexpr int64_t kBeyondCaches = 1 << 24;  // bytes of grids, of which none is still in a cache after all are written
 
 // Copies cells around the caches where they would not stay there: a processor that stores in a cache loads before what it
 // then overwrites.

@@ -93,13 +93,13 @@ Rules take_rules(Call& call) {
   return rules_of(legal, flags, max_submissions, call.number());
 }
 
-// The arrays of states; returns their keys.
-uint32_t* change_states(Call& call, const Form& form, Steps& steps) {
+// The arrays of states; returns their keys, which a step leaves alone.
+uint32_t* change_states(Call& call, const Form& form, Steps& steps, bool has_keys = true) {
   begin_batch(call, form.shape, form.format == kMask, steps.edit);
   steps.counts = call.change<int32_t>();
   steps.similarities = call.change<float>();
   steps.endings = call.change<uint8_t>();
-  auto* const keys = call.change<uint32_t>();
+  auto* const keys = call.change_if<uint32_t>(has_keys);
   if (form.has_records) {
     steps.capacity = call.length(1);
     steps.record_bytes = call.length(2);
@@ -127,7 +127,7 @@ Fault step(Call& call) {
   const Rules rules = take_rules(call);
   if (!fits(call, form.shape)) return kWrongShape;
   Steps steps = {};
-  change_states(call, form, steps);
+  change_states(call, form, steps, false);
   take_actions(call, form, steps);
   steps.first_rows = call.take<int32_t>();
   steps.pair_counts = call.take<int32_t>();

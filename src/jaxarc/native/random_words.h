@@ -6,7 +6,7 @@
 
 namespace jaxarc {
 
-constexpr int kKeys = 8;  // that are encrypted side by side
+constexpr int kKeys = 16;  // that are encrypted side by side
 typedef uint32_t WordsOfKeys __attribute__((vector_size(kKeys * sizeof(uint32_t))));
 
 // Two words of a key, or of kKeys keys in lanes.
@@ -60,9 +60,11 @@ inline void fold_in(const uint32_t* key, const int32_t* counters, int64_t size, 
     WordsOfKeys counter = {};
     std::memcpy(&counter, counters + first, count * sizeof(uint32_t));
     const WordPair<WordsOfKeys> drawn = threefry(repeated, counter);
+    uint32_t words[2][kKeys];
+    std::memcpy(words, &drawn, sizeof words);
     for (int64_t i = 0; i < count; i++) {
-      keys[2 * (first + i)] = drawn.first[i];
-      keys[2 * (first + i) + 1] = drawn.second[i];
+      keys[2 * (first + i)] = words[0][i];
+      keys[2 * (first + i) + 1] = words[1][i];
     }
   }
 }
