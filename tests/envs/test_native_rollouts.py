@@ -27,7 +27,7 @@ RULES = {
         "max_submissions": 3,
         "score_on_submit": True,
     },
-    "masks, a history": {"selection_format": "mask", "history_enabled": True, "test_selection": "random"},
+    "masks, a history, trials": {"selection_format": "mask", "history_enabled": True, "mode": "trials"},
     "boxes, an augmented task": {"selection_format": "bbox", "recolor": "all", "shuffle_demos": True},
 }
 

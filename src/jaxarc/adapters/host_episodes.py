@@ -234,7 +234,10 @@ class HostEpisodes:
 def _episode_of(config: JaxArcConfig, rounding: int) -> HostEpisode:
     """Return what the library takes, with the rules of a config; ``rounding`` is that of its rewards."""
     rule = config.reward
+    height, width = config.grid_shape
     return HostEpisode(
+        height=height,
+        width=width,
         **step_numbers(config, hides_all=config.episode.mode == "test"),
         **restart_numbers(config),
         rounding=rounding,

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float32, Int32, Key, PyTree
 from jaxarc.config import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS, SUBMIT
 from jaxarc.envs import ArcEnvironment, EnvParams
-from jaxarc.envs.spaces import action_space
+from jaxarc.envs.spaces import action_space, fold_in_each
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.parallel import (
     RandomPolicy,
@@ -78,9 +78,11 @@ def compile_steps(playing: Playing, params: EnvParams, num_envs: int, num_steps:
         # Actions are drawn inside the scan, as a random agent draws them. Returns and endings are summed into the
         # carry, so XLA cannot leave out what computes them.
         sample = _ENV.action_space(params).sample
+        index = jnp.arange(num_envs, dtype=jnp.int32)
 
         def step(playing: Playing, key_actions: Key[Array, ""]) -> tuple[Playing, None]:
-            actions = jax.vmap(sample)(jax.random.split(key_actions, num_envs))
+            keys = fold_in_each(key_actions, index, params.config.environment.executor)
+            actions = jax.vmap(sample)(keys)
             states, observations, rewards, dones, _ = jax.vmap(_ENV.step, (0, 0, None))(playing.states, actions, params)
             returns = playing.return_sums + rewards
             episodes = playing.episode_counts + dones.astype(jnp.int32)

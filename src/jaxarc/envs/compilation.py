@@ -288,7 +288,7 @@ def update_rows(
 
 
 def call_native(
-    kernel: str, arguments: Sequence[Array], like: Sequence[int], num_in_place: int, in_xla: Any, **attributes: int
+    kernel: str, numbers: Sequence[int], arguments: Sequence[Array], like: Sequence[Any], num_in_place: int, in_xla: Any
 ) -> list[Array]:
     """Call a kernel of the C++ library, inside ``jax.shard_map`` too; see :func:`jaxarc.native.call.native_call`."""
     from jaxarc.native.call import native_call  # as in choose_executor
@@ -297,7 +297,7 @@ def call_native(
     if jax.sharding.get_abstract_mesh().manual_axes:
         words = [x.reshape(-1)[0].astype(jnp.uint32) for x in arguments if x.size]
         arguments = vary_like(list(arguments), jnp.stack(words))
-    return native_call(kernel, arguments, like, num_in_place, in_xla, **attributes)
+    return native_call(kernel, numbers, arguments, like, num_in_place, in_xla)
 
 
 def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
@@ -331,7 +331,7 @@ def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
 def _order_natively(need: Bool[Array, " B"]) -> CompactedRows:
     batch = need.shape[0]
     room = jnp.full((2 * batch,), batch, jnp.int32)
-    order, total = call_native("order", (room, jnp.int32(0), need), range(2), 2, _order_in_xla)
+    order, total = call_native("order", (), (room, jnp.int32(0), need), range(2), 2, _order_in_xla)
     return CompactedRows(need, order[:batch], order, jnp.int32(0), total)  # the ranks are not used
 
 
@@ -344,7 +344,9 @@ def _put_natively(old: Rows, new: Rows, taken: Int32[Array, " K"]) -> Rows:
     """Put row ``i`` of the new arrays into row ``taken[i]`` of the old ones, in place; ``B`` is no row."""
     leaves, treedef = jax.tree.flatten(old)
     arguments = (*leaves, *jax.tree.leaves(new), taken)
-    return jax.tree.unflatten(treedef, call_native("put", arguments, range(len(leaves)), len(leaves), _put_in_xla))
+    row_bytes = [leaf[0].size * leaf.dtype.itemsize for leaf in leaves]
+    put = call_native("put", row_bytes, arguments, range(len(leaves)), len(leaves), _put_in_xla)
+    return jax.tree.unflatten(treedef, put)
 
 
 def _put_in_xla(*arrays: Array) -> list[Array]:

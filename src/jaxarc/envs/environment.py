@@ -11,15 +11,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from jaxarc.envs.compilation import compiled, update_rows
-from jaxarc.envs.native_batch import restart_natively
-from jaxarc.envs.observations import make_info, observation_space, observe
-from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
+from jaxarc.envs.native_batch import advances_natively, restart_natively
+from jaxarc.envs.observations import make_info, observation_space, observe, shows_only_the_grid
+from jaxarc.envs.pairs import generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete, Space, action_space
 from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import require_single, take_step
+from jaxarc.envs.transition import pairs_of, require_single, step_and_restart_natively, take_step
 from jaxarc.fusion import materialize
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
@@ -82,6 +82,16 @@ class Environment(abc.ABC, Generic[State]):
         """Return the states of a batch, those that need it after ``reset_next``, by one call of the C++ library.
 
         None where the library cannot.
+        """
+        return None
+
+    def step_and_reset_natively(
+        self, state: State, action: Action, params: EnvParams
+    ) -> tuple[Step[State], State, Observation] | None:
+        """Return what ``step`` returns, then the state and observation to go on with, by one call of the C++ library.
+
+        After an episode that ended these are those of ``reset_next``. Of the state that the step ended in nothing
+        counts but what is observed and what is in the info. None where the library cannot.
         """
         return None
 
@@ -246,6 +256,12 @@ class ArcEnvironment(Environment[ArcEnvState]):
         """As :meth:`Environment.reset_next_natively`."""
         return restart_natively(states, need, params, _reset_next_compactly)
 
+    def step_and_reset_natively(
+        self, state: ArcEnvState, action: Action, params: EnvParams
+    ) -> tuple[Step[ArcEnvState], ArcEnvState, Observation] | None:
+        """As :meth:`Environment.step_and_reset_natively`."""
+        return _step_and_reset(state, action, params)
+
     def step(self, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
         """Apply an action to the working grid; the order is ``(state, action, params)``, and there is no key.
 
@@ -282,11 +298,11 @@ class ArcEnvironment(Environment[ArcEnvState]):
 
     def observe(self, state: ArcEnvState, params: EnvParams) -> Observation:
         """Show a state as ``reset`` and ``step`` do; see :func:`jaxarc.envs.observations.observe`."""
-        return observe(state, _pairs_of(state, params), params.config)
+        return observe(state, pairs_of(state, params), params.config)
 
     def info(self, state: ArcEnvState, params: EnvParams) -> Info:
         """Metrics of a state, with the keys, shapes and dtypes of a step's info."""
-        return make_info(state, _pairs_of(state, params), jnp.zeros_like(state.terminated), params.config)
+        return make_info(state, pairs_of(state, params), jnp.zeros_like(state.terminated), params.config)
 
 
 # A pytree without leaves, whatever it was made with: programs are compiled for any tasks of one shape.
@@ -349,17 +365,13 @@ def _start(
     return state, observe(state, source, config)
 
 
-def _pairs_of(state: ArcEnvState, params: EnvParams) -> PairSource:
-    return pairs_in_play(params.tasks, state.pairs, state.task_index, state.augmentation, params.config.episode.mode)
-
-
 @compiled(may_raise=lambda state, action, params: checks_actions(params))
 def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
     _require_params(params)
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
     require_single(state, action)
-    source = _pairs_of(state, params)
+    source = pairs_of(state, params)
     state, reward, invalid = take_step(state, action, source, params.config)
     return (
         state,
@@ -368,6 +380,21 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
         state.done,
         make_info(state, source, invalid, params.config),
     )
+
+
+def _step_and_reset(
+    state: ArcEnvState, action: StructuredAction, params: EnvParams
+) -> tuple[Step[ArcEnvState], ArcEnvState, Observation] | None:
+    is_ours = isinstance(params, EnvParams) and isinstance(state, ArcEnvState) and state.counts.ndim == 1
+    if not (is_ours and shows_only_the_grid(params.config) and advances_natively(state, params)):
+        return None
+    require_single(state, action)
+    (ended, reward, invalid), after, grid = step_and_restart_natively(state, action, params, _reset_next_compactly)
+    config = params.config
+    source = pairs_of(ended, params)
+    step = ended, observe(ended, source, config), reward, ended.done, make_info(ended, source, invalid, config)
+    shown = dataclasses.replace(after, canvas=dataclasses.replace(after.canvas, grid=grid))
+    return step, after, observe(shown, source, config)
 
 
 def checks_actions(params: EnvParams) -> bool:

@@ -1,4 +1,4 @@
-"""What the C++ library does for a batch of environments in one call: a step, and the start of the next episodes.
+"""What the C++ library does for a batch of environments in one call: a step, the start of next episodes, or both.
 
 It takes the arrays of states and params in the order of their fields; see :mod:`jaxarc.native`.
 """
@@ -11,25 +11,27 @@ from typing import Any, Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int32
+from jaxtyping import Array, Bool, Float32, Int8, Int32
 
-from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import Canvas
 from jaxarc.envs.compilation import call_native, choose_executor, with_batch_rule
 from jaxarc.envs.pairs import PairSource, PairTable, stack_tables
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.prng import from_key_data, splits_by_counter
 from jaxarc.tasks.buffer import LocalRows, TaskBuffer
 from jaxarc.tasks.sampling import cumulative_weights
 
-_MODES: Final = ("train", "test", "trials")  # as restart.h numbers them
-_STATE_ARRAYS: Final = 10  # of a state with records
+_MODES: Final = ("train", "test", "trials")  # as step.h numbers them
+_FORMATS: Final = ("point", "bbox", "mask")  # as library.cc numbers them
+_OF_TASKS: Final = ("augmentation", "task_data", "pairs", "demonstrations")  # fields of a state of changed tasks
+_LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
+_GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
 
 Advance = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
 Restart = Callable[[ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]
+StepAndRestart = Callable[[ArcEnvState, StructuredAction, EnvParams], "Advanced"]  # of a batch
 
 
 class StepFacts(NamedTuple):
@@ -39,6 +41,19 @@ class StepFacts(NamedTuple):
     newly_solved: Bool[Array, "*B"]
     wrong_submission: Bool[Array, "*B"]
     invalid: Bool[Array, "*B"]
+
+
+class Advanced(NamedTuple):
+    """A step, and the state after the next episode began where one ended."""
+
+    state: ArcEnvState
+    facts: StepFacts
+    endings: Bool[Array, "*B 2"]  # of the step, as the next two are
+    counts: Int32[Array, "*B 5"]
+    similarity: Float32[Array, "*B"]
+    similarity_before: Float32[Array, "*B"]
+    grid: Int8[Array, "*B HW"]  # as the step left it
+    next_grid: Int8[Array, "*B HW"]  # of the state
 
 
 def steps_natively(source: PairSource, config: JaxArcConfig) -> bool:
@@ -59,70 +74,80 @@ def step_natively(
         in_xla: does the same.
     """
     action.rules(config)  # raises for an action of another format
-    changing = (state.canvas, state.counts, state.similarity_score, state.endings, state.action_records)
     place = (source.first_row, source.count, source.order, source.colors, source.num_open)
     step = _step_of(config, source.hides_all, in_xla)
-    changed, bits = step((changing, action, place), source.table)
-    canvas, counts, similarity_score, endings, records = changed
-    after = dataclasses.replace(
-        state,
-        canvas=canvas,
-        counts=counts,
-        similarity_score=similarity_score,
-        endings=endings,
-        action_records=records,
-    )
-    return after, StepFacts(*((bits >> i & 1).astype(jnp.bool_) for i in range(len(StepFacts._fields))))
+    after, bits = step((_bare(state), action, place), source.table)
+    held = {name: getattr(state, name) for name in _LEFT_ALONE}
+    return dataclasses.replace(after, **held), _facts(bits)
+
+
+def _bare(state: ArcEnvState) -> ArcEnvState:
+    """Return the state without what a step leaves alone."""
+    return dataclasses.replace(state, **dict.fromkeys(_LEFT_ALONE))
+
+
+def _facts(bits: Int32[Array, "*B"]) -> StepFacts:
+    return StepFacts(*(_has(bits, i) for i in range(len(StepFacts._fields))))
+
+
+def _has(bits: Int32[Array, "*B"], index: int) -> Bool[Array, "*B"]:
+    return (bits >> index & 1).astype(jnp.bool_)
+
+
+def _to_bits(*facts: Bool[Array, "*B"]) -> Int32[Array, "*B"]:
+    return functools.reduce(operator.or_, (fact.astype(jnp.int32) << i for i, fact in enumerate(facts)))
 
 
 @functools.cache
 def _step_of(config: JaxArcConfig, hides_all: bool, in_xla: Advance) -> Callable[..., Any]:
     """Return the step of one environment, the same function for equal arguments, so that JAX traces it once."""
 
-    def step(rows: Any, table: PairTable) -> Any:
-        return _step_batch(rows, table, config, hides_all, in_xla)
+    def step_in_xla(states: ArcEnvState, actions: StructuredAction, place: Any, table: PairTable) -> Any:
+        def one(state: ArcEnvState, action: StructuredAction, place: Any) -> tuple[ArcEnvState, Int32[Array, ""]]:
+            first_row, count, order, colors, num_open = place
+            source = PairSource(table, first_row, count, order, colors, num_open, hides_all)
+            after, facts = in_xla(state, action, source, config)
+            return after, _to_bits(*facts)
+
+        return jax.vmap(one)(states, actions, place)
+
+    def step(rows: Any, table: PairTable) -> tuple[ArcEnvState, Int32[Array, " B"]]:
+        states, actions, place = rows
+        numbers = [*_form(config), *(option is not None for option in place[2:])]
+        numbers += step_numbers(config, hides_all).values()
+        after, (bits,) = _change("step", numbers, states, (actions, place, table), [_after(states)], step_in_xla)
+        return after, bits
 
     def with_first_row(rows: Any, offset: Int32[Array, "..."]) -> Any:
-        changing, action, (first_row, *place) = rows
-        return changing, action, (first_row + offset, *place)
+        states, actions, (first_row, *place) = rows
+        return states, actions, (first_row + offset, *place)
 
     return with_batch_rule(step, functools.partial(stack_tables, with_first_row))
 
 
-def _step_batch(rows: Any, table: PairTable, config: JaxArcConfig, hides_all: bool, in_xla: Advance) -> Any:
-    (canvas, counts, *scores, records), action, place = rows
-    batch = counts.shape[0]
-    # The library counts its arguments: what is not there is an array without elements.
-    nothing = jnp.zeros((0,), jnp.int32)
-    first_row, count, order, colors, num_open = place
-    kept = jnp.zeros((batch, 0, 0), jnp.uint8) if records is None else records
-    changing = [canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes, counts, *scores, kept]
-    order = jnp.zeros((0, 0), jnp.int8) if order is None else order
-    colors = jnp.zeros((0, c.NUM_COLORS), jnp.int8) if colors is None else colors
-    num_open = nothing if num_open is None else num_open
-    arguments = [*changing, action.operation, *_selected(action)]
-    *changed, facts = call_native(
-        "step",
-        [*arguments, first_row, count, order, colors, num_open, table.inputs, table.outputs],
-        range(len(changing) + 1),  # the facts are a number for each environment, as the operations are
-        len(changing),
-        in_xla=_step_in_xla(config, hides_all, in_xla),
-        **step_numbers(config, hides_all),
-    )
-    *canvas, counts, similarity_score, endings, kept = changed
-    return (Canvas(*canvas), counts, similarity_score, endings, None if records is None else kept), facts
+def _change(
+    kernel: str, numbers: Sequence[int], states: ArcEnvState, others: tuple[Any, ...], like: Sequence[int], in_xla: Any
+) -> tuple[ArcEnvState, list[Array]]:
+    """Call a kernel that changes states in place; return them and its other results, each like an argument."""
+    leaves, tree = jax.tree.flatten((states, *others))
+    count = _after(states)
+    changed = call_native(kernel, numbers, leaves, [*range(count), *like], count, _of_leaves(in_xla, tree))
+    return jax.tree.unflatten(jax.tree.structure(states), changed[:count]), changed[count:]
 
 
-def _selected(action: StructuredAction) -> list[Array]:
-    """Row, column, row and column of two corners; or the cells of masks, and three arrays without elements."""
-    match action:
-        case PointAction():
-            return [action.row, action.col, action.row, action.col]
-        case BboxAction():
-            return [action.r1, action.c1, action.r2, action.c2]
-        case MaskAction():
-            cells = action.selection.reshape(action.selection.shape[0], -1)
-            return [cells, *[jnp.zeros((0,), jnp.int32)] * 3]
+def _after(states: ArcEnvState) -> int:
+    """How many arrays there are in states, and so the place of the next argument."""
+    return len(jax.tree.leaves(states))
+
+
+@functools.cache
+def _of_leaves(function: Callable[..., Any], tree: Any) -> Callable[..., list[Array]]:
+    return lambda *leaves: jax.tree.leaves(function(*jax.tree.unflatten(tree, leaves)))
+
+
+def _form(config: JaxArcConfig) -> list[int]:
+    """The numbers that begin a call on states: the canvas, and which arrays there are."""
+    return [*config.grid_shape, _FORMATS.index(config.action.selection_format), config.history.history_enabled]
 
 
 def step_numbers(config: JaxArcConfig, hides_all: bool) -> dict[str, int]:
@@ -135,8 +160,6 @@ def step_numbers(config: JaxArcConfig, hides_all: bool) -> dict[str, int]:
         hides_all,
     )
     return {
-        "height": config.grid_shape[0],
-        "width": config.grid_shape[1],
         "legal": sum(1 << operation for operation in config.legal_operations),
         "flags": sum(1 << bit for bit, holds in enumerate(rules) if holds),
         "max_submissions": config.environment.max_submissions,
@@ -144,48 +167,15 @@ def step_numbers(config: JaxArcConfig, hides_all: bool) -> dict[str, int]:
     }
 
 
-@functools.cache
-def _step_in_xla(config: JaxArcConfig, hides_all: bool, in_xla: Advance) -> Callable[..., list[Array]]:
-    """Return what the library does, of the same arrays."""
-    make = {
-        "point": lambda operation, row, column, *_: PointAction(operation, row, column),
-        "bbox": BboxAction,
-        "mask": lambda operation, cells, *_: MaskAction(operation, cells.reshape(-1, *config.grid_shape)),
-    }[config.action.selection_format]
-    or_none = lambda x: x if x.size else None
-
-    def step(*arrays: Array) -> list[Array]:
-        *canvas, counts, similarity_score, endings, kept = arrays[:9]
-        action = make(*arrays[9:14])
-        first_row, count, order, colors, num_open, inputs, outputs = arrays[14:]
-        table = PairTable(inputs, outputs)
-        states = ArcEnvState(
-            canvas=Canvas(*canvas),
-            counts=counts,
-            similarity_score=similarity_score,
-            endings=endings,
-            key=jnp.zeros((counts.shape[0], 2), jnp.uint32),
-            action_records=kept if config.history.history_enabled else None,
-            augmentation=None,
-            task_data=None,
-            pairs=None,
-            demonstrations=None,
-            grid_shape=config.grid_shape,
-            selection_format=config.action.selection_format,
-        )
-
-        def one(state: ArcEnvState, action: StructuredAction, *place: Any) -> tuple[ArcEnvState, StepFacts]:
-            return in_xla(state, action, PairSource(table, *place, hides_all=hides_all), config)
-
-        place = (first_row, count, or_none(order), or_none(colors), or_none(num_open))
-        after, facts = jax.vmap(one)(states, action, *place)
-        bits = functools.reduce(operator.or_, (fact.astype(jnp.int32) << i for i, fact in enumerate(facts)))
-        records = kept if after.action_records is None else after.action_records
-        canvas = after.canvas
-        changed = [canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes]
-        return [*changed, after.counts, after.similarity_score, after.endings, records, bits]
-
-    return step
+def restart_numbers(config: JaxArcConfig) -> dict[str, int]:
+    """How a restart chooses task and pair."""
+    episode = config.episode
+    choice = {"train": episode.demo_selection, "test": episode.test_selection}.get(episode.mode)
+    return {
+        "mode": _MODES.index(episode.mode),
+        "is_in_turn": int(episode.task_order == "in_turn"),
+        "is_random_pair": int(choice == "random"),
+    }
 
 
 def restart_natively(
@@ -201,36 +191,9 @@ def restart_natively(
     """
     if not restarts_natively(states, params):
         return None
-    config = params.config
-    leaves, tree = jax.tree.flatten((states, need, params))
-    # Records and the pair to play may be None, and stand last in their class. Of the library's arguments, whose number
-    # is fixed, they are then arrays without elements.
-    has_records = states.action_records is not None
-    arrays = leaves if has_records else _insert(leaves, _STATE_ARRAYS - 1, jnp.zeros((need.shape[0], 0, 0), jnp.uint8))
-    has_pair = params.pair_index is not None
-    arrays = arrays if has_pair else [*arrays, jnp.zeros((0,), jnp.int32)]
-    restarted = call_native(
-        "restart",
-        [*arrays, cumulative_weights(params.weights)],
-        range(_STATE_ARRAYS),
-        _STATE_ARRAYS,
-        in_xla=_restart_in_xla(in_xla, tree, has_records, has_pair),
-        height=config.grid_shape[0],
-        width=config.grid_shape[1],
-        **restart_numbers(config),
-    )
-    return jax.tree.unflatten(jax.tree.structure(states), restarted if has_records else restarted[:-1])
-
-
-def restart_numbers(config: JaxArcConfig) -> dict[str, int]:
-    """How a restart chooses task and pair."""
-    episode = config.episode
-    choice = {"train": episode.demo_selection, "test": episode.test_selection}.get(episode.mode)
-    return {
-        "mode": _MODES.index(episode.mode),
-        "is_in_turn": int(episode.task_order == "in_turn"),
-        "is_random_pair": int(choice == "random"),
-    }
+    numbers = [*_form(params.config), *_of_params(params)]
+    others = (need, params, cumulative_weights(params.weights))
+    return _change("restart", numbers, states, others, [], _without_sums(in_xla))[0]
 
 
 def restarts_natively(states: ArcEnvState, params: EnvParams) -> bool:
@@ -242,23 +205,68 @@ def restarts_natively(states: ArcEnvState, params: EnvParams) -> bool:
         and tasks.row_loader == LocalRows()
         and params.weights.dtype == jnp.float32
         and config.episode.start_grid == "input"
-        and (states.augmentation, states.pairs, states.demonstrations, states.task_data) == (None,) * 4
+        and all(getattr(states, name) is None for name in _OF_TASKS)
         and splits_by_counter(from_key_data(states.key.reshape(-1, states.key.shape[-1])[0]))
     )
 
 
+def _of_params(params: EnvParams) -> list[int]:
+    return [*restart_numbers(params.config).values(), params.pair_index is not None]
+
+
 @functools.cache
-def _restart_in_xla(in_xla: Restart, tree: Any, has_records: bool, has_pair: bool) -> Callable[..., list[Array]]:
-    """Return what the library does, of the same arrays."""
-
-    def restart(*arrays: Array) -> list[Array]:
-        leaves = arrays[:-1] if has_pair else arrays[:-2]
-        given = leaves if has_records else [*leaves[: _STATE_ARRAYS - 1], *leaves[_STATE_ARRAYS:]]
-        restarted = jax.tree.leaves(in_xla(*jax.tree.unflatten(tree, given)))
-        return restarted if has_records else [*restarted, arrays[_STATE_ARRAYS - 1]]
-
-    return restart
+def _without_sums(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The cumulative weights follow from the params."""
+    return lambda *arguments: function(*arguments[:-1])
 
 
-def _insert(leaves: Sequence[Array], index: int, leaf: Array) -> list[Array]:
-    return [*leaves[:index], leaf, *leaves[index:]]
+def advances_natively(state: ArcEnvState, params: EnvParams) -> bool:
+    """Whether one call of the library takes a step and starts the next episode."""
+    is_native = choose_executor(params.config.environment.executor) == "native"
+    return is_native and restarts_natively(state, params)
+
+
+def advance_natively(
+    state: ArcEnvState, action: StructuredAction, params: EnvParams, in_xla: StepAndRestart, by_parts: StepAndRestart
+) -> Advanced:
+    """Take a step, and start the next episode where one ended; under ``jax.vmap`` one call serves all environments.
+
+    Args:
+        state: of one environment, for which :func:`advances_natively` is true.
+        action: as it is; the library checks it.
+        params: those of the state.
+        in_xla: does the same.
+        by_parts: does the same, each part by the library where it can.
+    """
+    action.rules(params.config)  # raises for an action of another format
+    return _advance_of(in_xla, by_parts)((state, action), params)
+
+
+@functools.cache
+def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..., Advanced]:
+    def in_xla_of_leaves(states: ArcEnvState, actions: StructuredAction, params: EnvParams, _: Array) -> Any:
+        done = in_xla(states, actions, params)
+        bits = _to_bits(*done.facts, *(done.endings[:, i] for i in range(2)))
+        return done.state, bits, done.similarity_before, done.similarity, done.counts, done.grid, done.next_grid
+
+    def advance(rows: tuple[ArcEnvState, StructuredAction], params: EnvParams) -> Advanced:
+        states, actions = rows
+        config = params.config
+        numbers = [*_form(config), *step_numbers(config, config.episode.mode == "test").values(), *_of_params(params)]
+        like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID, _GRID]
+        others = (actions, params, cumulative_weights(params.weights))
+        after, (bits, before, similarity, counts, grid, next_grid) = _change(
+            "advance", numbers, states, others, like, in_xla_of_leaves
+        )
+        facts = _facts(bits)
+        endings = jnp.stack([_has(bits, len(facts) + i) for i in range(2)], axis=-1)
+        # Only the grids of episodes that ended were written.
+        grid = jnp.where(endings.any(axis=-1)[:, None], grid, next_grid)
+        return Advanced(after, facts, endings, counts, similarity, before, grid, next_grid)
+
+    def advance_apart(_: Any, has_axis: Any, rows: Any, params: EnvParams) -> Advanced:
+        """Each batch has params of its own: nothing to fold."""
+        axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
+        return jax.vmap(lambda rows, params: by_parts(*rows, params), (0, axes))(rows, params)
+
+    return with_batch_rule(advance, advance_apart)

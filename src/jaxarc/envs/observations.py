@@ -46,6 +46,11 @@ def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Obs
     return jnp.concatenate(parts, axis=-1)
 
 
+def shows_only_the_grid(config: JaxArcConfig) -> bool:
+    """Whether an observation depends on nothing but the working grid."""
+    return config.observation.layout == "dict" and list(_entry_spaces(config, 0)) == ["working_grid"]
+
+
 def _entries(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> dict[str, Observation]:
     shown = _Grids(config)
     rule = config.observation

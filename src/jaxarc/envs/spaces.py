@@ -165,23 +165,48 @@ def _sampler(space: ActionSpace) -> Callable[[UInt32[Array, " 2"], tuple[()]], S
     height, width = space.grid_shape
     is_mask = space.selection_format == "mask"
 
-    # Results are shaped like arguments, of which the library reads only words and operations.
-    def in_xla(*arrays: Array) -> list[Array]:
-        actions = jax.vmap(lambda words: space.sample_in_xla(from_key_data(words)))(arrays[-2])
-        numbers = [leaf if leaf.ndim == 1 else leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(actions)]
-        return numbers if is_mask else [*numbers, *[jnp.zeros_like(numbers[0])] * (5 - len(numbers))]
+    # The operations, behind a number that makes them no range, which XLA would count out in each step.
+    operations = np.array([-1, *space.operation.values], np.int32)
+
+    def in_xla(words: UInt32[Array, "B 2"], *_: Array) -> list[Array]:
+        actions = jax.vmap(lambda words: space.sample_in_xla(from_key_data(words)))(words)
+        return [leaf if leaf.ndim == 1 else leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(actions)]
 
     def draw(words: UInt32[Array, "B 2"], _: tuple[()]) -> StructuredAction:
         batch = words.shape[0]
-        numbers = jnp.zeros((batch,), jnp.int32)
-        arguments = (words, jnp.asarray(space.operation.values, jnp.int32))
+        number = (1, (batch,))  # of the type of the operations
+        arguments = (words, jnp.asarray(operations))
         if is_mask:
-            arguments = (numbers, jnp.zeros((batch, height * width), jnp.bool_), *arguments)
-            operation, cells = call_native("sample_masks", arguments, (0, 1), 0, in_xla, height=height, width=width)
+            cells = jnp.zeros((1, 1), jnp.bool_)
+            like = (number, (2, (batch, height * width)))
+            operation, cells = call_native("sample_masks", (height, width), (*arguments, cells), like, 0, in_xla)
             return MaskAction(operation, cells.reshape(batch, height, width))
         is_box = space.selection_format == "bbox"
-        of_space = {"height": height, "width": width, "is_box": int(is_box)}
-        drawn = call_native("sample_corners", (numbers, *arguments), (0,) * 5, 0, in_xla, **of_space)
-        return BboxAction(*drawn) if is_box else PointAction(*drawn[:3])
+        like = (number,) * (5 if is_box else 3)
+        drawn = call_native("sample_corners", (height, width, is_box), arguments, like, 0, in_xla)
+        return BboxAction(*drawn) if is_box else PointAction(*drawn)
 
     return with_batch_rule(draw, no_shared_arrays)
+
+
+def fold_in_each(key: Key[Array, ""], index: Int32[Array, " B"], executor: str) -> Key[Array, " B"]:
+    """Return ``jax.random.fold_in(key, i)`` for each index: a key for each environment of a step.
+
+    JAX runs the rounds of the cipher as a loop, which takes a microsecond on a CPU, however few the keys.
+
+    Args:
+        key: a key.
+        index: of each key, 0 or more; ``arange(B)`` gives the keys of ``jax.random.split(key, B)``.
+        executor: ``"native"`` or ``"auto"``: the C++ library does it where it can, the same keys.
+    """
+    if jax.random.key_impl(key) != THREEFRY or choose_executor(executor) != "native":
+        return jax.vmap(jax.random.fold_in, (None, 0))(key, index)
+    words = jax.random.key_data(key).reshape(1, 2)
+    like = (0, (index.shape[0], 2))
+    (folded,) = call_native("fold_in", (), (words, index), (like,), 0, _fold_in_xla)
+    return jax.random.wrap_key_data(folded, impl=THREEFRY)
+
+
+def _fold_in_xla(words: UInt32[Array, "1 2"], index: Int32[Array, " B"]) -> list[Array]:
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(from_key_data(words[0]), index)
+    return [jax.random.key_data(keys)]

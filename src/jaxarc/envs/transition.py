@@ -1,18 +1,30 @@
 """One step of an episode: check the action, edit the canvas, decide ending and reward."""
 
 import dataclasses
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int32
+from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.canvas import CheckedAction, count_union, similarity
 from jaxarc.envs.compilation import statics_of
-from jaxarc.envs.native_batch import StepFacts, step_natively, steps_natively
+from jaxarc.envs.native_batch import (
+    Advanced,
+    Restart,
+    StepAndRestart,
+    StepFacts,
+    advance_natively,
+    step_natively,
+    steps_natively,
+)
 from jaxarc.envs.operations.execute import execute
-from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair
+from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair, pairs_in_play
+from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState, append_record
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action, refuse_invalid
 from jaxarc.fusion import compute_once
@@ -37,15 +49,76 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     require_matching_config(state, config)
     if steps_natively(source, config):
         action = refuse_invalid(action, config)
-        # The library does all but the reward, the bits of which depend on how XLA rounds products and sums.
         after, facts = step_natively(state, action, source, config, in_xla=_advance_in_xla)
-        running = facts.running
-        before = state.similarity_score
-        inputs = RewardInputs(before, after.similarity_score, *facts[1:], is_hidden=source.hides(after.pair_index))
-    else:
-        after, running, inputs = _advance(state, action, source, config)
+        return _reward_natively(state.similarity_score, after, facts, source, config)
+    after, running, inputs = _advance(state, action, source, config)
+    return _reward(after, running, inputs, config)
+
+
+def _reward_natively(
+    before: Float32[Array, ""], after: ArcEnvState, facts: StepFacts, source: PairSource, config: JaxArcConfig
+) -> StepOutcome:
+    """Add the reward, which the library leaves out: its bits depend on how XLA rounds products and sums."""
+    inputs = RewardInputs(before, after.similarity_score, *facts[1:], is_hidden=source.hides(after.pair_index))
+    return _reward(after, facts.running, inputs, config)
+
+
+def _reward(after: ArcEnvState, running: Bool[Array, ""], inputs: "RewardInputs", config: JaxArcConfig) -> StepOutcome:
     reward = jnp.where(running, compute_reward(inputs, config), jnp.float32(0))
     return StepOutcome(after, reward, inputs.invalid & running)
+
+
+def step_and_restart_natively(
+    state: ArcEnvState, action: StructuredAction, params: EnvParams, restart: Restart
+) -> tuple[StepOutcome, ArcEnvState, Int8[Array, " HW"]]:
+    """Take one step, and start the next episode where it ended, by one call of the C++ library.
+
+    Args:
+        state: of one environment.
+        action: what to do.
+        params: those of the state.
+        restart: starts the next episodes of a batch that need it, in XLA.
+
+    Returns:
+        The outcome of the step, in the state of which only counters, similarity, endings and grid are those of the
+        step; the state to go on with; and its grid.
+    """
+    config = params.config
+    require_matching_config(state, config)
+    action = refuse_invalid(action, config)
+    advanced = advance_natively(state, action, params, *_advances_of(restart))
+    ended = dataclasses.replace(
+        advanced.state,
+        canvas=dataclasses.replace(advanced.state.canvas, grid=advanced.grid),
+        counts=advanced.counts,
+        similarity_score=advanced.similarity,
+        endings=advanced.endings,
+    )
+    source = pairs_of(ended, params)
+    outcome = _reward_natively(advanced.similarity_before, ended, advanced.facts, source, config)
+    return outcome, advanced.state, advanced.next_grid
+
+
+@functools.cache
+def _advances_of(restart: Restart) -> tuple[StepAndRestart, StepAndRestart]:
+    """Return what steps and restarts a batch in XLA, and what steps it by the library and restarts it in XLA."""
+
+    def advance(
+        step: Callable[..., Any], states: ArcEnvState, actions: StructuredAction, params: EnvParams
+    ) -> Advanced:
+        one = lambda state, action: step(state, action, pairs_of(state, params), params.config)
+        ended, facts = jax.vmap(one)(states, actions)
+        after = restart(ended, ended.done, params)
+        of_step = (ended.endings, ended.counts, ended.similarity_score, states.similarity_score, ended.canvas.grid)
+        return Advanced(after, facts, *of_step, after.canvas.grid)
+
+    by_library = functools.partial(step_natively, in_xla=_advance_in_xla)
+    return functools.partial(advance, _advance_in_xla), functools.partial(advance, by_library)
+
+
+def pairs_of(state: ArcEnvState, params: EnvParams) -> PairSource:
+    """Point at the pairs that a state plays."""
+    return pairs_in_play(params.tasks, state.pairs, state.task_index, state.augmentation, params.config.episode.mode)
 
 
 def _advance(

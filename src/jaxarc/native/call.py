@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import jax
+import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 from jaxtyping import Array
@@ -18,7 +19,9 @@ from jaxarc.native.library import native_library
 
 InXla = Callable[..., Sequence[Array]]  # takes the arguments, returns the results
 
-_PARAMS: Final = ("kernel", "like", "num_in_place", "in_xla", "attributes")
+Like = int | tuple[int, tuple[int, ...]]  # an argument, with another shape of as many axes where one is given
+
+_PARAMS: Final = ("kernel", "numbers", "like", "num_in_place", "in_xla")
 _native_call = Primitive("jaxarc_native_call")
 _native_call.multiple_results = True
 _exports_native: Final = contextvars.ContextVar("exports_native", default=False)
@@ -26,25 +29,24 @@ _exports_native: Final = contextvars.ContextVar("exports_native", default=False)
 
 def native_call(
     kernel: str,
+    numbers: Sequence[int],
     arguments: Sequence[Array],
-    like: Sequence[int],
+    like: Sequence[Like],
     num_in_place: int,
     in_xla: InXla,
-    **attributes: int,
 ) -> list[Array]:
-    """Call a kernel; result ``i`` has the shape and dtype of argument ``like[i]``.
+    """Call a kernel; result ``i`` has the dtype of argument ``like[i]``, and its shape or the one that is given.
 
     Args:
         kernel: its name; see ``library.cc``. It knows no vmap: a batch rule folds all axes into one.
-        arguments: what it takes, in its order.
+        numbers: what is fixed when the caller is compiled, in the kernel's order.
+        arguments: the arrays that it takes, in its order.
         like: for each array that it returns, the index of an argument.
         num_in_place: how many of them take the place of the argument of the same index, where nobody reads that any
             more.
         in_xla: returns the same, bit for bit; equal calls give the same function.
-        attributes: numbers that are fixed when the caller is compiled.
     """
-    named = tuple(sorted(attributes.items()))
-    params = dict(zip(_PARAMS, (kernel, tuple(like), num_in_place, in_xla, named), strict=True))
+    params = dict(zip(_PARAMS, (kernel, tuple(map(int, numbers)), tuple(like), num_in_place, in_xla), strict=True))
     return _native_call.bind(*arguments, **params)
 
 
@@ -68,8 +70,8 @@ def _call_alone(*arguments: Array, **params: Any) -> list[Array]:
 
 
 @_native_call.def_abstract_eval
-def _like_arguments(*arguments: Any, like: tuple[int, ...], **_: Any) -> Sequence[Any]:
-    return [arguments[i] for i in like]
+def _like_arguments(*arguments: Any, like: tuple[Like, ...], **_: Any) -> Sequence[Any]:
+    return [arguments[i] if isinstance(i, int) else arguments[i[0]].update(shape=i[1]) for i in like]
 
 
 def _lower_in_xla(context: mlir.LoweringRuleContext, *arguments: Any, in_xla: InXla, **_: Any) -> Any:
@@ -80,8 +82,8 @@ def _lower_on_cpu(
     context: mlir.LoweringRuleContext,
     *arguments: Any,
     kernel: str,
+    numbers: tuple[int, ...],
     num_in_place: int,
-    attributes: tuple[tuple[str, int], ...],
     **params: Any,
 ) -> Any:
     library = native_library()
@@ -90,7 +92,7 @@ def _lower_on_cpu(
         return _lower_in_xla(context, *arguments, **params)
     in_place = {i: i for i in range(num_in_place)}
     lower = jax.ffi.ffi_lowering(library.targets[kernel], operand_output_aliases=in_place)
-    return lower(context, *arguments, **dict(attributes))
+    return lower(context, *arguments, numbers=np.array(numbers, np.int64))
 
 
 mlir.register_lowering(_native_call, _lower_in_xla)

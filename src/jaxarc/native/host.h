@@ -135,11 +135,10 @@ inline void host_step(HostEpisode& episode) {
   steps.order_length = episode.order_length;
   steps.facts = &episode.facts;
   const float before = *episode.similarity;
-  step_batch(steps, host_rules(episode));
+  step_batch(steps, host_rules(episode), [](int64_t, int) {});
   host_reward(episode, before);
 }
 
-// The pairs of a task that a mode plays; see pairs_in_play in jaxarc/envs/pairs.py.
 inline void host_restart(HostEpisode& episode) {
   constexpr uint8_t kNeeded = 1;
   Restart batch = {};
@@ -154,17 +153,23 @@ inline void host_restart(HostEpisode& episode) {
   batch.keys = episode.key;
   batch.records = episode.records;
   batch.record_bytes = episode.capacity * episode.record_bytes;
-  batch.need = &kNeeded;
-  const Mode mode = static_cast<Mode>(episode.mode);
-  restart_rows(batch, {episode.inputs, episode.outputs, episode.num_pairs, episode.first_pair, episode.num_train,
-                       episode.num_test, episode.sums, episode.num_tasks, episode.pair_index, mode,
-                       episode.is_in_turn != 0, episode.is_random_pair != 0});
-  const int32_t task = episode.counts[kTaskIndex];
-  const int32_t num_train = episode.num_train[task];
-  const int32_t num_test = episode.num_test[task];
-  episode.first_row = episode.first_pair[task] + (mode == kTest ? num_train : 0);
-  episode.pair_count = (mode == kTest ? 0 : num_train) + (mode == kTrain ? 0 : num_test);
-  episode.num_open = num_train;
+  const Tasks tasks = {episode.inputs,
+                       episode.outputs,
+                       episode.num_pairs,
+                       episode.first_pair,
+                       episode.num_train,
+                       episode.num_test,
+                       episode.sums,
+                       episode.num_tasks,
+                       episode.pair_index,
+                       static_cast<Mode>(episode.mode),
+                       episode.is_in_turn != 0,
+                       episode.is_random_pair != 0};
+  restart_rows(batch, tasks, &kNeeded);
+  const Place place = place_in(tasks, episode.counts[kTaskIndex]);
+  episode.first_row = place.first_row;
+  episode.pair_count = place.count;
+  episode.num_open = place.num_open;
 }
 
 }  // namespace jaxarc

@@ -11,24 +11,7 @@
 
 namespace jaxarc {
 
-enum Mode { kTrain, kTest, kTrials };  // which pairs of a task are played
 enum Use : uint32_t { kForTask, kForPair, kForStart, kForState };  // rows of the words of a reset
-
-// All tasks, and how the next one is chosen.
-struct Tasks {
-  const Cell* inputs;
-  const Cell* outputs;
-  int64_t num_pairs;
-  const int32_t* first_pair;
-  const int32_t* num_train;
-  const int32_t* num_test;
-  const float* sums;  // cumulative weights, which never fall
-  int64_t count;
-  const int32_t* pair_index;  // the only one to play; null: as `is_random_pair` says
-  Mode mode;
-  bool is_in_turn;
-  bool is_random_pair;  // or the first one
-};
 
 // The arrays of a batch; exactly one of the two kinds of selection is there.
 struct Restart {
@@ -43,7 +26,6 @@ struct Restart {
   uint32_t* keys;
   uint8_t* records;
   int64_t record_bytes;  // of an environment; 0 where there is no history
-  const uint8_t* need;
 };
 
 // The first task whose cumulative weight is above a level: of the sums 1 1 4, task 0 above 0.8 and task 2 above 1.
@@ -80,13 +62,19 @@ inline Words2 key_of(const Restart& batch, int64_t index) {
 inline Next draw_next(const Restart& batch, const Tasks& tasks, int64_t index) {
   const Words2 key = key_of(batch, index);
   const int64_t task = choose_task(tasks, threefry(key, kForTask).first, batch.counts[index * kCounts + kTaskIndex]);
-  const int32_t num_train = tasks.num_train[task];
-  const int32_t num_test = tasks.num_test[task];
-  const int32_t count = tasks.mode == kTrain ? num_train : tasks.mode == kTest ? num_test : num_train + num_test;
-  int32_t pair = tasks.is_random_pair ? to_randint(threefry(key, kForPair).first, count) : 0;
-  if (tasks.pair_index != nullptr) pair = larger(smaller(*tasks.pair_index, count - 1), 0);
-  const int32_t first = tasks.first_pair[task] + (tasks.mode == kTest ? num_train : 0);
-  return {index, task, pair, std::clamp<int64_t>(first + pair, 0, tasks.num_pairs - 1)};
+  const Place place = place_in(tasks, task);
+  int32_t pair = tasks.is_random_pair ? to_randint(threefry(key, kForPair).first, place.count) : 0;
+  if (tasks.pair_index != nullptr) pair = larger(smaller(*tasks.pair_index, place.count - 1), 0);
+  return {index, task, pair, std::clamp<int64_t>(place.first_row + pair, 0, tasks.num_pairs - 1)};
+}
+
+// Draws the next episode, and asks for its pair.
+inline Next ask_next(const Restart& batch, const Tasks& tasks, int64_t index) {
+  const int64_t cells = batch.shape.height * batch.shape.width;
+  const Next next = draw_next(batch, tasks, index);
+  prefetch(tasks.inputs + next.row * cells, cells);
+  prefetch(tasks.outputs + next.row * cells, cells);
+  return next;
 }
 
 inline void start_next(const Restart& batch, const Tasks& tasks, const Next& next) {
@@ -120,16 +108,11 @@ inline void start_next(const Restart& batch, const Tasks& tasks, const Next& nex
 }
 
 // Draws some episodes before it starts them, so that their pairs are there by then.
-inline void restart_rows(const Restart& batch, const Tasks& tasks) {
-  const int64_t cells = batch.shape.height * batch.shape.width;
+inline void restart_rows(const Restart& batch, const Tasks& tasks, const uint8_t* need) {
   Next drawn[kBlock];
   int count = 0;
   for (int64_t index = 0; index < batch.size; index++) {
-    if (batch.need[index] != 0) {
-      const Next& next = drawn[count++] = draw_next(batch, tasks, index);
-      prefetch(tasks.inputs + next.row * cells, cells);
-      prefetch(tasks.outputs + next.row * cells, cells);
-    }
+    if (need[index] != 0) drawn[count++] = ask_next(batch, tasks, index);
     if (count < kBlock && index + 1 < batch.size) continue;
     for (int i = 0; i < count; i++) start_next(batch, tasks, drawn[i]);
     count = 0;

@@ -55,7 +55,7 @@ inline void draw_corners(const uint32_t* keys, int64_t size, const Choices& choi
     if (is_box) draw_words(keys + 2 * first, count, 1, words[1]);
     for (int i = 0; i < count; i++) {
       drawn.operations[first + i] = choices.ids[choices.operations.take_digit(&words[0][i])];
-      for (int corner = 0; corner < 2; corner++) {
+      for (int corner = 0; corner < (is_box ? 2 : 1); corner++) {
         drawn.corners[2 * corner][first + i] = choices.rows.take_digit(&words[corner][i]);
         drawn.corners[2 * corner + 1][first + i] = choices.columns.take_digit(&words[corner][i]);
       }

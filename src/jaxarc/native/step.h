@@ -28,6 +28,24 @@ inline Rules rules_of(int64_t legal, int64_t flags, int64_t max_submissions, int
   return {static_cast<uint64_t>(legal), has(0), has(1), has(2), has(3), has(4), max_submissions, max_steps};
 }
 
+enum Mode { kTrain, kTest, kTrials };  // which pairs of a task are played
+
+// All tasks, and how the next one is chosen.
+struct Tasks {
+  const Cell* inputs;
+  const Cell* outputs;
+  int64_t num_pairs;
+  const int32_t* first_pair;
+  const int32_t* num_train;
+  const int32_t* num_test;
+  const float* sums;  // cumulative weights, which never fall
+  int64_t count;
+  const int32_t* pair_index;  // the only one to play; null: as `is_random_pair` says
+  Mode mode;
+  bool is_in_turn;
+  bool is_random_pair;  // or the first one
+};
+
 // The arrays of a batch. `edit` has all of them that an edit needs, but no operations, boxes, rows and matches.
 struct Steps {
   Batch edit;
@@ -39,16 +57,53 @@ struct Steps {
   int64_t record_bytes;
   const int32_t* operations;
   const int32_t* corners[4];  // row, column, row, column; without masks
+  const Tasks* tasks;         // where the pairs of a state are found; null: as the next three say
   const int32_t* first_rows;
   const int32_t* pair_counts;
   const int32_t* num_open;  // pairs from here on are hidden; null: as rules.hides_all says
   const int8_t* orders;     // pair p is orders[p] rows further down; null: p rows
   int64_t order_length;
   int32_t* facts;
+  float* similarities_before;  // of the step; null: nobody asks
 };
+
+// The pairs that an episode may play: rows from `first_row` on, of which those from `num_open` on are hidden.
+struct Place {
+  int32_t first_row;
+  int32_t count;
+  int32_t num_open;
+};
+
+// As pairs_in_play in jaxarc/envs/pairs.py.
+inline Place place_in(const Tasks& tasks, int64_t task) {
+  const int32_t num_train = tasks.num_train[task];
+  const int32_t num_test = tasks.num_test[task];
+  const int32_t first = tasks.first_pair[task];
+  switch (tasks.mode) {
+    case kTrain:
+      return {first, num_train, INT32_MAX};
+    case kTest:
+      return {first + num_train, num_test, INT32_MIN};
+    default:
+      return {first, num_train + num_test, num_train};
+  }
+}
+
+inline Place place_of(const Steps& steps, const Rules& rules, int64_t index) {
+  if (steps.tasks != nullptr) {
+    // As JAX reads an array: below 0 from the end, and beyond the last one the last.
+    const int64_t task = steps.counts[index * kCounts + kTaskIndex];
+    const int64_t count = steps.tasks->count;
+    return place_in(*steps.tasks, std::clamp<int64_t>(task < 0 ? task + count : task, 0, count - 1));
+  }
+  const int32_t count = steps.pair_counts[index];
+  const int32_t num_open = steps.num_open != nullptr ? steps.num_open[index] : rules.hides_all ? INT32_MIN : INT32_MAX;
+  return {steps.first_rows[index], count, num_open};
+}
 
 // What follows from an action before anything changes, besides the plan of the edit.
 struct Decision {
+  Place place;
   int32_t pair;
   bool is_invalid;
 };
@@ -108,15 +163,16 @@ inline Decision decide(const Steps& steps, const Rules& rules, int64_t index, Bo
   const bool is_valid = is_known && is_in(rules.legal, wanted) && (rules.clips || !is_outside);
   const bool is_done = endings[0] | endings[1];
   int operation = is_valid && !is_done ? wanted : kNoOperation;
-  Decision decision = {counts[kPairIndex], !is_valid};
+  Decision decision = {place_of(steps, rules, index), counts[kPairIndex], !is_valid};
+  if (steps.similarities_before != nullptr) steps.similarities_before[index] = steps.similarities[index];
   // Where submits are not scored, 40 and 41 must not tell which pairs are solved.
   const uint32_t known = rules.scores_submissions ? static_cast<uint32_t>(counts[kSolvedPairs]) : 0;
-  if (!choose_pair(operation, known, steps.pair_counts[index], &decision.pair)) operation = kNoOperation;
+  if (!choose_pair(operation, known, decision.place.count, &decision.pair)) operation = kNoOperation;
   int32_t further = decision.pair;
   if (steps.orders != nullptr && decision.pair < steps.order_length) {
     further = steps.orders[index * steps.order_length + larger(decision.pair, 0)];
   }
-  plan = plan_edit(steps.edit, index, operation, box, int64_t{steps.first_rows[index]} + further, words, margins);
+  plan = plan_edit(steps.edit, index, operation, box, int64_t{decision.place.first_row} + further, words, margins);
   return decision;
 }
 
@@ -165,11 +221,11 @@ inline void conclude(const Steps& steps, const Rules& rules, int64_t index, int 
     const int32_t place = rules.switches_pairs ? decision.pair : 0;
     const uint32_t before = static_cast<uint32_t>(counts[kSolvedPairs]);
     const uint32_t solved = is_right && place >= 0 && place < 32 ? before | uint32_t{1} << place : before;
-    const uint32_t every = rules.switches_pairs ? all_pairs(steps.pair_counts[index]) : 1;
+    const uint32_t every = rules.switches_pairs ? all_pairs(decision.place.count) : 1;
     counts[kSubmissionCount]++;
     counts[kSolvedPairs] = static_cast<int32_t>(solved);
     // On a hidden pair an ending may tell that a submit was right only where the reward does.
-    const bool is_hidden = steps.num_open == nullptr ? rules.hides_all : decision.pair >= steps.num_open[index];
+    const bool is_hidden = decision.pair >= decision.place.num_open;
     const bool is_last = is_right && solved == every && (!is_hidden || rules.score_on_submit);
     terminates = is_last || counts[kSubmissionCount] >= rules.max_submissions;
     facts |= (is_right && solved != before ? kNewlySolved : 0) | (is_right ? 0 : kWrongSubmission);
@@ -195,8 +251,9 @@ inline void plan_block(const Steps& steps, const Rules& rules, int64_t first, Pl
 }
 
 // A state's similarity is that of its grids, so it is counted only where the grids may have changed. Each block is
-// planned before the one ahead of it is edited, which gives the caches time.
-inline void step_batch(const Steps& steps, const Rules& rules) {
+// planned before the one ahead of it is edited, which gives the caches time. Calls `after(first, count)` for each block.
+template <typename After>
+inline void step_batch(const Steps& steps, const Rules& rules, After after) {
   Margins margins;
   Plans plans[2];
   Decision decisions[2][kBlock];
@@ -213,6 +270,7 @@ inline void step_batch(const Steps& steps, const Rules& rules) {
     for (int i = 0; i < count; i++) {
       conclude(steps, rules, first + i, plans[now].of[i].operation, decisions[now][i]);
     }
+    after(first, count);
     now = 1 - now;
   }
 }

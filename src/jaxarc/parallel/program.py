@@ -25,6 +25,7 @@ from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree, UInt32
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.envs.spaces import fold_in_each
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, envs_per_device, is_array, local_rows, padded_size
 from jaxarc.parallel.metrics import (
@@ -243,7 +244,8 @@ def _play_chunk(
 
     def step(carry: RolloutCarry, time_step: Int32[Array, ""]) -> tuple[RolloutCarry, Trajectory | None]:
         # First the step's number, then the environment's: bitwise identical in any chunk and on any device.
-        keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key_steps, time_step), index)
+        key_step = jax.random.fold_in(key_steps, time_step)
+        keys = fold_in_each(key_step, index, params.config.environment.executor)
         # Whether an episode still runs is read before the step, since afterwards auto-reset has begun the next one.
         before = jax.vmap(env.info, (0, None))(carry.states, params)
         running = ~(before["terminated"] | before["truncated"])

@@ -46,8 +46,13 @@ def resets_itself(env: Environment[Any]) -> bool:
 def _step(env: Environment[State], state: State, action: Action, params: EnvParams) -> Step[State]:
     # The state of an ended episode is replaced where `done`; what is returned about the step is still that of the old
     # one.
-    ended, observation, reward, done, info = env.step(state, action, params)
-    reset = lambda state, _, params: env.reset_next(state, params)[0]
-    after = reset_where(done, reset, ended, (), params, env.reset_next_natively)
+    advanced = env.step_and_reset_natively(state, action, params)
+    if advanced is None:
+        ended, observation, reward, done, info = env.step(state, action, params)
+        reset = lambda state, _, params: env.reset_next(state, params)[0]
+        after = reset_where(done, reset, ended, (), params, env.reset_next_natively)
+        next_observation = env.observe(after, params)
+    else:
+        (_, observation, reward, done, info), after, next_observation = advanced
     info = with_next_mask(env, {**info, "final_observation": observation}, after, params)
-    return after, env.observe(after, params), reward, done, info
+    return after, next_observation, reward, done, info

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 
+#include "advance.h"
 #include "edit_batch.h"
 #include "host.h"
 #include "restart.h"
@@ -194,7 +195,6 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   restart.keys = keys.get();
   restart.records = records.get();
   restart.record_bytes = capacity * record_bytes;
-  restart.need = need.get();
   Steps steps = {};
   steps.edit.size = size;
   steps.edit.shape = shape;
@@ -219,13 +219,27 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   steps.orders = draw(0, 1) ? orders.get() : nullptr;
   steps.order_length = 2;
   steps.facts = facts.get();
+  // In half of the batches one call steps and restarts.
+  const bool is_one_call = draw(0, 1) == 0;
+  const auto similarities_before = room<float>(size);
+  const auto ended_similarities = room<float>(size);
+  const auto ended_counts = room<int32_t>(size * kCounts);
+  const auto ended_grids = room<Cell>(size * cells);
+  const auto shown = room<Cell>(size * cells);
+  const Ended ended = {ended_similarities.get(), ended_counts.get(), ended_grids.get()};
+  if (is_one_call) {
+    steps.tasks = &tasks;
+    steps.orders = nullptr;
+    steps.similarities_before = similarities_before.get();
+    restart_rows(restart, tasks, need.get());
+  }
   const Rules rules = {~uint64_t{0}, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0,
                        mode == kTest, draw(1, 3), draw(1, 9)};
   const int32_t ids[] = {kFill, kMoveUp, kCopy, kPaste, kSubmit, kNextDemoPair, kFirstUnsolvedTestPair};
   const Choices choices(ids, 7, shape);
   const auto action_keys = room<uint32_t>(size * 2);
   for (int step = 0; step < kSteps; step++) {
-    restart_rows(restart, tasks);
+    if (!is_one_call) restart_rows(restart, tasks, need.get());
     for (int64_t i = 0; i < 2 * size; i++) action_keys[i] = static_cast<uint32_t>(random_bits());
     if (has_masks) {
       draw_masks(action_keys.get(), size, choices, operations.get(), masks.get());
@@ -250,7 +264,12 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
         else if (!is_box && corner >= 2) corners[corner][i] = corners[corner - 2][i];
       }
     }
-    step_batch(steps, rules);
+    if (is_one_call) {
+      advance_batch(steps, rules, restart, ended, shown.get());
+      require(std::memcmp(shown.get(), grids.get(), size * cells) == 0, "another grid is shown", -1, shape);
+    } else {
+      step_batch(steps, rules, [](int64_t, int) {});
+    }
     for (int64_t i = 0; i < size; i++) {
       const int8_t* const has = sizes.get() + i * kSizes;
       require_area(grids.get() + i * cells, has[kHeight], has[kWidth], operations[i], shape);
@@ -259,6 +278,15 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
       require(counts[i * kCounts + kStepCount] <= rules.max_steps, "the episode is too long", operations[i], shape);
       need[i] = endings[2 * i] || endings[2 * i + 1];
     }
+  }
+  // Keys, of one and of several numbers.
+  const auto numbers = room<int32_t>(size);
+  for (int64_t i = 0; i < size; i++) numbers[i] = static_cast<int32_t>(i);
+  const uint32_t key[] = {1, 2};
+  fold_in(key, numbers.get(), size, action_keys.get());
+  for (int64_t i = 0; i < size; i++) {
+    const Words2 words = threefry(Words2{1, 2}, static_cast<uint32_t>(i));
+    require(words.first == action_keys[2 * i] && words.second == action_keys[2 * i + 1], "a key is wrong", -1, shape);
   }
   if (size != 1) return;
   // One environment goes on by the calls for a host.

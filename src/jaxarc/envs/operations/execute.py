@@ -180,12 +180,12 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
 
 def _edit_natively(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
     """Do the same by one call of the C++ library, which edits the canvas in place; see :mod:`jaxarc.native`."""
-    colors = jnp.zeros((0, c.NUM_COLORS), jnp.int8) if action.colors is None else action.colors  # none: they stay
     rows = (canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes)
+    colors = () if action.colors is None else (action.colors,)
+    arguments = (*rows, action.operation, action.selection, action.row, *colors, pairs.inputs, pairs.outputs)
+    numbers = (*statics.shape, action.selection.dtype == jnp.bool_, len(colors))
     # The matches are a number for each row, as the operations are.
-    arguments = (*rows, action.operation, action.selection, action.row, colors, pairs.inputs, pairs.outputs)
-    height, width = statics.shape
-    *edited, matches = call_native("edit", arguments, range(6), 5, _edit_in_xla(statics), height=height, width=width)
+    *edited, matches = call_native("edit", numbers, arguments, range(6), 5, _edit_in_xla(statics))
     return Canvas(*edited), matches
 
 
@@ -195,8 +195,9 @@ def _edit_in_xla(statics: KernelStatics) -> Callable[..., tuple[Array, ...]]:
     in_xla = dataclasses.replace(statics, executor="compact")
 
     def edit(*arrays: Array) -> tuple[Array, ...]:
-        *rows, operation, selection, row, colors, inputs, outputs = arrays
-        action = CheckedAction(operation, selection, row, colors if colors.size else None)
+        *first, inputs, outputs = arrays
+        rows, operation, selection, row, *colors = first[:5], *first[5:]
+        action = CheckedAction(operation, selection, row, *(colors or [None]))
         canvas, matches = execute_batch(Canvas(*rows), action, PairTable(inputs, outputs), in_xla)
         return canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes, matches
 
