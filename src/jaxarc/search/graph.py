@@ -14,7 +14,8 @@ from jaxarc.search.words import Machine, States, Word
 
 START: Final = -1
 _CHUNK: Final = 4096  # states between two looks at the clock
-_NEW_ALONE: Final = (Word("split", ("frames",)), Word("split", ("windows",)))  # whose only part is not the image itself
+NEW_ALONE: Final = (Word("split", ("frames",)), Word("split", ("windows",)))
+"""Words whose only part is not the image itself."""
 
 
 class Origin(NamedTuple):
@@ -126,7 +127,7 @@ class StateGraph:
             is_list = (numbers[:, :, 1] >= 0).any(1)
             # A list of one image for every input is that image. Of most lists a cheaper state has it already.
             single = valid & ~is_list
-            if origin.word in _NEW_ALONE and single.any():
+            if origin.word in NEW_ALONE and single.any():
                 self._add(numbers[single, :, :1], Origin(origin.parents[single], origin.word), cost)
             valid &= is_list
         chosen = np.flatnonzero(valid)

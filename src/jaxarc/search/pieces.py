@@ -12,7 +12,9 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.images import ImageTable, hash_bytes
+from jaxarc.search.images import hash_bytes
+from jaxarc.search.native import NativeTable
+from jaxarc.search.words import Table
 
 NO_STATE: Final = -1
 _CHUNK: Final = 2048  # states whose cells are compared at once
@@ -50,8 +52,10 @@ class OutputCells:
         self.slices = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
         self.num_cells = int(ends[-1])
 
-    def draw(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
+    def draw(self, table: Table, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
         """Return the cells of states: of an image of the size of the output as it is, of others at their position."""
+        if isinstance(table, NativeTable):
+            return table.draw(numbers, self.sizes, self.num_cells)
         is_exact = self.is_exact(table, numbers)
         exact, others = np.flatnonzero(is_exact), np.flatnonzero(~is_exact)
         cells = np.zeros((len(numbers), self.num_cells), np.uint8)
@@ -77,7 +81,7 @@ class OutputCells:
         answer = cells[self.slices[-1]].reshape(self.sizes[-1])
         return Stack(layers, cost, fits, float(right.mean()), answer)
 
-    def is_exact(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
+    def is_exact(self, table: Table, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
         """Whether each image of a state has the size of its output."""
         height, width = np.array(self.sizes).T
         heights, widths = table.sizes(numbers)

@@ -12,6 +12,7 @@ from jaxtyping import Int8
 from jaxarc.config import SearchConfig
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import StateGraph
+from jaxarc.search.native import NativeGraph, search_library
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
 from jaxarc.search.programs import (
@@ -90,7 +91,7 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     train = check_pairs([(source, target) for source, target in train], "search", "train")
     test_input = check_grid(test_input, "search, test input")
     found: list[Found] = []
-    graphs: list[StateGraph] = []
+    graphs: list[StateGraph | NativeGraph] = []
     namings = _recolors(train, test_input)
     for recolor, is_transposed in [*((one, False) for one in namings), (namings[0], True)]:
         is_late = bool(graphs) and time.monotonic() - began > config.seconds
@@ -213,7 +214,9 @@ class _Search:
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
         words_end = began + _WORDS_SHARE * config.seconds
         self._deadline = began + config.seconds
-        self.graph = StateGraph(self._inputs, frame, words, config.max_states, max_images, words_end)
+        given = (self._inputs, frame, words, config.max_states, max_images, words_end)
+        library = search_library()
+        self.graph = StateGraph(*given) if library is None else NativeGraph(library, *given)
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
         """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
