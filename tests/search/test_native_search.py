@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.native import NativeGraph, search_library
-from jaxarc.search.words import Word, vocabulary
+from jaxarc.search.kernels import search_library
+from jaxarc.search.native import NativeGraph
+from jaxarc.search.words import vocabulary
 
 FRAME = 12
 WORDS = vocabulary(range(10), range(10), [(2, 3)], [(9, 10)])
@@ -16,17 +17,17 @@ IMAGE_WORDS = [word for word in WORDS if word not in LIST_WORDS and word.name !=
 
 @pytest.fixture(autouse=True)
 def library():
-    found = search_library()
-    if found is None:
+    if search_library() is None:
         pytest.skip("no C++ compiler is installed")
-    return found
 
 
 def random_grid(random, side=FRAME):
     """Return a grid as tasks have them: few colors on color 0, sometimes lines, a mirror image or a repeated tile."""
     height, width = random.integers(1, side + 1, 2)
     colors = random.choice(10, random.integers(1, 4))
-    grid = np.where(random.random((height, width)) < random.choice([0.1, 0.4, 0.9]), random.choice(colors, (height, width)), 0)
+    grid = np.where(
+        random.random((height, width)) < random.choice([0.1, 0.4, 0.9]), random.choice(colors, (height, width)), 0
+    )
     kind = random.integers(6)
     if kind == 0:
         grid[random.integers(height)] = colors[0]
@@ -55,9 +56,9 @@ def made(graph):
     return found
 
 
-def check(words, inputs, library, frame=FRAME):
+def check(words, inputs, frame=FRAME):
     limits = frame, words, 10**6, 10**6, float("inf")
-    expected, native = made(StateGraph(inputs, *limits)), made(NativeGraph(library, inputs, *limits))
+    expected, native = made(StateGraph(inputs, *limits)), made(NativeGraph(inputs, *limits))
     assert [row[:2] for row in native] == [row[:2] for row in expected], [str(word) for word in words]
     for one, other in zip(native, expected, strict=True):
         assert one == other, (one[0], [grid.tolist() for grid in inputs])

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
+from jaxarc.search.kernels import call, compare_cells, search_library
 from jaxarc.search.native import NativeTable
 from jaxarc.search.words import Table
 
@@ -104,38 +105,37 @@ class Pieces:
         order = np.argsort(costs, kind="stable")
         self._states, self._numbers, costs = states[order], numbers[order], costs[order]
         self._cells: dict[int, np.ndarray] = {}  # of the states that stand in a stack
-        size = len(canvas.target)
         kept: list[tuple[np.ndarray, ...]] = []
         plain = np.repeat(np.array(colors, np.uint8)[:, None], canvas.num_cells, 1)
-        kept.append((*self._bits(plain), np.full(len(colors), NO_STATE), np.array(colors)))
+        right, solid, hashes, _ = self._compared(plain)
+        kept.append((right, solid, hashes, np.full(len(colors), NO_STATE), np.array(colors)))
         for start in range(0, len(order), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            cells = canvas.draw(graph.table, self._numbers[chunk])
-            useful = ((cells[:, :size] == canvas.target) & (cells[:, :size] != 0)).any(1)
-            place = np.flatnonzero(useful)
-            kept.append((*self._bits(cells[place]), start + place, np.full(len(place), -1)))
+            cells = canvas.draw(graph.table, self._numbers[start : start + _CHUNK])
+            *bits, are_useful = self._compared(cells)
+            place = np.flatnonzero(are_useful)
+            kept.append((*(part[place] for part in bits), start + place, np.full(len(place), -1)))
         right, solid, hashes, place, color = (np.concatenate(parts) for parts in zip(*kept, strict=True))
         _, first = np.unique(hashes, return_index=True)
         first = np.sort(first)
         right, solid, place, color = right[first], solid[first], place[first], color[first]
         cost = np.where(place < 0, 0, costs[place])
-        all_cells = packed(np.ones((1, size), np.bool_))
-        # Each piece twice: it covers the cells that are not 0, or all cells. A word of bits of all pieces is a row.
-        self.good = np.ascontiguousarray(np.concatenate([right & solid, right]).T)
-        self.bad = np.ascontiguousarray(np.concatenate([solid & ~right, all_cells & ~right]).T)
+        all_cells = packed(np.ones((1, len(canvas.target)), np.bool_))
+        # Each piece twice: it covers the cells that are not 0, or all cells.
+        self.good = np.concatenate([right & solid, right])
+        self.bad = np.concatenate([solid & ~right, all_cells & ~right])
         self.place = np.tile(place, 2)
         self.color = np.tile(color, 2)
         self.cost = np.tile(cost, 2)
         self.is_solid = np.repeat([False, True], len(first))
         self.pairs = [self._mask_of(pair) for pair in canvas.slices[:-1]]
-        self._counts = np.bitwise_count(self.good).sum(0, dtype=np.int64)
+        self._counts = np.bitwise_count(self.good).sum(1, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.cost)
 
     def exact(self) -> Int64[np.ndarray, " K"]:
         """Return the pieces that equal all outputs alone, the cheapest first."""
-        found = np.flatnonzero(self.is_solid & ~self.bad.any(0))
+        found = np.flatnonzero(self.is_solid & ~self.bad.any(1))
         return found[np.argsort(self.cost[found], kind="stable")]
 
     def stacks(
@@ -154,22 +154,11 @@ class Pieces:
         for start in starts[gains[starts] > 0]:
             if found and time.monotonic() > deadline:
                 break
-            chosen = [int(start)]
-            still_open = needed & ~self.good[:, start]
-            key = still_open.tobytes()
+            key = (needed & ~self.good[start]).tobytes()
             if key in seen:
                 continue
             seen.add(key)
-            while len(chosen) < max_layers and still_open.any():
-                gains_next = self._gains(still_open)
-                most = gains_next.max()
-                if most == 0:
-                    break
-                equals = np.flatnonzero(gains_next == most)
-                chosen.append(int(equals[self.cost[equals].argmin()]))
-                still_open &= ~self.good[:, chosen[-1]]
-            if still_open.any():  # nothing is right everywhere: at the bottom stands what is right most often
-                chosen.append(int(self._gains(still_open, may_err=True).argmax()))
+            chosen = self._grown(needed, int(start), max_layers)
             found.append(self.stack(chosen))
         return found
 
@@ -200,21 +189,43 @@ class Pieces:
             self._cells[place] = self.canvas.draw(self._graph.table, self._numbers[place : place + 1])[0]
         return self._cells[place]
 
-    def _gains(self, still_open: UInt64[np.ndarray, " W"], may_err: bool = False) -> Int64[np.ndarray, " K"]:
-        """Return how many open cells each piece colors right; 0 of a piece that colors one wrong, if it may not err."""
-        gains = np.zeros(len(self), np.int64)
-        wrong = np.zeros(len(self), np.uint64)
-        for word in np.flatnonzero(still_open):
-            gains += np.bitwise_count(self.good[word] & still_open[word])
-            if not may_err:
-                wrong |= self.bad[word] & still_open[word]
-        gains[wrong != 0] = 0
-        return gains
+    def _grown(self, needed: UInt64[np.ndarray, " W"], start: int, max_layers: int) -> list[int]:
+        """Return the pieces of the stack that grows from a first one."""
+        if search_library() is not None:
+            found = np.empty(max_layers + 1, np.int64)
+            given = (*self.good.shape, self.good, self.bad, self.cost, needed, start, max_layers)
+            return found[: call("stack", *given, found)].tolist()
+        chosen = [start]
+        still_open = needed & ~self.good[start]
+        while len(chosen) < max_layers and still_open.any():
+            gains = self._gains(still_open)
+            most = gains.max()
+            if most == 0:
+                break
+            equals = np.flatnonzero(gains == most)
+            chosen.append(int(equals[self.cost[equals].argmin()]))
+            still_open &= ~self.good[chosen[-1]]
+        if still_open.any():  # nothing is right everywhere: at the bottom stands what is right most often
+            chosen.append(int(np.bitwise_count(self.good & still_open).sum(1, dtype=np.int64).argmax()))
+        return chosen
 
-    def _bits(self, cells: UInt8[np.ndarray, "S M"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        size = len(self.canvas.target)
-        right = packed(cells[:, :size] == self.canvas.target)
-        return right, packed(cells[:, :size] != 0), hash_bytes(cells)
+    def _gains(self, still_open: UInt64[np.ndarray, " W"]) -> Int64[np.ndarray, " K"]:
+        """Return how many open cells each piece colors right; 0 of a piece that colors one wrong."""
+        if search_library() is not None:
+            gains = np.empty(len(self), np.int64)
+            call("gains", *self.good.shape, self.good, self.bad, still_open, gains)
+            return gains
+        gains = np.bitwise_count(self.good & still_open).sum(1, dtype=np.int64)
+        return np.where((self.bad & still_open).any(1), 0, gains)
+
+    def _compared(self, cells: UInt8[np.ndarray, "S M"]) -> tuple[np.ndarray, ...]:
+        """Compare the cells of states with the outputs; see :class:`jaxarc.search.kernels.ComparedCells`."""
+        target = self.canvas.target
+        if search_library() is not None:
+            return compare_cells(cells, target)
+        shown = cells[:, : len(target)]
+        is_right, is_solid = shown == target, shown != 0
+        return packed(is_right), packed(is_solid), hash_bytes(cells), (is_right & is_solid).any(1)
 
     def _mask_of(self, pair: slice) -> UInt64[np.ndarray, " W"]:
         mask = np.zeros((1, len(self.canvas.target)), np.bool_)
@@ -224,7 +235,7 @@ class Pieces:
 
 def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
     """Pack each row into words of 64 bits."""
-    found = np.packbits(mask, axis=1)
+    found = np.packbits(mask, axis=1, bitorder="little")
     words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
     words[:, : found.shape[1]] = found
     return words.view(np.uint64)

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
 
-from jaxarc.search.features import COLORED, FEATURES, NUMBERS
+from jaxarc.search import kernels
+from jaxarc.search.features import COLORED, FEATURES, NUMBERS, cell_feature
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
 from jaxarc.search.pieces import OutputCells, packed
@@ -168,29 +169,41 @@ def _separating(sources: list[_Source], cells: _Cells) -> Iterator[tuple[tuple[_
     first, second, equal = first[hardest], second[hardest], equal[:, hardest]
     bits = packed(equal)
     without: set[tuple[int, ...]] = set()
-    for chosen in _disjoint(sources, bits):
+    few = np.array([one.num_values <= _FEW for one in sources])
+    few[0] = False
+    num_values = np.array([one.num_values for one in sources])
+    colors = cells.colors.astype(np.uint8)
+
+    def right_tables(allowed: np.ndarray, copied: np.ndarray | None) -> list[tuple[int, ...]]:
+        return kernels.right_tables(bits, allowed, few, codes, num_values, colors, copied, _LARGEST_TABLE, _TRIED)
+
+    is_native = kernels.search_library() is not None
+    everything = np.full(bits.shape[1], ~np.uint64(0))
+    for chosen in right_tables(everything, None) if is_native else _disjoint(bits, few):
         without.add(chosen)
         yield tuple(sources[index] for index in chosen), None
     shares = [(one.values[cells.demonstrated] == cells.colors) @ cells.counts for one in sources]
     for index in np.argsort(-np.array(shares), kind="stable")[:_COPIED]:
         copied = sources[index]
-        is_right = copied.values[cells.demonstrated] == cells.colors
-        both = packed((is_right[first] & is_right[second])[None])
+        shown = copied.values[cells.demonstrated]
+        is_right = shown == cells.colors
+        both = packed((is_right[first] & is_right[second])[None])[0]
         if copied.has_colors and both.any():
-            chosen_sets = islice(_disjoint(sources, bits & ~both, most=2), _TRIED)
+            if is_native:
+                chosen_sets = right_tables(~both, shown)
+            else:
+                chosen_sets = islice(_disjoint(bits & ~both, few, most=2), _TRIED)
             for chosen in chosen_sets:
-                if chosen not in without:
+                if is_native or chosen not in without:
                     yield tuple(sources[index] for index in chosen), copied
 
 
-def _disjoint(sources: list[_Source], bits: UInt64[np.ndarray, "K W"], most: int = 3) -> Iterator[tuple[int, ...]]:
-    """Yield one to three rows of bits without a bit in common, three only with the first row."""
+def _disjoint(bits: UInt64[np.ndarray, "K W"], few: Bool[np.ndarray, " K"], most: int = 3) -> Iterator[tuple[int, ...]]:
+    """Yield one to three rows of bits without a bit in common, three only with the first row and two of the few."""
     yield from ((int(index),) for index in np.flatnonzero(~bits.any(1)))
     for index, own in enumerate(bits):
         others = index + 1 + np.flatnonzero(~(bits[index + 1 :] & own).any(1))
         yield from ((index, int(other)) for other in others)
-    few = np.array([one.num_values <= _FEW for one in sources])
-    few[0] = False
     rest = bits & bits[0]
     for index in np.flatnonzero(few) if most > 2 else ():
         others = index + 1 + np.flatnonzero(few[index + 1 :])
@@ -244,7 +257,7 @@ def _foreseeing(sources: list[_Source], cells: _Cells) -> list[tuple[_Source, ..
     if len(sample) > _FORESEEN:
         sample = np.random.default_rng(0).choice(sample, _FORESEEN, replace=False)
     votes = _Votes(
-        np.stack([one.codes[cells.demonstrated[sample]] for one in sources]),
+        np.stack([one.codes[cells.demonstrated[sample]] for one in sources]).astype(np.uint8),
         np.array([one.num_values for one in sources]),
         np.unique(cells.colors, return_inverse=True)[1][sample],
         cells.pairs[sample],
@@ -269,7 +282,7 @@ def _foreseeing(sources: list[_Source], cells: _Cells) -> list[tuple[_Source, ..
 class _Votes(NamedTuple):
     """Cells of the demonstrations, of which the tables of all others foresee those of each one."""
 
-    codes: Int64[np.ndarray, "K D"]  # of each source
+    codes: UInt8[np.ndarray, "K D"]  # of each source
     num_values: Int64[np.ndarray, " K"]
     colors: Int64[np.ndarray, " D"]  # numbered from 0
     pairs: Int64[np.ndarray, " D"]
@@ -286,6 +299,10 @@ class _Votes(NamedTuple):
         rows = np.zeros(len(self.colors), np.int64)
         for index in chosen:
             rows = np.unique(rows * self.num_values[index] + self.codes[index], return_inverse=True)[1]
+        if kernels.search_library() is not None:
+            return kernels.faults(
+                self.codes, self.num_values, rows, self.colors, self.pairs, self.weights, self.is_copied, _LARGEST_NEAR
+            )
         num_rows, num_pairs, num_votes = int(rows.max()) + 1, int(self.pairs.max()) + 1, int(self.colors.max()) + 2
         sizes = self.num_values * num_rows
         faults = np.full(len(self.codes), np.inf)
@@ -355,16 +372,13 @@ def _sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[_S
         _add(found, graph.program(int(states[index])), cells, int(costs[index]))
     for index in cheap[:1]:  # the input, if it has the size, or else the cheapest state that has it
         base = graph.program(int(states[index]))
-        words = [Word("cell_feature", (name,)) for name in FEATURES]
-        start = numbers[index][None, :, None]
-        values = []
-        for word in words:
+        ((_, images),) = graph.table.by_frame(numbers[index])
+        inside = images.inside
+        for name in FEATURES:
             if time.monotonic() > deadline:
                 break
-            values.append(graph.machine.apply(word, start)[0, :, 0])
-        drawn = canvas.draw(graph.table, np.array(values, np.int64).reshape(-1, len(canvas.sizes)))
-        for word, cells in zip(words, drawn, strict=False):
-            _add(found, (*base, word), cells, int(costs[index]) + word.cost)
+            word = Word("cell_feature", (name,))
+            _add(found, (*base, word), cell_feature(images, name).cells[inside], int(costs[index]) + word.cost)
     sizes = set(canvas.sizes)
     if len(sizes) == 1 and math.prod(canvas.sizes[0]) <= _FEW_CELLS:  # a table of all cells for each number of an input
         start = numbers[np.argmin(costs)][None, :, None]
@@ -375,8 +389,10 @@ def _sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[_S
 
 
 def _add(found: dict[bytes, _Source], words: tuple[Word, ...], cells: np.ndarray, cost: int) -> None:
-    values, codes = np.unique(cells, return_inverse=True)
+    is_there = np.bincount(cells, minlength=256) > 0
+    values = np.flatnonzero(is_there)
+    codes = (np.cumsum(is_there) - 1)[cells]
     has_colors = not words or words[-1].name not in _SAYING or words[-1].arguments[0] in COLORED
     key = (cells if has_colors else codes).astype(np.uint8).tobytes()
     if key not in found:
-        found[key] = _Source(words, cells.copy(), codes.astype(np.int64), len(values), cost, has_colors)
+        found[key] = _Source(words, cells.copy(), codes, len(values), cost, has_colors)

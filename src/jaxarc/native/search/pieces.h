@@ -1,16 +1,104 @@
-// Pieces on the cells of the outputs, as in pieces.py.
+// Pieces on the cells of the outputs, and how they are stacked, as in pieces.py.
+//
+// All cells of all outputs stand in one row of bits; bit i of word w is cell 64 w + i. Of each piece there are two
+// rows: the cells that it colors right, and those that it colors wrong.
 #pragma once
 
 #include "graph.h"
 
 namespace jaxarc::search {
 
+using Bits = uint64_t;
+
 // Write an image on a canvas: as it is if all images of its state have the sizes of the outputs, else at its position.
 inline void draw_on(const Image& image, bool is_exact, int height, int width, Cell* out) {
-  const int top = is_exact ? 0 : image.row, left = is_exact ? 0 : image.column;
-  for (int r = 0; r < height; r++) {
-    for (int c = 0; c < width; c++) *out++ = image.seen(r - top, c - left);
+  if (is_exact) {
+    std::memcpy(out, image.cells, static_cast<size_t>(image.size()));
+    return;
+  }
+  std::memset(out, 0, static_cast<size_t>(height * width));
+  const int left = std::max(image.column, 0), right = std::min(image.column + image.width, width);
+  for (int r = std::max(image.row, 0); r < std::min(image.row + image.height, height) && left < right; r++) {
+    std::memcpy(out + r * width + left, image.cells + (r - image.row) * image.width + left - image.column,
+                static_cast<size_t>(right - left));
   }
 }
+
+// Compare the first cells of a canvas with the outputs; return whether a cell but 0 is right.
+inline bool compare_cells(const Cell* cells, const Cell* target, int64_t count, Bits* right, Bits* solid) {
+  bool is_useful = false;
+  for (int64_t first = 0; first < count; first += 64) {
+    Bits equal = 0, colored = 0;
+    for (int64_t i = 0; i < std::min<int64_t>(64, count - first); i++) {
+      equal |= Bits{cells[first + i] == target[first + i]} << i;
+      colored |= Bits{cells[first + i] != 0} << i;
+    }
+    *right++ = equal;
+    *solid++ = colored;
+    is_useful |= (equal & colored) != 0;
+  }
+  return is_useful;
+}
+
+// All pieces, a row of bits for each.
+struct PieceBits {
+  const Bits* good;
+  const Bits* bad;
+  const int64_t* costs;
+  int64_t count;
+  int64_t words;
+
+  // How many open cells a piece colors right; -1 if it colors one wrong.
+  int64_t gain(int64_t piece, const Bits* open) const {
+    const Bits* wrong = bad + piece * words;
+    for (int64_t w = 0; w < words; w++) {
+      if ((wrong[w] & open[w]) != 0) return -1;
+    }
+    return right(piece, open);
+  }
+
+  int64_t right(int64_t piece, const Bits* open) const {
+    const Bits* own = good + piece * words;
+    int64_t sum = 0;
+    for (int64_t w = 0; w < words; w++) sum += __builtin_popcountll(own[w] & open[w]);
+    return sum;
+  }
+
+  // Stack pieces on a first one: the next one has no wrong open cell and adds most right ones, of equals the cheapest.
+  // Where none is left, the one that is right most often is the last. Returns how many are chosen.
+  int64_t stack(const Bits* needed, int64_t first, int64_t most, int64_t* chosen) const {
+    std::vector<Bits> open(needed, needed + words);
+    int64_t layers = 0;
+    const auto take = [&](int64_t piece) {
+      chosen[layers++] = piece;
+      for (int64_t w = 0; w < words; w++) open[static_cast<size_t>(w)] &= ~good[piece * words + w];
+    };
+    const auto is_open = [&] { return std::any_of(open.begin(), open.end(), [](Bits word) { return word != 0; }); };
+    take(first);
+    while (layers < most && is_open()) {
+      int64_t best = -1, best_gain = 0;
+      for (int64_t piece = 0; piece < count; piece++) {
+        const int64_t own = gain(piece, open.data());
+        if (own > best_gain || (own == best_gain && own > 0 && costs[piece] < costs[best])) {
+          best = piece;
+          best_gain = own;
+        }
+      }
+      if (best < 0) break;
+      take(best);
+    }
+    if (!is_open()) return layers;
+    int64_t best = 0, best_right = -1;
+    for (int64_t piece = 0; piece < count; piece++) {
+      const int64_t own = right(piece, open.data());
+      if (own > best_right) {
+        best = piece;
+        best_right = own;
+      }
+    }
+    take(best);
+    return layers;
+  }
+};
 
 }  // namespace jaxarc::search

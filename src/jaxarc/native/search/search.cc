@@ -1,5 +1,5 @@
 // The functions of the library, for ctypes: a graph by its address, and arrays of the caller.
-#include "pieces.h"
+#include "tables.h"
 
 using namespace jaxarc::search;
 
@@ -123,6 +123,53 @@ void jaxarc_search_draw(void* graph, int64_t count, int32_t num_inputs, const in
       draw_on(images[static_cast<int32_t>(own[p])], is_exact, sizes[2 * p], sizes[2 * p + 1], place);
       place += sizes[2 * p] * sizes[2 * p + 1];
     }
+  }
+}
+
+// Compare canvases with the outputs, `num_cells` each, of which the first `size` belong to demonstrations.
+void jaxarc_search_compare(int64_t count, int64_t num_cells, const Cell* cells, int64_t size, const Cell* target,
+                           Bits* right, Bits* solid, uint64_t* hashes, uint8_t* are_useful) {
+  const int64_t words = (size + 63) / 64;
+  for (int64_t i = 0; i < count; i++) {
+    const Cell* own = cells + i * num_cells;
+    are_useful[i] = compare_cells(own, target, size, right + i * words, solid + i * words);
+    hashes[i] = hash_of(own, static_cast<size_t>(num_cells), 0);
+  }
+}
+
+// Write how many needed cells each piece colors right; 0 for a piece that colors one wrong.
+void jaxarc_search_gains(int64_t count, int64_t words, const Bits* good, const Bits* bad, const Bits* needed,
+                         int64_t* gains) {
+  const PieceBits pieces = {good, bad, nullptr, count, words};
+  for (int64_t i = 0; i < count; i++) gains[i] = std::max<int64_t>(pieces.gain(i, needed), 0);
+}
+
+int64_t jaxarc_search_stack(int64_t count, int64_t words, const Bits* good, const Bits* bad, const int64_t* costs,
+                            const Bits* needed, int64_t first, int64_t most, int64_t* chosen) {
+  return PieceBits{good, bad, costs, count, words}.stack(needed, first, most, chosen);
+}
+
+// Write sets of three sources, -1 for none, as far as there is room; return how many there are.
+int64_t jaxarc_search_tables(int64_t num_sources, int64_t words, const Bits* bits, const Bits* allowed,
+                             const uint8_t* are_few, int64_t count, const uint8_t* codes, const int64_t* num_values,
+                             const uint8_t* colors, const uint8_t* copied, int64_t most_rows, int64_t tried,
+                             int64_t room, int32_t* found) {
+  const PairBits pairs = {bits, allowed, are_few, num_sources, words};
+  const std::vector<Chosen> sets = right_tables(pairs, {codes, num_values, colors, count, copied}, most_rows, tried);
+  for (size_t i = 0; i < sets.size() && static_cast<int64_t>(i) < room; i++) found = std::copy_n(sets[i].data(), 3, found);
+  return static_cast<int64_t>(sets.size());
+}
+
+// Write the faults of tables with one more source, for each source whose table is not too large.
+void jaxarc_search_faults(int64_t num_sources, const uint8_t* codes, const int64_t* num_values, const int64_t* rows,
+                          int64_t num_rows, const int64_t* colors, const int64_t* pairs, const double* weights,
+                          const uint8_t* are_copied, int64_t count, int64_t num_pairs, int64_t num_colors,
+                          int64_t most_rows, double* found) {
+  const VotingCells cells = {codes,   num_values, rows,  num_rows,  colors,    pairs,
+                             weights, are_copied, count, num_pairs, num_colors};
+  std::vector<double> votes;
+  for (int64_t source = 0; source < num_sources; source++) {
+    if (num_values[source] * num_rows <= most_rows) found[source] = faults(cells, source, votes);
   }
 }
 

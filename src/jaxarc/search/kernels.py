@@ -1,0 +1,131 @@
+"""The library of the search in C++: loaded at first use, and its functions on arrays of NumPy.
+
+Its sources say what stands where: ``native/search/*.h``.
+"""
+
+import ctypes
+import functools
+import subprocess
+import warnings
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
+
+from jaxarc.errors import JaxarcError
+from jaxarc.native.library import SEARCH_SOURCES, NativeLibraryWarning, load_library
+
+_INT, _LONG, _POINTER, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
+_FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then the arguments, as in search.cc
+    "new": (_POINTER, _INT, _INT),
+    "delete": (None, _POINTER),
+    "num_images": (_LONG, _POINTER),
+    "num_states": (_LONG, _POINTER),
+    "add": (None, _POINTER, _LONG, _INT, _POINTER, _POINTER, _POINTER),
+    "images": (None, _POINTER, _LONG, _POINTER, _INT, _POINTER, _POINTER),
+    "sizes": (None, _POINTER, _LONG, _POINTER, _POINTER, _POINTER),
+    "declare": (_INT, _POINTER, _TEXT, _TEXT, _TEXT, _POINTER),
+    "start": (None, _POINTER, _POINTER),
+    "level_size": (_LONG, _POINTER, _INT, _INT),
+    "unknown": (_LONG, _POINTER, _INT, _INT, _INT, _POINTER),
+    "learn": (None, _POINTER, _INT, _LONG, _POINTER, _POINTER),
+    "expand": (None, _POINTER, _INT, _INT, _INT, _LONG, _LONG, _INT, _INT),
+    "num_image_states": (_LONG, _POINTER),
+    "image_states": (None, _POINTER, _INT, _POINTER, _POINTER, _POINTER),
+    "program": (_INT, _POINTER, _INT, _INT, _POINTER),
+    "draw": (None, _POINTER, _LONG, _INT, _POINTER, _POINTER, _LONG, _POINTER),
+    "compare": (None, _LONG, _LONG, _POINTER, _LONG, *[_POINTER] * 5),
+    "gains": (None, _LONG, _LONG, *[_POINTER] * 4),
+    "stack": (_LONG, _LONG, _LONG, *[_POINTER] * 4, _LONG, _LONG, _POINTER),
+    "tables": (_LONG, _LONG, _LONG, *[_POINTER] * 3, _LONG, *[_POINTER] * 4, _LONG, _LONG, _LONG, _POINTER),
+    "faults": (None, _LONG, *[_POINTER] * 3, _LONG, *[_POINTER] * 4, _LONG, _LONG, _LONG, _LONG, _POINTER),
+}
+
+
+@functools.cache
+def search_library() -> dict[str, Any] | None:
+    """Load the library, and build it before if it is not there; None, with one warning, where that fails."""
+    try:
+        _, loaded = load_library(SEARCH_SOURCES, tuple(f"search_{name}" for name in _FUNCTIONS))
+    except (JaxarcError, OSError, subprocess.SubprocessError) as error:
+        why = " ".join(str(error).split())
+        warnings.warn_explicit(
+            f"the search runs on NumPy, which is slower: {why}; set CXX to a C++ compiler and JAXARC_CACHE to a folder "
+            "of your own",
+            NativeLibraryWarning,
+            filename=str(SEARCH_SOURCES),
+            lineno=1,
+        )
+        return None
+    functions = {}
+    for name, (result, *arguments) in _FUNCTIONS.items():
+        function = loaded[f"search_{name}"]
+        function.restype, function.argtypes = result, arguments
+        functions[name] = function
+    return functions
+
+
+def call(name: str, *arguments: Any) -> Any:
+    """Call a function of the library, which is there; arrays are given by their addresses, and must be contiguous."""
+    library = search_library()
+    assert library is not None
+    return library[name](*(one.ctypes.data if isinstance(one, np.ndarray) else one for one in arguments))
+
+
+class ComparedCells(NamedTuple):
+    """How the cells of canvases compare with the outputs: rows of bits, and a hash of all cells."""
+
+    right: UInt64[np.ndarray, "S W"]
+    solid: UInt64[np.ndarray, "S W"]  # which cells are not 0
+    hashes: UInt64[np.ndarray, " S"]
+    are_useful: Bool[np.ndarray, " S"]  # whether a cell but 0 is right
+
+
+def compare_cells(cells: UInt8[np.ndarray, "S M"], target: UInt8[np.ndarray, " T"]) -> ComparedCells:
+    """Compare the first cells of canvases with the outputs."""
+    count, num_cells = cells.shape
+    words = -(-len(target) // 64)
+    right, solid = np.empty((count, words), np.uint64), np.empty((count, words), np.uint64)
+    hashes, are_useful = np.empty(count, np.uint64), np.empty(count, np.bool_)
+    call("compare", count, num_cells, cells, len(target), target, right, solid, hashes, are_useful)
+    return ComparedCells(right, solid, hashes, are_useful)
+
+
+def right_tables(
+    bits: UInt64[np.ndarray, "K W"],
+    allowed: UInt64[np.ndarray, " W"],
+    are_few: Bool[np.ndarray, " K"],
+    codes: UInt8[np.ndarray, "K D"],
+    num_values: Int64[np.ndarray, " K"],
+    colors: UInt8[np.ndarray, " D"],
+    copied: UInt8[np.ndarray, " D"] | None,
+    most_rows: int,
+    tried: int,
+) -> list[tuple[int, ...]]:
+    """Return sets of sources that tell all pairs of cells apart and whose table no cell contradicts; see rules.py."""
+    room = 1024
+    while True:
+        found = np.empty((room, 3), np.int32)
+        given = (*bits.shape, bits, allowed, are_few, codes.shape[1], codes, num_values, colors, copied)
+        count = call("tables", *given, most_rows, tried, room, found)
+        if count <= room:
+            return [tuple(one for one in row if one >= 0) for row in found[:count].tolist()]
+        room = count
+
+
+def faults(
+    codes: UInt8[np.ndarray, "K D"],
+    num_values: Int64[np.ndarray, " K"],
+    rows: Int64[np.ndarray, " D"],
+    colors: Int64[np.ndarray, " D"],
+    pairs: Int64[np.ndarray, " D"],
+    weights: Float64[np.ndarray, " D"],
+    are_copied: Bool[np.ndarray, " D"],
+    most_rows: int,
+) -> Float64[np.ndarray, " K"]:
+    """Return how many cells tables with one more source do not foresee, infinite where a table is too large."""
+    found = np.full(len(codes), np.inf)
+    num_pairs, num_colors = int(pairs.max()) + 1, int(colors.max()) + 1
+    given = (rows, int(rows.max()) + 1, colors, pairs, weights, are_copied, len(colors), num_pairs, num_colors)
+    call("faults", len(codes), codes, num_values, *given, most_rows, found)
+    return found
