@@ -51,6 +51,7 @@ class StateGraph:
         self.is_cut = False  # whether a limit was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
+        self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
         self._words = words
         self._index = HashIndex()
         self._max_states = max_states

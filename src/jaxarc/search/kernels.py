@@ -37,7 +37,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "compare": (None, _LONG, _LONG, _POINTER, _LONG, *[_POINTER] * 5),
     "gains": (None, _LONG, _LONG, *[_POINTER] * 4),
     "stack": (_LONG, _LONG, _LONG, *[_POINTER] * 4, _LONG, _LONG, _POINTER),
-    "tables": (_LONG, _LONG, _LONG, *[_POINTER] * 3, _LONG, *[_POINTER] * 4, _LONG, _LONG, _LONG, _POINTER),
+    "tables": (_LONG, _POINTER, _LONG, _POINTER),
     "faults": (None, _LONG, *[_POINTER] * 3, _LONG, *[_POINTER] * 4, _LONG, _LONG, _LONG, _LONG, _POINTER),
 }
 
@@ -69,7 +69,12 @@ def call(name: str, *arguments: Any) -> Any:
     """Call a function of the library, which is there; arrays are given by their addresses, and must be contiguous."""
     library = search_library()
     assert library is not None
-    return library[name](*(one.ctypes.data if isinstance(one, np.ndarray) else one for one in arguments))
+    return library[name](*(_address(one) if isinstance(one, np.ndarray) else one for one in arguments))
+
+
+def _address(array: np.ndarray) -> int:
+    assert array.flags.c_contiguous
+    return array.ctypes.data
 
 
 class ComparedCells(NamedTuple):
@@ -91,26 +96,34 @@ def compare_cells(cells: UInt8[np.ndarray, "S M"], target: UInt8[np.ndarray, " T
     return ComparedCells(right, solid, hashes, are_useful)
 
 
-def right_tables(
-    bits: UInt64[np.ndarray, "K W"],
-    allowed: UInt64[np.ndarray, " W"],
-    are_few: Bool[np.ndarray, " K"],
-    codes: UInt8[np.ndarray, "K D"],
-    num_values: Int64[np.ndarray, " K"],
-    colors: UInt8[np.ndarray, " D"],
-    copied: UInt8[np.ndarray, " D"] | None,
-    most_rows: int,
-    tried: int,
-) -> list[tuple[int, ...]]:
-    """Return sets of sources that tell all pairs of cells apart and whose table no cell contradicts; see rules.py."""
-    room = 1024
-    while True:
-        found = np.empty((room, 3), np.int32)
-        given = (*bits.shape, bits, allowed, are_few, codes.shape[1], codes, num_values, colors, copied)
-        count = call("tables", *given, most_rows, tried, room, found)
-        if count <= room:
-            return [tuple(one for one in row if one >= 0) for row in found[:count].tolist()]
-        room = count
+class TableTask(ctypes.Structure):
+    """Sources and cells for which tables are tried; see ``TableTask`` in tables.h.
+
+    It holds addresses of arrays, so the caller keeps the arrays.
+    """
+
+    _fields_ = (
+        *((name, _POINTER) for name in ("bits", "allowed", "are_few", "codes", "asked_codes", "num_values", "costs")),
+        *((name, _POINTER) for name in ("colors", "pairs", "copied")),
+        *((name, _LONG) for name in ("num_sources", "words", "count", "num_asked", "base_cost", "most_rows", "tried")),
+        *((name, _LONG) for name in ("keeps_unknown", "unknown_cost", "unforeseen_cost", "rows_of_one_cost")),
+    )
+
+    def set(self, **values: np.ndarray | int | None) -> None:
+        """Set numbers, and addresses of contiguous arrays."""
+        for name, value in values.items():
+            setattr(self, name, _address(value) if isinstance(value, np.ndarray) else value)
+
+    def right_tables(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Return cost and sources of the tables that no cell contradicts, in the order in which they are tried."""
+        room = 1024
+        while True:
+            found = np.empty((room, 4), np.int32)
+            count = call("tables", ctypes.byref(self), room, found)
+            if count <= room:
+                rows = found[:count].tolist()
+                return [(cost, tuple(one for one in chosen if one >= 0)) for *chosen, cost in rows]
+            room = count
 
 
 def faults(

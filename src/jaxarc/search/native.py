@@ -95,6 +95,7 @@ class NativeGraph:
         self.is_cut = False  # whether a limit was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
+        self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
         self._num_inputs = len(inputs)
         self._words = words
         self._is_computed_there: list[bool] = [self._declare(word) for word in words]

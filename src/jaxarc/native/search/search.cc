@@ -149,15 +149,14 @@ int64_t jaxarc_search_stack(int64_t count, int64_t words, const Bits* good, cons
   return PieceBits{good, bad, costs, count, words}.stack(needed, first, most, chosen);
 }
 
-// Write sets of three sources, -1 for none, as far as there is room; return how many there are.
-int64_t jaxarc_search_tables(int64_t num_sources, int64_t words, const Bits* bits, const Bits* allowed,
-                             const uint8_t* are_few, int64_t count, const uint8_t* codes, const int64_t* num_values,
-                             const uint8_t* colors, const uint8_t* copied, int64_t most_rows, int64_t tried,
-                             int64_t room, int32_t* found) {
-  const PairBits pairs = {bits, allowed, are_few, num_sources, words};
-  const std::vector<Chosen> sets = right_tables(pairs, {codes, num_values, colors, count, copied}, most_rows, tried);
-  for (size_t i = 0; i < sets.size() && static_cast<int64_t>(i) < room; i++) found = std::copy_n(sets[i].data(), 3, found);
-  return static_cast<int64_t>(sets.size());
+// Write three sources, -1 for none, and the cost of each table, as far as there is room; return how many there are.
+int64_t jaxarc_search_tables(const TableTask* task, int64_t room, int32_t* found) {
+  const std::vector<RightTable> tables = right_tables(*task);
+  for (size_t i = 0; i < tables.size() && static_cast<int64_t>(i) < room; i++) {
+    found = std::copy_n(tables[i].chosen.data(), 3, found);
+    *found++ = tables[i].cost;
+  }
+  return static_cast<int64_t>(tables.size());
 }
 
 // Write the faults of tables with one more source, for each source whose table is not too large.
