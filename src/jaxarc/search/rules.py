@@ -139,14 +139,15 @@ def _separation(sources: list[Source], cells: Cells) -> _Separation | None:
     if not len(first):
         return None
     codes = np.stack([one.codes[cells.demonstrated] for one in sources]).astype(np.uint8)
-    equal = codes[:, first] == codes[:, second]
-    hardest = np.argsort(-equal.sum(0), kind="stable")[:_HARDEST]
+    rows = np.ascontiguousarray(codes.T)
+    equal = rows[first] == rows[second]
+    hardest = np.argsort(-equal.sum(1), kind="stable")[:_HARDEST]
     few = np.array([one.num_values <= _FEW for one in sources])
     few[0] = False
     shown = np.stack([one.values[cells.demonstrated] for one in sources])
     shares = (shown == cells.colors) @ cells.counts
     copied = np.argsort(-shares, kind="stable")[:_COPIED].tolist()
-    bits = packed(equal[:, hardest])
+    bits = packed(np.ascontiguousarray(equal[hardest].T))
     return _Separation(first[hardest], second[hardest], codes, bits, few, copied)
 
 

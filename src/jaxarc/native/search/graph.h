@@ -5,7 +5,6 @@
 #pragma once
 
 #include <map>
-#include <unordered_map>
 
 #include "lists.h"
 #include "symmetry.h"
@@ -96,7 +95,9 @@ struct Word {
   Kind kind = Kind::kImage;
   Kernel kernel = nullptr;  // none: whoever uses the graph computes it
   Arguments arguments;
-  std::string by;              // the feature of a list word
+  size_t by = 0;               // the feature of a list word, in kFeatures
+  bool is_most = false;        // whether it takes what has the highest value, or what is common or first
+  bool is_not = false;         // whether it takes all others
   std::vector<int32_t> known;  // image -> what the word makes of it; of a split the first of its parts in `parts`
   std::vector<int32_t> parts;  // kListLength numbers for each image that is split
 };
@@ -122,7 +123,9 @@ class Graph {
     }
     word.arguments.first = std::atoi(first.c_str());
     word.arguments.second = std::atoi(second.c_str());
-    word.by = second;
+    word.by = static_cast<size_t>(std::find(std::begin(kFeatures), std::end(kFeatures), second) - kFeatures);
+    word.is_most = first == "most" || first == "not_most" || first == "common" || first == "first" || first == "rows";
+    word.is_not = first.rfind("not_", 0) == 0;
     for (const NamedKernel& named : kKernels) {
       if (named.name == name) word.kernel = named.kernel;
     }
@@ -181,9 +184,10 @@ class Graph {
     const Kind kind = words_[static_cast<size_t>(word_number)].kind;
     const bool makes_lists = kind == Kind::kImage ? is_list
                                                   : kind == Kind::kSplit || kind == Kind::kOrder || kind == Kind::kKeep;
+    const std::vector<int32_t>& sources = level(cost, is_list);
     std::vector<List> lists(static_cast<size_t>(num_inputs_));
     for (int64_t place = first; place < last; place++) {
-      const int32_t state = level(cost, is_list)[static_cast<size_t>(place)];
+      const int32_t state = sources[static_cast<size_t>(place)];
       bool is_valid = true;
       bool has_two = false;
       for (int input = 0; input < num_inputs_ && is_valid; input++) {
@@ -260,12 +264,12 @@ class Graph {
     if (!is_list) image_states_.push_back(state);
   }
 
-  int64_t value(const std::string& name, int32_t number) {
+  int64_t value(size_t by, int32_t number) {
     constexpr int64_t kNotKnown = INT64_MIN;
-    std::vector<int64_t>& known = features_[name];
+    std::vector<int64_t>& known = features_[by];
     make_room(known, kNotKnown);
     int64_t& found = known[static_cast<size_t>(number)];
-    if (found == kNotKnown) found = feature(store_[number], name);
+    if (found == kNotKnown) found = feature(store_[number], kFeatures[by]);
     return found;
   }
 
@@ -308,24 +312,28 @@ class Graph {
     return parts;
   }
 
+  // The images of a list with their values; without holes.
+  struct Ranked {
+    std::array<std::pair<int64_t, int32_t>, kListLength> images;
+    size_t count = 0;
+
+    const auto* begin() const { return images.data(); }
+    const auto* end() const { return images.data() + count; }
+  };
+
   // Choose images of a list by a feature.
   List chosen(const Word& word, const List& list) {
-    const std::string& which = word.arguments.text;
-    std::vector<std::pair<int64_t, int32_t>> known;  // value and number
+    Ranked known;
     for (int32_t number : list) {
-      if (number != kNone) known.emplace_back(value(word.by, number), number);
+      if (number != kNone) known.images[known.count++] = {value(word.by, number), number};
     }
     List result;
     result.fill(kNone);
-    if (known.empty()) return result;
-    if (word.kind == Kind::kOdd) return one(odd(known, which == "common"));
-    int64_t most = known[0].first, least = most;
-    for (const auto& [value, number] : known) {
-      most = std::max(most, value);
-      least = std::min(least, value);
-    }
+    if (known.count == 0) return result;
+    if (word.kind == Kind::kOdd) return one(odd(known, word.is_most));
+    int64_t wanted = known.images[0].first;
+    for (const auto& [value, number] : known) wanted = word.is_most ? std::max(wanted, value) : std::min(wanted, value);
     if (word.kind == Kind::kPick) {
-      const int64_t wanted = which == "most" ? most : least;
       int32_t found = kNone;
       for (const auto& [value, number] : known) {
         if (value != wanted || number == found) continue;
@@ -335,23 +343,18 @@ class Graph {
       return one(found);
     }
     if (word.kind == Kind::kOrder) {
-      const bool is_most = which == "most";
-      std::stable_sort(known.begin(), known.end(), [&](const auto& a, const auto& b) {
-        return is_most ? a.first > b.first : a.first < b.first;
-      });
+      std::stable_sort(known.images.begin(), known.images.begin() + static_cast<int64_t>(known.count),
+                       [&](const auto& a, const auto& b) { return word.is_most ? a.first > b.first : a.first < b.first; });
     }
     size_t place = 0;
     for (const auto& [value, number] : known) {
-      const bool is_kept = word.kind == Kind::kOrder || (which == "most" && value == most) ||
-                           (which == "least" && value == least) || (which == "not_most" && value != most) ||
-                           (which == "not_least" && value != least);
-      if (is_kept) result[place++] = number;
+      if (word.kind == Kind::kOrder || (value == wanted) != word.is_not) result[place++] = number;
     }
     return result;
   }
 
   // The image whose value no other has, or the first one with the commonest value.
-  static int32_t odd(const std::vector<std::pair<int64_t, int32_t>>& known, bool is_common) {
+  static int32_t odd(const Ranked& known, bool is_common) {
     int32_t found = kNone;
     int best = 1;
     for (const auto& [value, number] : known) {
@@ -374,8 +377,8 @@ class Graph {
       if (number != kNone) images.push_back(store_[number]);
     }
     bool has_answer = false;
-    if (word.kind == Kind::kStack) has_answer = stack(images, word.arguments.text == "first", frame_, picture_);
-    if (word.kind == Kind::kJoin) has_answer = join(images, word.arguments.text == "rows", frame_, picture_);
+    if (word.kind == Kind::kStack) has_answer = stack(images, word.is_most, frame_, picture_);
+    if (word.kind == Kind::kJoin) has_answer = join(images, word.is_most, frame_, picture_);
     if (word.kind == Kind::kCompare && images.size() == 2 && list[1] != kNone) {
       has_answer = compare(images[0], images[1], word.arguments.text, picture_);
     }
@@ -387,7 +390,7 @@ class Graph {
   ImageStore store_;
   Picture picture_;
   std::vector<Word> words_;
-  std::unordered_map<std::string, std::vector<int64_t>> features_;
+  std::vector<int64_t> features_[std::size(kFeatures)];
   HashIndex index_;
   std::vector<State> states_;
   std::vector<int32_t> numbers_;  // of all states

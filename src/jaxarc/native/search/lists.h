@@ -208,15 +208,12 @@ inline int symmetry_faults(const Image& image) {
   return std::min(over_rows, over_columns);
 }
 
-// A number of an image by which lists are ordered, or by which images are equal.
+// Numbers of an image by which lists are ordered, and at the end those by which images are equal.
+constexpr std::string_view kFeatures[] = {"cells", "area",     "ground",  "colors", "row",  "column",  "height", "width",
+                                          "symmetry", "regions", "rarest", "color",  "size", "picture", "shape"};
+
 inline int64_t feature(const Image& image, std::string_view name) {
-  const Counts counts = counts_of(image);
-  const int colored = image.size() - counts[0];
-  const std::vector<int> colors = colors_by_count(counts);
-  if (name == "cells") return colored;
   if (name == "area") return image.size();
-  if (name == "ground") return counts[0];
-  if (name == "colors") return static_cast<int64_t>(colors.size());
   if (name == "row") return image.row;
   if (name == "column") return image.column;
   if (name == "height") return image.height;
@@ -226,14 +223,21 @@ inline int64_t feature(const Image& image, std::string_view name) {
     uint16_t labels[kMostCells];
     return label(image, false, false, [&](int i) { return image.cells[i] == 0; }, labels);
   }
-  if (name == "rarest") return colors.empty() ? 0 : colored - 2 * counts[colors[0]];
-  if (name == "color") return common_of(counts);
   const uint64_t size = static_cast<uint64_t>(image.height) << 32 | static_cast<uint64_t>(image.width);
   if (name == "size") return static_cast<int64_t>(size);
   if (name == "picture") return static_cast<int64_t>(hash_of(image.cells, static_cast<size_t>(image.size()), size));
-  Cell shape[kMostCells];  // of "shape"
-  for (int i = 0; i < image.size(); i++) shape[i] = image.cells[i] != 0;
-  return static_cast<int64_t>(hash_of(shape, static_cast<size_t>(image.size()), size));
+  if (name == "shape") {
+    Cell shape[kMostCells];
+    for (int i = 0; i < image.size(); i++) shape[i] = image.cells[i] != 0;
+    return static_cast<int64_t>(hash_of(shape, static_cast<size_t>(image.size()), size));
+  }
+  const Counts counts = counts_of(image);
+  const int colored = image.size() - counts[0];
+  if (name == "cells") return colored;
+  if (name == "ground") return counts[0];
+  if (name == "color") return common_of(counts);
+  if (name == "colors") return static_cast<int64_t>(colors_by_count(counts).size());
+  return colored - 2 * counts[common_of(counts)] * (colored > 0);  // "rarest"
 }
 
 // Put the images of a list upon one another at their positions; the result has their common box.
