@@ -121,21 +121,21 @@ class Pieces:
         cost = np.where(place < 0, 0, costs[place])
         all_cells = packed(np.ones((1, len(canvas.target)), np.bool_))
         # Each piece twice: it covers the cells that are not 0, or all cells.
-        self.good = np.concatenate([right & solid, right])
-        self.bad = np.concatenate([solid & ~right, all_cells & ~right])
+        self.good = np.ascontiguousarray(np.concatenate([right & solid, right]).T)
+        self.bad = np.ascontiguousarray(np.concatenate([solid & ~right, all_cells & ~right]).T)
         self.place = np.tile(place, 2)
         self.color = np.tile(color, 2)
         self.cost = np.tile(cost, 2)
         self.is_solid = np.repeat([False, True], len(first))
         self.pairs = [self._mask_of(pair) for pair in canvas.slices[:-1]]
-        self._counts = np.bitwise_count(self.good).sum(1, dtype=np.int64)
+        self._counts = np.bitwise_count(self.good).sum(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.cost)
 
     def exact(self) -> Int64[np.ndarray, " K"]:
         """Return the pieces that equal all outputs alone, the cheapest first."""
-        found = np.flatnonzero(self.is_solid & ~self.bad.any(1))
+        found = np.flatnonzero(self.is_solid & ~self.bad.any(0))
         return found[np.argsort(self.cost[found], kind="stable")]
 
     def stacks(
@@ -154,7 +154,7 @@ class Pieces:
         for start in starts[gains[starts] > 0]:
             if found and time.monotonic() > deadline:
                 break
-            key = (needed & ~self.good[start]).tobytes()
+            key = (needed & ~self.good[:, start]).tobytes()
             if key in seen:
                 continue
             seen.add(key)
@@ -193,10 +193,10 @@ class Pieces:
         """Return the pieces of the stack that grows from a first one."""
         if search_library() is not None:
             found = np.empty(max_layers + 1, np.int64)
-            given = (*self.good.shape, self.good, self.bad, self.cost, needed, start, max_layers)
+            given = (len(self), len(needed), self.good, self.bad, self.cost, needed, start, max_layers)
             return found[: call("stack", *given, found)].tolist()
         chosen = [start]
-        still_open = needed & ~self.good[start]
+        still_open = needed & ~self.good[:, start]
         while len(chosen) < max_layers and still_open.any():
             gains = self._gains(still_open)
             most = gains.max()
@@ -204,19 +204,19 @@ class Pieces:
                 break
             equals = np.flatnonzero(gains == most)
             chosen.append(int(equals[self.cost[equals].argmin()]))
-            still_open &= ~self.good[chosen[-1]]
+            still_open &= ~self.good[:, chosen[-1]]
         if still_open.any():  # nothing is right everywhere: at the bottom stands what is right most often
-            chosen.append(int(np.bitwise_count(self.good & still_open).sum(1, dtype=np.int64).argmax()))
+            chosen.append(int(np.bitwise_count(self.good & still_open[:, None]).sum(0, dtype=np.int64).argmax()))
         return chosen
 
     def _gains(self, still_open: UInt64[np.ndarray, " W"]) -> Int64[np.ndarray, " K"]:
         """Return how many open cells each piece colors right; 0 of a piece that colors one wrong."""
         if search_library() is not None:
             gains = np.empty(len(self), np.int64)
-            call("gains", *self.good.shape, self.good, self.bad, still_open, gains)
+            call("gains", len(self), len(still_open), self.good, self.bad, still_open, gains)
             return gains
-        gains = np.bitwise_count(self.good & still_open).sum(1, dtype=np.int64)
-        return np.where((self.bad & still_open).any(1), 0, gains)
+        gains = np.bitwise_count(self.good & still_open[:, None]).sum(0, dtype=np.int64)
+        return np.where((self.bad & still_open[:, None]).any(0), 0, gains)
 
     def _compared(self, cells: UInt8[np.ndarray, "S M"]) -> tuple[np.ndarray, ...]:
         """Compare the cells of states with the outputs; see :class:`jaxarc.search.kernels.ComparedCells`."""
@@ -234,8 +234,13 @@ class Pieces:
 
 
 def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
-    """Pack each row into words of 64 bits."""
-    found = np.packbits(mask, axis=1, bitorder="little")
-    words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
-    words[:, : found.shape[1]] = found
-    return words.view(np.uint64)
+    """Pack each row into W words of 64 bits: cell i is bit ``i // W`` of word ``i % W``.
+
+    So each word holds cells from everywhere, and the first one tells of most pieces that they are wrong.
+    """
+    count, size = mask.shape
+    words = -(-size // _WORD_BITS)
+    padded = np.zeros((count, _WORD_BITS, words), np.bool_)
+    padded.reshape(count, -1)[:, :size] = mask
+    bits = np.packbits(padded.transpose(0, 2, 1), axis=2, bitorder="little")
+    return np.ascontiguousarray(bits).view(np.uint64)[:, :, 0]

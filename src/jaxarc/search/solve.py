@@ -36,6 +36,7 @@ _SOME: Final = 30  # sets of demonstrations that are explained alone, if nothing
 _LAYERS: Final = 6
 _TWICE: Final = 2  # answers that fit not all, from which the search begins again
 _FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
+_STAGES: Final = (_FIRST_COST, 4)  # costs after which it is looked whether an answer is there
 _SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
 _RANKED_COST: Final = 3  # at most, with colors named by rank
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
@@ -104,7 +105,7 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
             search = _Search(train, test_input, recolor, is_transposed, config, began, room)
             graphs.append(search.graph)
             can_grow = room == 1 and search.graph.table.frame < _LARGEST
-            for cost in (most,) if most <= _RANKED_COST else (_FIRST_COST, most):
+            for cost in (*(one for one in _STAGES if one < most and most > _RANKED_COST), most):
                 found += search.answers(cost, is_last=cost == most)
                 can_grow &= not search.knows_size
                 if can_grow or any(one.fits_all and one.cost <= cost + 1 for one in found):

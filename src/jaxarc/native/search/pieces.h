@@ -1,6 +1,7 @@
 // Pieces on the cells of the outputs, and how they are stacked, as in pieces.py.
 //
-// All cells of all outputs stand in one row of bits; bit i of word w is cell 64 w + i. Of each piece there are two
+// All cells of all outputs stand in one row of W words of bits; cell i is bit i / W of word i % W, so that each word
+// holds cells from everywhere, and the first one tells of most pieces that they are wrong. Of each piece there are two
 // rows: the cells that it colors right, and those that it colors wrong.
 #pragma once
 
@@ -25,22 +26,22 @@ inline void draw_on(const Image& image, bool is_exact, int height, int width, Ce
 }
 
 // Compare the first cells of a canvas with the outputs; return whether a cell but 0 is right.
-inline bool compare_cells(const Cell* cells, const Cell* target, int64_t count, Bits* right, Bits* solid) {
-  bool is_useful = false;
-  for (int64_t first = 0; first < count; first += 64) {
+inline bool compare_cells(const Cell* cells, const Cell* target, int64_t count, int64_t words, Bits* right, Bits* solid) {
+  Bits useful = 0;
+  for (int64_t w = 0; w < words; w++) {
     Bits equal = 0, colored = 0;
-    for (int64_t i = 0; i < std::min<int64_t>(64, count - first); i++) {
-      equal |= Bits{cells[first + i] == target[first + i]} << i;
-      colored |= Bits{cells[first + i] != 0} << i;
+    for (int64_t i = w, bit = 0; i < count; i += words, bit++) {
+      equal |= Bits{cells[i] == target[i]} << bit;
+      colored |= Bits{cells[i] != 0} << bit;
     }
-    *right++ = equal;
-    *solid++ = colored;
-    is_useful |= (equal & colored) != 0;
+    right[w] = equal;
+    solid[w] = colored;
+    useful |= equal & colored;
   }
-  return is_useful;
+  return useful != 0;
 }
 
-// All pieces, a row of bits for each.
+// All pieces: word w of piece k stands at w * count + k, as most pieces are told by their first word.
 struct PieceBits {
   const Bits* good;
   const Bits* bad;
@@ -50,17 +51,15 @@ struct PieceBits {
 
   // How many open cells a piece colors right; -1 if it colors one wrong.
   int64_t gain(int64_t piece, const Bits* open) const {
-    const Bits* wrong = bad + piece * words;
     for (int64_t w = 0; w < words; w++) {
-      if ((wrong[w] & open[w]) != 0) return -1;
+      if ((bad[w * count + piece] & open[w]) != 0) return -1;
     }
     return right(piece, open);
   }
 
   int64_t right(int64_t piece, const Bits* open) const {
-    const Bits* own = good + piece * words;
     int64_t sum = 0;
-    for (int64_t w = 0; w < words; w++) sum += __builtin_popcountll(own[w] & open[w]);
+    for (int64_t w = 0; w < words; w++) sum += __builtin_popcountll(good[w * count + piece] & open[w]);
     return sum;
   }
 
@@ -71,7 +70,7 @@ struct PieceBits {
     int64_t layers = 0;
     const auto take = [&](int64_t piece) {
       chosen[layers++] = piece;
-      for (int64_t w = 0; w < words; w++) open[static_cast<size_t>(w)] &= ~good[piece * words + w];
+      for (int64_t w = 0; w < words; w++) open[static_cast<size_t>(w)] &= ~good[w * count + piece];
     };
     const auto is_open = [&] { return std::any_of(open.begin(), open.end(), [](Bits word) { return word != 0; }); };
     take(first);
@@ -88,15 +87,14 @@ struct PieceBits {
       take(best);
     }
     if (!is_open()) return layers;
-    int64_t best = 0, best_right = -1;
-    for (int64_t piece = 0; piece < count; piece++) {
-      const int64_t own = right(piece, open.data());
-      if (own > best_right) {
-        best = piece;
-        best_right = own;
+    std::vector<int32_t> sums(static_cast<size_t>(count), 0);
+    for (int64_t w = 0; w < words; w++) {
+      const Bits* own = good + w * count;
+      for (int64_t piece = 0; piece < count; piece++) {
+        sums[static_cast<size_t>(piece)] += __builtin_popcountll(own[piece] & open[static_cast<size_t>(w)]);
       }
     }
-    take(best);
+    take(std::max_element(sums.begin(), sums.end()) - sums.begin());
     return layers;
   }
 };

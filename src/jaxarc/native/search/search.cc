@@ -132,7 +132,7 @@ void jaxarc_search_compare(int64_t count, int64_t num_cells, const Cell* cells, 
   const int64_t words = (size + 63) / 64;
   for (int64_t i = 0; i < count; i++) {
     const Cell* own = cells + i * num_cells;
-    are_useful[i] = compare_cells(own, target, size, right + i * words, solid + i * words);
+    are_useful[i] = compare_cells(own, target, size, words, right + i * words, solid + i * words);
     hashes[i] = hash_of(own, static_cast<size_t>(num_cells), 0);
   }
 }
