@@ -7,10 +7,10 @@ import ctypes
 import functools
 import subprocess
 import warnings
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
+from jaxtyping import Bool, Float64, Int64, UInt8
 
 from jaxarc.errors import JaxarcError
 from jaxarc.native.library import SEARCH_SOURCES, NativeLibraryWarning, load_library
@@ -34,7 +34,11 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "image_states": (None, _POINTER, _INT, _POINTER, _POINTER, _POINTER),
     "program": (_INT, _POINTER, _INT, _INT, _POINTER),
     "draw": (None, _POINTER, _LONG, _INT, _POINTER, _POINTER, _LONG, _POINTER),
-    "compare": (None, _LONG, _LONG, _POINTER, _LONG, *[_POINTER] * 5),
+    "pieces": (
+        *(_LONG, _POINTER, _LONG, _INT, _POINTER, _POINTER, _LONG, _POINTER, _LONG, _POINTER, _LONG),
+        *(_POINTER, _POINTER, _POINTER),
+    ),
+    "lay_out": (None, _LONG, _LONG, *[_POINTER] * 5),
     "gains": (None, _LONG, _LONG, *[_POINTER] * 4),
     "stack": (_LONG, _LONG, _LONG, *[_POINTER] * 4, _LONG, _LONG, _POINTER),
     "tables": (_LONG, _POINTER, _LONG, _POINTER),
@@ -75,25 +79,6 @@ def call(name: str, *arguments: Any) -> Any:
 def _address(array: np.ndarray) -> int:
     assert array.flags.c_contiguous
     return array.ctypes.data
-
-
-class ComparedCells(NamedTuple):
-    """How the cells of canvases compare with the outputs: rows of bits, and a hash of all cells."""
-
-    right: UInt64[np.ndarray, "S W"]
-    solid: UInt64[np.ndarray, "S W"]  # which cells are not 0
-    hashes: UInt64[np.ndarray, " S"]
-    are_useful: Bool[np.ndarray, " S"]  # whether a cell but 0 is right
-
-
-def compare_cells(cells: UInt8[np.ndarray, "S M"], target: UInt8[np.ndarray, " T"]) -> ComparedCells:
-    """Compare the first cells of canvases with the outputs."""
-    count, num_cells = cells.shape
-    words = -(-len(target) // 64)
-    right, solid = np.empty((count, words), np.uint64), np.empty((count, words), np.uint64)
-    hashes, are_useful = np.empty(count, np.uint64), np.empty(count, np.bool_)
-    call("compare", count, num_cells, cells, len(target), target, right, solid, hashes, are_useful)
-    return ComparedCells(right, solid, hashes, are_useful)
 
 
 class TableTask(ctypes.Structure):

@@ -75,6 +75,20 @@ class NativeTable:
         call("draw", self._graph, len(numbers), *given)
         return cells
 
+    def pieces(
+        self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], colors: list[int], target: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Return the pieces among plain colors and states; see :func:`jaxarc.search.pieces.find_pieces`."""
+        numbers = np.ascontiguousarray(numbers, np.int64)
+        shapes, plain = np.array(sizes, np.int32), np.array(colors, np.uint8)
+        words = -(-len(target) // 64)
+        most = len(numbers) + len(colors) + 1  # one is written before it is known to be none
+        right, solid = np.empty((most, words), np.uint64), np.empty((most, words), np.uint64)
+        places = np.empty(most, np.int64)
+        given = (len(numbers), len(shapes), numbers, shapes, len(plain), plain, len(target), target, words)
+        count = call("pieces", self._graph, *given, right, solid, places)
+        return right[:count], solid[:count], places[:count]
+
 
 class NativeGraph:
     """States reached from the inputs of a task; see :class:`jaxarc.search.graph.StateGraph`."""

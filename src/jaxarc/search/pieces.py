@@ -13,13 +13,14 @@ from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
-from jaxarc.search.kernels import call, compare_cells, search_library
-from jaxarc.search.native import NativeTable
+from jaxarc.search.kernels import call, search_library
+from jaxarc.search.native import NativeGraph, NativeTable
 from jaxarc.search.words import Table
 
 NO_STATE: Final = -1
 _CHUNK: Final = 2048  # states whose cells are compared at once
 _WORD_BITS: Final = 64
+_COLOR_PLACE: Final = 256
 
 
 class Layer(NamedTuple):
@@ -98,35 +99,27 @@ class Pieces:
         colors: of the outputs; each gives a plain piece.
     """
 
-    def __init__(self, graph: StateGraph, canvas: OutputCells, colors: list[int]) -> None:
+    def __init__(self, graph: StateGraph | NativeGraph, canvas: OutputCells, colors: list[int]) -> None:
         self.canvas = canvas
         self._graph = graph
         states, numbers, costs = graph.images
         order = np.argsort(costs, kind="stable")
         self._states, self._numbers, costs = states[order], numbers[order], costs[order]
         self._cells: dict[int, np.ndarray] = {}  # of the states that stand in a stack
-        kept: list[tuple[np.ndarray, ...]] = []
-        plain = np.repeat(np.array(colors, np.uint8)[:, None], canvas.num_cells, 1)
-        right, solid, hashes, _ = self._compared(plain)
-        kept.append((right, solid, hashes, np.full(len(colors), NO_STATE), np.array(colors)))
-        for start in range(0, len(order), _CHUNK):
-            cells = canvas.draw(graph.table, self._numbers[start : start + _CHUNK])
-            *bits, are_useful = self._compared(cells)
-            place = np.flatnonzero(are_useful)
-            kept.append((*(part[place] for part in bits), start + place, np.full(len(place), -1)))
-        right, solid, hashes, place, color = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-        _, first = np.unique(hashes, return_index=True)
-        first = np.sort(first)
-        right, solid, place, color = right[first], solid[first], place[first], color[first]
-        cost = np.where(place < 0, 0, costs[place])
-        all_cells = packed(np.ones((1, len(canvas.target)), np.bool_))
-        # Each piece twice: it covers the cells that are not 0, or all cells.
-        self.good = np.ascontiguousarray(np.concatenate([right & solid, right]).T)
-        self.bad = np.ascontiguousarray(np.concatenate([solid & ~right, all_cells & ~right]).T)
+        if isinstance(graph.table, NativeTable):
+            right, solid, place = graph.table.pieces(self._numbers, canvas.sizes, colors, canvas.target)
+        else:
+            right, solid, place = self._found(colors)
+        color = np.where(place < 0, place + _COLOR_PLACE, -1)
+        cost = np.where(place < 0, 0, costs[np.maximum(place, 0)])
+        good, bad = _laid_out(right, solid, packed(np.ones((1, len(canvas.target)), np.bool_))[0])
+        # Most pieces are told to be wrong by one word; the one that tells of most comes first.
+        self._order = np.argsort(-np.count_nonzero(bad, axis=1), kind="stable")
+        self.good, self.bad = good[self._order], bad[self._order]
         self.place = np.tile(place, 2)
         self.color = np.tile(color, 2)
         self.cost = np.tile(cost, 2)
-        self.is_solid = np.repeat([False, True], len(first))
+        self.is_solid = np.repeat([False, True], len(place))
         self.pairs = [self._mask_of(pair) for pair in canvas.slices[:-1]]
         self._counts = np.bitwise_count(self.good).sum(0, dtype=np.int64)
 
@@ -218,29 +211,53 @@ class Pieces:
         gains = np.bitwise_count(self.good & still_open[:, None]).sum(0, dtype=np.int64)
         return np.where((self.bad & still_open[:, None]).any(0), 0, gains)
 
-    def _compared(self, cells: UInt8[np.ndarray, "S M"]) -> tuple[np.ndarray, ...]:
-        """Compare the cells of states with the outputs; see :class:`jaxarc.search.kernels.ComparedCells`."""
+    def _found(self, colors: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pieces among plain colors and states.
+
+        Of those that are right and wrong at the same cells only the first is one, unless they are all right.
+
+        Returns:
+            right: bits of the cells that are right.
+            solid: bits of the cells that are not 0.
+            place: of its state in the order of costs, or the color less 256.
+        """
         target = self.canvas.target
-        if search_library() is not None:
-            return compare_cells(cells, target)
+        plain = np.repeat(np.array(colors, np.uint8)[:, None], self.canvas.num_cells, 1)
+        kept = [(plain, np.array(colors) - _COLOR_PLACE)]
+        for start in range(0, len(self._numbers), _CHUNK):
+            cells = self.canvas.draw(self._graph.table, self._numbers[start : start + _CHUNK])
+            shown = cells[:, : len(target)]
+            useful = np.flatnonzero(((shown == target) & (shown != 0)).any(1))
+            kept.append((cells[useful], start + useful))
+        cells, place = (np.concatenate(parts) for parts in zip(*kept, strict=True))
         shown = cells[:, : len(target)]
-        is_right, is_solid = shown == target, shown != 0
-        return packed(is_right), packed(is_solid), hash_bytes(cells), (is_right & is_solid).any(1)
+        is_right = shown == target
+        keys = np.concatenate([is_right, shown != 0, cells * is_right.all(1, keepdims=True)], 1).astype(np.uint8)
+        _, first = np.unique(hash_bytes(keys), return_index=True)
+        first = np.sort(first)
+        return packed(is_right[first]), packed(shown[first] != 0), place[first]
 
     def _mask_of(self, pair: slice) -> UInt64[np.ndarray, " W"]:
         mask = np.zeros((1, len(self.canvas.target)), np.bool_)
         mask[0, pair] = True
-        return packed(mask)[0]
+        return packed(mask)[0, self._order]
+
+
+def _laid_out(
+    right: UInt64[np.ndarray, "K W"], solid: UInt64[np.ndarray, "K W"], all_cells: UInt64[np.ndarray, " W"]
+) -> tuple[UInt64[np.ndarray, "W 2*K"], UInt64[np.ndarray, "W 2*K"]]:
+    """Return right and wrong cells of each piece twice: it covers the cells that are not 0, or all cells."""
+    if search_library() is not None:
+        count, words = right.shape
+        good, bad = np.empty((words, 2 * count), np.uint64), np.empty((words, 2 * count), np.uint64)
+        call("lay_out", count, words, right, solid, all_cells, good, bad)
+        return good, bad
+    return np.concatenate([right & solid, right]).T, np.concatenate([solid & ~right, all_cells & ~right]).T
 
 
 def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
-    """Pack each row into W words of 64 bits: cell i is bit ``i // W`` of word ``i % W``.
-
-    So each word holds cells from everywhere, and the first one tells of most pieces that they are wrong.
-    """
-    count, size = mask.shape
-    words = -(-size // _WORD_BITS)
-    padded = np.zeros((count, _WORD_BITS, words), np.bool_)
-    padded.reshape(count, -1)[:, :size] = mask
-    bits = np.packbits(padded.transpose(0, 2, 1), axis=2, bitorder="little")
-    return np.ascontiguousarray(bits).view(np.uint64)[:, :, 0]
+    """Pack each row into words of 64 bits."""
+    found = np.packbits(mask, axis=1, bitorder="little")
+    words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
+    words[:, : found.shape[1]] = found
+    return words.view(np.uint64)

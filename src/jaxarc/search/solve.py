@@ -243,18 +243,19 @@ class _Search:
         rules = rules or [(first, SizeRule(first))]
         for guess, (size, rule) in enumerate(rules[: self._sizes]):
             canvas = OutputCells(self._outputs, size)
-            if guess == 0:
+            is_deep = cost > _SECOND_COST  # tables and products look at cheaper states only
+            if guess == 0 and not is_deep:
                 found += self._tables(canvas, rule, is_exact=True)
             stacks = _stacks(Pieces(self.graph, canvas, self._colors), is_last, self._deadline)
             for stack in stacks:
                 layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
                 found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost))
-            for product in find_products(self.graph, canvas):
+            for product in [] if is_deep else find_products(self.graph, canvas):
                 words = (self.graph.program(product.coarse), self.graph.program(product.fine))
                 layers = (ProductLayer(*words, product.has_coarse_colors),)
                 everything = (True,) * len(self._outputs)
                 found.append(self._found(product.answer, layers, rule, everything, 1.0, product.cost))
-            if guess == 0 and is_last and not any(one.fits_all for one in found):
+            if guess == 0 and is_last and not is_deep and not any(one.fits_all for one in found):
                 found += self._tables(canvas, rule, is_exact=False)
         return found
 

@@ -126,15 +126,27 @@ void jaxarc_search_draw(void* graph, int64_t count, int32_t num_inputs, const in
   }
 }
 
-// Compare canvases with the outputs, `num_cells` each, of which the first `size` belong to demonstrations.
-void jaxarc_search_compare(int64_t count, int64_t num_cells, const Cell* cells, int64_t size, const Cell* target,
-                           Bits* right, Bits* solid, uint64_t* hashes, uint8_t* are_useful) {
-  const int64_t words = (size + 63) / 64;
-  for (int64_t i = 0; i < count; i++) {
-    const Cell* own = cells + i * num_cells;
-    are_useful[i] = compare_cells(own, target, size, words, right + i * words, solid + i * words);
-    hashes[i] = hash_of(own, static_cast<size_t>(num_cells), 0);
+// Find the pieces among plain colors and then states. Write their bits, and the place of each among the states, or the
+// color - 256; return how many there are.
+int64_t jaxarc_search_pieces(void* graph, int64_t count, int32_t num_inputs, const int64_t* numbers,
+                             const int32_t* sizes, int64_t num_colors, const Cell* colors, int64_t target_size,
+                             const Cell* target, int64_t words, Bits* right, Bits* solid, int64_t* places) {
+  PieceFinder finder(graph_at(graph).images(), num_inputs, sizes, target, target_size);
+  int64_t found = 0;
+  for (int64_t i = 0; i < num_colors; i++) {
+    if (finder.find(nullptr, colors[i], words, right + found * words, solid + found * words)) {
+      places[found++] = colors[i] - 256;
+    }
   }
+  for (int64_t i = 0; i < count; i++) {
+    if (finder.find(numbers + i * num_inputs, 0, words, right + found * words, solid + found * words)) places[found++] = i;
+  }
+  return found;
+}
+
+void jaxarc_search_lay_out(int64_t count, int64_t words, const Bits* right, const Bits* solid, const Bits* all_cells,
+                           Bits* good, Bits* bad) {
+  lay_out(count, words, right, solid, all_cells, good, bad);
 }
 
 // Write how many needed cells each piece colors right; 0 for a piece that colors one wrong.
