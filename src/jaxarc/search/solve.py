@@ -39,6 +39,7 @@ _FIRST_COST: Final = 2  # after which it is first looked whether an answer is th
 _SECOND_COST: Final = 4  # after which all namings are tried before anything dearer
 _SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
 _RANKED_COST: Final = 3  # at most, with colors named by rank
+_TRANSPOSED_COST: Final = 2  # at most, with rows and columns exchanged
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
 _EXACT: Final = 6  # single pieces that are compared
@@ -99,14 +100,14 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     for recolor, is_transposed in [*((one, False) for one in namings), (namings[0], True)]:
         if _is_sure(found) or (searches and time.monotonic() - began > config.seconds):
             break
-        late_cost = _FIRST_COST if is_transposed else _RANKED_COST
+        late_cost = _TRANSPOSED_COST if is_transposed else _RANKED_COST
         is_late = recolor == "ranked" or is_transposed
         most = min(config.max_cost, late_cost if is_late else _SECOND_COST)
         for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
             search = _Search(train, test_input, recolor, is_transposed, config, began, room)
             searches.append(search)
             can_grow = room == 1 and search.graph.table.frame < _LARGEST
-            for cost in (most,) if most <= _RANKED_COST else (_FIRST_COST, most):
+            for cost in (most,) if is_late else (_FIRST_COST, most):
                 found += search.answers(cost, is_last=cost == most)
                 can_grow &= not search.knows_size
                 if can_grow or any(one.fits_all and one.cost <= cost + 1 for one in found):
