@@ -65,7 +65,7 @@ def test_a_damaged_library_is_built_again(cache, monkeypatch, damage):
     cache.unlink()
     cache.write_bytes(damage(whole))
     assert not is_sound(cache)
-    monkeypatch.setattr(library, "build", lambda _, path: path.write_bytes(whole))
+    monkeypatch.setattr(library, "build", lambda _, path, sources: path.write_bytes(whole))
     assert load_library()[0] == cache
     assert cache.read_bytes() == whole
 

@@ -1,4 +1,6 @@
-"""The library of C++ kernels: built at first use, kept in the user's cache, loaded once in a process.
+"""Libraries of C++ kernels: built at first use, kept in the user's cache, loaded once in a process.
+
+The environment's kernels are one library, which XLA calls; those of the program search are another one, without JAX.
 
 The name of the file holds a digest of all that the machine code depends on: the sources, the version of jaxlib, the
 compiler and the processor. Its last 32 bytes are the digest of those before, so a damaged file is noticed before it is
@@ -20,8 +22,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import jax
-
 from jaxarc.errors import JaxarcError
 from jaxarc.files import private_folder, user_cache, write_whole
 
@@ -30,6 +30,7 @@ BUILD_SECONDS: Final = 120  # a build that takes longer is given up, and so is t
 FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 _COMPILERS: Final = ("c++", "g++", "clang++")
 _SOURCES: Final = Path(__file__).resolve().parent
+SEARCH_SOURCES: Final = _SOURCES / "search"
 # Functions of the library: jaxarc_edit and so on.
 _KERNELS: Final = ("edit", "step", "restart", "advance", "sample_corners", "sample_masks", "fold_in", "order", "put")
 _HOST_FUNCTIONS: Final = ("host_step", "host_restart", "host_reward")  # which no program of XLA calls; see host.py
@@ -67,14 +68,22 @@ def native_library() -> NativeLibrary | None:
             lineno=1,
         )
         return None
+    import jax  # only this library needs it
+
     targets = {kernel: f"{path.stem}-{kernel}" for kernel in _KERNELS}
     for kernel, target in targets.items():
         jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(functions[kernel]), platform="cpu")
     return NativeLibrary(path, targets, {name: functions[name] for name in _HOST_FUNCTIONS})
 
 
-def load_library() -> tuple[Path, dict[str, Any]]:
-    """Load the library from the cache, after building it there if need be; return its path and its functions.
+def load_library(
+    sources: Path | None = None, functions: tuple[str, ...] = (*_KERNELS, *_HOST_FUNCTIONS)
+) -> tuple[Path, dict[str, Any]]:
+    """Load a library from the cache, after building it there if need be; return its path and its functions.
+
+    Args:
+        sources: folder; that of the environment's kernels by default.
+        functions: their names, without the prefix ``jaxarc_``.
 
     Raises:
         NativeLibraryError: there is no compiler, or it fails, or what it built cannot be loaded.
@@ -82,8 +91,9 @@ def load_library() -> tuple[Path, dict[str, Any]]:
         OSError: the cache folder cannot be written.
         subprocess.SubprocessError: the compiler takes too long.
     """
+    sources = sources or _SOURCES
     compiler = find_compiler()
-    digest = library_digest(compiler)
+    digest = library_digest(compiler, sources)
     folder = cache_folder()
     path = folder / f"jaxarc-{digest}.so"
     if not is_sound(path):
@@ -91,11 +101,11 @@ def load_library() -> tuple[Path, dict[str, Any]]:
         with ExitStack() as stack:
             _lock(stack, folder)
             if not is_sound(path):  # nobody built it while this process waited
-                build(compiler, path)
+                build(compiler, path, sources)
     private_folder(folder)
     try:
         loaded = ctypes.CDLL(str(path))
-        return path, {name: loaded[f"jaxarc_{name}"] for name in (*_KERNELS, *_HOST_FUNCTIONS)}
+        return path, {name: loaded[f"jaxarc_{name}"] for name in functions}
     except (OSError, AttributeError) as error:
         raise NativeLibraryError(f"{path} cannot be loaded: {_in_one_line(error)}") from error
 
@@ -121,12 +131,13 @@ def find_compiler() -> Path:
     raise NativeLibraryError(f"{wanted}; install g++ or clang++")
 
 
-def library_digest(compiler: Path) -> str:
+def library_digest(compiler: Path, sources: Path | None = None) -> str:
     """Return a digest of all that the machine code depends on, which names the library."""
+    sources = sources or _SOURCES
     status = compiler.stat()
     parts = [version("jaxlib"), *FLAGS, str(compiler), str(status.st_size), str(status.st_mtime_ns), _processor()]
     digest = hashlib.sha256("\n".join(parts).encode())
-    for source in sorted([*_SOURCES.glob("*.h"), *_SOURCES.glob("*.cc")]):
+    for source in sorted([*sources.glob("*.h"), *sources.glob("*.cc")]):
         digest.update(f"\n{source.name}\n".encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
@@ -141,7 +152,7 @@ def is_sound(path: Path) -> bool:
     return content[-_DIGEST_BYTES:] == hashlib.sha256(content[:-_DIGEST_BYTES]).digest()
 
 
-def build(compiler: Path, path: Path) -> None:
+def build(compiler: Path, path: Path, sources: Path) -> None:
     """Compile the sources into a library, and append its digest, which the loader of the system does not read.
 
     Raises:
@@ -151,15 +162,23 @@ def build(compiler: Path, path: Path) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="jaxarc-native-") as folder:
         built = Path(folder) / path.name
-        sources = [str(source) for source in _SOURCES.glob("*.cc")]
-        # Warnings of jaxlib's headers are not ours to repair.
-        command = [str(compiler), *FLAGS, "-isystem", jax.ffi.include_dir(), *sources, "-o", str(built)]
+        files = [str(source) for source in sources.glob("*.cc")]
+        command = [str(compiler), *FLAGS, *_headers(sources), *files, "-o", str(built)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=BUILD_SECONDS)
         if done.returncode != 0:
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
             raise NativeLibraryError(f"{compiler} fails: {lines[0] if lines else f'exit code {done.returncode}'}")
         content = built.read_bytes()
     write_whole(path, content + hashlib.sha256(content).digest(), flush=False)
+
+
+def _headers(sources: Path) -> list[str]:
+    """Say where jaxlib's headers are, whose warnings are not ours to repair; the search needs none."""
+    if sources == SEARCH_SOURCES:
+        return []
+    import jax
+
+    return ["-isystem", jax.ffi.include_dir()]
 
 
 def _lock(stack: ExitStack, folder: Path) -> None:

@@ -14,7 +14,8 @@ from jaxarc.search.words import Machine, States, Word
 
 START: Final = -1
 _CHUNK: Final = 4096  # states between two looks at the clock
-_NEW_ALONE: Final = (Word("split", ("frames",)), Word("split", ("windows",)))  # whose only part is not the image itself
+NEW_ALONE: Final = (Word("split", ("frames",)), Word("split", ("windows",)))
+"""Words whose only part is not the image itself."""
 
 
 class Origin(NamedTuple):
@@ -50,6 +51,7 @@ class StateGraph:
         self.is_cut = False  # whether a limit was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
+        self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
         self._words = words
         self._index = HashIndex()
         self._max_states = max_states
@@ -126,7 +128,7 @@ class StateGraph:
             is_list = (numbers[:, :, 1] >= 0).any(1)
             # A list of one image for every input is that image. Of most lists a cheaper state has it already.
             single = valid & ~is_list
-            if origin.word in _NEW_ALONE and single.any():
+            if origin.word in NEW_ALONE and single.any():
                 self._add(numbers[single, :, :1], Origin(origin.parents[single], origin.word), cost)
             valid &= is_list
         chosen = np.flatnonzero(valid)

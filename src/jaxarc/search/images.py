@@ -111,6 +111,18 @@ def windows(images: Images, top: np.ndarray, left: np.ndarray, height: np.ndarra
     return replace(cut, row=(images.row + top).astype(np.int32), column=(images.column + left).astype(np.int32))
 
 
+def parts_of_frame(sides: np.ndarray) -> Iterator[tuple[Int64[np.ndarray, " K"], int]]:
+    """Yield places of images of about one size, by their larger side, with the frame into which they fit."""
+    parts = _FRAMES if len(sides) >= _BATCH else (1,)
+    least = 0
+    largest = int(sides.max(initial=0))
+    for frame in sorted({max(-(-largest // part), _SMALLEST) for part in parts}):
+        places = np.flatnonzero((sides > least) & (sides <= frame))
+        least = frame
+        if len(places):
+            yield places, frame
+
+
 def bounding_boxes(mask: Bool[np.ndarray, "N F F"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return top, left, height and width of the cells of each mask; an empty mask has height and width 0."""
     side = mask.shape[1]
@@ -216,15 +228,8 @@ class ImageTable:
 
     def by_frame(self, numbers: Int64[np.ndarray, " N"]) -> Iterator[tuple[Int64[np.ndarray, " K"], Images]]:
         """Yield images with their places among the numbers, small ones in a small frame, which saves time."""
-        sides = np.maximum(self._images.height[numbers], self._images.width[numbers])
-        parts = _FRAMES if len(numbers) >= _BATCH else (1,)
-        least = 0
-        largest = int(sides.max(initial=0))
-        for frame in sorted({max(-(-largest // part), _SMALLEST) for part in parts}):
-            places = np.flatnonzero((sides > least) & (sides <= frame))
-            least = frame
-            if len(places):
-                yield places, self.images(numbers[places], frame)
+        for places, frame in parts_of_frame(np.maximum(*self.sizes(numbers))):
+            yield places, self.images(numbers[places], frame)
 
     def _append(self, new: Images) -> None:
         have = len(self._index) - len(new)

@@ -12,11 +12,15 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.images import ImageTable, hash_bytes
+from jaxarc.search.images import hash_bytes
+from jaxarc.search.kernels import call, search_library
+from jaxarc.search.native import NativeGraph, NativeTable
+from jaxarc.search.words import Table
 
 NO_STATE: Final = -1
 _CHUNK: Final = 2048  # states whose cells are compared at once
 _WORD_BITS: Final = 64
+_COLOR_PLACE: Final = 256
 
 
 class Layer(NamedTuple):
@@ -50,8 +54,10 @@ class OutputCells:
         self.slices = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
         self.num_cells = int(ends[-1])
 
-    def draw(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
+    def draw(self, table: Table, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
         """Return the cells of states: of an image of the size of the output as it is, of others at their position."""
+        if isinstance(table, NativeTable):
+            return table.draw(numbers, self.sizes, self.num_cells)
         is_exact = self.is_exact(table, numbers)
         exact, others = np.flatnonzero(is_exact), np.flatnonzero(~is_exact)
         cells = np.zeros((len(numbers), self.num_cells), np.uint8)
@@ -77,7 +83,7 @@ class OutputCells:
         answer = cells[self.slices[-1]].reshape(self.sizes[-1])
         return Stack(layers, cost, fits, float(right.mean()), answer)
 
-    def is_exact(self, table: ImageTable, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
+    def is_exact(self, table: Table, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
         """Whether each image of a state has the size of its output."""
         height, width = np.array(self.sizes).T
         heights, widths = table.sizes(numbers)
@@ -93,36 +99,27 @@ class Pieces:
         colors: of the outputs; each gives a plain piece.
     """
 
-    def __init__(self, graph: StateGraph, canvas: OutputCells, colors: list[int]) -> None:
+    def __init__(self, graph: StateGraph | NativeGraph, canvas: OutputCells, colors: list[int]) -> None:
         self.canvas = canvas
         self._graph = graph
         states, numbers, costs = graph.images
         order = np.argsort(costs, kind="stable")
         self._states, self._numbers, costs = states[order], numbers[order], costs[order]
         self._cells: dict[int, np.ndarray] = {}  # of the states that stand in a stack
-        size = len(canvas.target)
-        kept: list[tuple[np.ndarray, ...]] = []
-        plain = np.repeat(np.array(colors, np.uint8)[:, None], canvas.num_cells, 1)
-        kept.append((*self._bits(plain), np.full(len(colors), NO_STATE), np.array(colors)))
-        for start in range(0, len(order), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            cells = canvas.draw(graph.table, self._numbers[chunk])
-            useful = ((cells[:, :size] == canvas.target) & (cells[:, :size] != 0)).any(1)
-            place = np.flatnonzero(useful)
-            kept.append((*self._bits(cells[place]), start + place, np.full(len(place), -1)))
-        right, solid, hashes, place, color = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-        _, first = np.unique(hashes, return_index=True)
-        first = np.sort(first)
-        right, solid, place, color = right[first], solid[first], place[first], color[first]
-        cost = np.where(place < 0, 0, costs[place])
-        all_cells = packed(np.ones((1, size), np.bool_))
-        # Each piece twice: it covers the cells that are not 0, or all cells. A word of bits of all pieces is a row.
-        self.good = np.ascontiguousarray(np.concatenate([right & solid, right]).T)
-        self.bad = np.ascontiguousarray(np.concatenate([solid & ~right, all_cells & ~right]).T)
+        if isinstance(graph.table, NativeTable):
+            right, solid, place = graph.table.pieces(self._numbers, canvas.sizes, colors, canvas.target)
+        else:
+            right, solid, place = self._found(colors)
+        color = np.where(place < 0, place + _COLOR_PLACE, -1)
+        cost = np.where(place < 0, 0, costs[np.maximum(place, 0)])
+        good, bad = _laid_out(right, solid, packed(np.ones((1, len(canvas.target)), np.bool_))[0])
+        # Most pieces are told to be wrong by one word; the one that tells of most comes first.
+        self._order = np.argsort(-np.count_nonzero(bad, axis=1), kind="stable")
+        self.good, self.bad = good[self._order], bad[self._order]
         self.place = np.tile(place, 2)
         self.color = np.tile(color, 2)
         self.cost = np.tile(cost, 2)
-        self.is_solid = np.repeat([False, True], len(first))
+        self.is_solid = np.repeat([False, True], len(place))
         self.pairs = [self._mask_of(pair) for pair in canvas.slices[:-1]]
         self._counts = np.bitwise_count(self.good).sum(0, dtype=np.int64)
 
@@ -150,22 +147,11 @@ class Pieces:
         for start in starts[gains[starts] > 0]:
             if found and time.monotonic() > deadline:
                 break
-            chosen = [int(start)]
-            still_open = needed & ~self.good[:, start]
-            key = still_open.tobytes()
+            key = (needed & ~self.good[:, start]).tobytes()
             if key in seen:
                 continue
             seen.add(key)
-            while len(chosen) < max_layers and still_open.any():
-                gains_next = self._gains(still_open)
-                most = gains_next.max()
-                if most == 0:
-                    break
-                equals = np.flatnonzero(gains_next == most)
-                chosen.append(int(equals[self.cost[equals].argmin()]))
-                still_open &= ~self.good[:, chosen[-1]]
-            if still_open.any():  # nothing is right everywhere: at the bottom stands what is right most often
-                chosen.append(int(self._gains(still_open, may_err=True).argmax()))
+            chosen = self._grown(needed, int(start), max_layers)
             found.append(self.stack(chosen))
         return found
 
@@ -196,31 +182,82 @@ class Pieces:
             self._cells[place] = self.canvas.draw(self._graph.table, self._numbers[place : place + 1])[0]
         return self._cells[place]
 
-    def _gains(self, still_open: UInt64[np.ndarray, " W"], may_err: bool = False) -> Int64[np.ndarray, " K"]:
-        """Return how many open cells each piece colors right; 0 of a piece that colors one wrong, if it may not err."""
-        gains = np.zeros(len(self), np.int64)
-        wrong = np.zeros(len(self), np.uint64)
-        for word in np.flatnonzero(still_open):
-            gains += np.bitwise_count(self.good[word] & still_open[word])
-            if not may_err:
-                wrong |= self.bad[word] & still_open[word]
-        gains[wrong != 0] = 0
-        return gains
+    def _grown(self, needed: UInt64[np.ndarray, " W"], start: int, max_layers: int) -> list[int]:
+        """Return the pieces of the stack that grows from a first one."""
+        if search_library() is not None:
+            found = np.empty(max_layers + 1, np.int64)
+            given = (len(self), len(needed), self.good, self.bad, self.cost, needed, start, max_layers)
+            return found[: call("stack", *given, found)].tolist()
+        chosen = [start]
+        still_open = needed & ~self.good[:, start]
+        while len(chosen) < max_layers and still_open.any():
+            gains = self._gains(still_open)
+            most = gains.max()
+            if most == 0:
+                break
+            equals = np.flatnonzero(gains == most)
+            chosen.append(int(equals[self.cost[equals].argmin()]))
+            still_open &= ~self.good[:, chosen[-1]]
+        if still_open.any():  # nothing is right everywhere: at the bottom stands what is right most often
+            chosen.append(int(np.bitwise_count(self.good & still_open[:, None]).sum(0, dtype=np.int64).argmax()))
+        return chosen
 
-    def _bits(self, cells: UInt8[np.ndarray, "S M"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        size = len(self.canvas.target)
-        right = packed(cells[:, :size] == self.canvas.target)
-        return right, packed(cells[:, :size] != 0), hash_bytes(cells)
+    def _gains(self, still_open: UInt64[np.ndarray, " W"]) -> Int64[np.ndarray, " K"]:
+        """Return how many open cells each piece colors right; 0 of a piece that colors one wrong."""
+        if search_library() is not None:
+            gains = np.empty(len(self), np.int64)
+            call("gains", len(self), len(still_open), self.good, self.bad, still_open, gains)
+            return gains
+        gains = np.bitwise_count(self.good & still_open[:, None]).sum(0, dtype=np.int64)
+        return np.where((self.bad & still_open[:, None]).any(0), 0, gains)
+
+    def _found(self, colors: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pieces among plain colors and states.
+
+        Of those that are right and wrong at the same cells only the first is one, unless they are all right.
+
+        Returns:
+            right: bits of the cells that are right.
+            solid: bits of the cells that are not 0.
+            place: of its state in the order of costs, or the color less 256.
+        """
+        target = self.canvas.target
+        plain = np.repeat(np.array(colors, np.uint8)[:, None], self.canvas.num_cells, 1)
+        kept = [(plain, np.array(colors) - _COLOR_PLACE)]
+        for start in range(0, len(self._numbers), _CHUNK):
+            cells = self.canvas.draw(self._graph.table, self._numbers[start : start + _CHUNK])
+            shown = cells[:, : len(target)]
+            useful = np.flatnonzero(((shown == target) & (shown != 0)).any(1))
+            kept.append((cells[useful], start + useful))
+        cells, place = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        shown = cells[:, : len(target)]
+        is_right = shown == target
+        keys = np.concatenate([is_right, shown != 0, cells * is_right.all(1, keepdims=True)], 1).astype(np.uint8)
+        _, first = np.unique(hash_bytes(keys), return_index=True)
+        first = np.sort(first)
+        return packed(is_right[first]), packed(shown[first] != 0), place[first]
 
     def _mask_of(self, pair: slice) -> UInt64[np.ndarray, " W"]:
         mask = np.zeros((1, len(self.canvas.target)), np.bool_)
         mask[0, pair] = True
-        return packed(mask)[0]
+        return packed(mask)[0, self._order]
+
+
+def _laid_out(
+    right: UInt64[np.ndarray, "K W"], solid: UInt64[np.ndarray, "K W"], all_cells: UInt64[np.ndarray, " W"]
+) -> tuple[UInt64[np.ndarray, "W 2*K"], UInt64[np.ndarray, "W 2*K"]]:
+    """Return right and wrong cells of each piece twice: it covers the cells that are not 0, or all cells."""
+    if search_library() is not None:
+        count, words = right.shape
+        good, bad = np.empty((words, 2 * count), np.uint64), np.empty((words, 2 * count), np.uint64)
+        call("lay_out", count, words, right, solid, all_cells, good, bad)
+        return good, bad
+    return np.concatenate([right & solid, right]).T, np.concatenate([solid & ~right, all_cells & ~right]).T
 
 
 def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
     """Pack each row into words of 64 bits."""
-    found = np.packbits(mask, axis=1)
+    found = np.packbits(mask, axis=1, bitorder="little")
     words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
     words[:, : found.shape[1]] = found
     return words.view(np.uint64)

@@ -16,7 +16,6 @@ from jaxarc.config.search import MAX_COST
 from jaxarc.search.solve import Pair, SearchResult, solve
 
 _PATIENCE: Final = 4.0  # shares of the time that is left which one test input may take
-_DEEPER: Final = 2.0  # searches of the cost before must fit into the time that is left
 
 
 class Question(NamedTuple):
@@ -87,10 +86,5 @@ def _answer(job: _Job) -> tuple[Question, SearchResult]:
         return question, solve(question.train, question.test_input, config)
     began = time.time()
     seconds = min(_PATIENCE * max(job.deadline - began, 0.0) * job.processes / job.num_left, config.seconds)
-    result = solve(question.train, question.test_input, replace(config, seconds=seconds))
-    for cost in range(config.max_cost + 1, MAX_COST + 1):
-        left = seconds - (time.time() - began)
-        if result.answers[0].fits_all or result.is_cut or left < _DEEPER * result.seconds:
-            break
-        result = solve(question.train, question.test_input, replace(config, seconds=left, max_cost=cost))
-    return question, result
+    config = replace(config, seconds=seconds, max_cost=MAX_COST)
+    return question, solve(question.train, question.test_input, config)

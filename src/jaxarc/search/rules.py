@@ -13,17 +13,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
 
-from jaxarc.search.features import COLORED, FEATURES, NUMBERS
+from jaxarc.search import kernels
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.images import hash_bytes
+from jaxarc.search.native import NativeGraph
 from jaxarc.search.pieces import OutputCells, packed
 from jaxarc.search.programs import COPY
+from jaxarc.search.sources import Cells, Source, different_cells, find_sources
 from jaxarc.search.words import Word
 
 _TRIED: Final = 200  # sets of sources for each that is copied from
 _COPIED: Final = 24  # sources that a table may copy from: those that are right most often
-_STATES: Final = 300  # cheapest states that a rule may look at
-_STATE_COST: Final = 3  # of such a state at most
 _UNKNOWN_COST: Final = 10  # of rows that only the test input has; twice that if it has no other
 _KEEP: Final = COPY + 1
 _LARGEST_TABLE: Final = 6_000
@@ -32,8 +31,6 @@ _KEPT: Final = 4  # rules of a task
 _UNFORESEEN_COST: Final = 10  # of a demonstration that the table of the others does not explain
 _SAMPLE: Final = 60_000  # pairs of cells, of which the hardest to tell apart are kept
 _HARDEST: Final = 2048
-_FEW_CELLS: Final = 16  # of an output, whose colors may depend on the place and a number of the input
-_SAYING: Final = ("cell_feature", "number", "place")  # words whose images hold bytes
 _ROWS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
 _FORESEEN: Final = 1500  # cells at which tables that need not fit are compared
 _MOST_SOURCES: Final = 4  # of such a table
@@ -57,16 +54,9 @@ class TableRule(NamedTuple):
     answer: UInt8[np.ndarray, "h w"]
 
 
-class _Source(NamedTuple):
-    words: tuple[Word, ...]
-    values: UInt8[np.ndarray, " M"]
-    codes: Int64[np.ndarray, " M"]  # the values numbered from 0
-    num_values: int
-    cost: int
-    has_colors: bool
-
-
-def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float, is_exact: bool = True) -> list[TableRule]:
+def learn_rules(
+    graph: StateGraph | NativeGraph, canvas: OutputCells, deadline: float, is_exact: bool = True
+) -> list[TableRule]:
     """Return rules that give the cells of the outputs; the best first.
 
     Args:
@@ -75,58 +65,33 @@ def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float, is_exac
         deadline: of ``time.monotonic``, after which no more sources are looked at.
         is_exact: whether a rule must give every cell; else it has the commonest color of each row.
     """
-    sources = _sources(graph, canvas, deadline)
+    sources = find_sources(graph, canvas, deadline)
     if not sources:
         return []
-    cells = _different_cells(sources, canvas)
+    cells = different_cells(sources, canvas)
     if is_exact:
-        tried = (_fit(chosen, copied, cells, sources[0]) for chosen, copied in _separating(sources, cells))
+        tried = _exact_fits(sources, cells, deadline)
     else:
         tried = (_near_fit(chosen, cells, sources[0]) for chosen in _foreseeing(sources, cells))
-    fits: list[_Fit] = []
+    rules: dict[bytes, TableRule] = {}
     for fit in tried:
         if fit is not None:
-            fits.append(fit)
-        if time.monotonic() > deadline:
+            answer = fit.answer(slice(len(canvas.target), None))
+            if answer.tobytes() not in rules:
+                rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
+        if len(rules) == _KEPT:
             break
-    rules: dict[bytes, TableRule] = {}
-    for fit in sorted(fits, key=lambda one: one.cost) if is_exact else fits:
-        answer = fit.answer(slice(len(canvas.target), None))
-        if answer.tobytes() not in rules and len(rules) < _KEPT:
-            rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
     return list(rules.values())
-
-
-class _Cells(NamedTuple):
-    """Cells that differ in a source, in their color or their demonstration: a rule right on these is right on all."""
-
-    demonstrated: Int64[np.ndarray, " D"]
-    colors: Int64[np.ndarray, " D"]
-    pairs: Int64[np.ndarray, " D"]  # their demonstrations
-    counts: Int64[np.ndarray, " D"]  # how many cells each stands for
-    asked: Int64[np.ndarray, " A"]  # of the test input
-    num_pairs: int
-
-
-def _different_cells(sources: list[_Source], canvas: OutputCells) -> _Cells:
-    size = len(canvas.target)
-    num_pairs = len(canvas.slices) - 1
-    pairs = np.repeat(np.arange(num_pairs), [pair.stop - pair.start for pair in canvas.slices[:-1]])
-    values = np.stack([one.codes for one in sources], 1).astype(np.uint8)
-    demonstrated = np.concatenate([values[:size], canvas.target[:, None], pairs[:, None].astype(np.uint8)], 1)
-    _, first, counts = np.unique(hash_bytes(demonstrated), return_index=True, return_counts=True)
-    _, asked = np.unique(hash_bytes(values[size:]), return_index=True)
-    return _Cells(first, canvas.target[first].astype(np.int64), pairs[first], counts, size + asked, num_pairs)
 
 
 class _Fit(NamedTuple):
     """Sources with their table."""
 
     cost: int
-    chosen: tuple[_Source, ...]
-    copied: _Source | None
+    chosen: tuple[Source, ...]
+    copied: Source | None
     colors: UInt8[np.ndarray, " N"]  # of each row of the table; COPY: that of the copied source; _KEEP: of the input
-    own: _Source
+    own: Source
 
     def answer(self, cells: np.ndarray | slice) -> UInt8[np.ndarray, " M"]:
         """Return the colors of some cells."""
@@ -134,7 +99,7 @@ class _Fit(NamedTuple):
         colors = np.where(colors == _KEEP, self.own.values[cells], colors)
         return colors if self.copied is None else np.where(colors == COPY, self.copied.values[cells], colors)
 
-    def rule(self, cells: _Cells, answer: UInt8[np.ndarray, "h w"]) -> TableRule:
+    def rule(self, cells: Cells, answer: UInt8[np.ndarray, "h w"]) -> TableRule:
         """Return the table with the rows that the demonstrations have."""
         at = cells.demonstrated
         keys, first = np.unique(np.stack([one.values[at] for one in self.chosen], 1), axis=0, return_index=True)
@@ -149,48 +114,127 @@ class _Fit(NamedTuple):
         return TableRule(sources, copied, table, keeps_unknown, self.cost, tuple((wrong == 0).tolist()), share, answer)
 
 
-def _separating(sources: list[_Source], cells: _Cells) -> Iterator[tuple[tuple[_Source, ...], _Source | None]]:
-    """Yield sources that tell apart, in a sample, all pairs of cells of different colors, and a source to copy from.
+class _Separation(NamedTuple):
+    """Pairs of cells of different colors, and which sources tell them apart.
 
     A bit says that a source is equal at both cells of a pair. Sources tell every pair apart where no bit is left by
     ``and``: of four pairs, ``1100`` and ``0011`` do together, ``1100`` and ``0110`` leave the second pair. A pair whose
-    cells both have the color of the copied source needs not be told apart.
+    cells both have the color of a copied source needs not be told apart.
     """
+
+    first: Int64[np.ndarray, " T"]  # cells
+    second: Int64[np.ndarray, " T"]
+    codes: UInt8[np.ndarray, "K D"]  # of the sources at all cells
+    bits: UInt64[np.ndarray, "K W"]
+    few: Bool[np.ndarray, " K"]  # whether a source has few values, so that three may stand together
+    copied: list[int]  # sources that a table may copy from: those that are right most often
+
+
+def _separation(sources: list[Source], cells: Cells) -> _Separation | None:
+    """Sample pairs of cells, and keep the hardest to tell apart; None where all cells have one color."""
     random = np.random.default_rng(0)
     first, second = random.integers(0, len(cells.demonstrated), (2, _SAMPLE))
     differ = cells.colors[first] != cells.colors[second]
     first, second = first[differ], second[differ]
     if not len(first):
-        return
+        return None
     codes = np.stack([one.codes[cells.demonstrated] for one in sources]).astype(np.uint8)
-    equal = codes[:, first] == codes[:, second]
-    hardest = np.argsort(-equal.sum(0), kind="stable")[:_HARDEST]
-    first, second, equal = first[hardest], second[hardest], equal[:, hardest]
-    bits = packed(equal)
+    rows = np.ascontiguousarray(codes.T)
+    equal = rows[first] == rows[second]
+    hardest = np.argsort(-equal.sum(1), kind="stable")[:_HARDEST]
+    few = np.array([one.num_values <= _FEW for one in sources])
+    few[0] = False
+    shown = np.stack([one.values[cells.demonstrated] for one in sources])
+    shares = (shown == cells.colors) @ cells.counts
+    copied = np.argsort(-shares, kind="stable")[:_COPIED].tolist()
+    bits = packed(np.ascontiguousarray(equal[hardest].T))
+    return _Separation(first[hardest], second[hardest], codes, bits, few, copied)
+
+
+def _exact_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterator["_Fit | None"]:
+    """Yield tables that no cell contradicts, the cheapest first."""
+    pairs = _separation(sources, cells)
+    if pairs is None:
+        return
+    is_native = kernels.search_library() is not None
+    tried = (_right_tables if is_native else _tried_tables)(sources, cells, pairs)
+    found: list[tuple[int, tuple[Source, ...], Source | None]] = []
+    for cost, chosen, copied in tried:
+        found.append((cost, tuple(sources[index] for index in chosen), copied))
+        if time.monotonic() > deadline:
+            break
+    for _, chosen, copied in sorted(found, key=lambda one: one[0]):
+        yield _fit(chosen, copied, cells, sources[0])
+
+
+_Tried = Iterator[tuple[int, tuple[int, ...], Source | None]]  # cost, sources, and what is copied
+
+
+def _tried_tables(sources: list[Source], cells: Cells, pairs: _Separation) -> _Tried:
+    """Yield the tables that are right, without the library."""
     without: set[tuple[int, ...]] = set()
-    for chosen in _disjoint(sources, bits):
+    for chosen in _disjoint(pairs.bits, pairs.few):
         without.add(chosen)
-        yield tuple(sources[index] for index in chosen), None
-    shares = [(one.values[cells.demonstrated] == cells.colors) @ cells.counts for one in sources]
-    for index in np.argsort(-np.array(shares), kind="stable")[:_COPIED]:
-        copied = sources[index]
-        is_right = copied.values[cells.demonstrated] == cells.colors
-        both = packed((is_right[first] & is_right[second])[None])
-        if copied.has_colors and both.any():
-            chosen_sets = islice(_disjoint(sources, bits & ~both, most=2), _TRIED)
-            for chosen in chosen_sets:
-                if chosen not in without:
-                    yield tuple(sources[index] for index in chosen), copied
+        fit = _fit(tuple(sources[index] for index in chosen), None, cells, sources[0])
+        if fit is not None:
+            yield fit.cost, chosen, None
+    for copied, both in _copied(sources, cells, pairs):
+        for chosen in islice(_disjoint(pairs.bits & ~both, pairs.few, most=2), _TRIED):
+            if chosen not in without:
+                fit = _fit(tuple(sources[index] for index in chosen), copied, cells, sources[0])
+                if fit is not None:
+                    yield fit.cost, chosen, copied
 
 
-def _disjoint(sources: list[_Source], bits: UInt64[np.ndarray, "K W"], most: int = 3) -> Iterator[tuple[int, ...]]:
-    """Yield one to three rows of bits without a bit in common, three only with the first row."""
+def _right_tables(sources: list[Source], cells: Cells, pairs: _Separation) -> _Tried:
+    """Yield the same tables from the library."""
+    values = {
+        "bits": pairs.bits,
+        "allowed": np.full(pairs.bits.shape[1], ~np.uint64(0)),
+        "are_few": pairs.few,
+        "codes": pairs.codes,
+        "asked_codes": np.stack([one.codes[cells.asked] for one in sources]).astype(np.uint8),
+        "num_values": np.array([one.num_values for one in sources]),
+        "costs": np.array([one.cost for one in sources]),
+        "colors": cells.colors.astype(np.uint8),
+        "pairs": cells.pairs.astype(np.uint8),
+        "num_sources": len(sources),
+        "words": pairs.bits.shape[1],
+        "count": len(cells.demonstrated),
+        "num_asked": len(cells.asked),
+        "most_rows": _LARGEST_TABLE,
+        "tried": _TRIED,
+        "keeps_unknown": not sources[0].words,
+        "unknown_cost": _UNKNOWN_COST,
+        "unforeseen_cost": _UNFORESEEN_COST,
+        "rows_of_one_cost": _ROWS_OF_ONE_COST,
+    }
+    task = kernels.TableTask()
+    task.set(**values)
+    yield from ((cost, chosen, None) for cost, chosen in task.right_tables())
+    for copied, both in _copied(sources, cells, pairs):
+        given = {"allowed": ~both, "copied": copied.values[cells.demonstrated], "base_cost": copied.cost + 2}
+        task.set(**given)
+        yield from ((cost, chosen, copied) for cost, chosen in task.right_tables())
+
+
+def _copied(
+    sources: list[Source], cells: Cells, pairs: _Separation
+) -> Iterator[tuple[Source, UInt64[np.ndarray, " W"]]]:
+    """Yield what a table may copy from, with the pairs that then need not be told apart."""
+    for index in pairs.copied:
+        is_right = sources[index].values[cells.demonstrated] == cells.colors
+        both = packed((is_right[pairs.first] & is_right[pairs.second])[None])[0]
+        if sources[index].has_colors and both.any():
+            yield sources[index], both
+
+
+def _disjoint(bits: UInt64[np.ndarray, "K W"], few: Bool[np.ndarray, " K"], most: int = 3) -> Iterator[tuple[int, ...]]:
+    """Yield one to three rows of bits without a bit in common, three only with the first row and two of the few."""
     yield from ((int(index),) for index in np.flatnonzero(~bits.any(1)))
     for index, own in enumerate(bits):
         others = index + 1 + np.flatnonzero(~(bits[index + 1 :] & own).any(1))
         yield from ((index, int(other)) for other in others)
-    few = np.array([one.num_values <= _FEW for one in sources])
-    few[0] = False
     rest = bits & bits[0]
     for index in np.flatnonzero(few) if most > 2 else ():
         others = index + 1 + np.flatnonzero(few[index + 1 :])
@@ -198,7 +242,7 @@ def _disjoint(sources: list[_Source], bits: UInt64[np.ndarray, "K W"], most: int
         yield from ((0, int(index), int(other)) for other in others)
 
 
-def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells, own: _Source) -> _Fit | None:
+def _fit(chosen: tuple[Source, ...], copied: Source | None, cells: Cells, own: Source) -> _Fit | None:
     """Return the table of some sources; None if a demonstration contradicts it.
 
     A row that only the test input has keeps the color of the input, if that has the size. A demonstration with a row
@@ -235,7 +279,7 @@ def _fit(chosen: tuple[_Source, ...], copied: _Source | None, cells: _Cells, own
     return _Fit(cost, chosen, copied, colors, own)
 
 
-def _foreseeing(sources: list[_Source], cells: _Cells) -> list[tuple[_Source, ...]]:
+def _foreseeing(sources: list[Source], cells: Cells) -> list[tuple[Source, ...]]:
     """Return sources whose tables, made of all demonstrations but one, foresee most cells of that one.
 
     A beam: of single sources those that foresee most, of these with one more, and so on.
@@ -244,7 +288,7 @@ def _foreseeing(sources: list[_Source], cells: _Cells) -> list[tuple[_Source, ..
     if len(sample) > _FORESEEN:
         sample = np.random.default_rng(0).choice(sample, _FORESEEN, replace=False)
     votes = _Votes(
-        np.stack([one.codes[cells.demonstrated[sample]] for one in sources]),
+        np.stack([one.codes[cells.demonstrated[sample]] for one in sources]).astype(np.uint8),
         np.array([one.num_values for one in sources]),
         np.unique(cells.colors, return_inverse=True)[1][sample],
         cells.pairs[sample],
@@ -269,7 +313,7 @@ def _foreseeing(sources: list[_Source], cells: _Cells) -> list[tuple[_Source, ..
 class _Votes(NamedTuple):
     """Cells of the demonstrations, of which the tables of all others foresee those of each one."""
 
-    codes: Int64[np.ndarray, "K D"]  # of each source
+    codes: UInt8[np.ndarray, "K D"]  # of each source
     num_values: Int64[np.ndarray, " K"]
     colors: Int64[np.ndarray, " D"]  # numbered from 0
     pairs: Int64[np.ndarray, " D"]
@@ -286,6 +330,10 @@ class _Votes(NamedTuple):
         rows = np.zeros(len(self.colors), np.int64)
         for index in chosen:
             rows = np.unique(rows * self.num_values[index] + self.codes[index], return_inverse=True)[1]
+        if kernels.search_library() is not None:
+            return kernels.faults(
+                self.codes, self.num_values, rows, self.colors, self.pairs, self.weights, self.is_copied, _LARGEST_NEAR
+            )
         num_rows, num_pairs, num_votes = int(rows.max()) + 1, int(self.pairs.max()) + 1, int(self.colors.max()) + 2
         sizes = self.num_values * num_rows
         faults = np.full(len(self.codes), np.inf)
@@ -309,12 +357,12 @@ class _Votes(NamedTuple):
         return faults
 
 
-def _is_copied(own: _Source, cells: _Cells) -> Bool[np.ndarray, " D"]:
+def _is_copied(own: Source, cells: Cells) -> Bool[np.ndarray, " D"]:
     """Whether the output has the color of the input at a cell; nowhere if the sizes differ."""
     return (own.values[cells.demonstrated] == cells.colors) & (not own.words)
 
 
-def _near_fit(chosen: tuple[_Source, ...], cells: _Cells, own: _Source) -> _Fit | None:
+def _near_fit(chosen: tuple[Source, ...], cells: Cells, own: Source) -> _Fit | None:
     """Return the table with the commonest color of each row, or with that of the input where it is as common."""
     count = math.prod(one.num_values for one in chosen)
     if count > _LARGEST_TABLE:
@@ -335,48 +383,9 @@ def _near_fit(chosen: tuple[_Source, ...], cells: _Cells, own: _Source) -> _Fit 
     return _Fit(cost, chosen, None if own.words else own, colors, own)
 
 
-def _codes(chosen: tuple[_Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
+def _codes(chosen: tuple[Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
     """Number the values of some sources together: with counts 3 and 4, the values 2 and 1 are number 9."""
     codes = chosen[0].codes[cells]
     for one in chosen[1:]:
         codes = codes * one.num_values + one.codes[cells]
     return codes
-
-
-def _sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[_Source]:
-    """Return the images that a rule may look at, each different one once; the input comes first if it has the size."""
-    states, numbers, costs = graph.images
-    cheap = np.flatnonzero(costs <= _STATE_COST)
-    cheap = cheap[np.argsort(costs[cheap], kind="stable")]
-    cheap = cheap[canvas.is_exact(graph.table, numbers[cheap])][:_STATES]
-    found: dict[bytes, _Source] = {}
-    drawn = canvas.draw(graph.table, numbers[cheap])
-    for index, cells in zip(cheap, drawn, strict=True):
-        _add(found, graph.program(int(states[index])), cells, int(costs[index]))
-    for index in cheap[:1]:  # the input, if it has the size, or else the cheapest state that has it
-        base = graph.program(int(states[index]))
-        words = [Word("cell_feature", (name,)) for name in FEATURES]
-        start = numbers[index][None, :, None]
-        values = []
-        for word in words:
-            if time.monotonic() > deadline:
-                break
-            values.append(graph.machine.apply(word, start)[0, :, 0])
-        drawn = canvas.draw(graph.table, np.array(values, np.int64).reshape(-1, len(canvas.sizes)))
-        for word, cells in zip(words, drawn, strict=False):
-            _add(found, (*base, word), cells, int(costs[index]) + word.cost)
-    sizes = set(canvas.sizes)
-    if len(sizes) == 1 and math.prod(canvas.sizes[0]) <= _FEW_CELLS:  # a table of all cells for each number of an input
-        start = numbers[np.argmin(costs)][None, :, None]
-        for word in (Word("place", (canvas.sizes[0][1],)), *(Word("number", (name,)) for name in NUMBERS)):
-            drawn = canvas.draw(graph.table, graph.machine.apply(word, start)[:, :, 0])[0]
-            _add(found, (word,), drawn, word.cost)
-    return list(found.values())
-
-
-def _add(found: dict[bytes, _Source], words: tuple[Word, ...], cells: np.ndarray, cost: int) -> None:
-    values, codes = np.unique(cells, return_inverse=True)
-    has_colors = not words or words[-1].name not in _SAYING or words[-1].arguments[0] in COLORED
-    key = (cells if has_colors else codes).astype(np.uint8).tobytes()
-    if key not in found:
-        found[key] = _Source(words, cells.copy(), codes.astype(np.int64), len(values), cost, has_colors)

@@ -12,6 +12,8 @@ from jaxtyping import Int8
 from jaxarc.config import SearchConfig
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import StateGraph
+from jaxarc.search.kernels import search_library
+from jaxarc.search.native import NativeGraph
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
 from jaxarc.search.programs import (
@@ -34,8 +36,10 @@ _SOME: Final = 30  # sets of demonstrations that are explained alone, if nothing
 _LAYERS: Final = 6
 _TWICE: Final = 2  # answers that fit not all, from which the search begins again
 _FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
+_SECOND_COST: Final = 4  # after which all namings are tried before anything dearer
 _SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
 _RANKED_COST: Final = 3  # at most, with colors named by rank
+_TRANSPOSED_COST: Final = 2  # at most, with rows and columns exchanged
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
 _EXACT: Final = 6  # single pieces that are compared
@@ -90,25 +94,32 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     train = check_pairs([(source, target) for source, target in train], "search", "train")
     test_input = check_grid(test_input, "search, test input")
     found: list[Found] = []
-    graphs: list[StateGraph] = []
+    searches: list[_Search] = []
+    deep: list[_Search] = []  # of which dearer pieces may be made
     namings = _recolors(train, test_input)
     for recolor, is_transposed in [*((one, False) for one in namings), (namings[0], True)]:
-        is_late = bool(graphs) and time.monotonic() - began > config.seconds
-        if is_late or any(one.fits_all and one.cost <= _SURE_COST for one in found):
+        if _is_sure(found) or (searches and time.monotonic() - began > config.seconds):
             break
-        late_cost = _FIRST_COST if is_transposed else _RANKED_COST
-        most = min(config.max_cost, late_cost) if recolor == "ranked" or is_transposed else config.max_cost
+        late_cost = _TRANSPOSED_COST if is_transposed else _RANKED_COST
+        is_late = recolor == "ranked" or is_transposed
+        most = min(config.max_cost, late_cost if is_late else _SECOND_COST)
         for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
             search = _Search(train, test_input, recolor, is_transposed, config, began, room)
-            graphs.append(search.graph)
+            searches.append(search)
             can_grow = room == 1 and search.graph.table.frame < _LARGEST
-            for cost in (most,) if most <= _RANKED_COST else (_FIRST_COST, most):
+            for cost in (most,) if is_late else (_FIRST_COST, most):
                 found += search.answers(cost, is_last=cost == most)
                 can_grow &= not search.knows_size
                 if can_grow or any(one.fits_all and one.cost <= cost + 1 for one in found):
                     break  # there must be room for larger images, or what is found later costs more
             if not can_grow:
                 break
+        deep += [] if is_late else searches[-1:]
+    for cost in range(_SECOND_COST + 1, config.max_cost + 1):
+        for search in deep:
+            if _is_sure(found) or search.graph.is_cut or time.monotonic() - began > config.seconds:
+                break
+            found += search.answers(cost, is_last=True)
     for start in _starts(found):
         if time.monotonic() - began > config.seconds or any(one.fits_all for one in found):
             break
@@ -117,15 +128,21 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
         except ProgramError:  # its frame is the largest, in which a function may have no answer
             continue
         search = _Search(shown, start.answer, "none", False, config, began, 1, start)
-        graphs.append(search.graph)
+        searches.append(search)
         found += [one for one in search.answers(min(_FIRST_COST, config.max_cost), is_last=False) if one.fits_all]
     answers = _different(sorted(found, key=_rank), train, test_input, config.answers)
     if not answers:
         answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
+    graphs = [search.graph for search in searches]
     num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
     seconds = time.monotonic() - began
     is_cut = seconds > config.seconds or any(graph.is_cut for graph in graphs)
     return SearchResult(tuple(answers), num_states, num_applied, is_cut, seconds)
+
+
+def _is_sure(found: list[Found]) -> bool:
+    """Whether a program fits that costs so little that it is most likely right."""
+    return any(one.fits_all and one.cost <= _SURE_COST for one in found)
 
 
 def _starts(found: list[Found]) -> list[Found]:
@@ -213,7 +230,8 @@ class _Search:
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
         words_end = began + _WORDS_SHARE * config.seconds
         self._deadline = began + config.seconds
-        self.graph = StateGraph(self._inputs, frame, words, config.max_states, max_images, words_end)
+        given = (self._inputs, frame, words, config.max_states, max_images, words_end)
+        self.graph = StateGraph(*given) if search_library() is None else NativeGraph(*given)
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
         """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
@@ -226,18 +244,19 @@ class _Search:
         rules = rules or [(first, SizeRule(first))]
         for guess, (size, rule) in enumerate(rules[: self._sizes]):
             canvas = OutputCells(self._outputs, size)
-            if guess == 0:
+            is_deep = cost > _SECOND_COST  # tables and products look at cheaper states only
+            if guess == 0 and not is_deep:
                 found += self._tables(canvas, rule, is_exact=True)
             stacks = _stacks(Pieces(self.graph, canvas, self._colors), is_last, self._deadline)
             for stack in stacks:
                 layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
                 found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost))
-            for product in find_products(self.graph, canvas):
+            for product in [] if is_deep else find_products(self.graph, canvas):
                 words = (self.graph.program(product.coarse), self.graph.program(product.fine))
                 layers = (ProductLayer(*words, product.has_coarse_colors),)
                 everything = (True,) * len(self._outputs)
                 found.append(self._found(product.answer, layers, rule, everything, 1.0, product.cost))
-            if guess == 0 and is_last and not any(one.fits_all for one in found):
+            if guess == 0 and is_last and not is_deep and not any(one.fits_all for one in found):
                 found += self._tables(canvas, rule, is_exact=False)
         return found
 

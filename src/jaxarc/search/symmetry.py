@@ -153,7 +153,7 @@ def _half_turns(cells: UInt8[np.ndarray, "N F F"]) -> Float[np.ndarray, "N s t"]
         return np.square(np.fft.rfft2(mask.astype(np.float32), (size, size)))
 
     def counted(power: np.ndarray) -> np.ndarray:
-        return np.rint(np.fft.irfft2(power, (size, size))[:, :count, :count])
+        return np.rint(np.fft.irfft2(power, (size, size))[:, :count, :count]).astype(np.float64)
 
     both = counted(spectrum(cells != 0))
     agree = counted(np.sum([spectrum(cells == color) for color in np.unique(cells[cells != 0])], axis=0))

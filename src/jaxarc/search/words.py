@@ -5,9 +5,9 @@ turns S states into S states; -1 in the first place of a list says that there is
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from jaxtyping import Int64
@@ -16,7 +16,7 @@ from jaxarc.errors import UsageError
 from jaxarc.search import functions as f
 from jaxarc.search import lists, marks, moves, symmetry
 from jaxarc.search.features import cell_feature, number, place
-from jaxarc.search.images import Images, ImageTable, hash_bytes, hash_cells
+from jaxarc.search.images import Images, hash_bytes, hash_cells
 
 States = Int64[np.ndarray, "S P L"]
 
@@ -121,11 +121,29 @@ class Word:
         return cls(match[1], tuple(int(part) if re.fullmatch(r"-?\d+", part) else part for part in parts))
 
 
+def image_function(word: Word) -> Callable[[Images], Images]:
+    """Return what an image word does, in NumPy."""
+    function = _IMAGE[word.name]
+    return lambda images: function(images, *word.arguments)
+
+
+class Table(Protocol):
+    """All images of a search, each once, by number."""
+
+    frame: int
+
+    def __len__(self) -> int: ...
+    def add(self, images: Images) -> Int64[np.ndarray, " N"]: ...
+    def images(self, numbers: Any, frame: int | None = None) -> Images: ...
+    def sizes(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+    def by_frame(self, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, Images]]: ...
+
+
 @dataclass
 class Machine:
     """Applies words to states, and remembers what it has computed for each image."""
 
-    table: ImageTable
+    table: Table
     _results: dict[Word, np.ndarray] = field(default_factory=dict)  # word -> number of the result by image; -2 unknown
     _features: dict[str, np.ndarray] = field(default_factory=dict)  # feature -> value by image; or _UNKNOWN
 

@@ -1,0 +1,187 @@
+// The functions of the library, for ctypes: a graph by its address, and arrays of the caller.
+#include "tables.h"
+
+using namespace jaxarc::search;
+
+namespace {
+
+Graph& graph_at(void* address) { return *static_cast<Graph*>(address); }
+
+}  // namespace
+
+extern "C" {
+
+void* jaxarc_search_new(int32_t frame, int32_t num_inputs) { return new Graph(frame, num_inputs); }
+
+void jaxarc_search_delete(void* graph) { delete static_cast<Graph*>(graph); }
+
+int64_t jaxarc_search_num_images(void* graph) { return graph_at(graph).images().size(); }
+
+int64_t jaxarc_search_num_states(void* graph) { return graph_at(graph).num_states(); }
+
+// Add images that stand at the top left of frames; numbers[i] is that of image i. Boxes are row, column, height, width.
+void jaxarc_search_add(void* graph, int64_t count, int32_t frame, const Cell* cells, const int32_t* boxes,
+                       int64_t* numbers) {
+  Picture picture;
+  for (int64_t i = 0; i < count; i++) {
+    const int32_t* box = boxes + 4 * i;
+    const Cell* own = cells + i * frame * frame;
+    static_cast<Box&>(picture) = {box[0], box[1], box[2], box[3]};
+    draw(picture, [&](int r, int c) { return own[r * frame + c]; });
+    numbers[i] = graph_at(graph).images().add(picture.image());
+  }
+}
+
+// Copy images to the top left of frames that hold 0, as far as they fit.
+void jaxarc_search_images(void* graph, int64_t count, const int64_t* numbers, int32_t frame, Cell* cells,
+                          int32_t* boxes) {
+  for (int64_t i = 0; i < count; i++) {
+    const Image& image = graph_at(graph).images()[static_cast<int32_t>(numbers[i])];
+    const int32_t box[4] = {image.row, image.column, image.height, image.width};
+    std::copy_n(box, 4, boxes + 4 * i);
+    const int width = std::min(image.width, frame);
+    for (int r = 0; r < std::min(image.height, frame); r++) {
+      std::memcpy(cells + (i * frame + r) * frame, image.cells + r * image.width, static_cast<size_t>(width));
+    }
+  }
+}
+
+void jaxarc_search_sizes(void* graph, int64_t count, const int64_t* numbers, int32_t* heights, int32_t* widths) {
+  for (int64_t i = 0; i < count; i++) {
+    const Image& image = graph_at(graph).images()[static_cast<int32_t>(numbers[i])];
+    heights[i] = image.height;
+    widths[i] = image.width;
+  }
+}
+
+// Return the number of a word; `is_computed_here` is 0 where the caller has to say what it makes of an image.
+int32_t jaxarc_search_declare(void* graph, const char* name, const char* first, const char* second,
+                              int32_t* is_computed_here) {
+  bool has_kernel = false;
+  const int number = graph_at(graph).declare(name, first, second, has_kernel);
+  *is_computed_here = has_kernel;
+  return number;
+}
+
+void jaxarc_search_start(void* graph, const int32_t* numbers) { graph_at(graph).start(numbers); }
+
+int64_t jaxarc_search_level_size(void* graph, int32_t cost, int32_t is_list) {
+  return graph_at(graph).level_size(cost, is_list != 0);
+}
+
+// Write the images that a word does not know yet; there is room for all images.
+int64_t jaxarc_search_unknown(void* graph, int32_t word, int32_t cost, int32_t is_list, int64_t* numbers) {
+  const std::vector<int32_t> found = graph_at(graph).unknown(word, cost, is_list != 0);
+  std::copy(found.begin(), found.end(), numbers);
+  return static_cast<int64_t>(found.size());
+}
+
+void jaxarc_search_learn(void* graph, int32_t word, int64_t count, const int64_t* numbers, const int64_t* results) {
+  for (int64_t i = 0; i < count; i++) {
+    graph_at(graph).learn(word, static_cast<int32_t>(numbers[i]), static_cast<int32_t>(results[i]));
+  }
+}
+
+void jaxarc_search_expand(void* graph, int32_t word, int32_t cost, int32_t is_list, int64_t first, int64_t last,
+                          int32_t target_cost, int32_t keeps_alone) {
+  graph_at(graph).expand(word, cost, is_list != 0, first, last, target_cost, keeps_alone != 0);
+}
+
+int64_t jaxarc_search_num_image_states(void* graph) { return graph_at(graph).num_image_states(); }
+
+// Write the states of one image for each input, their images and their costs.
+void jaxarc_search_image_states(void* graph, int32_t num_inputs, int64_t* states, int64_t* numbers, int64_t* costs) {
+  graph_at(graph).each_image_state([&](int32_t state, const int32_t* own, int cost) {
+    *states++ = state;
+    numbers = std::copy_n(own, num_inputs, numbers);
+    *costs++ = cost;
+  });
+}
+
+// Write the words that lead to a state, the last one first; return how many there are.
+int32_t jaxarc_search_program(void* graph, int32_t state, int32_t room, int32_t* words) {
+  int32_t count = 0;
+  for (; graph_at(graph).word(state) != kNone && count < room; state = graph_at(graph).parent(state)) {
+    words[count++] = graph_at(graph).word(state);
+  }
+  return count;
+}
+
+// Draw states on the canvases of all outputs, one after the other in a row of `num_cells`; sizes are height and width.
+void jaxarc_search_draw(void* graph, int64_t count, int32_t num_inputs, const int64_t* numbers, const int32_t* sizes,
+                        int64_t num_cells, Cell* cells) {
+  const ImageStore& images = graph_at(graph).images();
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t* own = numbers + i * num_inputs;
+    bool is_exact = true;
+    for (int32_t p = 0; p < num_inputs; p++) {
+      const Image& image = images[static_cast<int32_t>(own[p])];
+      is_exact &= image.height == sizes[2 * p] && image.width == sizes[2 * p + 1];
+    }
+    Cell* place = cells + i * num_cells;
+    for (int32_t p = 0; p < num_inputs; p++) {
+      draw_on(images[static_cast<int32_t>(own[p])], is_exact, sizes[2 * p], sizes[2 * p + 1], place);
+      place += sizes[2 * p] * sizes[2 * p + 1];
+    }
+  }
+}
+
+// Find the pieces among plain colors and then states. Write their bits, and the place of each among the states, or the
+// color - 256; return how many there are.
+int64_t jaxarc_search_pieces(void* graph, int64_t count, int32_t num_inputs, const int64_t* numbers,
+                             const int32_t* sizes, int64_t num_colors, const Cell* colors, int64_t target_size,
+                             const Cell* target, int64_t words, Bits* right, Bits* solid, int64_t* places) {
+  PieceFinder finder(graph_at(graph).images(), num_inputs, sizes, target, target_size);
+  int64_t found = 0;
+  for (int64_t i = 0; i < num_colors; i++) {
+    if (finder.find(nullptr, colors[i], words, right + found * words, solid + found * words)) {
+      places[found++] = colors[i] - 256;
+    }
+  }
+  for (int64_t i = 0; i < count; i++) {
+    if (finder.find(numbers + i * num_inputs, 0, words, right + found * words, solid + found * words)) places[found++] = i;
+  }
+  return found;
+}
+
+void jaxarc_search_lay_out(int64_t count, int64_t words, const Bits* right, const Bits* solid, const Bits* all_cells,
+                           Bits* good, Bits* bad) {
+  lay_out(count, words, right, solid, all_cells, good, bad);
+}
+
+// Write how many needed cells each piece colors right; 0 for a piece that colors one wrong.
+void jaxarc_search_gains(int64_t count, int64_t words, const Bits* good, const Bits* bad, const Bits* needed,
+                         int64_t* gains) {
+  const PieceBits pieces = {good, bad, nullptr, count, words};
+  for (int64_t i = 0; i < count; i++) gains[i] = std::max<int64_t>(pieces.gain(i, needed), 0);
+}
+
+int64_t jaxarc_search_stack(int64_t count, int64_t words, const Bits* good, const Bits* bad, const int64_t* costs,
+                            const Bits* needed, int64_t first, int64_t most, int64_t* chosen) {
+  return PieceBits{good, bad, costs, count, words}.stack(needed, first, most, chosen);
+}
+
+// Write three sources, -1 for none, and the cost of each table, as far as there is room; return how many there are.
+int64_t jaxarc_search_tables(const TableTask* task, int64_t room, int32_t* found) {
+  const std::vector<RightTable> tables = right_tables(*task);
+  for (size_t i = 0; i < tables.size() && static_cast<int64_t>(i) < room; i++) {
+    found = std::copy_n(tables[i].chosen.data(), 3, found);
+    *found++ = tables[i].cost;
+  }
+  return static_cast<int64_t>(tables.size());
+}
+
+// Write the faults of tables with one more source, for each source whose table is not too large.
+void jaxarc_search_faults(int64_t num_sources, const uint8_t* codes, const int64_t* num_values, const int64_t* rows,
+                          int64_t num_rows, const int64_t* colors, const int64_t* pairs, const double* weights,
+                          const uint8_t* are_copied, int64_t count, int64_t num_pairs, int64_t num_colors,
+                          int64_t most_rows, double* found) {
+  const VotingCells cells = {codes,   num_values, rows,  num_rows,  colors,    pairs,
+                             weights, are_copied, count, num_pairs, num_colors};
+  std::vector<double> votes;
+  for (int64_t source = 0; source < num_sources; source++) {
+    if (num_values[source] * num_rows <= most_rows) found[source] = faults(cells, source, votes);
+  }
+}
+
+}  // extern "C"
