@@ -56,6 +56,7 @@ def field_sizes(space: ActionSpace) -> dict[str, int]:
 
     The mask format has the operation only: its selection is an array, 0 or 1 for each cell.
     """
+    # On 3x4 cells a box has the sizes r1 3, c1 4, r2 3, c2 4.
     coordinates = {name: space.grid_shape[axis] for name, axis in _COORDINATES[space.selection_format]}
     return {"operation": len(space.operation.values), **coordinates}
 
