@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.constants import COPY, FILL, SUBMIT
+from jaxarc.constants import COPY, FILL, NUM_OPERATIONS, SUBMIT
 from jaxarc.envs import BboxAction, MaskAction, PointAction
-from jaxarc.envs.structured_actions import check_action
+from jaxarc.envs.structured_actions import CHANGES_PAIR, ERASES, FLOODS, SHIFTS, TURNS, check_action
 from jaxarc.testing import create_test_config
 from jaxarc.utils.error_handling import JAXErrorHandler
 
@@ -73,6 +73,15 @@ def test_masks(policy):
         assert int(found.operation[i]) == (operation if valid else NO_OPERATION), operation
         assert bool(invalid[i]) != valid, operation
     np.testing.assert_array_equal(found.selection, masks.reshape(len(OPERATIONS), -1))
+
+
+@pytest.mark.parametrize("operations", [FLOODS, SHIFTS, TURNS, CHANGES_PAIR, ERASES])
+def test_a_set_of_operations_holds_the_same_ids_known_and_traced(operations):
+    ids = np.arange(-1, NUM_OPERATIONS + 1)
+    known = [operation in operations for operation in ids.tolist()]
+    assert 0 < sum(known) < NUM_OPERATIONS
+    np.testing.assert_array_equal(known[1:-1], operations.mask)
+    np.testing.assert_array_equal(known, jax.jit(operations.has)(ids))
 
 
 @pytest.mark.parametrize(("fields", "legal"), [({"mode": "test", "allow_test_switching": True}, 41), ({}, None)])

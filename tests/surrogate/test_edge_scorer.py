@@ -18,7 +18,7 @@ from jaxarc.surrogate import (
     make_surrogate_optimizer,
 )
 from jaxarc.surrogate.edge_scorer import edge_loss
-from jaxarc.surrogate.encoders import _higher_moments, partial_correlations
+from jaxarc.surrogate.encoders import higher_moments, partial_correlations
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
@@ -65,7 +65,7 @@ def test_moments_of_curves_show_a_parabola_and_which_way_an_intervention_works()
     is_set = np.zeros((4000, 2), bool)
     is_set[:1000, 0] = is_set[1000:2000, 1] = True
     y = np.where(is_set[:, 1], generator.normal(size=4000), x**2 + 0.1 * generator.normal(size=4000))
-    features = _higher_moments(jnp.asarray(describe_samples(np.stack([x, y], axis=1), is_set)))
+    features = higher_moments(jnp.asarray(describe_samples(np.stack([x, y], axis=1), is_set)))
     assert all(feature.shape[:2] == (2, 2) for feature in features)
     correlation, _, caused, transposed = (np.asarray(each) for each in features[:4])
     by_curve = correlation[0, 1].reshape(3, 3)  # curves of x, then of y: themselves, squares, signed squares

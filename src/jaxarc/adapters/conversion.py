@@ -8,7 +8,7 @@ from jaxtyping import Array, Int
 
 from jaxarc.constants import ENVIRONMENT_VERSION, NO_OPERATION
 from jaxarc.datasets import dataset_names
-from jaxarc.envs.spaces import ActionSpace
+from jaxarc.envs.spaces import COORDINATES, ActionSpace
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.registration import STARTER
 
@@ -44,19 +44,13 @@ def choice_of_id(choice: Mapping[str, Any]) -> dict[str, Any]:
     return {**defaults, **choice}
 
 
-_COORDINATES: Final = {  # selection format -> coordinates, each with its axis of the canvas
-    "point": (("row", 0), ("col", 1)),
-    "bbox": (("r1", 0), ("c1", 1), ("r2", 0), ("c2", 1)),
-    "mask": (),
-}
-
-
 def field_sizes(space: ActionSpace) -> dict[str, int]:
     """Return the number of values of each integer of an action: ``{"operation": K, "row": H, "col": W}`` for points.
 
     The mask format has the operation only: its selection is an array, 0 or 1 for each cell.
     """
-    coordinates = {name: space.grid_shape[axis] for name, axis in _COORDINATES[space.selection_format]}
+    # On 3x4 cells a box has the sizes r1 3, c1 4, r2 3, c2 4.
+    coordinates = {name: space.grid_shape[axis] for name, axis in COORDINATES[space.selection_format]}
     return {"operation": len(space.operation.values), **coordinates}
 
 
@@ -73,7 +67,7 @@ def action_of_fields(space: ActionSpace, fields: Mapping[str, Any]) -> Structure
     operation = jnp.where(exists, space.operation.at(jnp.where(exists, index, 0)), NO_OPERATION)
     if space.selection_format == "mask":
         return MaskAction(operation, jnp.asarray(fields["selection"]) != 0)
-    coordinates = [jnp.asarray(fields[name], jnp.int32) for name, _ in _COORDINATES[space.selection_format]]
+    coordinates = [jnp.asarray(fields[name], jnp.int32) for name, _ in COORDINATES[space.selection_format]]
     kind = PointAction if space.selection_format == "point" else BboxAction
     return kind(operation, *coordinates)
 

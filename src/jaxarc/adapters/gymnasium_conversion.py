@@ -95,6 +95,8 @@ def _fitted(space: spaces.Space, action: Any) -> Any:
         array = np.asarray(action)
     except ValueError:  # lists of unequal lengths, which spaces refuse with an error of NumPy
         return np.empty(0, object)
+    # Integers of another width are cast if that keeps them: int64 5 becomes int8 5, and 300 stays, to be refused. Only
+    # a mask, int8, takes bools, and floats are never cast.
     if array.dtype == space.dtype or array.dtype.kind not in ("biu" if space.dtype == np.int8 else "iu"):
         return array
     cast = array.astype(space.dtype)

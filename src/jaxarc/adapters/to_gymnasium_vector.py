@@ -188,7 +188,7 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
             return None
         if isinstance(seed, int | np.integer):
             super().reset(seed=int(seed))
-            return [int(seed) + index for index in range(self.num_envs)]
+            return [int(seed) + index for index in range(self.num_envs)]  # 7 for three environments is 7 8 9
         if len(seed) != self.num_envs:
             raise ValueError(f"a list of seeds has one for each of {self.num_envs} environments, got {len(seed)}")
         given = [one for one in seed if one is not None]

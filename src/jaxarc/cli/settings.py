@@ -53,6 +53,8 @@ class RunKind:
         """
         for name in mapping:
             check_known("jaxarc train", name, list(self.topics))
+        # The rules of an environment are topics of the command line, and one field of an experiment:
+        # {"reward": r, "agent": a} becomes {"environment": {"reward": r}, "agent": a}.
         rules = {name: mapping[name] for name in mapping if name in _RULES}
         others = {name: mapping[name] for name in mapping if name not in _RULES}
         return build(self.experiment, {"environment": rules, **others})
@@ -266,6 +268,8 @@ def _settable(run_kind: RunKind, override: str) -> str:
     group = topic.partition("@")[0]
     if not dot:
         _check_group(run_kind, group, value, override)
+    # With ++ Hydra sets a field that no file names: schedule.learning_rate=1e-3 becomes ++schedule.learning_rate=1e-3.
+    # The choice without a file, such as reward=default, becomes an empty one.
     known = dict.fromkeys(run_kind.topics if dot else [*run_kind.topics, run_kind.presets])
     check_known("jaxarc train", group, list(known))
     if dot:

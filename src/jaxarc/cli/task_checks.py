@@ -73,6 +73,7 @@ def counts_table(tasks: TaskSet, num_issues: int) -> Table:
 
 def sides_table(tasks: TaskSet) -> Table:
     """Show how large the tasks are."""
+    # Sides 1..5 are bucket 0, 6..10 bucket 1.
     buckets = Counter((max(task.grid_shape) - 1) // _BUCKET for task in tasks)
     rows = [
         (f"{bucket * _BUCKET + 1}..{(bucket + 1) * _BUCKET}", buckets[bucket]) for bucket in range(max(buckets) + 1)

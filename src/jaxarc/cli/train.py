@@ -241,7 +241,7 @@ def _run(experiment: AnyExperiment, console: Console) -> _Ending:
 
 
 def _differing(chosen: tuple[str, ...], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> list[str]:
-    """Return the overrides in which combinations differ."""
+    """Return the overrides in which combinations differ: of ``a=1 b=3`` and ``a=2 b=3`` that of ``a``."""
     return [override for override in chosen if not all(override in other for other in experiments)]
 
 

@@ -3,7 +3,7 @@
 import abc
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import equinox as eqx
 import jax
@@ -14,7 +14,13 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import unpack_columns
 from jaxarc.envs.compilation import call_native, choose_executor, no_shared_arrays, with_batch_rule
-from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.envs.structured_actions import (
+    ACTION_CLASSES,
+    BboxAction,
+    MaskAction,
+    PointAction,
+    StructuredAction,
+)
 from jaxarc.fusion import materialize
 from jaxarc.prng import THREEFRY, as_typed_key, fast_bits, from_key_data, mixed_radix_ints, random_bits
 
@@ -102,6 +108,13 @@ class Dict(Space):
         return jnp.all(jnp.stack([space.contains(value[name]) for name, space in self.entries.items()]))
 
 
+COORDINATES: Final = {  # selection format -> coordinates, each with its axis of the canvas
+    "point": (("row", 0), ("col", 1)),
+    "bbox": (("r1", 0), ("c1", 1), ("r2", 0), ("c2", 1)),
+    "mask": (),
+}
+
+
 class ActionSpace(Space):
     """The legal actions of a config: a legal operation on a point, box or mask of the canvas."""
 
@@ -135,17 +148,11 @@ class ActionSpace(Space):
         return BboxAction(operation, *corner, *mixed_radix_ints(words[1], [height, width]))
 
     def contains(self, value: Any) -> Bool[Array, ""]:
-        fields = {
-            "point": (PointAction, (("row", 0), ("col", 1))),
-            "bbox": (BboxAction, (("r1", 0), ("c1", 1), ("r2", 0), ("c2", 1))),
-            "mask": (MaskAction, ()),
-        }
-        # Each coordinate is bounded by the side of its axis: rows, axis 0, by H, and columns, axis 1, by W.
-        kind, coordinates = fields[self.selection_format]
-        if not isinstance(value, kind):
+        if not isinstance(value, ACTION_CLASSES[self.selection_format]):
             return jnp.asarray(False)
         checks = [self.operation.contains(value.operation)]
-        for name, axis in coordinates:
+        # Each coordinate is bounded by the side of its axis: rows, axis 0, by H, and columns, axis 1, by W.
+        for name, axis in COORDINATES[self.selection_format]:
             limit = Box(0, self.grid_shape[axis] - 1, (), jnp.int32)
             checks.append(limit.contains(value.__dict__[name]))
         if isinstance(value, MaskAction):

@@ -137,6 +137,7 @@ def _row_of_grids(task: RawTask, inputs: Sequence[Sequence[np.ndarray]], error: 
 
 def _similarity(grid: Int8[np.ndarray, "h w"], answer: Int8[np.ndarray, "h2 w2"]) -> float:
     """Equal cells over cells of the union, as :func:`jaxarc.envs.canvas.similarity` does in an episode."""
+    # Of 2x3 and 3x2 the upper left 2x2 can be equal, and the union is counted as the box around both, 3x3.
     height, width = (min(sides) for sides in zip(grid.shape, answer.shape, strict=True))
     rows, columns = (max(sides) for sides in zip(grid.shape, answer.shape, strict=True))
     return int((grid[:height, :width] == answer[:height, :width]).sum()) / (rows * columns)

@@ -62,12 +62,15 @@ class MetricsReader:
         """
         self._follow()
         known = count if reading == self._reading and 0 <= count <= len(self._rows) else 0
+        # A page that has 12 rows of this reading gets the 13th and later ones; one of an older reading gets all.
         rows = _thinned(self._rows) if known == 0 else self._rows[known:]
         return Rows(self._reading, known, rows, len(self._rows), self._num_unreadable)
 
     def _follow(self) -> None:
         try:
             with self._path.open("rb") as file:
+                # 30 bytes were read, the last 10 of them a line: bytes 20 to 30 must still be that line. A resumed run
+                # cuts the file and writes other lines there.
                 file.seek(max(self._num_bytes - len(self._last_line), 0))
                 if file.read(len(self._last_line)) != self._last_line:
                     self._start_anew()

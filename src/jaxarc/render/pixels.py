@@ -64,6 +64,7 @@ def draw_difference(
         if color == wanted:
             pen.rectangle((left, top, right, bottom), PADDING_COLOR if color == PADDING else RIGHT_COLOR)
         else:
+            # The square in the grid's color, and over its lower right half a triangle in the target's.
             pen.rectangle((left, top, right, bottom), of(int(color)))
             pen.polygon([(right, top), (right, bottom), (left, bottom)], of(wanted))
     _lines(pen, cells.shape, cell_size)

@@ -67,7 +67,7 @@ class MomentEncoder(Encoder):
     float32. Features are squashed by sign(x) log(1 + |x|), since moments of unscaled variables may be large.
 
     Second moments hold all that samples of linear normal models say. ``higher`` adds moments of curves of the
-    variables (:func:`_higher_moments`), which also show nonlinear effects, and what interventions on one variable of a
+    variables (:func:`higher_moments`), which also show nonlinear effects, and what interventions on one variable of a
     pair do to the other.
     """
 
@@ -105,7 +105,7 @@ class MomentEncoder(Encoder):
             jnp.stack([correlation, precision, identity, log_square], -1),
         ]
         if self.higher:
-            features += [partial_correlations(precision)[..., None], *_higher_moments(samples)]
+            features += [partial_correlations(precision)[..., None], *higher_moments(samples)]
         return self.pair(_squash(jnp.concatenate(features, axis=-1)).astype(self.pair.weight.dtype))
 
 
@@ -116,7 +116,7 @@ def make_encoder(key: PRNGKey, config: SurrogateNetworkConfig, grid_shape: tuple
     return MomentEncoder(key, config.latent_size)
 
 
-def _higher_moments(samples: Float32[Array, "N d 3"]) -> list[Float32[Array, "d d _"]]:
+def higher_moments(samples: Float32[Array, "N d 3"]) -> list[Float32[Array, "d d _"]]:
     """Return features of each pair from the curves x, x^2 and x |x| of each variable, centered and of deviation 1.
 
     Say y = x^2 + noise, x symmetric: x and y do not correlate, but x^2 and y do. In the other direction no curve of y

@@ -105,7 +105,6 @@ def collect(
         done = transition.done
         info = transition.info
         final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
-        # An episode counts in the step that ends it, where auto-reset still reports on it.
         counts = EpisodeCounts(
             ended=done.sum(dtype=jnp.int32),
             solved=(done & info["success"]).sum(dtype=jnp.int32),
