@@ -109,7 +109,7 @@ def test_an_edit_scorer_weighs_the_similarity_that_it_predicts_and_what_its_oper
     share = 0.5 * 100 / SIDE**2  # of a right cell in a logit
     np.testing.assert_allclose(score(data), [share, 15 * share, -200], rtol=1e-5)
     solved = data.at[..., 0].set(data[..., 1])
-    np.testing.assert_allclose(score(solved)[2], 100, rtol=1e-5)
+    np.testing.assert_allclose(score(solved)[2], 50 + 100, rtol=1e-5)  # the submit keeps the right grid
 
 
 @pytest.mark.usefixtures("standard_promotion")

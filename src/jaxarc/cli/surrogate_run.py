@@ -249,6 +249,7 @@ def _steps(steps: StepAccuracy) -> Table:
     for operation, (count, exact, kept) in steps.by_operation.items():
         table.add_row(f"  {get_operation_name(operation)}", f"{count:,}", percent(exact), percent(kept))
     table.add_row("cells right", "", percent(steps.cell_accuracy), "")
+    table.add_row("next clipboard, every cell right", "", percent(steps.exact_clipboard_accuracy), "")
     table.add_row("reward, mean distance", "", f"{steps.reward_error:.4f}", "")
     return table
 

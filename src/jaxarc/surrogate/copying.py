@@ -28,7 +28,7 @@ _PLACES: Final = 10  # of the working grid, see ``_places``; the next clipboard 
 _GRID_SOURCES: Final = _PLACES - 1 + 5  # with those of the clipboard and the input, action's color, black and outside
 _CLIPBOARD_SOURCES: Final = 3  # the clipboard as it is, the last of the places, nothing
 _FLAGS: Final = 2 * _PLACES + 5
-_PASS_SCALE: Final = 8.0
+_PASS_SCALE: Final = 8.0  # two weights decide about all floods, so they move faster than the others
 _EPSILON: Final = 1e-4  # probability of a color that no source has
 
 
@@ -89,6 +89,7 @@ class CopyingNetwork(eqx.Module):
         """Draw the weights; ``size`` is the number of hidden units."""
         key_starts, key_flags, key_action, key_sources = jax.random.split(key, 4)
         self.starts = Dense(key_starts, NUM_ACTION_FEATURES, 1, 1.0)
+        # From equal chances a mark first learns to reach all cells, and does not find back.
         self.passes = jnp.array([-0.25, 0.25], jnp.float32)
         self.flags = Dense(key_flags, _FLAGS + 1, size, lecun_scale(_FLAGS, 2.0))
         self.action = Dense(key_action, NUM_ACTION_FEATURES, size, 1.0)

@@ -15,6 +15,7 @@ import optax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float, Float32
 
+from jaxarc import constants as c
 from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
 from jaxarc.fusion import compiles_for_cpu
@@ -35,7 +36,7 @@ class EditScorer(eqx.Module):
     """Scores candidate boxes by the similarity of predicted next grid and target; ``jax.vmap`` scores a batch.
 
     A logit is a weight times that similarity, plus for each operation a constant, and another one where the grid is
-    right already. The clipboard is taken to be empty.
+    right already. The clipboard is taken to be empty, and a submit to leave the grid as it is.
     """
 
     transition: TransitionModel
@@ -71,10 +72,13 @@ class EditScorer(eqx.Module):
         grid, target, _ = jnp.moveaxis(jnp.round(data).astype(jnp.int32), -1, 0)
         clipboard = jnp.full((*grid.shape, 1), PADDING, data.dtype)
         with_clipboard = jnp.concatenate([data, clipboard], axis=-1)
-        is_right = (Copied.certainly(grid).similarity(target) >= 1).astype(jnp.float32)
+        now = Copied.certainly(grid).similarity(target)
+        is_right = (now >= 1).astype(jnp.float32)
 
         def score(candidate: CandidateSet) -> Float[Array, ""]:
-            similarity = self.transition.network(with_clipboard, candidate).grid.similarity(target)
+            after = self.transition.network(with_clipboard, candidate).grid.similarity(target)
+            # A submit leaves the grid; it ends an episode, so steps of episodes that go on cannot show that.
+            similarity = jnp.where(candidate.features[c.SUBMIT] > 0, now, after)
             constant, if_right = self.by_operation(candidate.features).astype(jnp.float32)
             weight = self.similarity_weight.astype(jnp.float32)
             return _PERCENT * (weight * similarity + constant + if_right * is_right)

@@ -26,7 +26,7 @@ from jaxarc.surrogate import TransitionModel, create_transition_train_step
 from jaxarc.surrogate.candidates import describe_boxes
 from jaxarc.surrogate.copying import CLIPBOARD
 from jaxarc.surrogate.train_step import Model
-from jaxarc.surrogate.transition_model import TransitionBatch, predict_steps
+from jaxarc.surrogate.transition_model import TransitionBatch, is_exact_grid, predict_steps
 from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates.lookahead import describe_canvas
 from jaxarc.training.surrogates.task import HELD_OUT_SEED, Step, held_out_params
@@ -42,6 +42,7 @@ class StepAccuracy(NamedTuple):
 
     exact_grid_accuracy: float  # of next grids, right in every cell
     cell_accuracy: float
+    exact_clipboard_accuracy: float  # of next clipboards, right in every cell
     kept_grid_accuracy: float  # of next grids that equal the grid before: the accuracy of "nothing changes"
     reward_error: float  # mean absolute error
     by_operation: dict[int, tuple[int, float, float]]  # steps, exact_grid_accuracy and kept_grid_accuracy of each
@@ -243,6 +244,7 @@ def evaluate_steps(model: Model, steps: TransitionBatch) -> StepAccuracy:
     return StepAccuracy(
         exact_grid_accuracy=float(is_exact.mean()),
         cell_accuracy=float(is_right.mean()),
+        exact_clipboard_accuracy=float(is_exact_grid(predicted.clipboard, steps.next_clipboard).mean()),
         kept_grid_accuracy=float(is_kept.mean()),
         reward_error=float(np.abs(np.asarray(predicted.reward) - np.asarray(steps.reward)).mean()),
         by_operation=by_operation,

@@ -42,6 +42,7 @@ from jaxarc.training.updates import make_params, measure
 from jaxarc.types import Observation
 from jaxarc.unroll import BatchPolicy, Policy
 
+_EPISODES_AT_ONCE: Final = 16  # few: while the last episodes end, the others' places compute for nothing
 _REPEATS: Final = 5  # timed calls of each policy, interleaved
 
 
@@ -332,7 +333,7 @@ def _play_baseline(baseline: Baseline) -> EvalResult:
 
 @eqx.filter_jit
 def _play(policy: Policy, params: EnvParams) -> TaskResults:
-    return play_every_task(_batch_policy_of(policy), params)
+    return play_every_task(_batch_policy_of(policy), params, _EPISODES_AT_ONCE)
 
 
 def _batch_policy_of(policy: Policy) -> BatchPolicy:

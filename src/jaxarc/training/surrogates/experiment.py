@@ -194,6 +194,7 @@ class SurrogateReport:
     calibration_error: float | None = None
     exact_grid_accuracy: float | None = None  # on held-out steps: share of next grids right in every cell
     cell_accuracy: float | None = None  # on them: share of cells
+    exact_clipboard_accuracy: float | None = None  # on them: share of next clipboards right in every cell
     kept_grid_accuracy: float | None = None  # on them: share that is right when the grid is kept
     reward_error: float | None = None  # on them: mean absolute error
     auroc: float | None = None  # on held-out structural models: of their edges, mean over models
