@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.compilation import call_native, choose_executor, with_batch_rule
+from jaxarc.envs.observations import shows_only_the_grid
 from jaxarc.envs.pairs import PairSource, PairTable, stack_tables
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -221,8 +222,11 @@ def _without_sums(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def advances_natively(state: ArcEnvState, params: EnvParams) -> bool:
-    """Whether one call of the library takes a step and starts the next episode."""
-    is_native = choose_executor(params.config.environment.executor) == "native"
+    """Whether one call of the library takes a step, starts the next episode, and shows its grid."""
+    if not (isinstance(params, EnvParams) and isinstance(state, ArcEnvState)):
+        return False
+    config = params.config
+    is_native = choose_executor(config.environment.executor) == "native" and shows_only_the_grid(config)
     return is_native and restarts_natively(state, params)
 
 
@@ -267,6 +271,7 @@ def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..
     def advance_apart(_: Any, has_axis: Any, rows: Any, params: EnvParams) -> Advanced:
         """Each batch has params of its own: nothing to fold."""
         axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
-        return jax.vmap(lambda rows, params: by_parts(*rows, params), (0, axes))(rows, params)
+        states, actions = rows
+        return jax.vmap(by_parts, (0, 0, axes))(states, actions, params)
 
     return with_batch_rule(advance, advance_apart)
