@@ -30,6 +30,8 @@ _OF_TASKS: Final = ("augmentation", "task_data", "pairs", "demonstrations")  # f
 _LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
 _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
 
+_BEYOND_CACHES: Final = 1 << 24  # bytes of grids, of which none is still in a cache after all are written
+
 Advance = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
 Restart = Callable[[ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]
 StepAndRestart = Callable[[ArcEnvState, StructuredAction, EnvParams], "Advanced"]  # of a batch
@@ -251,19 +253,23 @@ def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..
     def in_xla_of_leaves(states: ArcEnvState, actions: StructuredAction, params: EnvParams, _: Array) -> Any:
         done = in_xla(states, actions, params)
         bits = _to_bits(*done.facts, *(done.endings[:, i] for i in range(2)))
-        return done.state, bits, done.similarity_before, done.similarity, done.counts, done.grid, done.next_grid
+        return done.state, bits, done.similarity_before, done.similarity, done.counts, done.grid
 
     def advance(rows: tuple[ArcEnvState, StructuredAction], params: EnvParams) -> Advanced:
         states, actions = rows
         config = params.config
         numbers = [*_form(config), *step_numbers(config, config.episode.mode == "test").values(), *_of_params(params)]
-        like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID, _GRID]
+        like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID]
         others = (actions, params, cumulative_weights(params.weights))
-        after, (bits, before, similarity, counts, grid, next_grid) = _change(
+        after, (bits, before, similarity, counts, grid) = _change(
             "advance", numbers, states, others, like, in_xla_of_leaves
         )
         facts = _facts(bits)
         endings = jnp.stack([_has(bits, len(facts) + i) for i in range(2)], axis=-1)
+        # Of large batches the library copies what is shown, where that is used; of others XLA does.
+        next_grid = after.canvas.grid
+        if next_grid.size >= _BEYOND_CACHES:
+            (next_grid,) = call_native("show", (), (next_grid,), (0,), 0, _show_in_xla)
         # Only the grids of episodes that ended were written.
         grid = jnp.where(endings.any(axis=-1)[:, None], grid, next_grid)
         return Advanced(after, facts, endings, counts, similarity, before, grid, next_grid)
@@ -275,3 +281,7 @@ def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..
         return jax.vmap(by_parts, (0, 0, axes))(states, actions, params)
 
     return with_batch_rule(advance, advance_apart)
+
+
+def _show_in_xla(grid: Int8[Array, "B HW"]) -> list[Array]:
+    return [jnp.copy(grid)]
