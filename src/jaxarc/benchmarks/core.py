@@ -11,7 +11,7 @@ from jaxarc.benchmarks.suite import EnvSpec, Suite
 
 DEFAULT_SIZES: Final = (256, 1024, 4096, 16384, 65536)
 
-_STEPS_TARGETS: Final = {256: 1.8e6, 1024: 2.0e6, 4096: 1.8e6, 16384: 1.8e6}
+_STEPS_TARGETS: Final = {1024: 9e6, 16384: 5e6, 65536: 4e6}
 _ROLLOUT_FROM: Final = 4096  # environments from which on a rollout plays one part of them after the other
 
 
@@ -23,7 +23,7 @@ def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
             f"30x30, box actions, {size:,} environments",
             "steps/s",
             lambda suite, size=size: suite.steps_per_second(EnvSpec(size)),
-            target=None if size > _ROLLOUT_FROM else _STEPS_TARGETS.get(size),
+            target=_STEPS_TARGETS.get(size),
         )
         for size in sizes
     ]
@@ -33,7 +33,6 @@ def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
             f"jaxarc.parallel.rollout, 30x30, box actions, {size:,} environments",
             "steps/s",
             lambda suite, size=size: suite.rollout_steps_per_second(EnvSpec(size)),
-            target=_STEPS_TARGETS.get(size),
         )
         for size in sizes
         if size >= _ROLLOUT_FROM
@@ -82,14 +81,14 @@ _OTHER_THROUGHPUTS: Final = (
         "30x30, point actions, 1,024 environments",
         "steps/s",
         lambda suite: suite.steps_per_second(EnvSpec(1024, "point")),
-        target=2.0e6,
+        target=9e6,
     ),
     Row(
         "steps-mask-1024",
         "30x30, mask actions, 1,024 environments",
         "steps/s",
         lambda suite: suite.steps_per_second(EnvSpec(1024, "mask")),
-        target=1.5e6,
+        target=6e6,
     ),
     Row(
         "steps-history-1024",
@@ -102,7 +101,7 @@ _OTHER_THROUGHPUTS: Final = (
         "5x5, box actions, 2,048 environments",
         "steps/s",
         lambda suite: suite.steps_per_second(EnvSpec(2048, side=MINI_SIDE)),
-        target=10e6,
+        target=15e6,
     ),
     Row(
         "resets-1024",
@@ -134,6 +133,7 @@ _SINGLE: Final = (
         "a step of one environment in a compiled loop, 30x30, box actions",
         "us",
         lambda suite: suite.microseconds_per_step(EnvSpec(1)),
+        target=1,
         less_is_better=True,
     ),
     Row(
@@ -198,6 +198,6 @@ _STARTS: Final = tuple(
         ("import", "import of jaxarc.make and jaxarc.wrappers, after import jax", 0.5, "import"),
         ("make-cold", "make of 400 tasks in a fresh process", 2.0, "make"),
         ("make-warm", "the same once more", 0.3, "make"),
-        ("compile", "trace, lower and compile a rollout of 1,024 environments in a fresh process", 3.0, "compile"),
+        ("compile", "trace, lower and compile a rollout of 1,024 environments in a fresh process", 1.5, "compile"),
     )
 )

@@ -10,16 +10,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
+from jaxarc.config import JaxArcConfig
 from jaxarc.envs.compilation import compiled, update_rows
 from jaxarc.envs.native_batch import advances_natively, restart_natively
-from jaxarc.envs.observations import make_info, observation_space, observe, shows_only_the_grid
-from jaxarc.envs.pairs import generate_pairs, pairs_in_play
+from jaxarc.envs.observations import make_info, observation_space, observe
+from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete, Space, action_space
 from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import pairs_of, require_single, step_and_restart_natively, take_step
+from jaxarc.envs.transition import StepOutcome, pairs_of, require_single, step_and_restart_natively, take_step
 from jaxarc.fusion import materialize
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
@@ -90,8 +91,7 @@ class Environment(abc.ABC, Generic[State]):
     ) -> tuple[Step[State], State, Observation] | None:
         """Return what ``step`` returns, then the state and observation to go on with, by one call of the C++ library.
 
-        After an episode that ended these are those of ``reset_next``. Of the state that the step ended in nothing
-        counts but what is observed and what is in the info. None where the library cannot.
+        Those are of ``reset_next`` where the episode ended; the state of the step itself is no whole one. Or None.
         """
         return None
 
@@ -253,14 +253,17 @@ class ArcEnvironment(Environment[ArcEnvState]):
     def reset_next_natively(
         self, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams
     ) -> ArcEnvState | None:
-        """As :meth:`Environment.reset_next_natively`."""
         return restart_natively(states, need, params, _reset_next_compactly)
 
     def step_and_reset_natively(
         self, state: ArcEnvState, action: Action, params: EnvParams
     ) -> tuple[Step[ArcEnvState], ArcEnvState, Observation] | None:
-        """As :meth:`Environment.step_and_reset_natively`."""
-        return _step_and_reset(state, action, params)
+        if not (isinstance(action, StructuredAction) and advances_natively(state, params)):
+            return None
+        require_single(state, action)
+        outcome, after, shown = step_and_restart_natively(state, action, params, _reset_next_compactly)
+        source = pairs_of(outcome.state, params)
+        return _tell(outcome, source, params.config), after, observe(shown, source, params.config)
 
     def step(self, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
         """Apply an action to the working grid; the order is ``(state, action, params)``, and there is no key.
@@ -372,29 +375,12 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
     require_single(state, action)
     source = pairs_of(state, params)
-    state, reward, invalid = take_step(state, action, source, params.config)
-    return (
-        state,
-        observe(state, source, params.config),
-        reward,
-        state.done,
-        make_info(state, source, invalid, params.config),
-    )
+    return _tell(take_step(state, action, source, params.config), source, params.config)
 
 
-def _step_and_reset(
-    state: ArcEnvState, action: StructuredAction, params: EnvParams
-) -> tuple[Step[ArcEnvState], ArcEnvState, Observation] | None:
-    is_ours = isinstance(params, EnvParams) and isinstance(state, ArcEnvState) and state.counts.ndim == 1
-    if not (is_ours and shows_only_the_grid(params.config) and advances_natively(state, params)):
-        return None
-    require_single(state, action)
-    (ended, reward, invalid), after, grid = step_and_restart_natively(state, action, params, _reset_next_compactly)
-    config = params.config
-    source = pairs_of(ended, params)
-    step = ended, observe(ended, source, config), reward, ended.done, make_info(ended, source, invalid, config)
-    shown = dataclasses.replace(after, canvas=dataclasses.replace(after.canvas, grid=grid))
-    return step, after, observe(shown, source, config)
+def _tell(outcome: StepOutcome, source: PairSource, config: JaxArcConfig) -> Step[ArcEnvState]:
+    state, reward, invalid = outcome
+    return state, observe(state, source, config), reward, state.done, make_info(state, source, invalid, config)
 
 
 def checks_actions(params: EnvParams) -> bool:

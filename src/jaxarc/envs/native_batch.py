@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.compilation import call_native, choose_executor, with_batch_rule
+from jaxarc.envs.observations import shows_only_the_grid
 from jaxarc.envs.pairs import PairSource, PairTable, stack_tables
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -28,6 +29,8 @@ _FORMATS: Final = ("point", "bbox", "mask")  # as library.cc numbers them
 _OF_TASKS: Final = ("augmentation", "task_data", "pairs", "demonstrations")  # fields of a state of changed tasks
 _LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
 _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
+
+_BEYOND_CACHES: Final = 1 << 24  # bytes of grids, of which none is still in a cache after all are written
 
 Advance = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
 Restart = Callable[[ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]
@@ -221,8 +224,11 @@ def _without_sums(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def advances_natively(state: ArcEnvState, params: EnvParams) -> bool:
-    """Whether one call of the library takes a step and starts the next episode."""
-    is_native = choose_executor(params.config.environment.executor) == "native"
+    """Whether one call of the library takes a step, starts the next episode, and shows its grid."""
+    if not (isinstance(params, EnvParams) and isinstance(state, ArcEnvState)):
+        return False
+    config = params.config
+    is_native = choose_executor(config.environment.executor) == "native" and shows_only_the_grid(config)
     return is_native and restarts_natively(state, params)
 
 
@@ -247,19 +253,23 @@ def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..
     def in_xla_of_leaves(states: ArcEnvState, actions: StructuredAction, params: EnvParams, _: Array) -> Any:
         done = in_xla(states, actions, params)
         bits = _to_bits(*done.facts, *(done.endings[:, i] for i in range(2)))
-        return done.state, bits, done.similarity_before, done.similarity, done.counts, done.grid, done.next_grid
+        return done.state, bits, done.similarity_before, done.similarity, done.counts, done.grid
 
     def advance(rows: tuple[ArcEnvState, StructuredAction], params: EnvParams) -> Advanced:
         states, actions = rows
         config = params.config
         numbers = [*_form(config), *step_numbers(config, config.episode.mode == "test").values(), *_of_params(params)]
-        like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID, _GRID]
+        like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID]
         others = (actions, params, cumulative_weights(params.weights))
-        after, (bits, before, similarity, counts, grid, next_grid) = _change(
+        after, (bits, before, similarity, counts, grid) = _change(
             "advance", numbers, states, others, like, in_xla_of_leaves
         )
         facts = _facts(bits)
         endings = jnp.stack([_has(bits, len(facts) + i) for i in range(2)], axis=-1)
+        # Of large batches the library copies what is shown, where that is used; of others XLA does.
+        next_grid = after.canvas.grid
+        if next_grid.size >= _BEYOND_CACHES:
+            (next_grid,) = call_native("show", (), (next_grid,), (0,), 0, _show_in_xla)
         # Only the grids of episodes that ended were written.
         grid = jnp.where(endings.any(axis=-1)[:, None], grid, next_grid)
         return Advanced(after, facts, endings, counts, similarity, before, grid, next_grid)
@@ -267,6 +277,11 @@ def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..
     def advance_apart(_: Any, has_axis: Any, rows: Any, params: EnvParams) -> Advanced:
         """Each batch has params of its own: nothing to fold."""
         axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
-        return jax.vmap(lambda rows, params: by_parts(*rows, params), (0, axes))(rows, params)
+        states, actions = rows
+        return jax.vmap(by_parts, (0, 0, axes))(states, actions, params)
 
     return with_batch_rule(advance, advance_apart)
+
+
+def _show_in_xla(grid: Int8[Array, "B HW"]) -> list[Array]:
+    return [jnp.copy(grid)]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int8, Int32
+from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
@@ -70,7 +70,7 @@ def _reward(after: ArcEnvState, running: Bool[Array, ""], inputs: "RewardInputs"
 
 def step_and_restart_natively(
     state: ArcEnvState, action: StructuredAction, params: EnvParams, restart: Restart
-) -> tuple[StepOutcome, ArcEnvState, Int8[Array, " HW"]]:
+) -> tuple[StepOutcome, ArcEnvState, ArcEnvState]:
     """Take one step, and start the next episode where it ended, by one call of the C++ library.
 
     Args:
@@ -81,22 +81,25 @@ def step_and_restart_natively(
 
     Returns:
         The outcome of the step, in the state of which only counters, similarity, endings and grid are those of the
-        step; the state to go on with; and its grid.
+        step; the state to go on with; and the same with a copy of its grid, which observations show: another array
+        than the one that the next step changes in place.
     """
     config = params.config
     require_matching_config(state, config)
     action = refuse_invalid(action, config)
     advanced = advance_natively(state, action, params, *_advances_of(restart))
+    with_grid = lambda grid: dataclasses.replace(
+        advanced.state, canvas=dataclasses.replace(advanced.state.canvas, grid=grid)
+    )
     ended = dataclasses.replace(
-        advanced.state,
-        canvas=dataclasses.replace(advanced.state.canvas, grid=advanced.grid),
+        with_grid(advanced.grid),
         counts=advanced.counts,
         similarity_score=advanced.similarity,
         endings=advanced.endings,
     )
     source = pairs_of(ended, params)
     outcome = _reward_natively(advanced.similarity_before, ended, advanced.facts, source, config)
-    return outcome, advanced.state, advanced.next_grid
+    return outcome, advanced.state, with_grid(advanced.next_grid)
 
 
 @functools.cache

