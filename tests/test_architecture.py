@@ -43,7 +43,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "nn": LEAF | {"config"},
     "surrogate": CORE | {"experts.traces", "parallel", "io", "nn"},
     "agents": CORE | {"wrappers", "parallel", "nn", "search"},
-    "search": {"config", "errors", "tasks.raw_task"},
+    "search": {"config", "errors", "native.library", "tasks.raw_task"},
     "evaluation": CORE | TASKS | {"wrappers", "parallel", "agents", "surrogate", "experts", "io"},
     "training": CORE | TASKS | {"wrappers", "parallel", "nn", "agents", "surrogate", "experts", "evaluation", "io"},
     "testing": CORE | TASKS | {"wrappers", "adapters"},
