@@ -107,6 +107,9 @@ sanitize:
 	$(CXX) -std=c++17 -O1 -g -march=native -Wall -Wextra -Werror -Wno-psabi -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all -I src/jaxarc/native tests/campaign/native/sanitize.cc -o $(SANITIZED)/sanitize
 	$(SANITIZED)/sanitize $(ARGS)
+	$(CXX) -std=c++17 -O1 -g -march=native -Wall -Wextra -Werror -fsanitize=address,undefined \
+	    -fno-sanitize-recover=all -I src/jaxarc/native tests/campaign/native/sanitize_search.cc -o $(SANITIZED)/sanitize_search
+	$(SANITIZED)/sanitize_search
 
 fuzz-arcle: $(READY) $(PEERS)/.ready
 	PYTHONPATH=tests $(BIN)/python -m campaign.arcle.fuzz_arcle $(ARGS)

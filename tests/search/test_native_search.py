@@ -1,10 +1,14 @@
 """The C++ graph makes the same states as the NumPy graph, word by word."""
 
+import subprocess
+
 import numpy as np
 import pytest
 
+from jaxarc.config import SearchConfig
+from jaxarc.native.library import FLAGS, SEARCH_SOURCES, find_compiler
+from jaxarc.search import kernels, solve
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.kernels import search_library
 from jaxarc.search.native import NativeGraph
 from jaxarc.search.words import vocabulary
 
@@ -17,7 +21,7 @@ IMAGE_WORDS = [word for word in WORDS if word not in LIST_WORDS and word.name !=
 
 @pytest.fixture(autouse=True)
 def library():
-    if search_library() is None:
+    if kernels.search_library() is None:
         pytest.skip("no C++ compiler is installed")
 
 
@@ -62,3 +66,74 @@ def check(words, inputs, frame=FRAME):
     assert [row[:2] for row in native] == [row[:2] for row in expected], [str(word) for word in words]
     for one, other in zip(native, expected, strict=True):
         assert one == other, (one[0], [grid.tolist() for grid in inputs])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_image_words_make_the_same_images(seed):
+    random = np.random.default_rng(seed)
+    for word in IMAGE_WORDS:
+        check([word], [random_grid(random)])
+
+
+def test_list_words_make_the_same_images():
+    random = np.random.default_rng(2)
+    for word in LIST_WORDS:
+        check([random.choice(SPLITS), word], [random_grid(random)])
+    for split in SPLITS:
+        check([split, *random.choice(LIST_WORDS, 6)], [random_grid(random)])
+
+
+def test_all_words_together_make_the_same_states():
+    random = np.random.default_rng(3)
+    words = [word for word in WORDS if random.random() < 0.3]
+    check(words, [random_grid(random, 6) for _ in range(3)], frame=8)
+
+
+def test_a_grid_of_one_cell_and_one_of_the_largest_size_are_like_any_other():
+    words = [*IMAGE_WORDS[::3], *SPLITS]
+    check(words, [np.zeros((1, 1), np.uint8)], frame=3)
+    check(words[::4], [np.tile(random_grid(np.random.default_rng(4)), (30, 30))[:30, :30]], frame=30)
+
+
+def recolored(grid):
+    return np.where(grid == 0, 4, np.where(grid == 1, grid[::-1], 7))
+
+
+def layered(grid):
+    return np.where(grid != 0, grid, np.where(grid[:, ::-1] != 0, 3, 0))
+
+
+def noisy(grid):
+    return np.where(grid == grid.max(), 0, grid.T[: grid.shape[0], : grid.shape[1]]) if grid.sum() % 2 else grid
+
+
+@pytest.mark.parametrize("rule", [recolored, layered, noisy])
+def test_answers_are_the_same_without_the_library(rule, monkeypatch):
+    random = np.random.default_rng(5)
+    *shown, asked = (random.integers(0, 3, (5, 5)) for _ in range(4))
+    train = [(grid, rule(grid)) for grid in shown]
+    config = SearchConfig(max_cost=3, answers=5, seconds=100)
+    native = solve(train, asked, config)
+    monkeypatch.setattr(kernels, "search_library", lambda: None)
+    plain = solve(train, asked, config)
+    assert (native.num_states, native.num_applied) == (plain.num_states, plain.num_applied)
+    for one, other in zip(native.answers, plain.answers, strict=True):
+        assert (str(one.program), one.cost, one.fits, one.share) == (
+            str(other.program),
+            other.cost,
+            other.fits,
+            other.share,
+        )
+        np.testing.assert_array_equal(one.answer, other.answer)
+
+
+def test_sources_compile_without_a_warning():
+    strict = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    command = [
+        str(find_compiler()),
+        *(flag for flag in FLAGS if flag != "-w"),
+        *strict,
+        str(SEARCH_SOURCES / "search.cc"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

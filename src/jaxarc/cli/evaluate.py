@@ -131,7 +131,7 @@ def evaluate(
     seconds: Annotated[float | None, typer.Option(min=0, help="For search: time limit of a test input.")] = None,
     max_cost: Annotated[
         int | None,
-        typer.Option(min=0, max=12, help="For search: cost of a piece, 4 for two functions."),
+        typer.Option(min=0, max=12, help="For search: cost of a piece, 6 for three functions."),
     ] = None,
     megabytes: Annotated[int | None, typer.Option(min=1, help="For search: memory of a process for images.")] = None,
     as_json: JsonOption = False,

@@ -23,7 +23,7 @@ class Searcher(HiddenAnswerExpert):
     seconds: float = 600.0  # of a search: more than one takes, so that no clock decides
 
     name = "search"
-    version = 1
+    version = 2
 
     def solve_hidden(
         self, demonstrations: Sequence[Pair], grid: Int8[np.ndarray, "h w"], action_format: ActionFormat

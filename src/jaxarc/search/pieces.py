@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
+from jaxarc.search import kernels
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
-from jaxarc.search.kernels import call, search_library
+from jaxarc.search.kernels import call
 from jaxarc.search.native import NativeGraph, NativeTable
 from jaxarc.search.words import Table
 
@@ -184,7 +185,7 @@ class Pieces:
 
     def _grown(self, needed: UInt64[np.ndarray, " W"], start: int, max_layers: int) -> list[int]:
         """Return the pieces of the stack that grows from a first one."""
-        if search_library() is not None:
+        if kernels.search_library() is not None:
             found = np.empty(max_layers + 1, np.int64)
             given = (len(self), len(needed), self.good, self.bad, self.cost, needed, start, max_layers)
             return found[: call("stack", *given, found)].tolist()
@@ -204,7 +205,7 @@ class Pieces:
 
     def _gains(self, still_open: UInt64[np.ndarray, " W"]) -> Int64[np.ndarray, " K"]:
         """Return how many open cells each piece colors right; 0 of a piece that colors one wrong."""
-        if search_library() is not None:
+        if kernels.search_library() is not None:
             gains = np.empty(len(self), np.int64)
             call("gains", len(self), len(still_open), self.good, self.bad, still_open, gains)
             return gains
@@ -247,7 +248,7 @@ def _laid_out(
     right: UInt64[np.ndarray, "K W"], solid: UInt64[np.ndarray, "K W"], all_cells: UInt64[np.ndarray, " W"]
 ) -> tuple[UInt64[np.ndarray, "W 2*K"], UInt64[np.ndarray, "W 2*K"]]:
     """Return right and wrong cells of each piece twice: it covers the cells that are not 0, or all cells."""
-    if search_library() is not None:
+    if kernels.search_library() is not None:
         count, words = right.shape
         good, bad = np.empty((words, 2 * count), np.uint64), np.empty((words, 2 * count), np.uint64)
         call("lay_out", count, words, right, solid, all_cells, good, bad)

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
+from jaxarc.search import kernels
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.kernels import search_library
 from jaxarc.search.native import NativeGraph
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
@@ -231,7 +231,7 @@ class _Search:
         words_end = began + _WORDS_SHARE * config.seconds
         self._deadline = began + config.seconds
         given = (self._inputs, frame, words, config.max_states, max_images, words_end)
-        self.graph = StateGraph(*given) if search_library() is None else NativeGraph(*given)
+        self.graph = StateGraph(*given) if kernels.search_library() is None else NativeGraph(*given)
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
         """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""

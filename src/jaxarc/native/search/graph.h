@@ -146,6 +146,12 @@ class Graph {
     add(lists, false, kNone, kNone, 0);
   }
 
+  // Whether a word acts on lists, or on states of one image; an image word acts on both.
+  bool takes(int word_number, bool is_list) const {
+    const Kind kind = words_[static_cast<size_t>(word_number)].kind;
+    return kind == Kind::kImage || is_list == (kind != Kind::kSplit);
+  }
+
   // The images of a level that a word without a kernel does not know yet, each once.
   std::vector<int32_t> unknown(int word_number, int cost, bool is_list) {
     Word& word = words_[static_cast<size_t>(word_number)];

@@ -1,0 +1,97 @@
+// Random grids through all words, lists, pieces and tables of the search, for the sanitizers: `make sanitize`.
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "search/tables.h"
+
+using namespace jaxarc::search;
+
+namespace {
+
+std::mt19937 random_bits(1);
+
+int below(int limit) { return static_cast<int>(random_bits() % static_cast<unsigned>(limit)); }
+
+Picture random_grid(int frame) {
+  Picture grid;
+  static_cast<Box&>(grid) = {0, 0, 1 + below(frame), 1 + below(frame)};
+  const int colors = 1 + below(4), density = 1 + below(10);
+  for (int i = 0; i < grid.size(); i++) grid.cells[i] = static_cast<Cell>(below(10) < density ? below(colors + 1) : 0);
+  return grid;
+}
+
+// A word with arguments that some word may have: a direction, a mirror image, a feature or two numbers.
+void declare_random(Graph& graph) {
+  const char* const texts[] = {"up",   "down",    "right",     "cross", "star", "rows",  "columns", "falling", "diagonals",
+                               "both", "all",     "half_turn", "turn_90", "top", "left", "first",   "most",    "least",
+                               "xor",  "not_most", "common",   "left_right", "1", "2",   "0"};
+  const char* const splits[] = {"colors", "objects", "one_color_objects_4", "frames", "windows", "ground", "rows",
+                                "cells_of_grid", "cropped_colors", "2_above", "3_beside"};
+  bool is_computed_here = false;
+  const int kind = below(3);
+  if (kind == 0) {
+    graph.declare("split", splits[below(std::size(splits))], "", is_computed_here);
+  } else if (kind == 1) {
+    const auto name = kListWords[1 + below(std::size(kListWords) - 1)].first;
+    const bool is_item = name == "item";
+    graph.declare(name, is_item ? "1" : texts[below(std::size(texts))], std::string(kFeatures[below(std::size(kFeatures))]),
+                  is_computed_here);
+  } else {
+    const auto name = kKernels[below(std::size(kKernels))].name;
+    const bool has_direction = name == "fall" || name == "gravity";
+    const bool has_numbers = name == "upscale" || name == "tile" || name == "mirror_tile" || name == "pad";
+    graph.declare(name, has_direction ? "up" : has_numbers ? "2" : texts[below(std::size(texts))], "2", is_computed_here);
+  }
+}
+
+void play(int round) {
+  const int frame = round % 10 == 0 ? kLargest : 3 + below(12), num_inputs = 1 + below(3);
+  Graph graph(frame, num_inputs);
+  std::vector<int32_t> inputs;
+  std::vector<int32_t> sizes;
+  std::vector<Cell> target;
+  for (int p = 0; p < num_inputs; p++) {
+    inputs.push_back(graph.images().add(random_grid(frame).image()));
+    const Picture output = random_grid(frame);
+    sizes.insert(sizes.end(), {output.height, output.width});
+    target.insert(target.end(), output.cells, output.cells + output.size());
+  }
+  constexpr int kWords = 24;
+  for (int word = 0; word < kWords; word++) declare_random(graph);
+  graph.start(inputs.data());
+  for (int cost = 0; cost < 3; cost++) {
+    for (int word = 0; word < kWords; word++) {
+      for (bool is_list : {false, true}) {
+        if (!graph.takes(word, is_list)) continue;
+        const int64_t states = std::min<int64_t>(graph.level_size(cost, is_list), 200);
+        graph.expand(word, cost, is_list, 0, states, cost + 1, below(2) == 0);
+      }
+    }
+  }
+  const int64_t words = static_cast<int64_t>(target.size() + 63) / 64;
+  PieceFinder finder(graph.images(), num_inputs, sizes.data(), target.data(), static_cast<int64_t>(target.size()));
+  std::vector<Bits> right, solid, row(static_cast<size_t>(2 * words));
+  graph.each_image_state([&](int32_t, const int32_t* own, int) {
+    const std::vector<int64_t> numbers(own, own + num_inputs);
+    if (!finder.find(numbers.data(), 0, words, row.data(), row.data() + words)) return;
+    right.insert(right.end(), row.begin(), row.begin() + words);
+    solid.insert(solid.end(), row.begin() + words, row.end());
+  });
+  const int64_t count = static_cast<int64_t>(right.size()) / words;
+  if (count == 0) return;
+  const std::vector<Bits> all(static_cast<size_t>(words), ~Bits{0});
+  std::vector<Bits> good(2 * right.size()), bad(2 * right.size());
+  lay_out(count, words, right.data(), solid.data(), all.data(), good.data(), bad.data());
+  const std::vector<int64_t> costs(static_cast<size_t>(2 * count), 1);
+  int64_t chosen[8];
+  PieceBits{good.data(), bad.data(), costs.data(), 2 * count, words}.stack(all.data(), below(static_cast<int>(count)), 6, chosen);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const int rounds = count > 1 ? std::atoi(arguments[1]) : 2000;
+  for (int round = 0; round < rounds; round++) play(round);
+  std::printf("%d random searches\n", rounds);
+}
