@@ -11,7 +11,7 @@ from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.surrogate import EditBatch, EditScorer, create_edit_train_step, init_optimizer
+from jaxarc.surrogate import EditBatch, EditScorer, choose_box, create_edit_train_step, init_optimizer
 from jaxarc.surrogate.candidates import describe_boxes
 from jaxarc.surrogate.copying import Copied, CopiedCanvas, CopyingNetwork, spread
 from jaxarc.tasks import RawTask
@@ -110,6 +110,22 @@ def test_an_edit_scorer_weighs_the_similarity_that_it_predicts_and_what_its_oper
     np.testing.assert_allclose(score(data), [share, 15 * share, -200], rtol=1e-5)
     solved = data.at[..., 0].set(data[..., 1])
     np.testing.assert_allclose(score(solved)[2], 50 + 100, rtol=1e-5)  # the submit keeps the right grid
+
+
+def test_an_edit_scorer_takes_the_first_of_candidates_that_are_nearly_as_good():
+    """A cell of 4x4 is 3.1 in a logit here; a quarter of a cell is as good, a whole one is not."""
+    target = jnp.full((SIDE, SIDE), 7, jnp.int32)
+    grids = dict.fromkeys(("working_grid", "target_grid", "input_grid"), target)
+    corner = jnp.zeros(2, jnp.int32)
+    actions = BboxAction(jnp.array([7, 17], jnp.int32), corner, corner, corner, corner)
+    scorer = jax.jit(lambda key: EditScorer(key, NETWORK))(jax.random.key(0))
+    for advantage, wanted in ((1.0, 0), (3.0, 1)):
+        constants = jnp.zeros_like(scorer.by_operation.weight).at[17, 0].set(advantage / 100)
+        better = eqx.tree_at(
+            lambda scorer: (scorer.transition.network, scorer.by_operation.weight), scorer, (Painter(), constants)
+        )
+        choose = jax.jit(lambda grids, better=better: choose_box(better, grids, actions, jnp.ones(2, jnp.bool_)))
+        assert int(choose(grids)) == wanted
 
 
 @pytest.mark.usefixtures("standard_promotion")

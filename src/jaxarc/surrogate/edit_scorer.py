@@ -73,7 +73,7 @@ class EditScorer(eqx.Module):
         clipboard = jnp.full((*grid.shape, 1), PADDING, data.dtype)
         with_clipboard = jnp.concatenate([data, clipboard], axis=-1)
         now = Copied.certainly(grid).similarity(target)
-        is_right = (now >= 1).astype(jnp.float32)
+        is_right = (grid == target).all().astype(jnp.float32)
 
         def score(candidate: CandidateSet) -> Float[Array, ""]:
             after = self.transition.network(with_clipboard, candidate).grid.similarity(target)
