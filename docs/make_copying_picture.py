@@ -59,7 +59,8 @@ def prediction(model: TransitionModel, operation: int, box: tuple[int, int, int,
     clipboard[:2, :2] = CLIPBOARD
     data = np.stack([GRID, GRID, GRID, clipboard], axis=-1).astype(np.float32)
     action = BboxAction(*(jnp.int32(number) for number in (operation, *box)))
-    described = describe_boxes(action, jnp.bool_(True), GRID.shape)
+    height, width = GRID.shape
+    described = describe_boxes(action, jnp.bool_(True), (height, width))
     copied = eqx.filter_jit(model.network)(jnp.asarray(data), described).grid
     predicted = np.asarray(jnp.argmax(copied.logits(), axis=-1)) + c.PADDING
     sources = np.asarray(jnp.argmax(copied.shares, axis=-1))
