@@ -35,7 +35,7 @@ TRAIN_CONFIG = TrainConfig(
     AgentConfig(),
     NetworkConfig(),
     ScheduleConfig(),
-    AnswerConfig("imagined", batch_size=16, batches_per_update=150, learning_rate=2e-2, hidden_size=16),
+    AnswerConfig("predicted", batch_size=16, batches_per_update=150, learning_rate=2e-2, hidden_size=16),
     CloningConfig(),
     num_updates=1,
 )
@@ -174,19 +174,19 @@ def test_the_hidden_answer_never_enters(learned):
     policy = AnswerPredictingPolicy(after.predictor, None)
 
     @jax.jit
-    def imagine(state):
+    def predict(state):
         observation = jax.tree.map(lambda x: x[None], ENV.observe(state, params))
         return policy.predict_answer(observation)[0]
 
     state, observation = jax.jit(ENV.reset)(jax.random.key(3), params)
-    before = imagine(state)
+    before = predict(state)
     assert (np.asarray(before) == state.target_grid).all()
     assert "target_grid" not in observation
     other = eqx.tree_at(lambda state: state.canvas.target, state, jnp.full_like(state.canvas.target, 9))
-    np.testing.assert_array_equal(imagine(other), before)
+    np.testing.assert_array_equal(predict(other), before)
 
 
-def test_an_imagined_answer_takes_the_place_of_a_shown_one():
+def test_a_predicted_answer_takes_the_place_of_a_shown_one():
     shown = {name: jnp.int32(place) for place, name in enumerate(("working_grid", "input_grid", "step_count"))}
     assert with_answer(shown, jnp.int8(5)) == {"working_grid": 0, "step_count": 2, "target_grid": 5}
 
@@ -196,7 +196,7 @@ def test_the_editor_practices_on_shown_answers_by_rules_that_are_otherwise_the_s
     assert practice == RULES.with_fields(reveal_target=True, include_demonstrations=False, include_input=False)
 
 
-def test_what_imagining_needs_is_reported_by_name():
+def test_what_predicting_needs_is_reported_by_name():
     assert missing_for_answer_prediction(RULES) == []
     lacking = missing_for_answer_prediction(answer_shown_config(RULES))
     for problem, words in zip(
@@ -208,7 +208,7 @@ def test_what_imagining_needs_is_reported_by_name():
         ),
         strict=True,
     ):
-        assert problem.startswith("with answer.source 'imagined'")
+        assert problem.startswith("with answer.source 'predicted'")
         assert problem.endswith(words)
 
 

@@ -48,7 +48,7 @@ def repairing():
 
 @pytest.fixture(scope="module")
 def mirroring(repairing):
-    """A policy that imagines every input mirrored, and edits towards it without a fault."""
+    """A policy that predicts every input mirrored, and edits towards it without a fault."""
     predictor = AnswerPredictor(jax.random.key(0), 4)
     sure = jnp.where(jnp.arange(NUM_CANDIDATES) == MIRROR_LEFT_RIGHT, 60.0, 0.0)
     last = lambda p: (p.choice_last.weight, p.choice_last.bias)
@@ -88,19 +88,19 @@ def test_the_first_attempt_takes_the_likeliest_edit_and_the_others_draw_theirs(p
     check_attempts(EditAgent(policy), OBSERVATION, policy, OBSERVATION)
 
 
-def test_an_imagining_agent_edits_towards_what_it_imagines_in_every_attempt(policy, mirroring):
+def test_a_predicting_agent_edits_towards_what_it_predicts_in_every_attempt(policy, mirroring):
     slots = jnp.full((2, SIDE, SIDE), -1, jnp.int8)
     shown = {"inputs": slots, "outputs": slots, "mask": jnp.zeros(2, jnp.bool_)}
     grid = OBSERVATION["working_grid"]
     observation = {
         "working_grid": grid, "input_grid": grid, "step_count": OBSERVATION["step_count"], "demonstrations": shown,
     }  # fmt: skip
-    imagined = jnp.array([[2, 1, -1], [4, 3, -1], [-1, -1, -1]], jnp.int8)
+    predicted = jnp.array([[2, 1, -1], [4, 3, -1], [-1, -1, -1]], jnp.int8)
     agent = AnswerPredictingAgent(AnswerPredictingPolicy(mirroring.predictor, policy))
-    check_attempts(agent, observation, policy, with_answer(observation, imagined))
+    check_attempts(agent, observation, policy, with_answer(observation, predicted))
 
 
-def test_an_imagining_agent_plays_tests_whose_answers_it_never_sees(mirroring):
+def test_a_predicting_agent_plays_tests_whose_answers_it_never_sees(mirroring):
     result = evaluate(AnswerPredictingAgent(mirroring), MIRRORS, HIDDEN)
     assert result.score.solved == {"first": (True, True), "second": (True,), "no mirror": (False,)}
     wrong_cells = {"first": [4, 2], "second": [4], "no mirror": [2]}

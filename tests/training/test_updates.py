@@ -45,12 +45,12 @@ SEEDS = (3, 4)
 
 
 def train_config():
-    """Of a policy that imagines answers: then all that can learn does."""
+    """Of a policy that predicts answers: then all that can learn does."""
     return TrainConfig(
         AgentConfig(num_envs=4, rollout_steps=6, num_minibatches=2),
         NetworkConfig(hidden_size=4, submit_bias=-1.0),
         ScheduleConfig(),
-        AnswerConfig("imagined", batch_size=4, batches_per_update=2, hidden_size=4),
+        AnswerConfig("predicted", batch_size=4, batches_per_update=2, hidden_size=4),
         CloningConfig(num_updates=0),
         num_updates=4,
     )
@@ -147,7 +147,7 @@ def test_accelerators_learn_the_seeds_side_by_side(both):
     assert jax.tree.map(describe, after) == jax.tree.map(describe, both[1:])
 
 
-def test_policy_and_predictor_learn_side_by_side_where_the_answer_is_imagined(both):
+def test_policy_and_predictor_learn_side_by_side_where_the_answer_is_predicted(both):
     before, after, progress = both
     assert not same(before.predictor_state.predictor, after.predictor_state.predictor)
     assert not same(before.learner.policy, after.learner.policy)
@@ -171,7 +171,7 @@ def test_measuring_plays_every_pair_with_the_policy_of_each_seed(repairing):
     assert played.steps.tolist() == [[3, 4, 1], [4] * 3]
 
 
-def test_measuring_an_imagining_policy_plays_towards_what_it_imagines_without_seeing_answers(repairing):
+def test_measuring_a_predicting_policy_plays_towards_what_it_predicts_without_seeing_answers(repairing):
     predictor = jax.jit(lambda key: AnswerPredictor(key, 4))(jax.random.key(0))
     mirror = jnp.where(jnp.arange(NUM_CANDIDATES) == 1, 60.0, 0.0)
     last = lambda p: (p.choice_last.weight, p.choice_last.bias)

@@ -69,7 +69,7 @@ class NetworkConfig(CheckedConfig):
 class AnswerConfig(CheckedConfig):
     """The source of the answer that a policy edits towards, and the training of its predictor."""
 
-    source: Literal["shown", "imagined", "searched"] = "shown"  # hidden: imagined by a predictor, or searched
+    source: Literal["shown", "predicted", "searched"] = "shown"  # hidden: predicted by a network, or searched
     batch_size: int = limited(64, low=1)  # puzzles in a batch of the predictor
     batches_per_update: int = limited(16, low=1)  # batches of the predictor for each update of the policy
     learning_rate: float = limited(3e-3, low=0.0, high=1.0)  # rate of the predictor, falls to 0 along a cosine

@@ -70,7 +70,7 @@ class Experiment(CheckedConfig):
             minibatches = self.agent.num_minibatches
             share = f" times agent.num_minibatches = {minibatches}, as each device has its part of each minibatch"
             parts = [("agent.num_envs", self.agent.num_envs, num_devices * minibatches, share)]
-            if self.answer.source == "imagined":
+            if self.answer.source == "predicted":
                 parts.append(("answer.batch_size", self.answer.batch_size, num_devices, ""))
         return [
             f"{name} must be a multiple of parallel.num_devices{more}, where parallel.over={self.parallel.over!r}; "

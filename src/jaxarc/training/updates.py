@@ -273,7 +273,7 @@ def run_seed(
         curriculum = apply_counts(state.curriculum, shard.sum(by_task))
         predictor_state = state.predictor_state
         answer_loss = None
-        if predictor_state is not None and train_config.answer.source == "imagined":
+        if predictor_state is not None and train_config.answer.source == "predicted":
             puzzles = dataclasses.replace(params, weights=weights)
             predictor_state, answer_loss = learn_answers(predictor_state, key_answers, puzzles, train_config, shard)
         state = TrainingState(learner, predictor_state, env_states, curriculum, jax.random.key_data(key_state))

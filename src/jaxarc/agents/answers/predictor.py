@@ -257,7 +257,7 @@ def missing_for_answer_prediction(config: JaxArcConfig) -> list[str]:
         "observation.include_input": (config.observation.include_input, True),
     }
     return [
-        f"with answer.source 'imagined' or 'searched' the policy works out the answer from the demonstrations, so "
+        f"with answer.source 'predicted' or 'searched' the policy works out the answer from the demonstrations, so "
         f"{name} must be {needed!r}, got {value!r}"
         for name, (value, needed) in wanted.items()
         if value != needed
