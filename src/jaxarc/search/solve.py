@@ -285,7 +285,7 @@ class _Search:
         return Found(named.T if self._is_transposed else named, program, fits, share, cost)
 
 
-def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
+def _layer(graph: StateGraph | NativeGraph, layer: Layer) -> LayerProgram:
     words = () if layer.state == NO_STATE else graph.program(layer.state)
     return LayerProgram(words, layer.color, layer.is_solid)
 
@@ -324,7 +324,10 @@ def _larger(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list
 
 
 def _size_rules(
-    graph: StateGraph, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], scales: Sequence[tuple[int, int]]
+    graph: StateGraph | NativeGraph,
+    inputs: Sequence[np.ndarray],
+    outputs: Sequence[np.ndarray],
+    scales: Sequence[tuple[int, int]],
 ) -> list[tuple[tuple[int, int], SizeRule]]:
     """Guess sizes of the answer, the likeliest first: as the input, fixed, a multiple, as a state of the search."""
     test = inputs[-1].shape
