@@ -8,12 +8,12 @@ import ctypes
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from jaxarc.search.graph import NEW_ALONE
+from jaxarc.search.graph import NEW_ALONE, StateGraph
 from jaxarc.search.images import Images, images_of, parts_of_frame
 from jaxarc.search.kernels import call
 from jaxarc.search.words import Machine, Word, image_function
@@ -189,3 +189,7 @@ class NativeGraph:
     def _is_over(self) -> bool:
         is_full = len(self) >= self._max_states or len(self.table) >= self._max_images
         return is_full or time.monotonic() > self._deadline
+
+
+Graph: TypeAlias = StateGraph | NativeGraph
+"""Graph of states, in NumPy or in C++."""

@@ -12,10 +12,9 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from jaxarc.search import kernels
-from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
 from jaxarc.search.kernels import call
-from jaxarc.search.native import NativeGraph, NativeTable
+from jaxarc.search.native import Graph, NativeTable
 from jaxarc.search.words import Table
 
 NO_STATE: Final = -1
@@ -100,7 +99,7 @@ class Pieces:
         colors: of the outputs; each gives a plain piece.
     """
 
-    def __init__(self, graph: StateGraph | NativeGraph, canvas: OutputCells, colors: list[int]) -> None:
+    def __init__(self, graph: Graph, canvas: OutputCells, colors: list[int]) -> None:
         self.canvas = canvas
         self._graph = graph
         states, numbers, costs = graph.images

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from jaxarc.search.graph import StateGraph
-from jaxarc.search.native import NativeGraph
+from jaxarc.search.native import Graph
 from jaxarc.search.pieces import OutputCells
 
 _COST: Final = 2  # of a product, beside its pieces
@@ -25,7 +24,7 @@ class Product(NamedTuple):
     answer: UInt8[np.ndarray, "h w"]
 
 
-def find_products(graph: StateGraph | NativeGraph, canvas: OutputCells) -> list[Product]:
+def find_products(graph: Graph, canvas: OutputCells) -> list[Product]:
     """Return the cheapest product for each way to divide the outputs into blocks.
 
     The outputs say what the coarse and the fine state must be, so that no pairs of states are tried.

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
 
 from jaxarc.search import kernels
-from jaxarc.search.graph import StateGraph
-from jaxarc.search.native import NativeGraph
+from jaxarc.search.native import Graph
 from jaxarc.search.pieces import OutputCells, packed
 from jaxarc.search.programs import COPY
 from jaxarc.search.sources import Cells, Source, different_cells, find_sources
@@ -54,9 +53,7 @@ class TableRule(NamedTuple):
     answer: UInt8[np.ndarray, "h w"]
 
 
-def learn_rules(
-    graph: StateGraph | NativeGraph, canvas: OutputCells, deadline: float, is_exact: bool = True
-) -> list[TableRule]:
+def learn_rules(graph: Graph, canvas: OutputCells, deadline: float, is_exact: bool = True) -> list[TableRule]:
     """Return rules that give the cells of the outputs; the best first.
 
     Args:

@@ -13,7 +13,7 @@ from jaxarc.config import SearchConfig
 from jaxarc.search import kernels
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.native import NativeGraph
+from jaxarc.search.native import Graph, NativeGraph
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
 from jaxarc.search.programs import (
@@ -285,7 +285,7 @@ class _Search:
         return Found(named.T if self._is_transposed else named, program, fits, share, cost)
 
 
-def _layer(graph: StateGraph | NativeGraph, layer: Layer) -> LayerProgram:
+def _layer(graph: Graph, layer: Layer) -> LayerProgram:
     words = () if layer.state == NO_STATE else graph.program(layer.state)
     return LayerProgram(words, layer.color, layer.is_solid)
 
@@ -324,7 +324,7 @@ def _larger(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list
 
 
 def _size_rules(
-    graph: StateGraph | NativeGraph,
+    graph: Graph,
     inputs: Sequence[np.ndarray],
     outputs: Sequence[np.ndarray],
     scales: Sequence[tuple[int, int]],

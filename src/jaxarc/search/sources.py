@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 
 from jaxarc.search.features import COLORED, FEATURES, NUMBERS, cell_feature
-from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import hash_bytes
-from jaxarc.search.native import NativeGraph
+from jaxarc.search.native import Graph
 from jaxarc.search.pieces import OutputCells
 from jaxarc.search.words import Word
 
@@ -31,7 +30,7 @@ class Source(NamedTuple):
     has_colors: bool
 
 
-def find_sources(graph: StateGraph | NativeGraph, canvas: OutputCells, deadline: float) -> list[Source]:
+def find_sources(graph: Graph, canvas: OutputCells, deadline: float) -> list[Source]:
     """Return the images that a rule may look at, each different one once; the input comes first if it has the size."""
     states, numbers, costs = graph.images
     cheap = np.flatnonzero(costs <= _STATE_COST)
@@ -56,7 +55,7 @@ def find_sources(graph: StateGraph | NativeGraph, canvas: OutputCells, deadline:
 
 
 def _cell_features(
-    graph: StateGraph | NativeGraph, numbers: Int64[np.ndarray, " P"], deadline: float
+    graph: Graph, numbers: Int64[np.ndarray, " P"], deadline: float
 ) -> dict[str, UInt8[np.ndarray, " M"]]:
     """Return all features of the cells of some images, which the graph remembers."""
     key = numbers.tobytes()
