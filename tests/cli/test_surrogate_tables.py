@@ -12,7 +12,7 @@ from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy
 from jaxarc.training.surrogates.evaluate import EvalResult, SurrogateEvaluation
 
 FLOOD, ROTATE = 10, 24
-STEPS = StepAccuracy(0.5, 0.875, 0.25, 0.0625, {FLOOD: (1200, 0.75, 0.125), ROTATE: (7, 1.0, 0.0)})
+STEPS = StepAccuracy(0.5, 0.875, 0.625, 0.25, 0.0625, {FLOOD: (1200, 0.75, 0.125), ROTATE: (7, 1.0, 0.0)})
 OPEN_LOOP = (
     OpenLoopError(FLOOD, (1.0, 0.5, 0.25), (0.0, 0.1, 0.2), (0.9, 0.8, 0.7)),
     OpenLoopError(ROTATE, (0.0, 0.01, 0.02), (0.3, 0.4, 0.6), (0.05, 0.04, 0.03)),

@@ -9,7 +9,7 @@
 
 namespace jaxarc {
 
-// What is told of the step, as it was before any restart.
+// Results of the step, as they were before any restart.
 struct Ended {
   float* similarities;
   int32_t* counts;

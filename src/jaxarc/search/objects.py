@@ -16,7 +16,7 @@ Values = np.ndarray  # numbers of each cell, [N, F, F]
 _MANY: Final = 10**6
 
 
-_OWNER: Final = 0x9E3779B97F4A7C1  # by which the sums of two images are told apart
+_OWNER: Final = 0x9E3779B97F4A7C1  # so that the sums of two images differ
 
 
 def _object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"], int]:

@@ -113,7 +113,7 @@ class Pieces:
         color = np.where(place < 0, place + _COLOR_PLACE, -1)
         cost = np.where(place < 0, 0, costs[np.maximum(place, 0)])
         good, bad = _laid_out(right, solid, packed(np.ones((1, len(canvas.target)), np.bool_))[0])
-        # Most pieces are told to be wrong by one word; the one that tells of most comes first.
+        # One word shows most pieces to be wrong; the word that shows most of them comes first.
         self._order = np.argsort(-np.count_nonzero(bad, axis=1), kind="stable")
         self.good, self.bad = good[self._order], bad[self._order]
         self.place = np.tile(place, 2)

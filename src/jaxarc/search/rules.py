@@ -116,7 +116,7 @@ class _Separation(NamedTuple):
 
     A bit says that a source is equal at both cells of a pair. Sources tell every pair apart where no bit is left by
     ``and``: of four pairs, ``1100`` and ``0011`` do together, ``1100`` and ``0110`` leave the second pair. A pair whose
-    cells both have the color of a copied source needs not be told apart.
+    cells both have the color of a copied source needs no source that separates it.
     """
 
     first: Int64[np.ndarray, " T"]  # cells
@@ -218,7 +218,7 @@ def _right_tables(sources: list[Source], cells: Cells, pairs: _Separation) -> _T
 def _copied(
     sources: list[Source], cells: Cells, pairs: _Separation
 ) -> Iterator[tuple[Source, UInt64[np.ndarray, " W"]]]:
-    """Yield what a table may copy from, with the pairs that then need not be told apart."""
+    """Yield what a table may copy from, with the pairs that then need no other source."""
     for index in pairs.copied:
         is_right = sources[index].values[cells.demonstrated] == cells.colors
         both = packed((is_right[pairs.first] & is_right[pairs.second])[None])[0]

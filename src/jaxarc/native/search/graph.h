@@ -93,7 +93,7 @@ constexpr std::pair<std::string_view, Kind> kListWords[] = {
 
 struct Word {
   Kind kind = Kind::kImage;
-  Kernel kernel = nullptr;  // none: whoever uses the graph computes it
+  Kernel kernel = nullptr;  // none: the caller computes the word
   Arguments arguments;
   size_t by = 0;               // the feature of a list word, in kFeatures
   bool is_most = false;        // whether it takes what has the highest value, or what is common or first

@@ -98,7 +98,7 @@ class PieceFinder {
 };
 
 // Write each piece twice, word by word: it covers the cells that are not 0, or all cells. Word w of piece k stands at
-// w * 2 count + k, as most pieces are told by their first word.
+// w * 2 count + k, as the first word shows most pieces to be wrong.
 inline void lay_out(int64_t count, int64_t words, const Bits* right, const Bits* solid, const Bits* all_cells,
                     Bits* good, Bits* bad) {
   constexpr int64_t kBlock = 64;  // pieces whose bits stay in the cache
