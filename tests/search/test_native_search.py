@@ -8,7 +8,7 @@ import pytest
 from jaxarc.config import SearchConfig
 from jaxarc.native.library import FLAGS, SEARCH_SOURCES, find_compiler
 from jaxarc.search import kernels, solve
-from jaxarc.search.graph import StateGraph
+from jaxarc.search.graph import Limits, StateGraph
 from jaxarc.search.native import NativeGraph
 from jaxarc.search.words import vocabulary
 
@@ -61,8 +61,8 @@ def made(graph):
 
 
 def check(words, inputs, frame=FRAME):
-    limits = frame, words, 10**6, 10**6, float("inf")
-    expected, native = made(StateGraph(inputs, *limits)), made(NativeGraph(inputs, *limits))
+    given = inputs, frame, words, Limits(10**6, 10**6, deadline=float("inf"))
+    expected, native = made(StateGraph(*given)), made(NativeGraph(*given))
     assert [row[:2] for row in native] == [row[:2] for row in expected], [str(word) for word in words]
     for one, other in zip(native, expected, strict=True):
         assert one == other, (one[0], [grid.tolist() for grid in inputs])

@@ -25,27 +25,33 @@ class Origin(NamedTuple):
     word: Word | None
 
 
+class Limits(NamedTuple):
+    """What ends a search: no word is applied after one of these is reached."""
+
+    max_states: int
+    max_images: int
+    deadline: float  # of ``time.monotonic``
+
+    def are_reached(self, num_states: int, num_images: int) -> bool:
+        is_full = num_states >= self.max_states or num_images >= self.max_images
+        return is_full or time.monotonic() > self.deadline
+
+
 class StateGraph:
     """States reached from the inputs of a task; :meth:`expand` adds those of the next cost.
+
+    A state is one image for each input, or one list of images for each. A new state is a word applied to a known one.
+    States of one cost are made together: a state of cost 1 with words of cost 2, then one of cost 2 with words of cost
+    1, make those of cost 3.
 
     Args:
         inputs: of the demonstrations, then the test input.
         frame: rows and columns that an image may have.
         words: all functions.
-        max_states: after which no word is applied.
-        max_images: after which no word is applied.
-        deadline: of ``time.monotonic``, after which no word is applied.
+        limits: when to stop.
     """
 
-    def __init__(
-        self,
-        inputs: Sequence[np.ndarray],
-        frame: int,
-        words: Sequence[Word],
-        max_states: int,
-        max_images: int,
-        deadline: float,
-    ) -> None:
+    def __init__(self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], limits: Limits) -> None:
         self.table = ImageTable(frame)
         self.machine = Machine(self.table)
         self.is_cut = False  # whether a limit was reached
@@ -54,9 +60,7 @@ class StateGraph:
         self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
         self._words = words
         self._index = HashIndex()
-        self._max_states = max_states
-        self._max_images = max_images
-        self._deadline = deadline
+        self._limits = limits
         self._starts: list[int] = []  # first states of chunks
         self._origins: list[Origin] = []  # where the states of a chunk come from
         self._costs: list[np.ndarray] = []
@@ -103,7 +107,7 @@ class StateGraph:
                 chunks = [(states[one], numbers[one], np.unique(numbers[one])) for one in slices]
                 for word in (word for word in words if source_cost + word.cost == cost):
                     for parents, images, different in chunks:
-                        if self._is_over():
+                        if self._limits.are_reached(len(self), len(self.table)):
                             self.is_cut = True
                             return
                         self.num_applied += len(parents)
@@ -117,12 +121,9 @@ class StateGraph:
             found[:] = [(states, numbers)]
         return found[0] if found else (np.zeros(0, np.int64), np.zeros((0, 1, 1), np.int64))
 
-    def _is_over(self) -> bool:
-        is_full = len(self) >= self._max_states or len(self.table) >= self._max_images
-        return is_full or time.monotonic() > self._deadline
-
     def _add(self, numbers: States, origin: Origin, cost: int) -> None:
         """Keep the states that have an answer for every input and are new."""
+        # numbers[s, p] is the list of images that state s has for input p, padded with -1: `7 9 -1` is two images.
         valid = (numbers[:, :, 0] >= 0).all(1)
         if numbers.shape[2] > 1:
             is_list = (numbers[:, :, 1] >= 0).any(1)
@@ -134,6 +135,7 @@ class StateGraph:
         chosen = np.flatnonzero(valid)
         if not len(chosen):
             return
+        # States are equal if the numbers of all their images are; 64 bits of a hash stand for these.
         rows = np.ascontiguousarray(numbers[chosen]).reshape(len(chosen), -1)
         hashes = hash_bytes(rows.astype(np.int32).view(np.uint8), seed=numbers.shape[2])
         before = len(self._index)

@@ -5,7 +5,6 @@ functions in NumPy.
 """
 
 import ctypes
-import time
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
@@ -13,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from jaxarc.search.graph import NEW_ALONE, StateGraph
+from jaxarc.search.graph import NEW_ALONE, Limits, StateGraph
 from jaxarc.search.images import Images, images_of, parts_of_frame
 from jaxarc.search.kernels import call
 from jaxarc.search.words import Machine, Word, image_function
@@ -93,15 +92,7 @@ class NativeTable:
 class NativeGraph:
     """States reached from the inputs of a task; see :class:`jaxarc.search.graph.StateGraph`."""
 
-    def __init__(
-        self,
-        inputs: Sequence[np.ndarray],
-        frame: int,
-        words: Sequence[Word],
-        max_states: int,
-        max_images: int,
-        deadline: float,
-    ) -> None:
+    def __init__(self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], limits: Limits) -> None:
         self._graph = call("new", frame, len(inputs))
         weakref.finalize(self, call, "delete", self._graph)
         self.table = NativeTable(self._graph, frame)
@@ -113,9 +104,7 @@ class NativeGraph:
         self._num_inputs = len(inputs)
         self._words = words
         self._is_computed_there: list[bool] = [self._declare(word) for word in words]
-        self._max_states = max_states
-        self._max_images = max_images
-        self._deadline = deadline
+        self._limits = limits
         numbers = self.table.add(images_of(list(inputs), frame)).astype(np.int32)
         call("start", self._graph, numbers)
 
@@ -158,7 +147,7 @@ class NativeGraph:
                 for number, word in enumerate(self._words):
                     if source_cost + word.cost != cost or word.makes_list(is_list) is not are_lists:
                         continue
-                    if self._is_over():
+                    if self._limits.are_reached(len(self), len(self.table)):
                         self.is_cut = True
                         return
                     self._apply(number, source_cost, is_list, count, cost)
@@ -168,7 +157,7 @@ class NativeGraph:
         if not self._is_computed_there[number]:
             self._compute(number, source_cost, is_list)
         for start in range(0, count, _CHUNK):
-            if start > 0 and self._is_over():
+            if start > 0 and self._limits.are_reached(len(self), len(self.table)):
                 self.is_cut = True
                 return
             end = min(start + _CHUNK, count)
@@ -185,10 +174,6 @@ class NativeGraph:
             some = np.ascontiguousarray(new[places])
             results = self.table.add(function(images))
             call("learn", self._graph, number, len(some), some, results)
-
-    def _is_over(self) -> bool:
-        is_full = len(self) >= self._max_states or len(self.table) >= self._max_images
-        return is_full or time.monotonic() > self._deadline
 
 
 Graph: TypeAlias = StateGraph | NativeGraph

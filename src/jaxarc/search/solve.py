@@ -12,7 +12,7 @@ from jaxtyping import Int8
 from jaxarc.config import SearchConfig
 from jaxarc.search import kernels
 from jaxarc.search.colors import RECOLORS, recoloring
-from jaxarc.search.graph import StateGraph
+from jaxarc.search.graph import Limits, StateGraph
 from jaxarc.search.native import Graph, NativeGraph
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
@@ -228,10 +228,10 @@ class _Search:
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), _LARGEST)
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
-        words_end = began + _WORDS_SHARE * config.seconds
         self._deadline = began + config.seconds
-        given = (self._inputs, frame, words, config.max_states, max_images, words_end)
-        self.graph = StateGraph(*given) if kernels.search_library() is None else NativeGraph(*given)
+        limits = Limits(config.max_states, max_images, deadline=began + _WORDS_SHARE * config.seconds)
+        graph = StateGraph if kernels.search_library() is None else NativeGraph
+        self.graph = graph(self._inputs, frame, words, limits)
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
         """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
