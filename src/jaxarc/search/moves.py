@@ -1,5 +1,6 @@
 """Functions from image to image that move: cells, objects as a whole, and copies of an object."""
 
+from collections.abc import Iterator
 from typing import Final, cast
 
 import numpy as np
@@ -27,6 +28,7 @@ def attract(images: Images) -> Images:
 def gravity(images: Images, way: str) -> Images:
     """Let the cells of each row or column fall to one side; a stable sort keeps their order."""
     axis = 1 if way in ("up", "down") else 2
+    # Cells with the smaller key come first. To the left: `0 3 0 4` has the keys `1 0 1 0`, and becomes `3 4 0 0`.
     key = np.where(images.inside, (images.cells == 0) if way in ("up", "left") else (images.cells != 0), 2)
     order = np.argsort(key, axis=axis, kind="stable")
     return images.with_cells(np.take_along_axis(images.cells, order, axis))
@@ -48,6 +50,7 @@ def fall(images: Images, way: str) -> Images:
         is_stopped[0] = False
         ahead = shifted(labels, -step[0], -step[1])
         touches = (labels > 0) & (ahead > 0) & (ahead != labels)
+        # A pair of objects as one number, so that `unique` finds each pair once; then what is behind stops too.
         back, front = np.divmod(np.unique(labels[touches] * (count + 1) + ahead[touches]), count + 1)
         while (new := back[is_stopped[front] & ~is_stopped[back]]).size:
             is_stopped[new] = True
@@ -62,12 +65,17 @@ def fall(images: Images, way: str) -> Images:
 def gather(images: Images) -> Images:
     """Move each object in a straight line until it touches the largest one; what is not level with it stays."""
     result = images.cells.copy()
-    for index in range(len(images)):
-        labels, count = cast("tuple[np.ndarray, int]", ndimage.label(images.cells[index] != 0, EIGHT[1]))
-        sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
-        if count > 1:
-            result[index] = _gathered(images.cells[index], labels, int(sizes.argmax()) + 1)
+    for index, labels, sizes in _objects(images):
+        result[index] = _gathered(images.cells[index], labels, int(sizes.argmax()) + 1)
     return images.with_cells(result)
+
+
+def _objects(images: Images) -> Iterator[tuple[int, Int64[np.ndarray, "F F"], Int64[np.ndarray, " T"]]]:
+    """Yield each image of several objects: its index, the object of each cell from 1 on, and the objects' sizes."""
+    for index, cells in enumerate(images.cells):
+        labels, count = cast("tuple[np.ndarray, int]", ndimage.label(cells != 0, EIGHT[1]))
+        if count > 1:
+            yield index, labels, np.bincount(labels.ravel())[1:]
 
 
 def _gathered(cells: UInt8[np.ndarray, "F F"], labels: np.ndarray, largest: int) -> UInt8[np.ndarray, "F F"]:
@@ -75,13 +83,14 @@ def _gathered(cells: UInt8[np.ndarray, "F F"], labels: np.ndarray, largest: int)
     result = np.where(labels == largest, cells, 0)
     for label in range(1, int(labels.max()) + 1):
         for axis in (0, 1) if label != largest else ():
+            # Along axis 0: the gap in each column that holds cells of both. `2 0 0 5` moves 2 by two cells: `0 0 2 5`.
             body, target = (np.moveaxis(labels == name, axis, 0) for name in (label, largest))
             gaps = [
                 (before, after)
                 for line in np.flatnonzero(body.any(0) & target.any(0))
                 for before, after in [_gap(np.flatnonzero(body[:, line]), np.flatnonzero(target[:, line]))]
             ]
-            if gaps and len({after for _, after in gaps}) == 1:
+            if gaps and len({after for _, after in gaps}) == 1:  # all on one side of the largest object
                 shift = min(before for before, _ in gaps) * gaps[0][1]
                 places = np.argwhere(labels == label)
                 moved = places + (np.array([shift, 0]) if axis == 0 else np.array([0, shift]))
@@ -104,11 +113,8 @@ def _gap(body: np.ndarray, target: np.ndarray) -> tuple[int, int]:
 def stamp(images: Images) -> Images:
     """Copy the largest object to each single cell of a color that it has once, so that these cells agree."""
     result = images.cells.copy()
-    for index in range(len(images)):
-        labels, count = cast("tuple[np.ndarray, int]", ndimage.label(images.cells[index] != 0, EIGHT[1]))
-        sizes = np.bincount(labels.ravel(), minlength=count + 1)[1:]
-        if count > 1:
-            result[index] = _stamped(images.grid(index), labels, sizes, images.frame)
+    for index, labels, sizes in _objects(images):
+        result[index] = _stamped(images.grid(index), labels, sizes, images.frame)
     return images.with_cells(result)
 
 
@@ -119,6 +125,7 @@ def _stamped(
     result[: grid.shape[0], : grid.shape[1]] = grid
     places = np.argwhere(labels == int(sizes.argmax()) + 1)
     colors = result[tuple(places.T)]
+    # `1 3 0 0 3` has the object `1 3` and a single 3, so the copy begins one cell before it: `1 3 0 1 3`.
     for label in np.flatnonzero(sizes == 1) + 1:
         (cell,) = np.argwhere(labels == label)
         anchor = places[colors == result[tuple(cell)]]
