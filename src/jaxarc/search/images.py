@@ -113,6 +113,7 @@ def windows(images: Images, top: np.ndarray, left: np.ndarray, height: np.ndarra
 
 def parts_of_frame(sides: np.ndarray) -> Iterator[tuple[Int64[np.ndarray, " K"], int]]:
     """Yield places of images of about one size, by their larger side, with the frame into which they fit."""
+    # With a largest side of 30: images up to 6, 10, 15 and 30, each in a frame of that side. Time goes by cells.
     parts = _FRAMES if len(sides) >= _BATCH else (1,)
     least = 0
     largest = int(sides.max(initial=0))

@@ -105,6 +105,7 @@ CONNECTIONS: Final = ("rows", "columns", "cross", "falling", "rising", "diagonal
 def connect(images: Images, lines: str) -> Images:
     """Draw a line between two cells of one color with only cells of color 0 between them."""
     inside = images.inside
+    # A cell lies on such a line if it sees the same color in a direction and in the opposite one.
     pairs = {"rows": ["rows"], "columns": ["columns"], "cross": ["rows", "columns"]}.get(lines)
     pairs = pairs or {"falling": ["falling"], "rising": ["rising"]}.get(lines) or ["falling", "rising"]
     result = images.cells
@@ -151,6 +152,7 @@ def cells_enclosed(images: Images) -> Bool[np.ndarray, "N F F"]:
     inside = images.inside
     ground = (images.cells == 0) & inside
     labels, count = labelled(ground, FOUR)
+    # A region is open if a cell of it is at the edge of its image, where a neighbor is outside.
     edge = inside.copy()
     edge[:, 1:-1, 1:-1] &= ~(inside[:, :-2, 1:-1] & inside[:, 2:, 1:-1] & inside[:, 1:-1, :-2] & inside[:, 1:-1, 2:])
     open_labels = np.zeros(count + 1, np.bool_)
@@ -235,6 +237,8 @@ def extend(images: Images, rays: str) -> Images:
     inside = images.inside
     result = images.cells
     for name in RAYS[rays]:
+        # To the right, `0 3 3 0 0` goes on as `0 3 3 3 3`: the second 3 follows an equal cell, so it begins a ray.
+        # A cell that follows no equal one begins none, and stops those of others.
         is_line = shifted(images.cells, *STEPS[name]) == images.cells
         blocked = np.where((images.cells != 0) & ~is_line, _NO_COLOR, images.cells)
         found = ray(blocked, inside, STEPS[name])
@@ -248,6 +252,7 @@ EXTENSIONS: Final = ("rows", "columns", "cross", "diagonals", "star")
 def bar_of_objects(images: Images) -> Images:
     """Return a row of as many cells of the commonest color as the image has objects."""
     labels, _ = labelled(images.cells != 0, EIGHT)
+    # All images are numbered together, so the first cell of an object says which image it is in.
     names, first = np.unique(labels, return_index=True)
     number = np.bincount((first // images.frame**2)[names > 0], minlength=len(images)).astype(np.int32)
     cells = np.zeros_like(images.cells)
@@ -278,6 +283,7 @@ def summary_of_parts(images: Images) -> Images:
     for axis, size in ((2, images.height), (1, images.width)):
         is_line = (lines | ~images.inside).all(axis)
         is_part = ~is_line & (span < size[:, None])
+        # `part part line part` begins parts at 0 and 3; each place is then in part 0, 0, 0 or 1.
         begins = is_part & ~np.concatenate([np.zeros((len(images), 1), np.bool_), is_part[:, :-1]], 1)
         sizes.append(begins.sum(1).astype(np.int32))
         places.append(np.cumsum(begins, 1) - 1)

@@ -148,7 +148,7 @@ class Pieces:
             if found and time.monotonic() > deadline:
                 break
             key = (needed & ~self.good[:, start]).tobytes()
-            if key in seen:
+            if key in seen:  # another first piece left the same cells open, so the rest of the stack would be the same
                 continue
             seen.add(key)
             chosen = self._grown(needed, int(start), max_layers)
@@ -230,6 +230,8 @@ class Pieces:
             useful = np.flatnonzero(((shown == target) & (shown != 0)).any(1))
             kept.append((cells[useful], start + useful))
         cells, place = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        # Pieces that are right at the same cells, and 0 at the same cells, are one piece as far as demonstrations tell.
+        # Those that are right everywhere may still differ in the answer, so their key holds all cells.
         shown = cells[:, : len(target)]
         is_right = shown == target
         keys = np.concatenate([is_right, shown != 0, cells * is_right.all(1, keepdims=True)], 1).astype(np.uint8)

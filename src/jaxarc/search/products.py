@@ -36,6 +36,8 @@ def find_products(graph: Graph, canvas: OutputCells) -> list[Product]:
     chosen = np.flatnonzero(divides)
     if not len(chosen):
         return []
+    # States by the sizes of all their images. The coarse state of a product has one row of sizes, the fine one the
+    # quotient: an output of 6x6 may be 2x2 blocks of 3x3 cells, or 3x3 blocks of 2x2 cells.
     kinds, kind = np.unique(sizes[chosen].reshape(len(chosen), -1), axis=0, return_inverse=True)
     by_size = {tuple(row): chosen[kind == index] for index, row in enumerate(kinds.tolist())}
     found = []
@@ -57,7 +59,7 @@ def find_products(graph: Graph, canvas: OutputCells) -> list[Product]:
                 shown = cells[:, : len(part.target)]
                 fits = ((shown != 0 if is_shape else shown) == part.target).all(1)
                 fitting = candidates[fits]
-                if len(fitting):
+                if len(fitting):  # the cheapest state that is this factor in all demonstrations
                     best = costs[fitting].argmin()
                     places.append((fitting[best], cells[fits][best][part.slices[-1]].reshape(part.sizes[-1])))
             if len(places) == 2:
@@ -88,6 +90,7 @@ def _factors(
     blocks: UInt8[np.ndarray, "H W h w"], has_coarse_colors: bool
 ) -> tuple[Int64[np.ndarray, "H W"], Int64[np.ndarray, "h w"]] | None:
     """Return the coarse and the fine grid whose product has these blocks; None if there are none."""
+    # A block is empty where the coarse grid is 0, and all others are one fine grid, up to a color for each block.
     coarse = np.asarray(blocks.max((2, 3)), np.int64)
     if not coarse.any():
         return None

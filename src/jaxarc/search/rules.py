@@ -338,6 +338,8 @@ class _Votes(NamedTuple):
         step = max(1, _VOTES // (int(sizes[small].max(initial=1)) * num_pairs * num_votes))
         for start in range(0, len(small), step):
             part = small[start : start + step]
+            # One count for all sources of a part: a vote is counted at [row of the table, demonstration, color], and
+            # the tables of the sources follow one another, each from its `begin`. Color 0 means "that of the input".
             ends = np.cumsum(sizes[part])
             begin = ends - sizes[part]
             key = begin[:, None] + rows * self.num_values[part][:, None] + self.codes[part]
@@ -348,6 +350,7 @@ class _Votes(NamedTuple):
             copies = key[:, self.is_copied].ravel()
             votes += np.bincount(copies, np.tile(self.weights[self.is_copied], len(part)), math.prod(shape))
             votes = votes.reshape(shape)
+            # What all other demonstrations vote for, and how many cells of this one have it.
             foreseen = (votes.sum(1, keepdims=True) - votes).argmax(2)
             right = np.take_along_axis(votes, foreseen[:, :, None], 2).sum((1, 2))
             faults[part] = self.weights.sum() - np.add.reduceat(right, begin)
