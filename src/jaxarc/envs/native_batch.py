@@ -77,7 +77,9 @@ def step_natively(
         in_xla: does the same.
     """
     action.rules(config)  # raises for an action of another format
-    place = (source.first_row, source.count, source.order, source.colors, source.num_open)
+    # Where pairs cannot be switched nothing depends on their number, and a constant takes no kernel.
+    count = source.count if config.switches_pairs else jnp.int32(1)
+    place = (source.first_row, count, source.order, source.colors, source.num_open)
     step = _step_of(config, source.hides_all, in_xla)
     after, bits = step((_bare(state), action, place), source.table)
     held = {name: getattr(state, name) for name in _LEFT_ALONE}
