@@ -10,17 +10,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
+from jaxarc.config import JaxArcConfig
 from jaxarc.envs.compilation import compiled, update_rows
 from jaxarc.envs.native_batch import advances_natively, restart_natively
-from jaxarc.envs.observations import make_info, observation_space, observe
-from jaxarc.envs.pairs import generate_pairs, pairs_in_play
+from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
+from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete, Space, action_space
 from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import pairs_of, require_single, step_and_restart_natively, take_step
-from jaxarc.fusion import materialize, materialize_call
+from jaxarc.envs.transition import StepOutcome, pairs_of, require_single, step_and_restart_natively, take_step
+from jaxarc.fusion import materialize
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
 from jaxarc.tasks.sampling import next_task_index, sample_task_index
@@ -261,12 +262,8 @@ class ArcEnvironment(Environment[ArcEnvState]):
             return None
         require_single(state, action)
         outcome, after, shown = step_and_restart_natively(state, action, params, _reset_next_compactly)
-        config = params.config
-        ended, reward, invalid = outcome
-        source = pairs_of(ended, params)
-        info = make_info(ended, source, invalid, config)
-        step = (ended, observe(ended, source, config), reward, ended.done, info)
-        return step, after, observe(shown, source, config)
+        source = pairs_of(outcome.state, params)
+        return _tell(outcome, source, params.config), after, observe(shown, source, params.config)
 
     def step(self, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
         """Apply an action to the working grid; the order is ``(state, action, params)``, and there is no key.
@@ -377,14 +374,13 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
     require_single(state, action)
-    config = params.config
     source = pairs_of(state, params)
-    after, reward, invalid = take_step(state, action, source, config)
-    # XLA's CPU runtime hands kernels to another thread where more than nine are ready at once, and a call from Python
-    # then waits longer than the step takes. In one branch the kernels of all small results stay together.
-    tell = lambda after, source, invalid: (after.key, after.done, make_info(after, source, invalid, config))
-    key, done, info = materialize_call(tell, after, source, invalid)
-    return dataclasses.replace(after, key=key), observe(after, source, config), reward, done, info
+    return _tell(take_step(state, action, source, params.config), source, params.config, make_info_in_branch)
+
+
+def _tell(outcome: StepOutcome, source: PairSource, config: JaxArcConfig, tell: Any = make_info) -> Step[ArcEnvState]:
+    state, reward, invalid = outcome
+    return state, observe(state, source, config), reward, state.done, tell(state, source, invalid, config)
 
 
 def checks_actions(params: EnvParams) -> bool:
