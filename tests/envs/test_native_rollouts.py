@@ -87,6 +87,7 @@ def test_a_step_from_python_waits_for_no_other_thread():
     env, params = made(RULES["boxes, a history, weights"] | {"max_history_length": 100, "max_episode_steps": 200})
     step = lambda state: env.env.step(state, jaxarc.BboxAction(1, 0, 0, 1, 1), params)
     state, _ = env.reset(jax.random.key(0), params)
+    assert state.action_records is not None
     assert state.action_records.size > 512
     jax.block_until_ready(step(state))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
