@@ -122,7 +122,7 @@ def _step_of(config: JaxArcConfig, hides_all: bool, in_xla: Advance) -> Callable
         # kernel, and hand some of so many kernels to another thread; the library copies them in the call.
         in_place = states.counts.shape[0] > 1
         others = (actions, place, table)
-        after, (bits,) = _change("step", numbers, states, others, [_after(states)], step_in_xla, in_place)
+        after, (bits,) = _change("step", numbers, states, others, [_after(states)], step_in_xla, in_place=in_place)
         return after, bits
 
     def with_first_row(rows: Any, offset: Int32[Array, "..."]) -> Any:
