@@ -96,6 +96,10 @@ def test_tasks_that_are_made_at_every_reset_are_played(monkeypatch):
     ours = GymnasiumEnv(env, params)
     assert isinstance(ours._episodes, HostEpisodes)
     assert play(ours, compiled(env, params, monkeypatch))
+    shown, _ = ours.reset()
+    kept = copy.deepcopy(shown)
+    assert not np.array_equal(ours.reset()[0], kept), "another task"
+    assert_trees_equal(shown, kept)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])

@@ -156,6 +156,13 @@ def test_masks_of_selections_that_are_masks_are_refused():
         factored_action_mask(state, params.config)
 
 
+def test_a_factored_mask_is_the_same_in_64_bit_mode():
+    _, params, state = make("bbox")
+    mask = np.array(factored_action_mask(state, params.config))
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(factored_action_mask(state, params.config), mask)
+
+
 def test_a_selection_touches_the_active_area_however_small_it_is():
     env, params, state = make("bbox", (c.FILL, c.RESIZE))
     state = env.step(state, BboxAction(c.RESIZE, 0, 0, 0, 0), params)[0]

@@ -1,4 +1,6 @@
-"""A rollout by the C++ library, actions, steps and restarts, has the bits of one in XLA."""
+"""A rollout by the C++ library, actions, steps and restarts, has the bits of one in XLA; a step stays on its thread."""
+
+import resource
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +80,20 @@ def test_bits_are_those_of_xla(rules, monkeypatch):
     for found, wanted in zip(played, exported.call(key, *leaves), strict=False):
         np.testing.assert_array_equal(found, wanted)
     assert dones.any()
+
+
+def test_a_step_from_python_waits_for_no_other_thread():
+    """XLA's runtime hands kernels to one where many are ready at once, unless their arrays have at most 512 bytes."""
+    env, params = made(RULES["boxes, a history, weights"] | {"max_history_length": 100, "max_episode_steps": 200})
+    step = lambda state: env.env.step(state, jaxarc.BboxAction(1, 0, 0, 1, 1), params)
+    state, _ = env.reset(jax.random.key(0), params)
+    assert state.action_records is not None
+    assert state.action_records.size > 512
+    jax.block_until_ready(step(state))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    for _ in range(100):
+        assert not step(state)[3]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before < 50
 
 
 @pytest.mark.parametrize("count", [1, 16, 35])

@@ -85,6 +85,8 @@ class HostEpisodes:
         self._episode = _episode_of(config, _rounding_of_rewards(config) or 0)
         self._reference = ctypes.byref(self._episode)
         self._held: Any = None  # the _Start of the episode
+        self._bytes: Any = None  # of which its arrays are views, where a compiled program returned them
+        self._form: Any = None  # what reads them
         self._episode.num_tasks = params.tasks.num_tasks
         self._episode.point_at(self._arrays)
         if config.action.selection_format == "mask":
@@ -133,8 +135,19 @@ class HostEpisodes:
         return self._observations.show(), episode.reward, terminated, truncated, self._info(episode.facts)
 
     def _begin(self, packed: Packed) -> tuple[Any, dict[str, Any]]:
-        self._hold(packed.unpack())
+        form = (packed.structure, packed.layout)
+        if form == self._form:  # the arrays stay, and so do their addresses and all that shows them
+            self._bytes[...] = packed.data
+            self._take_rows()
+        else:
+            self._bytes = np.array(packed.data)
+            self._form = form
+            self._hold(packed.unpack(self._bytes))
         return self._observations.show(), self._info(0)
+
+    def _take_rows(self) -> None:
+        episode = self._episode
+        episode.first_row, episode.pair_count, episode.num_open = self._held.rows.tolist()
 
     def _hold(self, start: _Start) -> None:
         """Play on from here. The arrays are taken as they are, and their addresses given to the library."""
@@ -143,7 +156,7 @@ class HostEpisodes:
         canvas = state.canvas
         is_mask = state.selection_format == "mask"
         episode = self._episode
-        episode.first_row, episode.pair_count, episode.num_open = start.rows.tolist()
+        self._take_rows()
         records = state.action_records
         episode.capacity, episode.record_bytes = (0, 0) if records is None else records.shape
         episode.order_length = 0 if start.order is None else start.order.shape[0]

@@ -23,9 +23,13 @@ class Packed:
     structure: Any  # of the pytree
     layout: tuple[tuple[int, tuple[int, ...], np.dtype], ...]  # of each leaf: first byte, shape, dtype
 
-    def unpack(self) -> Any:
-        """Copy everything to the host at once, and return the pytree as NumPy arrays that may be written to."""
-        data = np.array(self.data)
+    def unpack(self, data: UInt8[np.ndarray, " bytes"] | None = None) -> Any:
+        """Copy everything to the host at once, and return the pytree as NumPy arrays that may be written to.
+
+        Args:
+            data: such a copy, of which the arrays are views.
+        """
+        data = np.array(self.data) if data is None else data
         return jax.tree.unflatten(
             self.structure, [np.ndarray(shape, dtype, data, at) for at, shape, dtype in self.layout]
         )

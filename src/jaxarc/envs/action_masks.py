@@ -230,7 +230,8 @@ def factored_action_mask(state: ArcEnvState, config: JaxArcConfig) -> Bool[Array
     is_free = any(operation in reads_padding for operation in config.legal_operations)
     # With a 2x3 active area on a 3x4 canvas, rows are 1 1 0 and columns 1 1 1 0.
     sizes = zip(config.grid_shape, _active_size(state), strict=True)
-    inside = [(jnp.arange(length).reshape(*(1,) * size.ndim, -1) < size[..., None]) | is_free for length, size in sizes]
+    positions = lambda length, axes: jnp.arange(length, dtype=jnp.int32).reshape(*(1,) * axes, -1)
+    inside = [(positions(length, size.ndim) < size[..., None]) | is_free for length, size in sizes]
     operations = legal_operation_mask(state, config)[..., np.asarray(config.legal_operations)]
     return jnp.concatenate([operations, *inside * (1 if is_point else 2)], axis=-1)
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.compilation import compiled, update_rows
 from jaxarc.envs.native_batch import advances_natively, restart_natively
-from jaxarc.envs.observations import make_info, observation_space, observe
+from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete, Space, action_space
@@ -375,12 +375,12 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
     require_single(state, action)
     source = pairs_of(state, params)
-    return _tell(take_step(state, action, source, params.config), source, params.config)
+    return _tell(take_step(state, action, source, params.config), source, params.config, make_info_in_branch)
 
 
-def _tell(outcome: StepOutcome, source: PairSource, config: JaxArcConfig) -> Step[ArcEnvState]:
+def _tell(outcome: StepOutcome, source: PairSource, config: JaxArcConfig, tell: Any = make_info) -> Step[ArcEnvState]:
     state, reward, invalid = outcome
-    return state, observe(state, source, config), reward, state.done, make_info(state, source, invalid, config)
+    return state, observe(state, source, config), reward, state.done, tell(state, source, invalid, config)
 
 
 def checks_actions(params: EnvParams) -> bool:

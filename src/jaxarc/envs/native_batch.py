@@ -118,7 +118,11 @@ def _step_of(config: JaxArcConfig, hides_all: bool, in_xla: Advance) -> Callable
         states, actions, place = rows
         numbers = [*_form(config), *(option is not None for option in place[2:])]
         numbers += step_numbers(config, hides_all).values()
-        after, (bits,) = _change("step", numbers, states, (actions, place, table), [_after(states)], step_in_xla)
+        # One environment is mostly stepped from Python, which keeps the state. XLA would copy each of its arrays by a
+        # kernel, and hand some of so many kernels to another thread; the library copies them in the call.
+        in_place = states.counts.shape[0] > 1
+        others = (actions, place, table)
+        after, (bits,) = _change("step", numbers, states, others, [_after(states)], step_in_xla, in_place=in_place)
         return after, bits
 
     def with_first_row(rows: Any, offset: Int32[Array, "..."]) -> Any:
@@ -129,12 +133,19 @@ def _step_of(config: JaxArcConfig, hides_all: bool, in_xla: Advance) -> Callable
 
 
 def _change(
-    kernel: str, numbers: Sequence[int], states: ArcEnvState, others: tuple[Any, ...], like: Sequence[int], in_xla: Any
+    kernel: str,
+    numbers: Sequence[int],
+    states: ArcEnvState,
+    others: tuple[Any, ...],
+    like: Sequence[int],
+    in_xla: Any,
+    in_place: bool = True,
 ) -> tuple[ArcEnvState, list[Array]]:
-    """Call a kernel that changes states in place; return them and its other results, each like an argument."""
+    """Call a kernel that changes states; return them and its other results, each like an argument."""
     leaves, tree = jax.tree.flatten((states, *others))
     count = _after(states)
-    changed = call_native(kernel, numbers, leaves, [*range(count), *like], count, _of_leaves(in_xla, tree))
+    num_in_place = count if in_place else 0
+    changed = call_native(kernel, numbers, leaves, [*range(count), *like], num_in_place, _of_leaves(in_xla, tree))
     return jax.tree.unflatten(jax.tree.structure(states), changed[:count]), changed[count:]
 
 

@@ -13,6 +13,7 @@ from jaxarc.envs.action_masks import flat_action_mask, legal_operation_mask
 from jaxarc.envs.pairs import PairSource, PairTable
 from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.fusion import materialize_call
 from jaxarc.types import Info, Observation
 
 
@@ -285,3 +286,15 @@ def make_info(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array
     if config.action.mask_in_info:
         info["action_mask"] = flat_action_mask(state, config)
     return info
+
+
+def make_info_in_branch(
+    state: ArcEnvState, source: PairSource, invalid_action: Bool[Array, "*B"], config: JaxArcConfig
+) -> Info:
+    """Return what :func:`make_info` does; on a CPU its kernels run one after the other.
+
+    XLA's runtime hands kernels to another thread where more than nine are ready at once, as those of ten numbers are. A
+    call from Python then waits for that thread longer than it steps. In a branch with small arrays alone it does not.
+    """
+    make = lambda state, source, invalid_action: make_info(state, source, invalid_action, config)
+    return materialize_call(make, state, source, invalid_action)
