@@ -5,16 +5,33 @@
 #pragma once
 
 #include "restart.h"
+#include "rows.h"
 #include "step.h"
 
 namespace jaxarc {
 
-// Results of the step, as they were before any restart.
+// Results of the step, as they were before any restart, and what the observations show after it.
 struct Ended {
   float* similarities;
   int32_t* counts;
-  Cell* grids;  // only of the episodes that ended; the others are those of the state
+  Cell* next_grids;  // null: nobody reads them
+  Cell* grids;       // only of the episodes that ended; the others are those of the state; null: nobody reads them
 };
+
+constexpr int64_t kBeyondCaches = int64_t{1} << 24;  // bytes of grids, none of which is in a cache when all are written
+
+// Copies the grids of some environments for the observations.
+inline void show(const Restart& restart, const Ended& ended, int64_t first, int64_t count) {
+  if (ended.next_grids == nullptr) return;
+  const int64_t cells = restart.shape.height * restart.shape.width;
+  Cell* const to = ended.next_grids + first * cells;
+  const Cell* const from = restart.canvas.grid + first * cells;
+  if (restart.size * cells < kBeyondCaches) {
+    std::memcpy(to, from, count * cells);
+  } else {
+    copy_around_caches(to, from, count * cells);
+  }
+}
 
 // Further facts of a step.
 enum EndingFact { kTerminated = 16, kTruncated = 32 };
@@ -23,17 +40,20 @@ inline void advance_batch(const Steps& steps, const Rules& rules, const Restart&
   const int64_t cells = restart.shape.height * restart.shape.width;
   Next drawn[kBlock];
   int num_drawn = 0;
+  int64_t num_shown = 0;
   // The block before this one: the pairs of its next episodes are in the cache by now.
-  const auto finish = [&] {
+  const auto finish = [&](int64_t done) {
     for (int i = 0; i < num_drawn; i++) {
       const int64_t start = drawn[i].index * cells;
-      std::memcpy(ended.grids + start, restart.canvas.grid + start, cells);
+      if (ended.grids != nullptr) std::memcpy(ended.grids + start, restart.canvas.grid + start, cells);
       start_next(restart, *steps.tasks, drawn[i]);
     }
     num_drawn = 0;
+    show(restart, ended, num_shown, done - num_shown);
+    num_shown = done;
   };
   step_batch(steps, rules, [&](int64_t first, int count) {
-    finish();
+    finish(first);
     std::memcpy(ended.similarities + first, steps.similarities + first, count * sizeof(float));
     std::memcpy(ended.counts + first * kCounts, steps.counts + first * kCounts, count * kCounts * sizeof(int32_t));
     for (int64_t index = first; index < first + count; index++) {
@@ -43,7 +63,7 @@ inline void advance_batch(const Steps& steps, const Rules& rules, const Restart&
       drawn[num_drawn++] = ask_next(restart, *steps.tasks, index);
     }
   });
-  finish();
+  finish(restart.size);
 }
 
 }  // namespace jaxarc

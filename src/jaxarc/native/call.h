@@ -44,6 +44,12 @@ class Call {
     return static_cast<T*>(static_cast<XLA_FFI_Buffer*>(frame_.rets.rets[result_++])->data);
   }
 
+  // Results at the end that nobody reads are not there.
+  template <typename T>
+  T* give_if_left() {
+    return result_ < num_results() ? give<T>() : nullptr;
+  }
+
   // The next result begins as a copy of the next argument, of so many bytes, unless XLA gave both one place.
   uint8_t* change_bytes(int64_t size) {
     const auto* const old = take<uint8_t>();

@@ -197,16 +197,9 @@ Fault advance(Call& call) {
   Ended ended = {};
   ended.similarities = call.give<float>();
   ended.counts = call.give<int32_t>();
-  ended.grids = call.give<Cell>();
+  ended.next_grids = call.give_if_left<Cell>();
+  ended.grids = call.give_if_left<Cell>();
   advance_batch(steps, rules, restart_of(steps, keys), ended);
-  return nullptr;
-}
-
-// Copies large grids, as observations show them.
-Fault show(Call& call) {
-  const int64_t count = call.length(0) * call.length(1);
-  const auto* const grids = call.take<uint8_t>();
-  copy_around_caches(call.give<uint8_t>(), grids, count);
   return nullptr;
 }
 
@@ -285,7 +278,6 @@ JAXARC_HANDLER(edit)
 JAXARC_HANDLER(step)
 JAXARC_HANDLER(restart)
 JAXARC_HANDLER(advance)
-JAXARC_HANDLER(show)
 JAXARC_HANDLER(sample_corners)
 JAXARC_HANDLER(sample_masks)
 JAXARC_HANDLER(fold_in)

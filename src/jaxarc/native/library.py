@@ -37,7 +37,6 @@ _KERNELS: Final = (
     "step",
     "restart",
     "advance",
-    "show",
     "sample_corners",
     "sample_masks",
     "fold_in",

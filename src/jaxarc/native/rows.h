@@ -33,19 +33,20 @@ inline void put_rows(uint8_t* rows, const uint8_t* fresh, int64_t row_bytes, int
 
 // Copies bytes around the caches, for arrays that would not stay there: a processor that stores in a cache first loads
 // what it then overwrites.
-inline void copy_around_caches(uint8_t* to, const uint8_t* from, int64_t count) {
+inline void copy_around_caches(void* to, const void* from, int64_t count) {
   int64_t done = 0;
+  auto* const bytes = static_cast<char*>(to);
+  const auto* const read = static_cast<const char*>(from);
 #ifdef __SSE2__
   constexpr int64_t kStored = sizeof(__m128i);
   if (reinterpret_cast<uintptr_t>(to) % kStored == 0) {
     for (; done + kStored <= count; done += kStored) {
-      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + done));
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + done), bytes);
+      _mm_stream_si128(reinterpret_cast<__m128i*>(bytes + done), _mm_loadu_si128(reinterpret_cast<const __m128i*>(read + done)));
     }
     _mm_sfence();  // what went around the caches is seen by other threads from here on
   }
 #endif
-  std::memcpy(to + done, from + done, count - done);
+  std::memcpy(bytes + done, read + done, count - done);
 }
 
 }  // namespace jaxarc
