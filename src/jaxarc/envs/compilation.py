@@ -172,8 +172,7 @@ def update_rows(
         block 2: rows 0 5 -> kernel -> put back into 0; 5 is past the last row and is dropped
 
     Args:
-        executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed), ``"native"`` (the same, and
-            the C++ library finds the rows and puts them back) or ``"dense"`` (every row).
+        executor: ``"dense"`` (every row), or another (blocks of ``block_fraction * B`` rows, as many as needed).
         rows: which rows to update; ordered by :func:`compact`, or still to be.
         kernel: batch-native function of the rows of ``out`` and ``ins``.
         out: arrays with a leading axis B, of the same structure as the kernel's result.
@@ -189,7 +188,7 @@ def update_rows(
     if batch == 1:  # the select is always true here; it makes the branches of one type under shard_map
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
     if not isinstance(rows, CompactedRows):
-        (rows,) = [_order_natively(need)] if executor == "native" else compact([need])
+        (rows,) = compact([need])
     rank = rows.rank
     order = rows.order
     first = rows.first
@@ -209,9 +208,6 @@ def update_rows(
         # `taken` says for each row of the block where in the batch it belongs, for a scatter.
         is_here = need & (index >= 0) & (index < size)
         taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < total, block, batch)
-
-        if executor == "native":
-            return _put_natively(current, new, taken), start + size
 
         def put(old: Array, new: Array) -> Array:
             # Sizes, a few numbers a row, are scattered; grids are gathered and selected; larger rows are copied one by
@@ -272,33 +268,6 @@ def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
         sums = materialize_call(functools.partial(add, step=step), sums, predicate_of=numbers)
         step *= 2
     return sums
-
-
-def _order_natively(need: Bool[Array, " B"]) -> CompactedRows:
-    batch = need.shape[0]
-    room = jnp.full((2 * batch,), batch, jnp.int32)
-    order, total = call_native("order", (), (room, jnp.int32(0), need), range(2), 2, _order_in_xla)
-    return CompactedRows(need, order[:batch], order, jnp.int32(0), total)  # the ranks are not used
-
-
-def _order_in_xla(_: Array, __: Array, need: Bool[Array, " B"]) -> tuple[Array, Array]:
-    (rows,) = compact([need])
-    return rows.order, rows.total
-
-
-def _put_natively(old: Rows, new: Rows, taken: Int32[Array, " K"]) -> Rows:
-    """Put row ``i`` of the new arrays into row ``taken[i]`` of the old ones, in place; ``B`` is no row."""
-    leaves, treedef = jax.tree.flatten(old)
-    arguments = (*leaves, *jax.tree.leaves(new), taken)
-    row_bytes = [leaf[0].size * leaf.dtype.itemsize for leaf in leaves]
-    put = call_native("put", row_bytes, arguments, range(len(leaves)), len(leaves), _put_in_xla)
-    return jax.tree.unflatten(treedef, put)
-
-
-def _put_in_xla(*arrays: Array) -> list[Array]:
-    *pairs, taken = arrays
-    count = len(pairs) // 2
-    return [old.at[taken].set(new, mode="drop") for old, new in zip(pairs[:count], pairs[count:], strict=True)]
 
 
 def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:

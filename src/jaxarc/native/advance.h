@@ -5,8 +5,11 @@
 #pragma once
 
 #include "restart.h"
-#include "rows.h"
 #include "step.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace jaxarc {
 
@@ -20,13 +23,30 @@ struct Ended {
 
 constexpr int64_t kBeyondCaches = int64_t{1} << 24;  // bytes of grids, none of which is in a cache when all are written
 
+// Copies cells around the caches, for grids that would not stay there: a processor that stores in a cache first loads
+// what it then overwrites.
+inline void copy_around_caches(Cell* to, const Cell* from, int64_t count) {
+  int64_t done = 0;
+#ifdef __SSE2__
+  constexpr int64_t kStored = sizeof(__m128i);
+  if (reinterpret_cast<uintptr_t>(to) % kStored == 0) {
+    for (; done + kStored <= count; done += kStored) {
+      const __m128i stored = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + done));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + done), stored);
+    }
+    _mm_sfence();  // what went around the caches is seen by other threads from here on
+  }
+#endif
+  std::memcpy(to + done, from + done, count - done);
+}
+
 // Copies the grids of some environments for the observations.
-inline void show(const Restart& restart, const Ended& ended, int64_t first, int64_t count) {
+inline void show(const Batch& batch, const Ended& ended, int64_t first, int64_t count) {
   if (ended.next_grids == nullptr) return;
-  const int64_t cells = restart.shape.height * restart.shape.width;
+  const int64_t cells = batch.shape.height * batch.shape.width;
   Cell* const to = ended.next_grids + first * cells;
-  const Cell* const from = restart.canvas.grid + first * cells;
-  if (restart.size * cells < kBeyondCaches) {
+  const Cell* const from = batch.canvas.grid + first * cells;
+  if (batch.size * cells < kBeyondCaches) {
     std::memcpy(to, from, count * cells);
   } else {
     copy_around_caches(to, from, count * cells);
@@ -36,8 +56,9 @@ inline void show(const Restart& restart, const Ended& ended, int64_t first, int6
 // Further facts of a step.
 enum EndingFact { kTerminated = 16, kTruncated = 32 };
 
-inline void advance_batch(const Steps& steps, const Rules& rules, const Restart& restart, const Ended& ended) {
-  const int64_t cells = restart.shape.height * restart.shape.width;
+inline void advance_batch(const Steps& steps, const Rules& rules, const Ended& ended) {
+  const Batch& batch = steps.edit;
+  const int64_t cells = batch.shape.height * batch.shape.width;
   Next drawn[kBlock];
   int num_drawn = 0;
   int64_t num_shown = 0;
@@ -45,11 +66,11 @@ inline void advance_batch(const Steps& steps, const Rules& rules, const Restart&
   const auto finish = [&](int64_t done) {
     for (int i = 0; i < num_drawn; i++) {
       const int64_t start = drawn[i].index * cells;
-      if (ended.grids != nullptr) std::memcpy(ended.grids + start, restart.canvas.grid + start, cells);
-      start_next(restart, *steps.tasks, drawn[i]);
+      if (ended.grids != nullptr) std::memcpy(ended.grids + start, batch.canvas.grid + start, cells);
+      start_next(steps, *steps.tasks, drawn[i]);
     }
     num_drawn = 0;
-    show(restart, ended, num_shown, done - num_shown);
+    show(batch, ended, num_shown, done - num_shown);
     num_shown = done;
   };
   step_batch(steps, rules, [&](int64_t first, int count) {
@@ -60,10 +81,10 @@ inline void advance_batch(const Steps& steps, const Rules& rules, const Restart&
       const uint8_t* const endings = steps.endings + index * 2;
       if (!(endings[0] | endings[1])) continue;
       steps.facts[index] |= (endings[0] ? kTerminated : 0) | (endings[1] ? kTruncated : 0);
-      drawn[num_drawn++] = ask_next(restart, *steps.tasks, index);
+      drawn[num_drawn++] = ask_next(steps, *steps.tasks, index);
     }
   });
-  finish(restart.size);
+  finish(batch.size);
 }
 
 }  // namespace jaxarc
