@@ -19,6 +19,7 @@ struct Ended {
   int32_t* counts;
   Cell* next_grids;  // null: nobody reads them
   Cell* grids;       // only of the episodes that ended; the others are those of the state; null: nobody reads them
+  bool goes_around_caches;  // where the grids that are read next are too many to stay there
 };
 
 constexpr int64_t kBeyondCaches = int64_t{1} << 24;  // bytes of grids, none of which is in a cache when all are written
@@ -46,10 +47,10 @@ inline void show(const Batch& batch, const Ended& ended, int64_t first, int64_t 
   const int64_t cells = batch.shape.height * batch.shape.width;
   Cell* const to = ended.next_grids + first * cells;
   const Cell* const from = batch.canvas.grid + first * cells;
-  if (batch.size * cells < kBeyondCaches) {
-    std::memcpy(to, from, count * cells);
-  } else {
+  if (ended.goes_around_caches) {
     copy_around_caches(to, from, count * cells);
+  } else {
+    std::memcpy(to, from, count * cells);
   }
 }
 
@@ -85,6 +86,35 @@ inline void advance_batch(const Steps& steps, const Rules& rules, const Ended& e
     }
   });
   finish(batch.size);
+}
+
+// The same for `size` environments from `first` on: a batch of their own, whose kernels touch no other environment.
+inline void advance_part(Steps steps, const Rules& rules, Ended ended, int64_t first, int64_t size) {
+  const auto skip = [first](auto*& array, int64_t of_each = 1) {
+    if (array != nullptr) array += first * of_each;
+  };
+  Batch& batch = steps.edit;
+  const int64_t cells = batch.shape.height * batch.shape.width;
+  batch.size = size;
+  for (Cell** grid : {&batch.canvas.grid, &batch.canvas.clipboard, &batch.canvas.target}) skip(*grid, cells);
+  skip(batch.canvas.sizes, kSizes);
+  skip(batch.kept_boxes, 4);
+  skip(batch.kept_words, batch.shape.width);
+  skip(batch.masks, cells);
+  skip(steps.counts, kCounts);
+  skip(steps.similarities);
+  skip(steps.endings, 2);
+  skip(steps.keys, 2);
+  skip(steps.records, steps.capacity * steps.record_bytes);
+  skip(steps.operations);
+  for (const int32_t*& corner : steps.corners) skip(corner);
+  skip(steps.facts);
+  skip(steps.similarities_before);
+  skip(ended.similarities);
+  skip(ended.counts, kCounts);
+  skip(ended.next_grids, cells);
+  skip(ended.grids, cells);
+  advance_batch(steps, rules, ended);
 }
 
 }  // namespace jaxarc

@@ -67,6 +67,8 @@ class Call {
     return is_there ? change<T>() : nullptr;
   }
 
+  const XLA_FFI_CallFrame& frame() const { return frame_; }
+
  private:
   const XLA_FFI_Buffer& next() const { return *static_cast<XLA_FFI_Buffer*>(frame_.args.args[argument_]); }
 

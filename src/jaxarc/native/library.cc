@@ -10,6 +10,7 @@
 #include "restart.h"
 #include "sample.h"
 #include "step.h"
+#include "threads.h"
 
 namespace jaxarc {
 
@@ -164,6 +165,10 @@ Fault restart(Call& call) {
   return nullptr;
 }
 
+// Environments from which on several threads step a batch, and those that one of them takes at a time.
+constexpr int64_t kThreadedBatch = 4096;
+constexpr int64_t kPart = 1024;
+
 Fault advance(Call& call) {
   const Form form = take_form(call);
   const Rules rules = take_rules(call);
@@ -183,7 +188,15 @@ Fault advance(Call& call) {
   ended.counts = call.give<int32_t>();
   ended.next_grids = call.give_if_left<Cell>();
   ended.grids = call.give_if_left<Cell>();
-  advance_batch(steps, rules, ended);
+  const int64_t size = steps.edit.size;
+  ended.goes_around_caches = size * form.shape.height * form.shape.width >= kBeyondCaches;
+  if (size < kThreadedBatch) {
+    advance_batch(steps, rules, ended);
+  } else {
+    do_parts(call.frame(), (size + kPart - 1) / kPart, [&](int64_t part) {
+      advance_part(steps, rules, ended, part * kPart, std::min(kPart, size - part * kPart));
+    });
+  }
   return nullptr;
 }
 
