@@ -11,7 +11,6 @@ from reference.cases import random_pairs
 
 import jaxarc
 from jaxarc.datasets import TaskSet
-from jaxarc.envs import native_batch
 from jaxarc.envs.spaces import fold_in_each
 from jaxarc.tasks.raw_task import RawTask
 from jaxarc.wrappers import AutoReset
@@ -65,10 +64,8 @@ def play(key, env, params):
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-def test_bits_are_those_of_xla(rules, monkeypatch):
+def test_bits_are_those_of_xla(rules):
     """An exported program holds no call of the library: where it will run is not known, so XLA does the same."""
-    if rules["selection_format"] == "mask":
-        monkeypatch.setattr(native_batch, "_BEYOND_CACHES", 0)  # the library copies what large batches show
     env, params = made(rules)
     leaves, tree = jax.tree.flatten(params)
     program = jax.jit(lambda key, *leaves: play(key, env, jax.tree.unflatten(tree, leaves)))
@@ -94,6 +91,49 @@ def test_a_step_from_python_waits_for_no_other_thread():
     for _ in range(100):
         assert not step(state)[3]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before < 50
+
+
+def first_of(rules, count):
+    """The shapes of so many states, and their actions."""
+    env, params = made(rules)
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), count))
+    states, _ = jax.eval_shape(jax.vmap(env.reset, (0, None)), keys, params)
+    return env, params, states, jax.eval_shape(jax.vmap(env.action_space(params).sample), keys)
+
+
+READERS = {
+    "nothing": lambda observation, info: None,
+    "observations": lambda observation, info: observation,
+    "final observations": lambda observation, info: info["final_observation"],
+}
+
+
+@pytest.mark.parametrize(("read", "num_written"), list(zip(READERS.values(), (0, 1, 2), strict=True)), ids=READERS)
+def test_grids_that_nobody_reads_are_not_written(read, num_written):
+    env, params, states, actions = first_of(RULES["boxes, a history, weights"], BATCH)
+
+    def steps(states, actions, params):
+        def step(states, _):
+            states, observation, _, _, info = jax.vmap(env.step, (0, 0, None))(states, actions, params)
+            return states, read(observation, info)
+
+        return jax.lax.scan(step, states, length=2)
+
+    text = jax.jit(steps).lower(states, actions, params).as_text()
+    (call,) = [line for line in text.splitlines() if "-advance" in line]
+    grids = call.rpartition("->")[2].count(f"tensor<{BATCH}x{SHAPE[0] * SHAPE[1]}xi8>")
+    assert grids == 3 + num_written  # grid, clipboard and target belong to the states
+
+
+def test_large_batches_show_the_grids_of_their_states():
+    """From 16 MiB of grids on they are written around the caches."""
+    count = 2**24 // (SHAPE[0] * SHAPE[1]) + 1
+    env, params, states, actions = first_of(RULES["boxes, a history, weights"], count)
+    rng = np.random.default_rng(0)
+    states, actions = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (states, actions))
+    states.canvas.grid[:] = rng.integers(0, 10, states.canvas.grid.shape)
+    after, observation, *_ = jax.jit(jax.vmap(env.step, (0, 0, None)))(states, actions, params)
+    np.testing.assert_array_equal(observation.reshape(count, -1), after.canvas.grid)
 
 
 @pytest.mark.parametrize("count", [1, 16, 35])

@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import Environment
-from jaxarc.envs.compilation import no_shared_arrays, with_batch_rule
+from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
 from jaxarc.envs.spaces import ActionSpace, Box, DiscreteSubset
 from jaxarc.wrappers.wrapper import Wrapper
 

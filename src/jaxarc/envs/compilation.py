@@ -15,7 +15,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.custom_batching import custom_vmap
 from jax.errors import JaxRuntimeError
 from jaxtyping import Array, Bool, Int32, PyTree, UInt32
 
@@ -27,8 +26,6 @@ from jaxarc.utils.error_handling import JAXErrorHandler
 Result = TypeVar("Result")
 Rows = TypeVar("Rows", bound=PyTree[Array])
 Out = TypeVar("Out", bound=PyTree[Array])
-Shared = PyTree[Array]
-Kernel = Callable[[Any, Any], Any]  # (rows: arrays with a leading batch axis, shared: arrays of the batch) -> rows
 
 SMALLEST_BLOCK = 16
 WIDE_ROW = 64  # elements from which on a row is put back by a gather, which skips the rows not meant, not by a scatter
@@ -83,63 +80,6 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
         return call
 
     return decorate
-
-
-def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, Any], Any]) -> Kernel:
-    """Make a function of one environment of a kernel that was written for many.
-
-    ``jax.vmap`` of the result does not vectorize the kernel: its rule folds every further batch axis into the one that
-    the kernel has, however the vmaps are nested. So what users ``vmap`` runs the batch kernel. An example, with a
-    kernel that sees how many rows need work, which no function of one row can::
-
-        count = with_batch_rule(lambda rows, _: jnp.broadcast_to(rows.sum(), rows.shape), no_shared_arrays)
-        jax.vmap(jax.vmap(lambda need: count(need, ())))(needs)  # needs int32[2, 3] -> the kernel runs once, on [6]
-
-    Args:
-        kernel: from arrays with a leading batch axis, and others that the whole batch shares, to arrays with that axis.
-        unshared_rule: does the work where each of several batches has shared arrays of its own; takes the kernel, a
-            pytree of booleans, true for a shared array that has a leading axis, and all arrays with one more axis.
-    """
-
-    @custom_vmap
-    def batched(rows: PyTree[Array], shared: Shared) -> PyTree[Array]:
-        return kernel(rows, shared)
-
-    @batched.def_vmap
-    def fold(size: int, has_axis: Any, rows: PyTree[Array], shared: Shared) -> tuple[PyTree[Array], PyTree[bool]]:
-        """Turn ``[size, B, ...]`` into ``[size * B, ...]``, run the kernel once, and turn its result back."""
-        # What this vmap does not map over is repeated, so that every row array is [size, B, ...].
-        lead = lambda x, has: x if has else jnp.broadcast_to(x, (size, *x.shape))
-        rows = jax.tree.map(lead, rows, has_axis[0])
-        # `batched` and not `kernel` is called on [size * B, ...]: an outer vmap meets this rule again and folds its
-        # axis too, so a vmap over 2 of a vmap over 3 makes one batch of 6.
-        if any(jax.tree.leaves(has_axis[1])):
-            out = unshared_rule(batched, has_axis[1], rows, shared)
-        else:
-            out = unfold_rows(size, batched(fold_rows(rows), shared))
-        return out, jax.tree.map(lambda _: True, out)
-
-    def single(row: PyTree[Array], shared: Shared) -> PyTree[Array]:
-        # A batch of one. Outside vmap the kernel runs on it; under vmap the rule makes its axis longer.
-        rows = jax.tree.map(lambda x: x[None], row)
-        return jax.tree.map(lambda x: x[0], batched(rows, shared))
-
-    return single
-
-
-def fold_rows(rows: Rows) -> Rows:
-    """Make one batch axis of the first two."""
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
-
-
-def unfold_rows(size: int, rows: Rows) -> Rows:
-    """Make two axes of the batch axis, the first of this size."""
-    return jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), rows)
-
-
-def no_shared_arrays(kernel: Kernel, has_axis: Any, rows: Any, shared: Any) -> Any:
-    """The ``unshared_rule`` of a kernel that shares no arrays."""
-    raise AssertionError("a kernel that shares no arrays cannot have shared arrays of its own")
 
 
 def choose_executor(wanted: str) -> str:
@@ -232,8 +172,7 @@ def update_rows(
         block 2: rows 0 5 -> kernel -> put back into 0; 5 is past the last row and is dropped
 
     Args:
-        executor: ``"compact"`` (blocks of ``block_fraction * B`` rows, as many as needed), ``"native"`` (the same, and
-            the C++ library finds the rows and puts them back) or ``"dense"`` (every row).
+        executor: ``"dense"`` (every row), or another (blocks of ``block_fraction * B`` rows, as many as needed).
         rows: which rows to update; ordered by :func:`compact`, or still to be.
         kernel: batch-native function of the rows of ``out`` and ``ins``.
         out: arrays with a leading axis B, of the same structure as the kernel's result.
@@ -249,7 +188,7 @@ def update_rows(
     if batch == 1:  # the select is always true here; it makes the branches of one type under shard_map
         return lax.cond(need[0], update, lambda out, _: out, out, ins)
     if not isinstance(rows, CompactedRows):
-        (rows,) = [_order_natively(need)] if executor == "native" else compact([need])
+        (rows,) = compact([need])
     rank = rows.rank
     order = rows.order
     first = rows.first
@@ -270,9 +209,6 @@ def update_rows(
         is_here = need & (index >= 0) & (index < size)
         taken = jnp.where(start + jnp.arange(size, dtype=jnp.int32) < total, block, batch)
 
-        if executor == "native":
-            return _put_natively(current, new, taken), start + size
-
         def put(old: Array, new: Array) -> Array:
             # Sizes, a few numbers a row, are scattered; grids are gathered and selected; larger rows are copied one by
             # one.
@@ -288,7 +224,13 @@ def update_rows(
 
 
 def call_native(
-    kernel: str, numbers: Sequence[int], arguments: Sequence[Array], like: Sequence[Any], num_in_place: int, in_xla: Any
+    kernel: str,
+    numbers: Sequence[int],
+    arguments: Sequence[Array],
+    like: Sequence[Any],
+    num_in_place: int,
+    in_xla: Any,
+    num_optional: int = 0,
 ) -> list[Array]:
     """Call a kernel of the C++ library, inside ``jax.shard_map`` too; see :func:`jaxarc.native.call.native_call`."""
     from jaxarc.native.call import native_call  # as in choose_executor
@@ -297,7 +239,7 @@ def call_native(
     if jax.sharding.get_abstract_mesh().manual_axes:
         words = [x.reshape(-1)[0].astype(jnp.uint32) for x in arguments if x.size]
         arguments = vary_like(list(arguments), jnp.stack(words))
-    return native_call(kernel, numbers, arguments, like, num_in_place, in_xla)
+    return native_call(kernel, numbers, arguments, like, num_in_place, in_xla, num_optional)
 
 
 def vary_like(tree: Rows, words: UInt32[Array, " words"]) -> Rows:
@@ -326,33 +268,6 @@ def _running_sums(numbers: Int32[Array, "F B"]) -> Int32[Array, "F B"]:
         sums = materialize_call(functools.partial(add, step=step), sums, predicate_of=numbers)
         step *= 2
     return sums
-
-
-def _order_natively(need: Bool[Array, " B"]) -> CompactedRows:
-    batch = need.shape[0]
-    room = jnp.full((2 * batch,), batch, jnp.int32)
-    order, total = call_native("order", (), (room, jnp.int32(0), need), range(2), 2, _order_in_xla)
-    return CompactedRows(need, order[:batch], order, jnp.int32(0), total)  # the ranks are not used
-
-
-def _order_in_xla(_: Array, __: Array, need: Bool[Array, " B"]) -> tuple[Array, Array]:
-    (rows,) = compact([need])
-    return rows.order, rows.total
-
-
-def _put_natively(old: Rows, new: Rows, taken: Int32[Array, " K"]) -> Rows:
-    """Put row ``i`` of the new arrays into row ``taken[i]`` of the old ones, in place; ``B`` is no row."""
-    leaves, treedef = jax.tree.flatten(old)
-    arguments = (*leaves, *jax.tree.leaves(new), taken)
-    row_bytes = [leaf[0].size * leaf.dtype.itemsize for leaf in leaves]
-    put = call_native("put", row_bytes, arguments, range(len(leaves)), len(leaves), _put_in_xla)
-    return jax.tree.unflatten(treedef, put)
-
-
-def _put_in_xla(*arrays: Array) -> list[Array]:
-    *pairs, taken = arrays
-    count = len(pairs) // 2
-    return [old.at[taken].set(new, mode="drop") for old, new in zip(pairs[:count], pairs[count:], strict=True)]
 
 
 def _put_each(old: Array, new: Array, taken: Int32[Array, " K"], count: Int32[Array, ""]) -> Array:

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.compilation import call_native, choose_executor, with_batch_rule
+from jaxarc.envs.batch_rule import with_batch_rule
+from jaxarc.envs.compilation import call_native, choose_executor
 from jaxarc.envs.observations import shows_only_the_grid
 from jaxarc.envs.pairs import PairSource, PairTable, stack_tables
 from jaxarc.envs.params import EnvParams
@@ -29,8 +30,6 @@ _FORMATS: Final = ("point", "bbox", "mask")  # as library.cc numbers them
 _OF_TASKS: Final = ("augmentation", "task_data", "pairs", "demonstrations")  # fields of a state of changed tasks
 _LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
 _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
-
-_BEYOND_CACHES: Final = 1 << 24  # bytes of grids, of which none is still in a cache after all are written
 
 Advance = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
 Restart = Callable[[ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]
@@ -55,8 +54,8 @@ class Advanced(NamedTuple):
     counts: Int32[Array, "*B 5"]
     similarity: Float32[Array, "*B"]
     similarity_before: Float32[Array, "*B"]
+    next_grid: Int8[Array, "*B HW"]  # a copy of that of the state
     grid: Int8[Array, "*B HW"]  # as the step left it
-    next_grid: Int8[Array, "*B HW"]  # of the state
 
 
 def steps_natively(source: PairSource, config: JaxArcConfig) -> bool:
@@ -139,13 +138,15 @@ def _change(
     others: tuple[Any, ...],
     like: Sequence[int],
     in_xla: Any,
+    num_optional: int = 0,
     in_place: bool = True,
 ) -> tuple[ArcEnvState, list[Array]]:
     """Call a kernel that changes states; return them and its other results, each like an argument."""
     leaves, tree = jax.tree.flatten((states, *others))
     count = _after(states)
     num_in_place = count if in_place else 0
-    changed = call_native(kernel, numbers, leaves, [*range(count), *like], num_in_place, _of_leaves(in_xla, tree))
+    of_leaves = _of_leaves(in_xla, tree)
+    changed = call_native(kernel, numbers, leaves, [*range(count), *like], num_in_place, of_leaves, num_optional)
     return jax.tree.unflatten(jax.tree.structure(states), changed[:count]), changed[count:]
 
 
@@ -264,26 +265,23 @@ def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..
     def in_xla_of_leaves(states: ArcEnvState, actions: StructuredAction, params: EnvParams, _: Array) -> Any:
         done = in_xla(states, actions, params)
         bits = _to_bits(*done.facts, *(done.endings[:, i] for i in range(2)))
-        return done.state, bits, done.similarity_before, done.similarity, done.counts, done.grid
+        return done.state, bits, done.similarity_before, done.similarity, done.counts, done.next_grid, done.grid
 
     def advance(rows: tuple[ArcEnvState, StructuredAction], params: EnvParams) -> Advanced:
         states, actions = rows
         config = params.config
         numbers = [*_form(config), *step_numbers(config, config.episode.mode == "test").values(), *_of_params(params)]
-        like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID]
+        like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID, _GRID]
         others = (actions, params, cumulative_weights(params.weights))
-        after, (bits, before, similarity, counts, grid) = _change(
-            "advance", numbers, states, others, like, in_xla_of_leaves
+        # The grids at the end are written only where somebody reads them.
+        after, (bits, before, similarity, counts, next_grid, grid) = _change(
+            "advance", numbers, states, others, like, in_xla_of_leaves, num_optional=2
         )
         facts = _facts(bits)
         endings = jnp.stack([_has(bits, len(facts) + i) for i in range(2)], axis=-1)
-        # Of large batches the library copies what is shown, where that is used; of others XLA does.
-        next_grid = after.canvas.grid
-        if next_grid.size >= _BEYOND_CACHES:
-            (next_grid,) = call_native("show", (), (next_grid,), (0,), 0, _show_in_xla)
-        # Only the grids of episodes that ended were written.
+        # Only those of episodes that ended were written.
         grid = jnp.where(endings.any(axis=-1)[:, None], grid, next_grid)
-        return Advanced(after, facts, endings, counts, similarity, before, grid, next_grid)
+        return Advanced(after, facts, endings, counts, similarity, before, next_grid, grid)
 
     def advance_apart(_: Any, has_axis: Any, rows: Any, params: EnvParams) -> Advanced:
         """Each batch has params of its own: nothing to fold."""
@@ -292,7 +290,3 @@ def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..
         return jax.vmap(by_parts, (0, 0, axes))(states, actions, params)
 
     return with_batch_rule(advance, advance_apart)
-
-
-def _show_in_xla(grid: Int8[Array, "B HW"]) -> list[Array]:
-    return [jnp.copy(grid)]

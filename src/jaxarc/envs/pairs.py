@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
-from jaxarc.envs.compilation import Kernel, fold_rows, unfold_rows
+from jaxarc.envs.batch_rule import Kernel, fold_rows, unfold_rows
 from jaxarc.envs.structured_actions import TO_FIRST_UNSOLVED_PAIR, TO_NEXT_PAIR, TO_PREVIOUS_PAIR
 from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
 from jaxarc.tasks.buffer import LocalRows, RowLoader, TaskSource, buffer_of_task

@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
 from jaxarc.envs.canvas import unpack_columns
-from jaxarc.envs.compilation import call_native, choose_executor, no_shared_arrays, with_batch_rule
+from jaxarc.envs.compilation import call_native, choose_executor
 from jaxarc.envs.structured_actions import (
     ACTION_CLASSES,
     BboxAction,

@@ -112,8 +112,8 @@ def _advances_of(restart: Restart) -> tuple[StepAndRestart, StepAndRestart]:
         one = lambda state, action: step(state, action, pairs_of(state, params), params.config)
         ended, facts = jax.vmap(one)(states, actions)
         after = restart(ended, ended.done, params)
-        of_step = (ended.endings, ended.counts, ended.similarity_score, states.similarity_score, ended.canvas.grid)
-        return Advanced(after, facts, *of_step, after.canvas.grid)
+        of_step = (ended.endings, ended.counts, ended.similarity_score, states.similarity_score)
+        return Advanced(after, facts, *of_step, after.canvas.grid, ended.canvas.grid)
 
     by_library = functools.partial(step_natively, in_xla=_advance_in_xla)
     return functools.partial(advance, _advance_in_xla), functools.partial(advance, by_library)

@@ -22,7 +22,8 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.compilation import choose_executor, no_shared_arrays, with_batch_rule
+from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
+from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.types import Observation, PRNGKey
 

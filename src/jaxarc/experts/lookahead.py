@@ -25,8 +25,9 @@ from jaxtyping import Array, Bool, Float32, Int32, Shaped, UInt32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.batch_rule import Kernel, no_shared_arrays, with_batch_rule
 from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, count_matches, count_union, pack_columns, similarity
-from jaxarc.envs.compilation import Kernel, KernelStatics, compact, no_shared_arrays, update_rows, with_batch_rule
+from jaxarc.envs.compilation import KernelStatics, compact, update_rows
 from jaxarc.envs.operations.execute import execute_batch
 from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.kernels import ResolvedSelection, resolve_selection

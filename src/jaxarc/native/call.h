@@ -23,14 +23,13 @@ class Call {
   bool flag() { return number() != 0; }
 
   // Length of the next argument along an axis.
-  int64_t length(int axis) const { return buffer(argument_).dims[axis]; }
-
-  // An argument by its index.
-  const XLA_FFI_Buffer& buffer(int64_t index) const { return *static_cast<XLA_FFI_Buffer*>(frame_.args.args[index]); }
+  int64_t length(int axis) const { return next().dims[axis]; }
 
   template <typename T>
   const T* take() {
-    return static_cast<const T*>(buffer(argument_++).data);
+    const auto* const data = static_cast<const T*>(next().data);
+    argument_++;
+    return data;
   }
 
   // What is not always there is announced by a number.
@@ -44,20 +43,23 @@ class Call {
     return static_cast<T*>(static_cast<XLA_FFI_Buffer*>(frame_.rets.rets[result_++])->data);
   }
 
-  // The next result begins as a copy of the next argument, of so many bytes, unless XLA gave both one place.
-  uint8_t* change_bytes(int64_t size) {
-    const auto* const old = take<uint8_t>();
-    auto* const data = give<uint8_t>();
-    if (data != old) std::memcpy(data, old, size);
-    return data;
+  // Results at the end that nobody reads are not there.
+  template <typename T>
+  T* give_if_left() {
+    return result_ < frame_.rets.size ? give<T>() : nullptr;
   }
 
+  // The next result begins as a copy of the next argument, unless XLA gave both one place.
   template <typename T>
   T* change() {
-    const XLA_FFI_Buffer& argument = buffer(argument_);
+    const XLA_FFI_Buffer& argument = next();
+    const T* const old = take<T>();
+    T* const data = give<T>();
+    if (data == old) return data;
     int64_t count = 1;
     for (int64_t axis = 0; axis < argument.rank; axis++) count *= argument.dims[axis];
-    return reinterpret_cast<T*>(change_bytes(count * static_cast<int64_t>(sizeof(T))));
+    std::memcpy(data, old, count * sizeof(T));
+    return data;
   }
 
   template <typename T>
@@ -65,9 +67,11 @@ class Call {
     return is_there ? change<T>() : nullptr;
   }
 
-  int64_t num_results() const { return frame_.rets.size; }
+  const XLA_FFI_CallFrame& frame() const { return frame_; }
 
  private:
+  const XLA_FFI_Buffer& next() const { return *static_cast<XLA_FFI_Buffer*>(frame_.args.args[argument_]); }
+
   const XLA_FFI_CallFrame& frame_;
   const int64_t* number_ = nullptr;
   int64_t argument_ = 0;

@@ -12,7 +12,7 @@ from typing import Any, Final
 import jax
 import numpy as np
 from jax.extend.core import Primitive
-from jax.interpreters import mlir
+from jax.interpreters import mlir, partial_eval
 from jaxtyping import Array
 
 from jaxarc.native.library import native_library
@@ -21,7 +21,7 @@ InXla = Callable[..., Sequence[Array]]  # takes the arguments, returns the resul
 
 Like = int | tuple[int, tuple[int, ...]]  # an argument, with another shape of as many axes where one is given
 
-_PARAMS: Final = ("kernel", "numbers", "like", "num_in_place", "in_xla")
+_PARAMS: Final = ("kernel", "numbers", "like", "num_in_place", "num_optional", "in_xla")
 _native_call = Primitive("jaxarc_native_call")
 _native_call.multiple_results = True
 _exports_native: Final = contextvars.ContextVar("exports_native", default=False)
@@ -34,6 +34,7 @@ def native_call(
     like: Sequence[Like],
     num_in_place: int,
     in_xla: InXla,
+    num_optional: int = 0,
 ) -> list[Array]:
     """Call a kernel; result ``i`` has the dtype of argument ``like[i]``, and its shape or the one that is given.
 
@@ -45,9 +46,11 @@ def native_call(
         num_in_place: how many of them take the place of the argument of the same index, where nobody reads that any
             more.
         in_xla: returns the same, bit for bit; equal calls give the same function.
+        num_optional: how many results at the end are left out where nobody reads them, nor those behind them. A kernel
+            sees how many are left.
     """
-    params = dict(zip(_PARAMS, (kernel, tuple(map(int, numbers)), tuple(like), num_in_place, in_xla), strict=True))
-    return _native_call.bind(*arguments, **params)
+    values = (kernel, tuple(map(int, numbers)), tuple(like), num_in_place, num_optional, in_xla)
+    return _native_call.bind(*arguments, **dict(zip(_PARAMS, values, strict=True)))
 
 
 @contextmanager
@@ -74,8 +77,27 @@ def _like_arguments(*arguments: Any, like: tuple[Like, ...], **_: Any) -> Sequen
     return [arguments[i] if isinstance(i, int) else arguments[i[0]].update(shape=i[1]) for i in like]
 
 
-def _lower_in_xla(context: mlir.LoweringRuleContext, *arguments: Any, in_xla: InXla, **_: Any) -> Any:
-    return mlir.lower_fun(in_xla, multiple_results=True)(context, *arguments)
+def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
+    """Drop optional results that nobody reads; compiled programs ask for this, and JAX's transformations."""
+    if not any(used):
+        return [False] * len(equation.invars), None
+    count = len(used)
+    optional = equation.params["num_optional"]
+    while optional > 0 and not used[count - 1]:
+        count -= 1
+        optional -= 1
+    params = {**equation.params, "like": equation.params["like"][:count], "num_optional": optional}
+    return [True] * len(equation.invars), equation.replace(outvars=equation.outvars[:count], params=params)
+
+
+partial_eval.dce_rules[_native_call] = _leave_out_unused
+
+
+def _lower_in_xla(
+    context: mlir.LoweringRuleContext, *arguments: Any, like: tuple[Like, ...], in_xla: InXla, **_: Any
+) -> Any:
+    wanted = lambda *arguments: in_xla(*arguments)[: len(like)]
+    return mlir.lower_fun(wanted, multiple_results=True)(context, *arguments)
 
 
 def _lower_on_cpu(

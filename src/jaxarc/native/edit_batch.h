@@ -190,21 +190,20 @@ inline void edit_one(const Batch& batch, int64_t index, const Plan& plan, const 
   }
 }
 
-// Counts the cells that match; below the last row of either grid nothing does. There is `room` in both grids.
-inline int count_active(const Cell* grid, const Cell* target, const int8_t* sizes, Shape shape, int64_t room) {
-  return count_matches(grid, target, smaller(sizes[kHeight], sizes[kTargetHeight]) * shape.width, room);
-}
-
+// Counts the cells that match; below the last row of either grid nothing does.
 inline int count_of(const Batch& batch, int64_t index) {
   const int64_t cells = batch.shape.height * batch.shape.width;
   const int64_t start = index * cells;
-  return count_active(batch.canvas.grid + start, batch.canvas.target + start, batch.canvas.sizes + index * kSizes,
-                      batch.shape, batch.size * cells - start);
+  const int8_t* const sizes = batch.canvas.sizes + index * kSizes;
+  const int length = smaller(sizes[kHeight], sizes[kTargetHeight]) * batch.shape.width;
+  return count_matches(batch.canvas.grid + start, batch.canvas.target + start, length, batch.size * cells - start);
 }
 
-// Counts the cells of the smallest box around both areas.
-inline int count_union(const int8_t* sizes) {
-  return larger(sizes[kHeight], sizes[kTargetHeight]) * larger(sizes[kWidth], sizes[kTargetWidth]);
+// The matches over the cells of the smallest box around both areas.
+inline float similarity_of(const Batch& batch, int64_t index) {
+  const int8_t* const sizes = batch.canvas.sizes + index * kSizes;
+  const int cells = larger(sizes[kHeight], sizes[kTargetHeight]) * larger(sizes[kWidth], sizes[kTargetWidth]);
+  return static_cast<float>(count_of(batch, index)) / static_cast<float>(cells);
 }
 
 // Asks for cells that will be read, so that they are there by then.

@@ -103,16 +103,11 @@ inline void host_reward(HostEpisode& episode, float before) {
   episode.reward = (episode.facts & kRunning) != 0 ? reward : 0;
 }
 
-inline Canvas host_canvas(const HostEpisode& episode) {
-  return {episode.grid, episode.clipboard, episode.target, episode.sizes};
-}
-
-inline void host_step(HostEpisode& episode) {
-  Steps steps = {};
-  Batch& batch = steps.edit;
+inline void point_at_states(const HostEpisode& episode, States& states) {
+  Batch& batch = states.edit;
   batch.size = 1;
   batch.shape = {static_cast<int>(episode.height), static_cast<int>(episode.width)};
-  batch.canvas = host_canvas(episode);
+  batch.canvas = {episode.grid, episode.clipboard, episode.target, episode.sizes};
   batch.kept_boxes = episode.kept_boxes;
   batch.kept_words = episode.kept_words;
   batch.masks = episode.mask;
@@ -120,12 +115,18 @@ inline void host_step(HostEpisode& episode) {
   batch.inputs = episode.inputs;
   batch.outputs = episode.outputs;
   batch.num_pairs = episode.num_pairs;
-  steps.counts = episode.counts;
-  steps.similarities = episode.similarity;
-  steps.endings = episode.endings;
-  steps.records = episode.records;
-  steps.capacity = episode.capacity;
-  steps.record_bytes = episode.record_bytes;
+  states.counts = episode.counts;
+  states.similarities = episode.similarity;
+  states.endings = episode.endings;
+  states.keys = episode.key;
+  states.records = episode.records;
+  states.capacity = episode.capacity;
+  states.record_bytes = episode.record_bytes;
+}
+
+inline void host_step(HostEpisode& episode) {
+  Steps steps = {};
+  point_at_states(episode, steps);
   steps.operations = &episode.operation;
   for (int i = 0; i < 4; i++) steps.corners[i] = episode.corners + i;
   steps.first_rows = &episode.first_row;
@@ -141,18 +142,8 @@ inline void host_step(HostEpisode& episode) {
 
 inline void host_restart(HostEpisode& episode) {
   constexpr uint8_t kNeeded = 1;
-  Restart batch = {};
-  batch.size = 1;
-  batch.shape = {static_cast<int>(episode.height), static_cast<int>(episode.width)};
-  batch.canvas = host_canvas(episode);
-  batch.kept_boxes = episode.kept_boxes;
-  batch.kept_words = episode.kept_words;
-  batch.counts = episode.counts;
-  batch.similarities = episode.similarity;
-  batch.endings = episode.endings;
-  batch.keys = episode.key;
-  batch.records = episode.records;
-  batch.record_bytes = episode.capacity * episode.record_bytes;
+  States states = {};
+  point_at_states(episode, states);
   const Tasks tasks = {episode.inputs,
                        episode.outputs,
                        episode.num_pairs,
@@ -165,7 +156,7 @@ inline void host_restart(HostEpisode& episode) {
                        static_cast<Mode>(episode.mode),
                        episode.is_in_turn != 0,
                        episode.is_random_pair != 0};
-  restart_rows(batch, tasks, &kNeeded);
+  restart_rows(states, tasks, &kNeeded);
   const Place place = place_in(tasks, episode.counts[kTaskIndex]);
   episode.first_row = place.first_row;
   episode.pair_count = place.count;

@@ -8,9 +8,9 @@
 #include "edit_batch.h"
 #include "host.h"
 #include "restart.h"
-#include "rows.h"
 #include "sample.h"
 #include "step.h"
+#include "threads.h"
 
 namespace jaxarc {
 
@@ -30,21 +30,15 @@ bool fits(const Call& call, Shape shape) {
 }
 
 // The arrays of canvases, in place.
-Canvas change_canvas(Call& call, bool has_masks, int8_t*& kept_boxes, uint32_t*& kept_words) {
-  Canvas canvas = {};
-  canvas.grid = call.change<Cell>();
-  canvas.clipboard = call.change<Cell>();
-  canvas.target = call.change<Cell>();
-  kept_words = call.change_if<uint32_t>(has_masks);
-  kept_boxes = call.change_if<int8_t>(!has_masks);
-  canvas.sizes = call.change<int8_t>();
-  return canvas;
-}
-
-void begin_batch(Call& call, Shape shape, bool has_masks, Batch& batch) {
+void change_canvases(Call& call, Shape shape, bool has_masks, Batch& batch) {
   batch.size = call.length(0);
   batch.shape = shape;
-  batch.canvas = change_canvas(call, has_masks, batch.kept_boxes, batch.kept_words);
+  batch.canvas.grid = call.change<Cell>();
+  batch.canvas.clipboard = call.change<Cell>();
+  batch.canvas.target = call.change<Cell>();
+  batch.kept_words = call.change_if<uint32_t>(has_masks);
+  batch.kept_boxes = call.change_if<int8_t>(!has_masks);
+  batch.canvas.sizes = call.change<int8_t>();
 }
 
 void take_pairs(Call& call, Batch& batch) {
@@ -59,7 +53,7 @@ Fault edit(Call& call) {
   const bool has_colors = call.flag();
   if (!fits(call, shape)) return kWrongShape;
   Batch batch = {};
-  begin_batch(call, shape, has_masks, batch);
+  change_canvases(call, shape, has_masks, batch);
   batch.operations = call.take<int32_t>();
   batch.masks = call.take_if<uint8_t>(has_masks);
   batch.boxes = call.take_if<int32_t>(!has_masks);
@@ -93,19 +87,18 @@ Rules take_rules(Call& call) {
   return rules_of(legal, flags, max_submissions, call.number());
 }
 
-// The arrays of states; returns their keys, which a step leaves alone.
-uint32_t* change_states(Call& call, const Form& form, Steps& steps, bool has_keys = true) {
-  begin_batch(call, form.shape, form.format == kMask, steps.edit);
-  steps.counts = call.change<int32_t>();
-  steps.similarities = call.change<float>();
-  steps.endings = call.change<uint8_t>();
-  auto* const keys = call.change_if<uint32_t>(has_keys);
+// The arrays of states; a step leaves their keys alone.
+void change_states(Call& call, const Form& form, States& states, bool has_keys = true) {
+  change_canvases(call, form.shape, form.format == kMask, states.edit);
+  states.counts = call.change<int32_t>();
+  states.similarities = call.change<float>();
+  states.endings = call.change<uint8_t>();
+  states.keys = call.change_if<uint32_t>(has_keys);
   if (form.has_records) {
-    steps.capacity = call.length(1);
-    steps.record_bytes = call.length(2);
-    steps.records = call.change<uint8_t>();
+    states.capacity = call.length(1);
+    states.record_bytes = call.length(2);
+    states.records = call.change<uint8_t>();
   }
-  return keys;
 }
 
 void take_actions(Call& call, const Form& form, Steps& steps) {
@@ -162,30 +155,26 @@ Tasks take_tasks(Call& call) {
   return tasks;
 }
 
-// The arrays of states from which a restart begins are those of steps, and the keys.
-Restart restart_of(const Steps& steps, uint32_t* keys) {
-  const Batch& batch = steps.edit;
-  return {batch.size,   batch.shape,        batch.canvas,  batch.kept_boxes, batch.kept_words,
-          steps.counts, steps.similarities, steps.endings, keys,             steps.records,
-          steps.capacity * steps.record_bytes};
-}
-
 Fault restart(Call& call) {
   const Form form = take_form(call);
   if (!fits(call, form.shape)) return kWrongShape;
-  Steps steps = {};
-  uint32_t* const keys = change_states(call, form, steps);
+  States states = {};
+  change_states(call, form, states);
   const auto* const need = call.take<uint8_t>();
-  restart_rows(restart_of(steps, keys), take_tasks(call), need);
+  restart_rows(states, take_tasks(call), need);
   return nullptr;
 }
+
+// Environments from which on several threads step a batch, and those that one of them takes at a time.
+constexpr int64_t kThreadedBatch = 4096;
+constexpr int64_t kPart = 1024;
 
 Fault advance(Call& call) {
   const Form form = take_form(call);
   const Rules rules = take_rules(call);
   if (!fits(call, form.shape)) return kWrongShape;
   Steps steps = {};
-  uint32_t* const keys = change_states(call, form, steps);
+  change_states(call, form, steps);
   take_actions(call, form, steps);
   const Tasks tasks = take_tasks(call);
   steps.tasks = &tasks;
@@ -197,16 +186,17 @@ Fault advance(Call& call) {
   Ended ended = {};
   ended.similarities = call.give<float>();
   ended.counts = call.give<int32_t>();
-  ended.grids = call.give<Cell>();
-  advance_batch(steps, rules, restart_of(steps, keys), ended);
-  return nullptr;
-}
-
-// Copies large grids, as observations show them.
-Fault show(Call& call) {
-  const int64_t count = call.length(0) * call.length(1);
-  const auto* const grids = call.take<uint8_t>();
-  copy_around_caches(call.give<uint8_t>(), grids, count);
+  ended.next_grids = call.give_if_left<Cell>();
+  ended.grids = call.give_if_left<Cell>();
+  const int64_t size = steps.edit.size;
+  ended.goes_around_caches = size * form.shape.height * form.shape.width >= kBeyondCaches;
+  if (size < kThreadedBatch) {
+    advance_batch(steps, rules, ended);
+  } else {
+    do_parts(call.frame(), (size + kPart - 1) / kPart, [&](int64_t part) {
+      advance_part(steps, rules, ended, part * kPart, std::min(kPart, size - part * kPart));
+    });
+  }
   return nullptr;
 }
 
@@ -249,32 +239,6 @@ Fault fold_in(Call& call) {
   return nullptr;
 }
 
-// Numbers the rows that need something, in the place of two arrays; see order_rows.
-Fault order(Call& call) {
-  const int64_t room = call.length(0);
-  auto* const rows = call.change<int32_t>();
-  auto* const total = call.change<int32_t>();
-  const int64_t size = call.length(0);
-  if (room <= size) return "the order has room for more numbers than there are rows";
-  *total = order_rows(call.take<uint8_t>(), size, rows, room);
-  return nullptr;
-}
-
-// Puts rows back into n arrays: the arguments are the n arrays, n arrays of fresh rows, and where each row belongs. The
-// numbers are the bytes of a row of each array.
-Fault put(Call& call) {
-  const int64_t num_arrays = call.num_results();
-  const int64_t size = call.length(0);
-  const XLA_FFI_Buffer& taken = call.buffer(2 * num_arrays);
-  for (int64_t i = 0; i < num_arrays; i++) {
-    const int64_t row_bytes = call.number();
-    uint8_t* const rows = call.change_bytes(size * row_bytes);
-    put_rows(rows, static_cast<const uint8_t*>(call.buffer(num_arrays + i).data), row_bytes, size,
-             static_cast<const int32_t*>(taken.data), taken.dims[0]);
-  }
-  return nullptr;
-}
-
 }  // namespace jaxarc
 
 #define JAXARC_HANDLER(name) \
@@ -285,12 +249,9 @@ JAXARC_HANDLER(edit)
 JAXARC_HANDLER(step)
 JAXARC_HANDLER(restart)
 JAXARC_HANDLER(advance)
-JAXARC_HANDLER(show)
 JAXARC_HANDLER(sample_corners)
 JAXARC_HANDLER(sample_masks)
 JAXARC_HANDLER(fold_in)
-JAXARC_HANDLER(order)
-JAXARC_HANDLER(put)
 
 void jaxarc_host_step(jaxarc::HostEpisode* episode) { jaxarc::host_step(*episode); }
 void jaxarc_host_restart(jaxarc::HostEpisode* episode) { jaxarc::host_restart(*episode); }

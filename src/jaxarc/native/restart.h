@@ -13,21 +13,6 @@ namespace jaxarc {
 
 enum Use : uint32_t { kForTask, kForPair, kForStart, kForState };  // rows of the words of a reset
 
-// The arrays of a batch; exactly one of the two kinds of selection is there.
-struct Restart {
-  int64_t size;
-  Shape shape;
-  Canvas canvas;  // of the first environment
-  int8_t* kept_boxes;
-  uint32_t* kept_words;
-  int32_t* counts;
-  float* similarities;
-  uint8_t* endings;
-  uint32_t* keys;
-  uint8_t* records;
-  int64_t record_bytes;  // of an environment; 0 where there is no history
-};
-
 // The first task whose cumulative weight is above a level: of the sums 1 1 4, task 0 above 0.8 and task 2 above 1.
 inline int64_t first_above(const Tasks& tasks, float level) {
   return std::upper_bound(tasks.sums, tasks.sums + tasks.count, level) - tasks.sums;
@@ -55,33 +40,29 @@ struct Next {
   int64_t row;
 };
 
-inline Words2 key_of(const Restart& batch, int64_t index) {
-  return {batch.keys[index * 2], batch.keys[index * 2 + 1]};
-}
-
-inline Next draw_next(const Restart& batch, const Tasks& tasks, int64_t index) {
-  const Words2 key = key_of(batch, index);
-  const int64_t task = choose_task(tasks, threefry(key, kForTask).first, batch.counts[index * kCounts + kTaskIndex]);
-  const Place place = place_in(tasks, task);
-  int32_t pair = tasks.is_random_pair ? to_randint(threefry(key, kForPair).first, place.count) : 0;
-  if (tasks.pair_index != nullptr) pair = larger(smaller(*tasks.pair_index, place.count - 1), 0);
-  return {index, task, pair, std::clamp<int64_t>(place.first_row + pair, 0, tasks.num_pairs - 1)};
+inline Words2 key_of(const States& states, int64_t index) {
+  return {states.keys[index * 2], states.keys[index * 2 + 1]};
 }
 
 // Draws the next episode, and asks for its pair.
-inline Next ask_next(const Restart& batch, const Tasks& tasks, int64_t index) {
-  const int64_t cells = batch.shape.height * batch.shape.width;
-  const Next next = draw_next(batch, tasks, index);
-  prefetch(tasks.inputs + next.row * cells, cells);
-  prefetch(tasks.outputs + next.row * cells, cells);
-  return next;
+inline Next ask_next(const States& states, const Tasks& tasks, int64_t index) {
+  const int64_t cells = states.edit.shape.height * states.edit.shape.width;
+  const Words2 key = key_of(states, index);
+  const int64_t task = choose_task(tasks, threefry(key, kForTask).first, states.counts[index * kCounts + kTaskIndex]);
+  const Place place = place_in(tasks, task);
+  int32_t pair = tasks.is_random_pair ? to_randint(threefry(key, kForPair).first, place.count) : 0;
+  if (tasks.pair_index != nullptr) pair = larger(smaller(*tasks.pair_index, place.count - 1), 0);
+  const int64_t row = std::clamp<int64_t>(place.first_row + pair, 0, tasks.num_pairs - 1);
+  prefetch(tasks.inputs + row * cells, cells);
+  prefetch(tasks.outputs + row * cells, cells);
+  return {index, task, pair, row};
 }
 
-inline void start_next(const Restart& batch, const Tasks& tasks, const Next& next) {
+inline void start_next(const States& states, const Tasks& tasks, const Next& next) {
   const int64_t index = next.index;
+  const Batch& batch = states.edit;
   const Shape shape = batch.shape;
   const int cells = shape.height * shape.width;
-  int32_t* const counts = batch.counts + index * kCounts;
   const int64_t start = index * cells;
   int8_t* const sizes = batch.canvas.sizes + index * kSizes;
   Cell* const grid = batch.canvas.grid + start;
@@ -96,25 +77,25 @@ inline void start_next(const Restart& batch, const Tasks& tasks, const Next& nex
     std::memset(batch.kept_words + index * shape.width, 0, shape.width * sizeof(uint32_t));
   }
   const int32_t fresh[kCounts] = {0, 0, static_cast<int32_t>(next.task), next.pair, 0};
-  std::memcpy(counts, fresh, sizeof fresh);
-  batch.similarities[index] =
-      static_cast<float>(count_active(grid, target, sizes, shape, batch.size * cells - start)) /
-      static_cast<float>(count_union(sizes));
-  std::memset(batch.endings + index * 2, 0, 2);
-  const Words2 words = threefry(key_of(batch, index), kForState);
-  batch.keys[index * 2] = words.first;
-  batch.keys[index * 2 + 1] = words.second;
-  std::memset(batch.records + index * batch.record_bytes, 0, batch.record_bytes);
+  std::memcpy(states.counts + index * kCounts, fresh, sizeof fresh);
+  states.similarities[index] = similarity_of(batch, index);
+  std::memset(states.endings + index * 2, 0, 2);
+  const Words2 words = threefry(key_of(states, index), kForState);
+  states.keys[index * 2] = words.first;
+  states.keys[index * 2 + 1] = words.second;
+  const int64_t record_bytes = states.capacity * states.record_bytes;
+  std::memset(states.records + index * record_bytes, 0, record_bytes);
 }
 
 // Draws some episodes before it starts them, so that their pairs are there by then.
-inline void restart_rows(const Restart& batch, const Tasks& tasks, const uint8_t* need) {
+inline void restart_rows(const States& states, const Tasks& tasks, const uint8_t* need) {
+  const int64_t size = states.edit.size;
   Next drawn[kBlock];
   int count = 0;
-  for (int64_t index = 0; index < batch.size; index++) {
-    if (need[index] != 0) drawn[count++] = ask_next(batch, tasks, index);
-    if (count < kBlock && index + 1 < batch.size) continue;
-    for (int i = 0; i < count; i++) start_next(batch, tasks, drawn[i]);
+  for (int64_t index = 0; index < size; index++) {
+    if (need[index] != 0) drawn[count++] = ask_next(states, tasks, index);
+    if (count < kBlock && index + 1 < size) continue;
+    for (int i = 0; i < count; i++) start_next(states, tasks, drawn[i]);
     count = 0;
   }
 }

@@ -70,27 +70,35 @@ inline uint32_t mix(uint32_t word) {
   return word ^ word >> 16;
 }
 
-// Draws masks, of which a word for each column has bit r for row r; see fast_bits in jaxarc/prng.py.
+typedef uint16_t Pairs __attribute__((vector_size(kLanes)));  // of bytes
+
+// Draws a mask, of which a word for each column has bit r for row r; see fast_bits in jaxarc/prng.py.
 //
-// The words are cut into bytes of eight rows, 32 columns side by side, and each row takes a bit of its bytes: one vector
-// holds the row, and 32 - W cells behind it that the next row writes over. At the end of the room only the row is
-// written.
+// The words are cut into bytes of eight rows, 32 columns side by side. Row r is bit r % 8 of its bytes: what a shift
+// moves from one byte of a pair into the other is above the lowest bit. A vector holds the row, and 32 - W cells behind
+// it that the next row writes over. Where the room `end` is too near for that, the mask is drawn elsewhere and copied.
 inline void draw_mask(Words2 key, Shape shape, uint8_t* cells, const uint8_t* end) {
   uint8_t bytes[4][kLanes];
   for (int column = 0; column < kLanes; column++) {
     const uint32_t rows = mix(mix(key.first + static_cast<uint32_t>(column) * 0x9E3779B9u) + key.second);
     for (int part = 0; part < 4; part++) bytes[part][column] = static_cast<uint8_t>(rows >> 8 * part);
   }
-  for (int row = 0; row < shape.height; row++) {
-    const Row bit = repeat(1 << row % 8);
-    const Row chosen = ((load(bytes[row / 8]) & bit) != 0) & repeat(1);
-    uint8_t* const at = cells + row * shape.width;
-    if (end - at >= kLanes) {
+  const int size = shape.height * shape.width;
+  uint8_t elsewhere[kMaxSide * kMaxSide + kLanes];
+  const bool has_room = end - cells >= size + kLanes;
+  uint8_t* at = has_room ? cells : elsewhere;
+  for (int part = 0; part < 4; part++) {
+    const auto pairs = reinterpret_cast<Pairs>(load(bytes[part]));
+    const int count = smaller(shape.height - 8 * part, 8);
+#pragma GCC unroll 8
+    for (int row = 0; row < 8; row++) {
+      if (row >= count) break;
+      const Pairs chosen = pairs >> row & 0x0101;
       std::memcpy(at, &chosen, sizeof chosen);
-    } else {
-      std::memcpy(at, &chosen, shape.width);
+      at += shape.width;
     }
   }
+  if (!has_room) std::memcpy(cells, elsewhere, size);
 }
 
 inline void draw_masks(const uint32_t* keys, int64_t size, const Choices& choices, int32_t* operations,

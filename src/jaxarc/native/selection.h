@@ -26,9 +26,14 @@ inline void limit(Words& words, int height, int width) {
 inline Words pack(const uint8_t* mask, Shape shape) {
   uint8_t bytes[4][kLanes];
   for (int part = 0; part < 4; part++) {
+    const int count = smaller(shape.height - 8 * part, 8);
+    const uint8_t* at = mask + (8 * part + count - 1) * shape.width;
     Bytes byte = {};
-    for (int row = smaller(8 * part + 7, shape.height - 1); row >= 8 * part; row--) {
-      byte = byte + byte + reinterpret_cast<Bytes>(load(mask + row * shape.width));
+#pragma GCC unroll 8
+    for (int row = 0; row < 8; row++) {
+      if (row >= count) break;
+      byte = byte + byte + reinterpret_cast<Bytes>(load(at));
+      at -= shape.width;
     }
     std::memcpy(bytes[part], &byte, sizeof byte);
   }

@@ -46,15 +46,21 @@ struct Tasks {
   bool is_random_pair;  // or the first one
 };
 
-// The arrays of a batch. `edit` has all of them that an edit needs, but no operations, boxes, rows and matches.
-struct Steps {
+// The arrays of the states of a batch. `edit` has all of them that an edit needs, but no operations, boxes, rows and
+// matches.
+struct States {
   Batch edit;
   int32_t* counts;
   float* similarities;
   uint8_t* endings;
+  uint32_t* keys;    // which a restart alone reads
   uint8_t* records;  // of actions, capacity x record_bytes for an environment
   int64_t capacity;  // 0 where there is no history
   int64_t record_bytes;
+};
+
+// A step of the states: actions, where their pairs are, and what is told of it.
+struct Steps : States {
   const int32_t* operations;
   const int32_t* corners[4];  // row, column, row, column; without masks
   const Tasks* tasks;         // where the pairs of a state are found; null: as the next three say
@@ -263,10 +269,8 @@ inline void step_batch(const Steps& steps, const Rules& rules, After after) {
   for (int64_t first = 0; first < batch.size; first += kBlock) {
     plan_block(steps, rules, first + kBlock, plans[1 - now], decisions[1 - now], margins);
     const int count = static_cast<int>(std::min<int64_t>(kBlock, batch.size - first));
-    edit_block(batch, first, count, plans[now], margins, [&](int i) {
-      const int cells = count_union(batch.canvas.sizes + (first + i) * kSizes);
-      steps.similarities[first + i] = static_cast<float>(count_of(batch, first + i)) / static_cast<float>(cells);
-    });
+    edit_block(batch, first, count, plans[now], margins,
+               [&](int i) { steps.similarities[first + i] = similarity_of(batch, first + i); });
     for (int i = 0; i < count; i++) {
       conclude(steps, rules, first + i, plans[now].of[i].operation, decisions[now][i]);
     }

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import jax
 from jaxtyping import Array, Bool, PyTree
 
-from jaxarc.envs.compilation import Kernel, choose_executor, update_rows, with_batch_rule
+from jaxarc.envs.batch_rule import Kernel, with_batch_rule
+from jaxarc.envs.compilation import choose_executor, update_rows
 from jaxarc.envs.environment import RESET_FRACTION, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.types import Info

@@ -51,6 +51,7 @@ _TRANSITION: Final = (
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "envs/canvas.py": (_CELLS, "tests/envs/test_scoring.py", _ACCELERATOR_CELLS),
+    "envs/batch_rule.py": (*_ALL, _SINGLE, _NESTED, "tests/envs/test_native_rollouts.py"),
     "envs/compilation.py": (*_COMPILATION, _COMPACTION, *_ALL, _SINGLE, _NESTED),
     "envs/operations/execute.py": (
         *_ALL,

@@ -11,7 +11,6 @@
 #include "edit_batch.h"
 #include "host.h"
 #include "restart.h"
-#include "rows.h"
 #include "sample.h"
 #include "step.h"
 
@@ -126,18 +125,6 @@ void play(int64_t size, Shape shape, bool has_masks, bool has_colors) {
       require(matches[i] >= 0 && matches[i] <= most, "more cells match than both have", operations[i], shape);
     }
   }
-  // Rows that need something, and one of them put back: the grids, each where it was.
-  const auto need = room<uint8_t>(size);
-  const auto order = room<int32_t>(size + 1);
-  for (int64_t i = 0; i < size; i++) need[i] = static_cast<uint8_t>(draw(0, 1));
-  const int32_t total = order_rows(need.get(), size, order.get(), size + 1);
-  const auto fresh = room<Cell>((size + 1) * cells);
-  for (int32_t i = 0; i < total; i++) std::memcpy(fresh.get() + i * cells, grids.get() + order[i] * cells, cells);
-  const auto before = room<Cell>(size * cells);
-  std::memcpy(before.get(), grids.get(), size * cells);
-  put_rows(reinterpret_cast<uint8_t*>(grids.get()), reinterpret_cast<uint8_t*>(fresh.get()), cells, size, order.get(),
-           size + 1);
-  require(std::memcmp(before.get(), grids.get(), size * cells) == 0, "rows were put back in other places", -1, shape);
 }
 
 // Whole episodes: actions of which some are invalid, steps, and a restart of what has ended.
@@ -183,24 +170,12 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   for (int64_t i = 0; i < kCounts * size; i++) counts[i] = draw(0, 1);
   std::memset(need.get(), 1, size);
 
-  Restart restart = {};
-  restart.size = size;
-  restart.shape = shape;
-  restart.canvas = {grids.get(), clipboards.get(), targets.get(), sizes.get()};
-  restart.kept_boxes = has_masks ? nullptr : kept_boxes.get();
-  restart.kept_words = has_masks ? kept_words.get() : nullptr;
-  restart.counts = counts.get();
-  restart.similarities = similarities.get();
-  restart.endings = endings.get();
-  restart.keys = keys.get();
-  restart.records = records.get();
-  restart.record_bytes = capacity * record_bytes;
   Steps steps = {};
   steps.edit.size = size;
   steps.edit.shape = shape;
-  steps.edit.canvas = restart.canvas;
-  steps.edit.kept_boxes = restart.kept_boxes;
-  steps.edit.kept_words = restart.kept_words;
+  steps.edit.canvas = {grids.get(), clipboards.get(), targets.get(), sizes.get()};
+  steps.edit.kept_boxes = has_masks ? nullptr : kept_boxes.get();
+  steps.edit.kept_words = has_masks ? kept_words.get() : nullptr;
   steps.edit.masks = has_masks ? masks.get() : nullptr;
   steps.edit.inputs = inputs.get();
   steps.edit.outputs = outputs.get();
@@ -208,6 +183,7 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   steps.counts = counts.get();
   steps.similarities = similarities.get();
   steps.endings = endings.get();
+  steps.keys = keys.get();
   steps.records = records.get();
   steps.capacity = capacity;
   steps.record_bytes = record_bytes;
@@ -226,12 +202,12 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   const auto ended_counts = room<int32_t>(size * kCounts);
   const auto ended_grids = room<Cell>(size * cells);
   const auto shown = room<Cell>(size * cells);
-  const Ended ended = {ended_similarities.get(), ended_counts.get(), ended_grids.get()};
+  const Ended ended = {ended_similarities.get(), ended_counts.get(), shown.get(), ended_grids.get(), draw(0, 1) == 0};
   if (is_one_call) {
     steps.tasks = &tasks;
     steps.orders = nullptr;
     steps.similarities_before = similarities_before.get();
-    restart_rows(restart, tasks, need.get());
+    restart_rows(steps, tasks, need.get());
   }
   const Rules rules = {~uint64_t{0}, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0,
                        mode == kTest, draw(1, 3), draw(1, 9)};
@@ -239,7 +215,7 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   const Choices choices(ids, 7, shape);
   const auto action_keys = room<uint32_t>(size * 2);
   for (int step = 0; step < kSteps; step++) {
-    if (!is_one_call) restart_rows(restart, tasks, need.get());
+    if (!is_one_call) restart_rows(steps, tasks, need.get());
     for (int64_t i = 0; i < 2 * size; i++) action_keys[i] = static_cast<uint32_t>(random_bits());
     if (has_masks) {
       draw_masks(action_keys.get(), size, choices, operations.get(), masks.get());
@@ -265,8 +241,9 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
       }
     }
     if (is_one_call) {
-      advance_batch(steps, rules, restart, ended);
-      copy_around_caches(reinterpret_cast<uint8_t*>(shown.get()), reinterpret_cast<uint8_t*>(grids.get()), size * cells);
+      const int64_t first = draw(0, static_cast<int>(size));
+      advance_part(steps, rules, ended, 0, first);
+      advance_part(steps, rules, ended, first, size - first);
       require(std::memcmp(shown.get(), grids.get(), size * cells) == 0, "another grid is shown", -1, shape);
     } else {
       step_batch(steps, rules, [](int64_t, int) {});
@@ -295,8 +272,8 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   host.grid = grids.get();
   host.clipboard = clipboards.get();
   host.target = targets.get();
-  host.kept_boxes = restart.kept_boxes;
-  host.kept_words = restart.kept_words;
+  host.kept_boxes = steps.edit.kept_boxes;
+  host.kept_words = steps.edit.kept_words;
   host.sizes = sizes.get();
   host.counts = counts.get();
   host.similarity = similarities.get();

@@ -34,6 +34,7 @@ from jaxtyping import Array, Bool, Int8, Int32, PyTree
 
 from jaxarc import constants as c
 from jaxarc.constants import PADDING
+from jaxarc.envs.batch_rule import with_batch_rule
 from jaxarc.envs.canvas import (
     CLIPBOARD_HEIGHT,
     HEIGHT,
@@ -46,14 +47,7 @@ from jaxarc.envs.canvas import (
     count_matches,
     grid_size,
 )
-from jaxarc.envs.compilation import (
-    CompactedRows,
-    KernelStatics,
-    call_native,
-    compact,
-    update_rows,
-    with_batch_rule,
-)
+from jaxarc.envs.compilation import CompactedRows, KernelStatics, call_native, compact, update_rows
 from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.kernels import (
     ResolvedSelection,
