@@ -140,6 +140,13 @@ _SINGLE: Final = (
         lambda suite: suite.step_microseconds(compiled_outside=True),
         less_is_better=True,
     ),
+    Row(
+        "env-step-uncompiled",
+        "the same with env.step under jax.disable_jit(), operation after operation",
+        "us",
+        lambda suite: suite.uncompiled_step_microseconds(),
+        less_is_better=True,
+    ),
 )
 
 _SIZES: Final = tuple(
