@@ -269,7 +269,7 @@ def summarize(played: TaskResults, learning_seconds: float | None = None) -> Eva
     return EvalResult(float(solved.mean()), mean_steps, learning_seconds=learning_seconds)
 
 
-def time_decisions(policies: Mapping[str, Policy], params: EnvParams, batch_size: int = 256) -> dict[str, float]:
+def time_decisions(policies: Mapping[str, Policy], params: EnvParams, batch_size: int = 64) -> dict[str, float]:
     """Return decisions per second of each policy, the median over interleaved calls, on the same starts of episodes.
 
     A decision is whole: candidates are drawn, and one of them is chosen.
