@@ -3,7 +3,7 @@
 import functools
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import equinox as eqx
@@ -47,11 +47,18 @@ def _rows(name: str, side: int, speed: "Callable[[int], DecisionSpeed]", target:
             "ratio": rates["surrogate"] / rates["expert"],
             "steps-ratio": rates["surrogate"] / rates["steps"],
             "drawing-ratio": rates["drawing-surrogate"] / rates["drawing-expert"],
-            "network-ratio": rates["expert"] / rates["network"],
         }
 
-    samples = SharedSamples(sample)
-    measure: Callable[[str], Measure] = lambda part: functools.partial(samples.sample, name=part)
+    def sample_network(budget: Budget) -> Mapping[str, float]:
+        # Apart: a turn of the network is so long that the others would have few of them, with cold caches.
+        rates = speed(side).per_second(budget.seconds, ("expert", "network"))
+        return {"network": rates["network"], "network-ratio": rates["expert"] / rates["network"]}
+
+    samples, of_network = SharedSamples(sample), SharedSamples(sample_network)
+
+    def measure(part: str) -> Measure:
+        return functools.partial((of_network if part.startswith("network") else samples).sample, name=part)
+
     rows = (
         ("expert", f"lookahead expert, {NUM_CANDIDATES} drawn candidates, {side}x{side}", "decisions/s", None),
         ("surrogate", "quick surrogate on the same ones", "decisions/s", None),
@@ -68,7 +75,7 @@ def _rows(name: str, side: int, speed: "Callable[[int], DecisionSpeed]", target:
 
 
 NUM_CANDIDATES: Final = 256
-PLAYERS: Final = ("expert", "surrogate", "drawing-expert", "drawing-surrogate", "steps", "network")
+PLAYERS: Final = ("expert", "surrogate", "drawing-expert", "drawing-surrogate", "steps")
 _NUM_STATES: Final = 1024
 _CALLS: Final = 5  # of a turn: sustained, so that a turn does not begin with what others left in the caches
 _FEW_STATES: Final = 16  # of them: each takes as many steps as there are candidates, or predicts these
@@ -111,10 +118,10 @@ class DecisionSpeed:
             "steps": (jax.jit(jax.vmap(self._play)), self._few),
             "network": (jax.jit(jax.vmap(functools.partial(self._judge, network))), self._few),
         }
-        for player in PLAYERS:
+        for player in self._players:
             jax.block_until_ready(self.choices(player))  # compiles
 
-    def per_second(self, min_seconds: float) -> dict[str, float]:
+    def per_second(self, min_seconds: float, players: Sequence[str] = PLAYERS) -> dict[str, float]:
         """Decisions per second of each player, which take turns; by the median of its turns.
 
         ``expert`` and ``surrogate`` decide on candidates that are there, ``drawing-expert`` and ``drawing-surrogate``
@@ -123,11 +130,12 @@ class DecisionSpeed:
 
         Args:
             min_seconds: least time of all rounds together.
+            players: who take turns.
         """
-        seconds: dict[str, list[float]] = {player: [] for player in PLAYERS}
+        seconds: dict[str, list[float]] = {player: [] for player in players}
         start = time.perf_counter()
-        while not seconds[PLAYERS[-1]] or time.perf_counter() - start < min_seconds:
-            for player in PLAYERS:
+        while not seconds[players[-1]] or time.perf_counter() - start < min_seconds:
+            for player in players:
                 begun = time.perf_counter()
                 for _ in range(_CALLS):
                     jax.block_until_ready(self.choices(player))
