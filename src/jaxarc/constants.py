@@ -36,6 +36,19 @@ FIRST_UNSOLVED_DEMO_PAIR: Final = 40
 FIRST_UNSOLVED_TEST_PAIR: Final = 41
 NO_OPERATION: Final = -1  # internal: an action that must change nothing
 
+OPERATION_FAMILIES: Final = {
+    "fill": range(FILL, FLOOD_FILL),
+    "flood": range(FLOOD_FILL, MOVE_UP),
+    "move": range(MOVE_UP, ROTATE_CLOCKWISE),
+    "turn": range(ROTATE_CLOCKWISE, COPY),
+    "copy-paste-cut": range(COPY, CLEAR),
+    "clear": range(CLEAR, COPY_INPUT),
+    "copy-input": range(COPY_INPUT, RESIZE),
+    "resize": range(RESIZE, SUBMIT),
+    "submit": range(SUBMIT, NUM_GRID_OPERATIONS),
+}
+"""The grid operations in order, those that do the same kind of thing together."""
+
 ENVIRONMENT_VERSION: Final = 1
 """Behavior of the environment, the number in ids such as ``jaxarc/arc-agi-1-training-v1``.
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from jaxarc.cli.surrogate_run import show_evaluation
 from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.training import RunFolder
+from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy
 from jaxarc.training.surrogates.evaluate import EvalResult, SurrogateEvaluation
 
@@ -43,6 +44,12 @@ def test_steps_are_reported_by_operation(rows):
     assert shown[get_operation_name(ROTATE)] == ["7", "100.0 %", "0.0 %"]
     assert shown["cells right"] == ["", "87.5 %", ""]
     assert shown["reward, mean distance"] == ["", "0.0625", ""]
+
+
+def test_first_choices_are_reported_by_group(rows):
+    agreement = Agreement(0.5, 0.875, 1.0, 0.0, None, (), 2000, {"flood": (1200, 0.25)})
+    shown, _ = rows(agreement=agreement)
+    assert shown["where only flood is best, 1,200 of them"] == ["25.0 %"]
 
 
 def test_the_open_loop_error_is_reported_after_each_step_and_against_keeping_the_grid(rows):

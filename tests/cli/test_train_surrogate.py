@@ -157,6 +157,24 @@ def test_a_run_folder_is_evaluated_in_the_precision_asked_for(finished):
 
 
 @pytest.mark.usefixtures("standard_promotion")
+def test_a_run_folder_is_evaluated_on_the_data_asked_for(finished):
+    folder, _ = finished
+    before = folder.evaluation.read_bytes()
+    succeed("evaluate", str(folder.path), "parent_sets.eval_models=2")
+    other = json.loads(folder.evaluation.read_text())
+    folder.evaluation.write_bytes(before)
+    assert json.loads(before)["overrides"] == []
+    assert other["overrides"] == ["parent_sets.eval_models=2"]
+    assert 0 < other["agreement"]["num_examples"] < json.loads(before)["agreement"]["num_examples"]
+
+
+def test_only_a_surrogate_is_evaluated_with_overrides(capsys):
+    code, err = fails_with(capsys, "evaluate", "arc-agi-1/training", "training.seed=1", "--agent", "random")
+    assert code == 2
+    assert "for the run folder of a surrogate" in re.sub(r"[\s│]+", " ", err)
+
+
+@pytest.mark.usefixtures("standard_promotion")
 def test_the_memory_of_the_step_of_a_surrogate_is_reported(capsys):
     succeed("profile", "memory", *TINY, "--json")
     (report,) = json.loads(capsys.readouterr().out).values()

@@ -169,6 +169,15 @@ def test_either_of_two_equal_favorites_is_right_and_padding_is_never_chosen():
     assert found.top1_agreement == 1
 
 
+def test_first_choices_are_counted_by_group_where_all_best_candidates_are_of_one():
+    logits = np.array([[0.0, 9.0, 1.0, 2.0], [0.0, 2.0, 1.0, 99.0], [5.0, 4.0, 99.0, 99.0]])
+    of_one, of_two = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [2, 0, 0, 0]]), np.array([[0, 1, 2, 2]] * 3)
+    found = agreement(logits, PROBS, IS_REAL, groups=of_one, group_names=("fill", "flood", "turn"))
+    assert found.top1_by_group == {"flood": (2, 0.5), "turn": (1, 1.0)}
+    found = agreement(logits, PROBS, IS_REAL, groups=of_two, group_names=("fill", "flood", "turn"))
+    assert found.top1_by_group == {"fill": (1, 1.0), "turn": (1, 0.0)}
+
+
 def test_the_first_five_are_asked_for_where_the_first_is_wrong():
     probs = np.eye(8)[[5, 0]]
     logits = -np.arange(8.0) * np.ones((2, 1))

@@ -4,10 +4,10 @@ import functools
 from collections.abc import Sequence
 from typing import Final
 
-from jaxarc import constants as c
 from jaxarc.benchmarks.measure import Row
 from jaxarc.benchmarks.speed import EPISODE_STEPS, MINI_SIDE
 from jaxarc.benchmarks.suite import EnvSpec, Suite
+from jaxarc.constants import OPERATION_FAMILIES
 
 DEFAULT_SIZES: Final = (256, 1024, 4096, 16384, 65536)
 
@@ -45,27 +45,16 @@ def operation_rows() -> tuple[Row, ...]:
     return tuple(
         Row(
             f"operations-{name}",
-            f"{first}..{last}, {selection_format} actions, 1,024 environments",
+            f"{operations[0]}..{operations[-1]}, {selection_format} actions, 1,024 environments",
             "ns/step",
             functools.partial(Suite.nanoseconds_per_step, spec=spec),
             less_is_better=True,
         )
-        for name, (first, last, selection_format) in _FAMILIES.items()
-        for spec in [EnvSpec(1024, selection_format, operations=tuple(range(first, last + 1)))]
+        for name, operations in OPERATION_FAMILIES.items()
+        for selection_format in ["point" if name == "flood" else "bbox"]  # with which it does its work
+        for spec in [EnvSpec(1024, selection_format, operations=tuple(operations))]
     )
 
-
-_FAMILIES: Final = {  # first and last operation, and the actions that make it do its work
-    "fill": (c.FILL, c.FLOOD_FILL - 1, "bbox"),
-    "flood": (c.FLOOD_FILL, c.MOVE_UP - 1, "point"),
-    "move": (c.MOVE_UP, c.MOVE_RIGHT, "bbox"),
-    "turn": (c.ROTATE_CLOCKWISE, c.FLIP_UP_DOWN, "bbox"),
-    "copy-paste-cut": (c.COPY, c.CUT, "bbox"),
-    "clear": (c.CLEAR, c.CLEAR, "bbox"),
-    "copy-input": (c.COPY_INPUT, c.COPY_INPUT, "bbox"),
-    "resize": (c.RESIZE, c.RESIZE, "bbox"),
-    "submit": (c.SUBMIT, c.SUBMIT, "bbox"),
-}
 
 _OTHER_THROUGHPUTS: Final = (
     Row(
@@ -149,6 +138,13 @@ _SINGLE: Final = (
         "the same with jax.jit(env.step)",
         "us",
         lambda suite: suite.step_microseconds(compiled_outside=True),
+        less_is_better=True,
+    ),
+    Row(
+        "env-step-uncompiled",
+        "the same with env.step under jax.disable_jit(), operation after operation",
+        "us",
+        lambda suite: suite.uncompiled_step_microseconds(),
         less_is_better=True,
     ),
 )

@@ -57,6 +57,7 @@ class Suite:
         self._rollouts: dict[EnvSpec, Rolling] = {}
         self._resets: dict[EnvSpec, Throughput] = {}
         self._loops: dict[bool, PythonLoop] = {}
+        self._uncompiled: PythonLoop | None = None
         self._trainings: dict[Experiment, TrainingParts] = {}
         self._fresh: dict[str, float] = {}
         self._speeds: dict[Experiment, Speeds] = {}
@@ -113,6 +114,13 @@ class Suite:
         if compiled_outside not in self._loops:
             self._loops[compiled_outside] = PythonLoop(EnvSpec(1).params(), compiled_outside)
         return self._loops[compiled_outside].sample(self.budget.seconds / 2)
+
+    def uncompiled_step_microseconds(self) -> float:
+        """Microseconds of one step of one environment in a Python loop, one operation after the other."""
+        with jax.disable_jit():
+            if self._uncompiled is None:
+                self._uncompiled = PythonLoop(EnvSpec(1).params(), compiled_outside=False)
+            return self._uncompiled.sample(self.budget.seconds / 2)
 
     def state_bytes(self, spec: EnvSpec) -> float:
         """Bytes of the state of one environment."""

@@ -59,6 +59,10 @@ def evaluate(
             metavar="DATASET|RUN",
         ),
     ],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="For a surrogate: what to change, as topic.field=value.", show_default=False),
+    ] = None,
     agent: Annotated[
         str | None,
         typer.Option(
@@ -157,7 +161,7 @@ def evaluate(
 
     This measures agreement with the expert, regret, calibration, single steps and open-loop errors.
 
-    Its run folder gets evaluation.json and, of candidates, calibration.png.
+    Its run folder gets evaluation.json and, of candidates, calibration.png. Overrides measure it on other data.
 
     Examples:
         jaxarc evaluate arc-agi-1/training --agent search --minutes 10
@@ -167,8 +171,9 @@ def evaluate(
         jaxarc evaluate arc-agi-1/training --score submission.json
         jaxarc evaluate arc-agi-1/training --score submission.json --submission-format arc-prize -o scored
         jaxarc evaluate runs/NAME-surrogate
+        jaxarc evaluate runs/NAME-surrogate lookahead.num_eval=512
     """
-    run = _surrogate_run(dataset)
+    run = _surrogate_run(dataset, overrides or [])
     if run is not None:
         given = {
             "--agent": agent,
@@ -177,8 +182,12 @@ def evaluate(
             "--submission-format": submission_format != "kaggle",
         }
         _require_unused(given, "does not go with the run folder of a surrogate; leave it out")
-        _evaluate_surrogate(run, checkpoint or "last", against or [], precision or "float32")
+        from jaxarc.cli.surrogate_run import evaluate_run
+
+        evaluate_run(*run, overrides or [], checkpoint or "last", against or [], precision or "float32")
         return
+    if overrides:
+        raise typer.BadParameter("are for the run folder of a surrogate; leave them out", param_hint="OVERRIDES")
     if against:
         raise typer.BadParameter("is for the run folder of a surrogate; leave it out", param_hint="--against")
     if (agent is None) == (score is None):
@@ -275,11 +284,11 @@ def judge(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> No
     raise ConfigValidationError(f"jaxarc judge has a new name; write: jaxarc evaluate {' '.join(arguments or ['RUN'])}")
 
 
-def _surrogate_run(path: str) -> tuple[RunFolder, SurrogateExperiment] | None:
+def _surrogate_run(path: str, overrides: list[str]) -> tuple[RunFolder, SurrogateExperiment] | None:
     """Return the run of a surrogate in a folder; None for anything else, such as a folder of tasks.
 
     Raises:
-        ConfigValidationError: the folder holds a run whose config cannot be read.
+        ConfigValidationError: the folder holds a run whose config cannot be read, or an override does not fit.
         typer.BadParameter: the folder holds the run of an agent.
     """
     folder = RunFolder(Path(path))
@@ -287,21 +296,12 @@ def _surrogate_run(path: str) -> tuple[RunFolder, SurrogateExperiment] | None:
         return None
     from jaxarc.cli.settings import read_any_experiment
 
-    experiment = read_any_experiment([], folder.config)
+    experiment = read_any_experiment(overrides, folder.config)
     if isinstance(experiment, SurrogateExperiment):
         return folder, experiment
     raise typer.BadParameter(
         f"{path} is the run of an agent; write jaxarc evaluate DATASET --agent {path}", param_hint="DATASET"
     )
-
-
-def _evaluate_surrogate(
-    run: tuple[RunFolder, SurrogateExperiment], checkpoint: WhichCheckpoint, against: list[Path], precision: Precision
-) -> None:
-    from jaxarc.cli.surrogate_run import evaluate_run
-
-    folder, experiment = run
-    evaluate_run(folder, experiment, checkpoint, against, precision)
 
 
 def _score_file(

@@ -219,6 +219,8 @@ def _agreement(agreement: Agreement) -> Table:
     table = number_table("agreement with the expert", f"{agreement.num_examples:,} held-out examples")
     table.add_row("KL(expert || surrogate), nats", f"{agreement.kl:.4f}")
     table.add_row("first choice is one that the expert likes best", percent(agreement.top1_agreement))
+    for name, (count, share) in agreement.top1_by_group.items():
+        table.add_row(f"  where only {name} is best, {count:,} of them", percent(share))
     table.add_row("such a one is among the first five", percent(agreement.top5_agreement))
     if agreement.regret is not None:
         table.add_row("regret: worth lost by the first choice", percent(agreement.regret, 2))
@@ -287,13 +289,14 @@ def _draw_calibration(bins: Sequence[CalibrationBin], error: float, folder: RunF
 def evaluate_run(
     folder: RunFolder,
     experiment: SurrogateExperiment,
+    overrides: Sequence[str],
     checkpoint: WhichCheckpoint,
     against: Sequence[Path],
     precision: Precision = "float32",
 ) -> None:
     """Evaluate a trained surrogate on held-out examples and pairs, print tables and write ``evaluation.json``.
 
-    Its weights are cast to ``precision``.
+    Its weights are cast to ``precision``. The experiment is that of the run with the overrides, which are written down.
 
     Raises:
         typer.BadParameter: ``against`` names agents, but this surrogate plays no pairs.
@@ -314,7 +317,7 @@ def evaluate_run(
     learned = read_reports(folder.metrics, SurrogateReport)[-1].seconds
     with products_in(precision):
         evaluation = evaluate_surrogate(experiment, tasks, models, record.update, agents, learned)
-    evaluation = dataclasses.replace(evaluation, precision=precision)
+    evaluation = dataclasses.replace(evaluation, precision=precision, overrides=tuple(overrides))
     write_evaluation(folder, evaluation)
     show_evaluation(evaluation, folder, Console())
 

@@ -279,8 +279,8 @@ def choose_box(
     if isinstance(model, EditScorer):
         # Its similarities are predicted, so equal ones differ a little: what is within a quarter of a cell of the best
         # counts as equal. Before a resize often all edits are equal, and only the first leads on.
-        quarter = 0.25 * PERCENT / grids.working.size
-        logits = jnp.minimum(logits, logits.max() - jnp.float32(quarter))
+        quarter = model.similarity_weight.astype(jnp.float32) * (0.25 * PERCENT / grids.working.size)
+        logits = jnp.minimum(logits, logits.max() - quarter)
     return first_best(logits)
 
 

@@ -6,6 +6,7 @@ Two candidates, for example, with the expert's probabilities (0.7, 0.3) and scor
 probabilities, for a candidate that it draws.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ class Agreement(NamedTuple):
     regret: float | None  # score of the expert's best minus score of the first choice; None where scores are unknown
     calibration: tuple[CalibrationBin, ...]  # equal ranges of the surrogate's probability, 0 .. 1
     num_examples: int
+    top1_by_group: dict[str, tuple[int, float]]  # of the examples whose best candidates are all of one group
 
     def numbers(self) -> dict[str, float]:
         """Return the numbers of a report, by the names of its fields."""
@@ -44,6 +46,8 @@ def agreement(
     probs: Float[np.ndarray, "B k"],
     is_real: Bool[np.ndarray, "B k"],
     scores: Float[np.ndarray, "B k"] | None = None,
+    groups: Int[np.ndarray, "B k"] | None = None,
+    group_names: Sequence[str] = (),
 ) -> Agreement:
     """Compare logits with an expert's distribution, on the host.
 
@@ -52,6 +56,8 @@ def agreement(
         probs: of the candidates, by the expert; 0 for padding.
         is_real: false for padding, which is never chosen.
         scores: the expert's score of each candidate, such as a similarity of 0 .. 1; ignored in padding.
+        groups: of each candidate the index of its group, such as the floods; ignored in padding.
+        group_names: of all groups.
     """
     # Padding gets minus infinity, so its probability is exactly 0 and it ranks last.
     log_predicted = _log_softmax(np.where(is_real, logits, -np.inf))
@@ -76,7 +82,23 @@ def agreement(
         regret=None if scores is None else _regret(order[:, 0], scores, is_real),
         calibration=bins,
         num_examples=len(logits),
+        top1_by_group={} if groups is None else _top1_by_group(ranked[:, 0], is_best & is_real, groups, group_names),
     )
+
+
+def _top1_by_group(
+    is_right: Bool[np.ndarray, " B"],
+    is_best: Bool[np.ndarray, "B k"],
+    groups: Int[np.ndarray, "B k"],
+    names: Sequence[str],
+) -> dict[str, tuple[int, float]]:
+    # Where a fill is as good as the best flood, a first choice that is right does not show that floods are understood.
+    found = {}
+    for index, name in enumerate(names):
+        only = (~is_best | (groups == index)).all(axis=-1)
+        if only.any():
+            found[name] = int(only.sum()), float(is_right[only].mean())
+    return found
 
 
 def _log_softmax(logits: Float[np.ndarray, "B k"]) -> Float[np.ndarray, "B k"]:

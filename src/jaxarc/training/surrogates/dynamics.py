@@ -27,10 +27,8 @@ from jaxarc.surrogate.candidates import describe_boxes
 from jaxarc.surrogate.copying import CLIPBOARD
 from jaxarc.surrogate.train_step import Model
 from jaxarc.surrogate.transition_model import TransitionBatch, is_exact_grid, predict_steps
-from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates.lookahead import describe_canvas
-from jaxarc.training.surrogates.task import HELD_OUT_SEED, Step, held_out_params
-from jaxarc.training.updates import make_params
+from jaxarc.training.surrogates.task import HELD_OUT_SEED, Step, load_params
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import Transition, unroll
 
@@ -101,10 +99,8 @@ class TransitionDataset:
         Raises:
             UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
         """
-        pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
-        plain = rules.with_fields(recolor="none", symmetries="none")
-        held_out = held_out_params(pairs, plain)
-        return cls(make_params(pairs.train, rules), held_out, config, network, pairs.num_left_out)
+        train_params, eval_params, num_left_out = load_params(task, rules)
+        return cls(train_params, eval_params, config, network, num_left_out)
 
     def make_model(self, key: PRNGKey) -> TransitionModel:
         """Make a fresh model."""

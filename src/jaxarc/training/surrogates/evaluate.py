@@ -68,6 +68,7 @@ class SurrogateEvaluation:
     policies: Mapping[str, EvalResult] = dataclasses.field(default_factory=dict)  # by name of the policy
     num_left_out: int = 0  # held-out pairs that were not played, because a baseline learned from them
     precision: str = "float32"  # of the models' weights and products
+    overrides: tuple[str, ...] = ()  # of the run's experiment, with which it was evaluated
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -89,6 +90,7 @@ class SurrogateEvaluation:
             "policies": {name: dataclasses.asdict(result) for name, result in self.policies.items()},
             "num_left_out": self.num_left_out,
             "precision": self.precision,
+            "overrides": list(self.overrides),
         }
 
 
@@ -267,7 +269,7 @@ def summarize(played: TaskResults, learning_seconds: float | None = None) -> Eva
     return EvalResult(float(solved.mean()), mean_steps, learning_seconds=learning_seconds)
 
 
-def time_decisions(policies: Mapping[str, Policy], params: EnvParams, batch_size: int = 256) -> dict[str, float]:
+def time_decisions(policies: Mapping[str, Policy], params: EnvParams, batch_size: int = 64) -> dict[str, float]:
     """Return decisions per second of each policy, the median over interleaved calls, on the same starts of episodes.
 
     A decision is whole: candidates are drawn, and one of them is chosen.

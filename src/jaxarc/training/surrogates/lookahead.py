@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig, LookaheadConfig, SurrogateNetworkConfig, TaskConfig
+from jaxarc.constants import OPERATION_FAMILIES
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -25,10 +26,8 @@ from jaxarc.surrogate import CandidateScorer, CandidateSet, TrainingBatchJAX
 from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, describe_boxes, describe_grids
 from jaxarc.surrogate.scorers import CountingScorer
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates.agreement import Agreement, agreement
-from jaxarc.training.surrogates.task import HELD_OUT_SEED, CandidateTask, ExpertBatch, held_out_params
-from jaxarc.training.updates import make_params
+from jaxarc.training.surrogates.task import HELD_OUT_SEED, CandidateTask, ExpertBatch, load_params
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import unroll
 from jaxarc.wrappers import AutoReset
@@ -81,14 +80,12 @@ class LookaheadTask(CandidateTask):
         """Load both data sets.
 
         Raises:
-            UnknownDatasetError, TaskFormatError: see :func:`jaxarc.training.load_pairs`.
-            ValueError: no task is small enough, training holds every pair, or there are too few candidates.
+            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
+            ValueError: there are too few candidates.
         """
         require_count(config.num_candidates, rules)
-        pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
-        plain = rules.with_fields(recolor="none", symmetries="none")
-        held_out = held_out_params(pairs, plain)
-        return cls(make_params(pairs.train, rules), held_out, config, network, pairs.num_left_out)
+        train_params, eval_params, num_left_out = load_params(task, rules)
+        return cls(train_params, eval_params, config, network, num_left_out)
 
     def make_model(self, key: PRNGKey) -> Model:
         """Make the fresh scorer that the config names; the features of a candidate are the one-hot operation."""
@@ -117,13 +114,13 @@ class LookaheadTask(CandidateTask):
     def evaluate(self, model: Model) -> Agreement:
         """Compare a model with the expert on held-out pairs."""
         batches = self.held_out()
-        logits = [np.asarray(_score(model, examples)) for examples in batches]
-        return agreement(
-            np.concatenate(logits),
-            np.concatenate([np.asarray(each.probs) for each in batches]),
-            np.concatenate([np.asarray(each.is_real) for each in batches]),
-            np.concatenate([np.asarray(each.scores) for each in batches]),
-        )
+        logits = np.concatenate([np.asarray(_score(model, examples)) for examples in batches])
+        held_out = jax.tree.map(lambda *parts: np.concatenate(parts), *batches)
+        # Operations are numbered family by family, so the number of families that end at or before one is its own.
+        ends = [family.stop for family in OPERATION_FAMILIES.values()]
+        families = np.searchsorted(ends, held_out.actions.operation, side="right")
+        names = tuple(OPERATION_FAMILIES)
+        return agreement(logits, held_out.probs, held_out.is_real, held_out.scores, families, names)
 
 
 def draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> LookaheadExamples:

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float32
 
-from jaxarc.config import JaxArcConfig, ParentSetsConfig
+from jaxarc.config import JaxArcConfig, ParentSetsConfig, TaskConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
 from jaxarc.surrogate import (
@@ -32,7 +32,7 @@ from jaxarc.surrogate import (
     kl_divergence_loss_jax,
 )
 from jaxarc.surrogate.train_step import Model, Step
-from jaxarc.training.pairs import TrainingPairs
+from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates.agreement import Agreement, agreement
 from jaxarc.training.updates import make_params
 from jaxarc.types import PRNGKey
@@ -157,9 +157,19 @@ class ParentSetsTask(CandidateTask):
         return ExpertBatch(examples, candidates_of(examples))
 
 
-def held_out_params(pairs: TrainingPairs, rules: JaxArcConfig) -> EnvParams:
-    """Put the evaluation pairs, which no model learns from, on the device, each a task of its own."""
-    return make_params(TaskSet("held-out pairs", tuple(pairs.eval)[pairs.num_train :]), rules)
+def load_params(task: TaskConfig, rules: JaxArcConfig) -> tuple[EnvParams, EnvParams, int]:
+    """Load the pairs to learn from, and the held-out ones, each a task of its own and without augmentation.
+
+    Returns:
+        Both with the rules, and how many pairs of the held-out data set training holds, which are left out.
+
+    Raises:
+        UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
+    """
+    pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
+    held_out = TaskSet("held-out pairs", tuple(pairs.eval)[pairs.num_train :])
+    plain = rules.with_fields(recolor="none", symmetries="none")
+    return make_params(pairs.train, rules), make_params(held_out, plain), pairs.num_left_out
 
 
 @eqx.filter_jit
