@@ -147,7 +147,7 @@ def make_planner(
         gumbel_scale: 1 explores, as in training; 0 takes what looks best.
     """
     # The q-values stay as they are: one cell of 10x10 is worth 0.03, which 50 visits and the scale 1 make 1.5 nats. By
-    # default mctx stretches the worst candidate to 0 and the best to 1; a wrong submit would then make all others alike.
+    # default mctx stretches them to 0 .. 1, and then a wrong submit at 0 makes all other candidates alike.
     q_transform = functools.partial(mctx.qtransform_completed_by_mix_value, value_scale=1.0, rescale_values=False)
 
     def evaluate(key: PRNGKey, at: Any) -> Evaluated:
