@@ -7,7 +7,7 @@
 
 The search chooses among edits that the trained agent draws, and its value head judges where they lead. The pairs are
 unseen ones that need a look ahead: the expert that looks one edit ahead takes more actions on them than the painter,
-which searches for short ways. ``pip install "jaxarc-rl[mctx]"`` brings mctx.
+which searches for short ways. ``pip install ".[mctx]"`` brings mctx.
 """
 
 import argparse
