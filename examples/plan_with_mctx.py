@@ -25,7 +25,6 @@ import numpy as np
 from jaxtyping import Array, Float32
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 import jaxarc
 from jaxarc import constants as c
@@ -56,6 +55,7 @@ NUM_LOOKED_AT: Final = 256  # candidates of the expert that looks one edit ahead
 GAMMA: Final = AgentConfig().gamma
 _ENV: Final = ArcEnvironment()
 _NEVER: Final = -1e9
+_ROW: Final = "{:<28}{:>9}{:>10}{:>9}{:>11}{:>13}"
 
 
 class RealStep(NamedTuple):
@@ -290,9 +290,10 @@ def main() -> None:
     else:
         policy = load_policy(open_run_folder(Path(options.agent)), "last", options.seed, rules)
     params, painter_actions = find_hard_pairs(rules, options.side)
-    steps = {"search, real step": RealStep(params)}
+    steps: dict[str, Step] = {"search, real step": RealStep(params)}
     steps |= {
-        f"search, learned step of {Path(run).name}": LearnedStep(load_model(run), params) for run in options.learned
+        f"search, learned step {number}": LearnedStep(load_model(run), params)
+        for number, run in enumerate(options.learned)
     }
     rows: dict[str, tuple[Act, int]] = {
         "one edit ahead": (looking_one_ahead(params), NUM_LOOKED_AT),
@@ -304,22 +305,17 @@ def main() -> None:
             options.simulations,
         )
 
-    table = Table("", "solved", "in at most the painter's actions", "actions", "steps looked at", "decisions/s")
-    for name, (act, num_steps) in track(rows.items(), "playing ...", console=console):
-        played = play(act, params, jax.random.key(options.seed))
-        is_short = played.solved & (played.actions <= painter_actions)
-        table.add_row(
-            name,
-            f"{played.solved.mean():.1%}",
-            f"{is_short.mean():.1%}",
-            f"{played.actions[played.solved].mean():.2f}" if played.solved.any() else "-",
-            f"{num_steps}",
-            f"{decisions_per_second(act, params):,.0f}",
-        )
-    console.print(table)
-    console.print(
-        f"{len(painter_actions)} pairs; the painter took {painter_actions.mean():.2f} actions", highlight=False
-    )
+    number = len(painter_actions)
+    console.print(f"{number} pairs; the painter took {painter_actions.mean():.2f} actions", highlight=False)
+    console.print(_ROW.format("", "solved", "as short", "actions", "looked at", "decisions/s"))
+    for name, (act, num_steps) in rows.items():
+        solved, actions = play(act, params, jax.random.key(options.seed))
+        is_short = solved & (actions <= painter_actions)
+        mean_actions = f"{actions[solved].mean():.2f}" if solved.any() else "-"
+        speed = decisions_per_second(act, params)
+        cells = (f"{solved.mean():.1%}", f"{is_short.mean():.1%}", mean_actions, f"{num_steps}", f"{speed:,.0f}")
+        console.print(_ROW.format(name, *cells), highlight=False)
+    console.print("as short: solved in at most as many actions as the painter; looked at: steps before each action")
 
 
 if __name__ == "__main__":
