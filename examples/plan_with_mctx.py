@@ -36,7 +36,6 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation import play_every_task
-from jaxarc.evaluation.solve_rate import first_state
 from jaxarc.experts import LookaheadAgent, Painter
 from jaxarc.experts.expert import Pair
 from jaxarc.surrogate import TransitionModel
@@ -52,6 +51,7 @@ from jaxarc.types import Observation, PRNGKey
 NUM_CANDIDATES: Final = 16  # edits that the agent draws in each situation
 NUM_SIMULATIONS: Final = 32  # steps that the search takes before each action
 NUM_LOOKED_AT: Final = 256  # candidates of the expert that looks one edit ahead
+MAX_ACTIONS: Final = 40  # of an episode
 GAMMA: Final = AgentConfig().gamma
 _ENV: Final = ArcEnvironment()
 _NEVER: Final = -1e9
@@ -202,6 +202,7 @@ class Played(NamedTuple):
 
     solved: np.ndarray  # bool[T]
     actions: np.ndarray  # int[T], the submit included
+    decisions_per_second: float
 
 
 Act = Callable[[PRNGKey, Observation, ArcEnvState], BboxAction]
@@ -209,26 +210,18 @@ Act = Callable[[PRNGKey, Observation, ArcEnvState], BboxAction]
 
 
 def play(act: Act, params: EnvParams, key: PRNGKey) -> Played:
-    """Play each pair once, by the environment's step whatever the agent plans with."""
+    """Play all pairs side by side, by the environment's step whatever the agent plans with."""
 
     def policy(_: Array, observation: Observation, states: ArcEnvState) -> tuple[BboxAction, None]:
         return act(jax.random.fold_in(key, states.step_count.sum()), observation, states), None
 
-    results = jax.jit(lambda params: play_every_task(policy, params))(params)
-    return Played(np.asarray(results.solved), np.asarray(results.steps))
-
-
-def decisions_per_second(act: Act, params: EnvParams) -> float:
-    """Time decisions in the first situations of all pairs side by side; the median of three."""
-    states = jax.jit(jax.vmap(first_state, (None, 0)))(params, jnp.arange(params.tasks.num_tasks, dtype=jnp.int32))
-    observation = jax.jit(RealStep(params).observe)(states)
-    decide = jax.jit(act)
-    seconds = []
-    for number in range(4):
-        begin = time.perf_counter()
-        jax.block_until_ready(decide(jax.random.key(number), observation, states))
-        seconds.append(time.perf_counter() - begin)
-    return params.tasks.num_tasks / float(np.median(seconds[1:]))  # the first one compiles
+    count = params.tasks.num_tasks
+    compiled = jax.jit(lambda params: play_every_task(policy, params, count)).lower(params).compile()
+    begin = time.perf_counter()
+    solved, actions = jax.block_until_ready(compiled(params))
+    seconds = time.perf_counter() - begin
+    # It decides for all pairs until the last episode ends.
+    return Played(np.asarray(solved), np.asarray(actions), count * int(actions.max()) / seconds)
 
 
 class HardPairs(NamedTuple):
@@ -289,7 +282,7 @@ def main() -> None:
         policy = EditPolicy.create(jax.random.key(options.seed), rules, NetworkConfig())
     else:
         policy = load_policy(open_run_folder(Path(options.agent)), "last", options.seed, rules)
-    params, painter_actions = find_hard_pairs(rules, options.side)
+    params, painter_actions = find_hard_pairs(rules.with_fields(max_episode_steps=MAX_ACTIONS), options.side)
     steps: dict[str, Step] = {"search, real step": RealStep(params)}
     steps |= {
         f"search, learned step {number}": LearnedStep(load_model(run), params)
@@ -309,10 +302,9 @@ def main() -> None:
     console.print(f"{number} pairs; the painter took {painter_actions.mean():.2f} actions", highlight=False)
     console.print(_ROW.format("", "solved", "as short", "actions", "looked at", "decisions/s"))
     for name, (act, num_steps) in rows.items():
-        solved, actions = play(act, params, jax.random.key(options.seed))
+        solved, actions, speed = play(act, params, jax.random.key(options.seed))
         is_short = solved & (actions <= painter_actions)
         mean_actions = f"{actions[solved].mean():.2f}" if solved.any() else "-"
-        speed = decisions_per_second(act, params)
         cells = (f"{solved.mean():.1%}", f"{is_short.mean():.1%}", mean_actions, f"{num_steps}", f"{speed:,.0f}")
         console.print(_ROW.format(name, *cells), highlight=False)
     console.print("as short: solved in at most as many actions as the painter; looked at: steps before each action")

@@ -15,6 +15,7 @@ from jaxarc.agents import EditPolicy
 from jaxarc.config import NetworkConfig, SurrogateNetworkConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction
+from jaxarc.evaluation.solve_rate import first_state
 from jaxarc.surrogate import TransitionModel
 from jaxarc.tasks import RawTask
 
@@ -62,7 +63,7 @@ def params():
 
 @pytest.fixture(scope="module")
 def states(params):
-    return jax.vmap(planning.first_state, (None, 0))(params, jnp.arange(2, dtype=jnp.int32))
+    return jax.vmap(first_state, (None, 0))(params, jnp.arange(2, dtype=jnp.int32))
 
 
 @pytest.fixture(scope="module")
