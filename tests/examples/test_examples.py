@@ -20,6 +20,8 @@ TINY = {  # what each is called with
     "sb3_gymnasium.py": "--steps 1024",
     "behavior_cloning.py": "--updates 2",
     "surrogate.py": "--steps 3",
+    "plan_with_mctx.py": "--side 5 --simulations 4 --candidates 4",
+    "expert_iteration.py": "--side 3 --updates 2 --simulations 4 --candidates 4",
     "sharded_rollout.py": "--devices 2 --envs 7 --steps 10 --canvas 5",
     "advanced/jax_optimization_demo.py": "--canvas 5 --batch-sizes 1 2 --runs 1 --steps 20",
     "advanced/batch_processing_demo.py": "--canvas 5 --sizes 1 2 --memory-sizes 1 2 --steps 3 --runs 1",
@@ -37,6 +39,8 @@ SHOWS = {  # a few lines that only a right run prints
     "sb3_gymnasium.py": ["step   1,024: mean return", "answer", "RecordedEpisode("],
     "behavior_cloning.py": ["136 traces of 25 tasks", "before: 0 of 136", "of 27 that it never saw"],
     "surrogate.py": ["384 examples in", "its first choice is one", "fill 1"],
+    "plan_with_mctx.py": ["one edit ahead", "search, real step", "4 pairs"],
+    "expert_iteration.py": ["1,024 steps, 5,120 with those of the searches", "unseen pairs solved"],
     "sharded_rollout.py": ["identical", "yes"],
     "advanced/jax_optimization_demo.py": ["traced 1 time(s)", "24,000", "Average step time: ", "Throughput: "],
     "advanced/batch_processing_demo.py": ["equal bit for bit: True", "early termination"],
@@ -47,7 +51,11 @@ SHOWS = {  # a few lines that only a right run prints
         "6. To take",
     ],
 }
-NEEDS = {"sb3_gymnasium.py": ("stable_baselines3", "stable-baselines3 is not installed; pip install stable-baselines3")}
+NEEDS = {
+    "sb3_gymnasium.py": ("stable_baselines3", "stable-baselines3 is not installed; pip install stable-baselines3"),
+    "plan_with_mctx.py": ("mctx", "mctx is not installed; pip install mctx"),
+    "expert_iteration.py": ("mctx", "mctx is not installed; pip install mctx"),
+}
 
 
 @functools.cache
