@@ -77,7 +77,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--methods", nargs="*", default=["pc", "ges", "avici"], help="also: avici-pretrained")
     parser.add_argument("--times", nargs="*", type=float, default=[1, 10], help="AVICI's training time over ours")
     parser.add_argument("--cpu-seconds", type=float, help="CPU time that a run took; all times are CPU times then")
-    parser.add_argument("--json", type=Path, help="where the results go, beside those of other structural models")
+    parser.add_argument("--json", type=Path, help="where the results go, beside those of other models and methods")
     return parser.parse_args(arguments)
 
 
@@ -161,12 +161,16 @@ def _accuracies(accuracy: GraphAccuracy) -> dict[str, Any]:
 
 
 def _record(path: Path, models: StructuralModelConfig, results: Sequence[dict[str, Any]]) -> None:
-    """Write the results into a file, in place of those of equal structural models."""
-    recorded = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    """Write the results into a file, in place of those of equal methods for equal structural models."""
+    groups = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     config = dataclasses.asdict(models)
-    recorded = [each for each in recorded if each["structural_models"] != config]
-    recorded.append({"structural_models": config, "results": results})
-    path.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+    group = next((each for each in groups if each["structural_models"] == config), None)
+    if group is None:
+        group = {"structural_models": config, "results": []}
+        groups.append(group)
+    by_method = {result["method"]: result for result in [*group["results"], *results]}
+    group["results"] = list(by_method.values())
+    path.write_text(json.dumps(groups, indent=1) + "\n", encoding="utf-8")
 
 
 def _table(results: Sequence[dict[str, Any]]) -> Table:
