@@ -2,9 +2,13 @@
 
 Run by `make benchmark-graphs ARGS="RUN ..."`, with the run folders of `jaxarc train surrogate=graphs`: seeds of one
 experiment. All methods get the same standardized samples, half of the data sets with interventions.
+
+Other programs on the machine lengthen wall-clock times. Pin the comparison to a core there (`taskset`), and pass the
+CPU seconds that a run took: with `--cpu-seconds` all times are CPU times.
 """
 
 import argparse
+import dataclasses
 import json
 import statistics
 import subprocess
@@ -20,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.cli.settings import read_any_experiment
-from jaxarc.config import ConfigValidationError
+from jaxarc.config import ConfigValidationError, StructuralModelConfig
 from jaxarc.surrogate import edge_probabilities
 from jaxarc.surrogate.structural_models import GraphBatch
 from jaxarc.training import open_run_folder
@@ -34,7 +38,7 @@ HERE = Path(__file__).resolve().parent
 PYTHON = HERE / ".venv-graph-peers" / "bin" / "python"
 WORKER = HERE / "worker_graphs.py"
 SURROGATE: Final = "surrogate"
-_POOL: Final = 128  # batches that AVICI learns from
+_POOL: Final = 1024  # batches that AVICI learns from
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,18 +52,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print("the runs differ in structural_models; compare seeds of one experiment")
         return 1
     results = [
-        _measure_run(run, experiment, options.models) for run, experiment in zip(options.runs, experiments, strict=True)
+        _measure_run(run, experiment, options.models, options.cpu_seconds)
+        for run, experiment in zip(options.runs, experiments, strict=True)
     ]
     seconds = statistics.mean(result["train_seconds"] for result in results)
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data.npz"
         held_out = _write_data(experiments[0], options.models, data)
         for name, factor in _entrants(options.methods, options.times):
-            results.append(_measure_peer(name, factor * seconds, data, held_out, options.models))
+            clock = [] if options.cpu_seconds is None else ["--cpu-time"]
+            peer = [name, *clock, "--seconds", str(factor * seconds)]
+            results.append({"times": factor} | _measure_peer(peer, data, held_out, options.models))
             console.print(f"{results[-1]['method']}: measured", highlight=False)
     console.print(_table(results))
     if options.json:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        _record(options.json, experiments[0].structural_models, results)
     return 0
 
 
@@ -69,7 +76,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--models", type=int, default=50, help="data sets of either kind")
     parser.add_argument("--methods", nargs="*", default=["pc", "ges", "avici"], help="also: avici-pretrained")
     parser.add_argument("--times", nargs="*", type=float, default=[1, 10], help="AVICI's training time over ours")
-    parser.add_argument("--json", type=Path, default=None, help="where the results go")
+    parser.add_argument("--cpu-seconds", type=float, help="CPU time that a run took; all times are CPU times then")
+    parser.add_argument("--json", type=Path, help="where the results go, beside those of other models and methods")
     return parser.parse_args(arguments)
 
 
@@ -84,18 +92,22 @@ def _experiment_of(run: Path) -> SurrogateExperiment:
     return experiment
 
 
-def _measure_run(run: Path, experiment: SurrogateExperiment, num_models: int) -> dict[str, Any]:
+def _measure_run(
+    run: Path, experiment: SurrogateExperiment, num_models: int, cpu_seconds: float | None
+) -> dict[str, Any]:
     folder = open_run_folder(run)
     task = GraphsTask(experiment.graphs, experiment.structural_models, experiment.surrogate_network)
     model = load_models(folder, {EDGES: task}, "last")[EDGES]
     held_out = _held_out(task, num_models)
     values, is_set = _samples(held_out)
     edge_probabilities(model, values[0], is_set[0])  # compiles
-    begun = time.perf_counter()
+    clock = time.perf_counter if cpu_seconds is None else time.process_time
+    begun = clock()
     probs = np.stack([edge_probabilities(model, *each) for each in zip(values, is_set, strict=True)])
-    seconds = (time.perf_counter() - begun) / len(probs)
+    seconds = (clock() - begun) / len(probs)
     learned = read_reports(folder.metrics, SurrogateReport)[-1]
-    measured = {"train_seconds": learned.seconds, "train_examples": learned.examples, "seconds": seconds}
+    train_seconds = learned.seconds if cpu_seconds is None else cpu_seconds
+    measured = {"train_seconds": train_seconds, "train_examples": learned.examples, "seconds": seconds}
     return {"method": f"{SURROGATE}, seed {experiment.surrogate.seed}", **measured} | _accuracies(
         graph_accuracy(probs, np.asarray(held_out.adjacency), num_models)
     )
@@ -133,19 +145,32 @@ def _write_data(experiment: SurrogateExperiment, num_models: int, path: Path) ->
     return held_out
 
 
-def _measure_peer(name: str, seconds: float, data: Path, held_out: GraphBatch, num_models: int) -> dict[str, Any]:
+def _measure_peer(arguments: Sequence[str], data: Path, held_out: GraphBatch, num_models: int) -> dict[str, Any]:
     output = data.with_name("result.npz")
-    command = [str(PYTHON), str(WORKER), name, str(data), str(output), "--seconds", str(seconds)]
-    subprocess.run(command, check=True)
+    subprocess.run([str(PYTHON), str(WORKER), *arguments, str(data), str(output)], check=True)
     result = dict(np.load(output))
     accuracy = graph_accuracy(result.pop("probs"), np.asarray(held_out.adjacency), num_models)
     figures = {key: value.item() for key, value in result.items()}
-    trained = f", {seconds:.0f} s" if name == "avici" else ""
-    return {"method": f"{name}{trained}", "train_seconds": seconds, **figures} | _accuracies(accuracy)
+    seconds = float(arguments[-1])
+    trained = f", {seconds:.0f} s" if seconds else ""
+    return {"method": f"{arguments[0]}{trained}", "train_seconds": seconds, **figures} | _accuracies(accuracy)
 
 
 def _accuracies(accuracy: GraphAccuracy) -> dict[str, Any]:
     return {kind: each._asdict() for kind, each in accuracy.by_samples.items()}
+
+
+def _record(path: Path, models: StructuralModelConfig, results: Sequence[dict[str, Any]]) -> None:
+    """Write the results into a file, in place of those of equal methods for equal structural models."""
+    groups = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    config = dataclasses.asdict(models)
+    group = next((each for each in groups if each["structural_models"] == config), None)
+    if group is None:
+        group = {"structural_models": config, "results": []}
+        groups.append(group)
+    by_method = {result["method"]: result for result in [*group["results"], *results]}
+    group["results"] = list(by_method.values())
+    path.write_text(json.dumps(groups, indent=1) + "\n", encoding="utf-8")
 
 
 def _table(results: Sequence[dict[str, Any]]) -> Table:

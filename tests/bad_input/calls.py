@@ -284,6 +284,8 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("describe_samples(np.eye(3), np.ones((2, 2), bool))", "ValueError", ("is_set", "(3, 3)", "(2, 2)")),
         BadCall("edge_probabilities(None, np.full((5, 2), np.nan))", "ValueError", ("finite", "nan")),
         BadCall("edge_probabilities(None, np.ones(5))", "ValueError", ("(5,)",)),
+        BadCall("edge_probabilities(None, np.eye(3))", "TypeError", ("EdgeScorer", "NoneType")),
+        BadCall('describe_samples(np.full((5, 2), "a"))', "TypeError", ("real numbers", "U1")),
         BadCall('SurrogateTrainingConfig(precision="half")', "ConfigValidationError", ("half",)),
         BadCall("SurrogateNetworkConfig(num_layers=0)", "ConfigValidationError", ("num_layers",)),
         BadCall("kl_divergence_loss_jax(jnp.ones(2), jnp.ones(3))", "ValueError", ("2", "3")),

@@ -54,6 +54,12 @@ def test_neither_units_nor_the_order_of_samples_matter_and_interventions_do(mode
     assert np.abs(edge_probabilities(model, values) - probs).max() > 1e-3
 
 
+def test_more_variables_than_the_model_is_for_are_refused(model):
+    samples = np.random.default_rng(0).normal(size=(5, 51))
+    with pytest.raises(ValueError, match="at most 50 variables, got 51"):
+        edge_probabilities(model, samples)
+
+
 def test_partial_correlations_are_those_of_the_inverse():
     matrix = np.array([[4.0, 2.0], [2.0, 4.0]], np.float32)
     np.testing.assert_allclose(partial_correlations(jnp.asarray(matrix)), [[1, 0.5], [0.5, 1]])

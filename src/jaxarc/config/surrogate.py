@@ -62,6 +62,7 @@ class SurrogateTrainingConfig(CheckedConfig):
         return problems
 
 
+MAX_VARIABLES: Final = 50  # of a structural model
 MAX_LISTED_VARIABLES: Final = 5  # of which all graphs are listed: 29 281 of five variables, 3.8 million of six
 
 
@@ -69,7 +70,7 @@ MAX_LISTED_VARIABLES: Final = 5  # of which all graphs are listed: 29 281 of fiv
 class StructuralModelConfig(CheckedConfig):
     """Structural models: each variable is a sum of its parents' effects, and noise."""
 
-    num_variables: int = limited(5, low=2, high=50)  # d; surrogate=parent_sets lists all graphs, of up to 5 variables
+    num_variables: int = limited(5, low=2, high=MAX_VARIABLES)  # d; surrogate=parent_sets takes up to 5
     max_parents: int = limited(2, low=1, high=49)  # parents of a variable at most
     edges_per_variable: float = limited(1.5, low=0.1)  # expected, before max_parents; parent_sets: graphs alike likely
     mechanism: Literal["linear", "nonlinear"] = "linear"  # a parent's effect: a weight, or a random smooth function

@@ -8,6 +8,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Float32
 
 from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config.surrogate import MAX_VARIABLES
 from jaxarc.nn.layers import MLP, gelu_mlp
 from jaxarc.surrogate.encoders import MomentEncoder
 from jaxarc.surrogate.losses import Metrics
@@ -20,20 +21,22 @@ from jaxarc.types import PRNGKey
 class EdgeScorer(eqx.Module):
     """Scores each ordered pair of variables: is the first a parent of the second? ``jax.vmap`` scores a batch.
 
-    The encoder makes a cell of each pair, and the trunk mixes the cells. The network has no size of its own: it takes
-    any number of samples and variables, and is good for those that it was trained on.
+    The encoder makes a cell of each pair, and the trunk mixes the cells. The weights fit any number of samples and
+    variables, and are good for those that they were trained on.
     """
 
     encoder: MomentEncoder
     trunk: Trunk
     head: MLP
+    max_variables: int = eqx.field(static=True)  # that edge_probabilities accepts
 
-    def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig):
+    def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig, max_variables: int = MAX_VARIABLES):
         key_encoder, key_trunk, key_head = jax.random.split(key, 3)
         size = config.latent_size
         self.encoder = MomentEncoder(key_encoder, size, higher=True)
         self.trunk = Trunk.create(key_trunk, config)
         self.head = gelu_mlp(key_head, (size, size, 1), 0.1)
+        self.max_variables = max_variables
 
     def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "d d"]:
         """Return a logit of each edge i -> j; those of the diagonal mean nothing."""
@@ -68,7 +71,7 @@ def create_edge_train_step(
 
 
 def edge_probabilities(
-    model: Model, values: Float[np.ndarray, "N d"], is_set: Bool[np.ndarray, "N d"] | None = None
+    model: EdgeScorer, values: Float[np.ndarray, "N d"], is_set: Bool[np.ndarray, "N d"] | None = None
 ) -> Float32[np.ndarray, "d d"]:
     """Return the probability of each edge i -> j, given samples; 0 on the diagonal.
 
@@ -76,16 +79,24 @@ def edge_probabilities(
     variables and of samples.
 
     Args:
-        model: a trained :class:`EdgeScorer`.
+        model: a trained one.
         values: N samples of d variables, in any units.
         is_set: where a value is set by an intervention; nowhere by default.
 
     Raises:
-        ValueError: see :func:`describe_samples`.
+        TypeError: the model is of another type.
+        ValueError: there are more variables than the model is for; see also :func:`describe_samples`.
     """
     data = describe_samples(values, is_set)
     if data.ndim != 3:
         raise ValueError(f"values must have the shape (N, d), got {data.shape[:-1]}")
+    if not isinstance(model, EdgeScorer):
+        raise TypeError(f"model must be an EdgeScorer, got {type(model).__name__}")
+    if data.shape[1] > model.max_variables:
+        raise ValueError(
+            f"the model is for at most {model.max_variables} variables, got {data.shape[1]}; leave some out, or train "
+            f"one with more structural_models.num_variables, of which {MAX_VARIABLES} are the most"
+        )
     probs = np.array(predict_edges(model, jnp.asarray(data[None]))[0])
     np.fill_diagonal(probs, 0.0)
     return probs

@@ -115,9 +115,13 @@ def describe_samples(
         is_set: where a value is set by an intervention; nowhere by default.
 
     Raises:
+        TypeError: the values are no real numbers.
         ValueError: shapes do not fit, a value is not finite, or a variable is constant.
     """
-    values = np.asarray(values, np.float64)
+    values = np.asarray(values)
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"values must be real numbers, got {values.dtype}")
+    values = values.astype(np.float64)
     if values.ndim < 2 or values.shape[-1] < 2 or 0 in values.shape:
         raise ValueError(f"values must have the shape (N, d) with d of at least 2, got {values.shape}")
     marks = np.zeros(values.shape, np.bool_) if is_set is None else np.asarray(is_set)
@@ -126,8 +130,11 @@ def describe_samples(
     if not np.isfinite(values).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise ValueError(f"values must be finite, got {values[where]} at {where}; leave such samples out")
+    # Divided by the largest value, so that squares of very large values do not overflow.
+    largest = np.abs(values).max(axis=-2, keepdims=True)
+    values = values / np.where(largest > 0, largest, 1.0)
     deviation = values.std(axis=-2, keepdims=True)
-    is_constant = deviation <= _CONSTANT * np.abs(values).max(axis=-2, keepdims=True)
+    is_constant = deviation <= _CONSTANT
     if is_constant.any():
         variable = int(np.argwhere(is_constant)[0, -1])
         raise ValueError(

@@ -76,7 +76,7 @@ class GraphsTask:
 
     def make_model(self, key: PRNGKey) -> EdgeScorer:
         """Make a fresh scorer of edges."""
-        return eqx.filter_jit(EdgeScorer)(key, self.network)
+        return eqx.filter_jit(EdgeScorer)(key, self.network, self.models.num_variables)
 
     def training_config(self, config: SurrogateTrainingConfig) -> SurrogateTrainingConfig:
         """Return the run's config as it is."""
