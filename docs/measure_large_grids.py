@@ -24,6 +24,7 @@ from jaxarc.training.surrogates.dynamics import TransitionDataset, evaluate_step
 from jaxarc.training.surrogates.evaluate import load_models
 
 SIDE: Final = 30
+NUM_STEPS: Final = 2048  # held-out steps on each canvas
 NUM_TIMED: Final = 512  # predictions in one call
 
 
@@ -39,8 +40,9 @@ def main(runs: list[str]) -> None:
         learned_on = tasks["transition"]
         assert isinstance(learned_on, TransitionDataset)
         rules = experiment.environment.with_fields(max_grid_height=SIDE, max_grid_width=SIDE)
-        network = experiment.surrogate_network
-        large = TransitionDataset.load(TaskConfig(max_side=SIDE), rules, experiment.edit_steps, network)
+        held_out = experiment.edit_steps.replace(num_eval=NUM_STEPS)
+        large = TransitionDataset.load(TaskConfig(max_side=SIDE), rules, held_out, experiment.surrogate_network)
+        learned_on.config = held_out
         for data in (learned_on, large):
             steps = data.held_out()
             accuracy = evaluate_steps(model, steps)
