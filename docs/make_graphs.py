@@ -57,13 +57,18 @@ def table(groups):
     return "\n".join(lines) + "\n"
 
 
-def main():
+def read_groups():
+    """Read the results, one group for each kind of structural models, in the order of the table."""
     groups = json.loads(RESULTS.read_text(encoding="utf-8"))
-    order = {"linear": 0, "nonlinear": 1}
-    groups.sort(key=lambda g: (order[g["structural_models"]["mechanism"]], g["structural_models"]["num_variables"]))
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(MEASURED[0])
-    PAGE.write_text(f"{before}{MEASURED[0]}\n{table(groups)}\n{MEASURED[1]}{rest.split(MEASURED[1])[1]}", "utf-8")
+    return sorted(
+        groups, key=lambda group: [group["structural_models"][name] for name in ("mechanism", "num_variables")]
+    )
+
+
+def main():
+    before, rest = PAGE.read_text(encoding="utf-8").split(MEASURED[0])
+    after = rest.split(MEASURED[1])[1]
+    PAGE.write_text(f"{before}{MEASURED[0]}\n{table(read_groups())}\n{MEASURED[1]}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
