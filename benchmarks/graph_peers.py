@@ -58,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seconds = statistics.mean(result["train_seconds"] for result in results)
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data.npz"
-        held_out = _write_data(experiments[0], options.models, data)
+        num_batches = _POOL if "avici" in options.methods else 1
+        held_out = _write_data(experiments[0], options.models, num_batches, data)
         for name, factor in _entrants(options.methods, options.times):
             clock = [] if options.cpu_seconds is None else ["--cpu-time"]
             peer = [name, *clock, "--seconds", str(factor * seconds)]
@@ -127,14 +128,14 @@ def _samples(batch: GraphBatch) -> tuple[np.ndarray, np.ndarray]:
     return data[..., 0], data[..., 1] > 0
 
 
-def _write_data(experiment: SurrogateExperiment, num_models: int, path: Path) -> GraphBatch:
+def _write_data(experiment: SurrogateExperiment, num_models: int, num_batches: int, path: Path) -> GraphBatch:
     """Write the held-out data sets, and drawn ones to learn from, the batches of a seed that no run has."""
     task = GraphsTask(experiment.graphs, experiment.structural_models, experiment.surrogate_network)
     held_out = _held_out(task, num_models)
     values, is_set = _samples(held_out)
     # Observational and interventional models are mixed, so that each of AVICI's small batches has both.
     seed = 2**31 - 2
-    batches = [task.batch(seed, step) for step in range(_POOL)]
+    batches = [task.batch(seed, step) for step in range(num_batches)]
     pool = GraphBatch(*(jnp.concatenate([getattr(batch, name) for batch in batches]) for name in ("data", "adjacency")))
     order = np.random.default_rng(0).permutation(len(pool.data))
     train_values, train_is_set = _samples(GraphBatch(pool.data[order], pool.adjacency[order]))
