@@ -59,7 +59,7 @@ struct States {
   int64_t record_bytes;
 };
 
-// A step of the states: actions, where their pairs are, and what is told of it.
+// A step of the states: actions, where their pairs are, and what it returns.
 struct Steps : States {
   const int32_t* operations;
   const int32_t* corners[4];  // row, column, row, column; without masks
