@@ -18,7 +18,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```bash[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 ASSIGNMENT = re.compile(r"[A-Z_]+=")
 FROM_ELSEWHERE = {"git", "pip", "xprof", "tensorboard"}
-OF_READERS = {"my_program.py", "stoix/systems/ppo/anakin/ff_ppo.py"}  # in their own clones
+OF_READERS = {"my_program.py", "stoix/systems/ppo/anakin/ff_ppo.py", "cleanrl/cleanrl/ppo.py"}  # in their own clones
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
