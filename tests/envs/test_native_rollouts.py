@@ -79,6 +79,31 @@ def test_bits_are_those_of_xla(rules):
     assert dones.any()
 
 
+@pytest.mark.parametrize("rules", ["boxes, a history, weights", "masks, a history, trials"])
+def test_threads_step_as_one_does(rules):
+    """Batches of 4,096 and more are stepped in parts by several threads, where the process may use several cores."""
+    env, params = made(RULES[rules])
+    sample = env.action_space(params).sample
+
+    def one(key):
+        state, _ = env.reset(key, params)
+
+        def step(state, number):
+            state, *seen = env.step(state, sample(jax.random.fold_in(key, number)), params)
+            return state, seen
+
+        return jax.lax.scan(step, state, jnp.arange(12, dtype=jnp.int32))
+
+    count = 4 * 1024 + 37  # the last part is a small one
+    keys = jax.random.split(jax.random.key(5), count)
+    run = jax.jit(jax.vmap(one))
+    together = run(keys)
+    apart = jax.tree.map(lambda *parts: np.concatenate(parts), *(run(part) for part in (keys[:2048], keys[2048:])))
+    for found, wanted in zip(jax.tree.leaves(together), jax.tree.leaves(apart), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert together[1][2].any()
+
+
 def test_a_step_from_python_waits_for_no_other_thread():
     """XLA's runtime hands kernels to one where many are ready at once, unless their arrays have at most 512 bytes."""
     env, params = made(RULES["boxes, a history, weights"] | {"max_history_length": 100, "max_episode_steps": 200})
