@@ -74,6 +74,15 @@ def test_the_similarity_of_a_certain_grid_is_that_of_the_environment():
     assert float(similarity) == pytest.approx(3 / 9)  # three cells of the rectangle of 3 x 3 that holds both
 
 
+def test_the_similarity_of_a_predicted_grid_counts_the_likeliest_colors():
+    colors = jnp.array([[[3, 0], [3, 0], [3, 0], [3, -1]]], jnp.int32)
+    shares = jnp.array([[[1, 0], [0.6, 0.4], [0.4, 0.6], [0.3, 0.7]]], jnp.float32)
+    target = jnp.array([[3, 3, 3, -1]], jnp.int32)
+    similarity = jax.jit(lambda colors, shares: Copied(colors, shares).similarity(target))
+    assert float(similarity(colors, shares)) == np.float32(2 / 3)  # 3 3 0, whose last cell is outside
+    assert float(similarity(colors, shares[..., ::-1])) == 1 / 4  # 0 0 3 3: only the third cell is right
+
+
 def test_a_mark_spreads_along_a_corridor_and_not_through_walls():
     maze = np.array([[0, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0], [0, 1, 1, 1]])
     starts = np.zeros((4, 4), np.float32)
@@ -92,40 +101,47 @@ class Painter(eqx.Module):
         return CopiedCanvas(Copied.certainly(color), Copied.certainly(color))
 
 
-def test_an_edit_scorer_weighs_the_similarity_that_it_predicts_and_what_its_operations_are_worth():
+class Doubter(eqx.Module):
+    """Keeps the whole grid, and is the surer of it the higher the operation's number is."""
+
+    def __call__(self, data, action):
+        grid = jnp.round(data[..., 0]).astype(jnp.int32)
+        share = 0.6 + 0.01 * jnp.argmax(action.features).astype(jnp.float32)
+        shares = jnp.broadcast_to(jnp.stack([share, 1 - share]), (*grid.shape, 2))
+        kept = Copied(jnp.stack([grid, jnp.zeros_like(grid)], axis=-1), shares)
+        return CopiedCanvas(kept, kept)
+
+
+def make_edit_scorer(network, submit_weights):
+    scorer = jax.jit(lambda key: EditScorer(key, NETWORK))(jax.random.key(0))
+    parts = lambda scorer: (scorer.transition.network, scorer.submit_weights)
+    return eqx.tree_at(parts, scorer, (network, jnp.array(submit_weights, jnp.float32)))
+
+
+def test_an_edit_scorer_weighs_the_similarity_that_it_predicts_and_knows_what_a_submit_is_worth():
     target = jnp.full((SIDE, SIDE), 7, jnp.int32).at[0, 0].set(3)
     data = jnp.stack([jnp.zeros_like(target), target, target], axis=-1).astype(jnp.float32)
     corner = jnp.zeros(3, jnp.int32)
     actions = BboxAction(jnp.array([3, 7, c.SUBMIT], jnp.int32), corner, corner, corner, corner)
     candidates = describe_boxes(actions, jnp.ones(3, jnp.bool_), (SIDE, SIDE))
-    scorer = jax.jit(lambda key: EditScorer(key, NETWORK))(jax.random.key(0))
-    constants = jnp.zeros_like(scorer.by_operation.weight).at[c.SUBMIT].set(jnp.array([-2.0, 3.0]))
-    scorer = eqx.tree_at(
-        lambda scorer: (scorer.transition.network, scorer.by_operation.weight),
-        scorer,
-        (Painter(), constants),
-    )
+    scorer = make_edit_scorer(Painter(), [-2.0, 1.5])
     score = jax.jit(lambda data: scorer(data, candidates))
     share = 0.5 * 100 / SIDE**2  # of a right cell in a logit
     np.testing.assert_allclose(score(data), [share, 15 * share, -200], rtol=1e-5)
     solved = data.at[..., 0].set(data[..., 1])
-    np.testing.assert_allclose(score(solved)[2], 50 + 100, rtol=1e-5)  # the submit keeps the right grid
+    np.testing.assert_allclose(score(solved)[2], 150, rtol=1e-5)
 
 
-def test_an_edit_scorer_takes_the_first_of_candidates_that_are_nearly_as_good():
-    """A cell of 4x4 is 3.1 in a logit here; a quarter of a cell is as good, a whole one is not."""
+def test_an_edit_scorer_takes_the_first_of_the_edits_that_leave_the_same_grid():
+    """Before a resize often no edit makes a cell right, and of equal ones the expert takes the first."""
     target = jnp.full((SIDE, SIDE), 7, jnp.int32)
     grids = dict.fromkeys(("working_grid", "target_grid", "input_grid"), target)
-    corner = jnp.zeros(2, jnp.int32)
-    actions = BboxAction(jnp.array([7, 17], jnp.int32), corner, corner, corner, corner)
-    scorer = jax.jit(lambda key: EditScorer(key, NETWORK))(jax.random.key(0))
-    for advantage, wanted in ((0.7, 0), (0.9, 1)):
-        constants = jnp.zeros_like(scorer.by_operation.weight).at[17, 0].set(advantage / 100)
-        better = eqx.tree_at(
-            lambda scorer: (scorer.transition.network, scorer.by_operation.weight), scorer, (Painter(), constants)
-        )
-        choose = jax.jit(lambda grids, better=better: choose_box(better, grids, actions, jnp.ones(2, jnp.bool_)))
-        assert int(choose(grids)) == wanted
+    corner = jnp.zeros(3, jnp.int32)
+    actions = BboxAction(jnp.array([5, 17, 9], jnp.int32), corner, corner, corner, corner)
+    scorer = make_edit_scorer(Doubter(), [0.0, 0.0])
+    choose = jax.jit(lambda is_real: choose_box(scorer, grids, actions, is_real))
+    assert int(choose(jnp.array([True, True, True]))) == 0
+    assert int(choose(jnp.array([False, True, True]))) == 1
 
 
 @pytest.mark.usefixtures("standard_promotion")
@@ -145,6 +161,6 @@ def test_the_expert_teaches_an_edit_scorer_its_weights_and_steps_teach_it_the_ed
         models.append(model)
     # Another expert gives other weights and the same model of transitions, which learned all the same.
     one, other = models
-    assert (one.by_operation.weight != other.by_operation.weight).any()
+    assert one.similarity_weight != other.similarity_weight
     assert eqx.tree_equal(one.transition, other.transition, rtol=1e-5, atol=1e-6)
     assert not eqx.tree_equal(one.transition, scorer.transition, rtol=1e-5, atol=1e-6)

@@ -19,10 +19,8 @@ from jaxarc import constants as c
 from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.constants import PADDING
 from jaxarc.fusion import compiles_for_cpu
-from jaxarc.nn.layers import Dense
 from jaxarc.nn.precision import DTYPES, cast_floats
-from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, CandidateSet
-from jaxarc.surrogate.copying import Copied
+from jaxarc.surrogate.candidates import CandidateSet
 from jaxarc.surrogate.losses import kl_divergence_loss_jax, mask_padding
 from jaxarc.surrogate.train_step import Metrics, Model, Step, create_example_train_step
 from jaxarc.surrogate.transition_model import TransitionBatch, TransitionModel, step_loss
@@ -35,20 +33,20 @@ _SCORED_AT_ONCE: Final = 8  # candidates whose numbers fit a CPU's cache
 class EditScorer(eqx.Module):
     """Scores candidate boxes by the similarity of predicted next grid and target; ``jax.vmap`` scores a batch.
 
-    A logit is a weight times that similarity, plus for each operation a constant, and another one where the grid is
-    right already. The clipboard is taken to be empty, and a submit to leave the grid as it is.
+    A logit is a weight times that similarity; of a submit it is one of two constants, the second where the grid is
+    right already. So edits that are predicted to leave the same grid have the same logit, to the bit. The clipboard is
+    taken to be empty.
     """
 
     transition: TransitionModel
     similarity_weight: Float[Array, ""]
-    by_operation: Dense  # from the operation to its two constants
+    submit_weights: Float[Array, " 2"]  # of a wrong grid, and of a right one
 
     def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig):
         """Draw the weights; of the config only ``latent_size`` counts."""
-        key_transition, key_constants = jax.random.split(key)
-        self.transition = TransitionModel(key_transition, config)
+        self.transition = TransitionModel(key, config)
         self.similarity_weight = jnp.float32(0.5)
-        self.by_operation = Dense(key_constants, NUM_ACTION_FEATURES, 2, 0.01)
+        self.submit_weights = jnp.zeros(2, jnp.float32)
 
     def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
         # ``custom_vmap`` maps arrays only, so the static fields reach the function from outside.
@@ -72,16 +70,12 @@ class EditScorer(eqx.Module):
         grid, target, _ = jnp.moveaxis(jnp.round(data).astype(jnp.int32), -1, 0)
         clipboard = jnp.full((*grid.shape, 1), PADDING, data.dtype)
         with_clipboard = jnp.concatenate([data, clipboard], axis=-1)
-        now = Copied.certainly(grid).similarity(target)
-        is_right = (grid == target).all().astype(jnp.float32)
+        weight = self.similarity_weight.astype(jnp.float32)
+        submit = self.submit_weights.astype(jnp.float32)[(grid == target).all().astype(jnp.int32)]
 
         def score(candidate: CandidateSet) -> Float[Array, ""]:
             after = self.transition.network(with_clipboard, candidate).grid.similarity(target)
-            # A submit leaves the grid; it ends an episode, so steps of episodes that go on cannot show that.
-            similarity = jnp.where(candidate.features[c.SUBMIT] > 0, now, after)
-            constant, if_right = self.by_operation(candidate.features).astype(jnp.float32)
-            weight = self.similarity_weight.astype(jnp.float32)
-            return _PERCENT * (weight * similarity + constant + if_right * is_right)
+            return _PERCENT * jnp.where(candidate.features[c.SUBMIT] > 0, submit, weight * after)
 
         num_at_once = _SCORED_AT_ONCE if compiles_for_cpu() else len(candidates.is_real)
         return jax.lax.map(score, candidates, batch_size=num_at_once)

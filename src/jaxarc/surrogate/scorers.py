@@ -260,8 +260,6 @@ def choose_box(
 ) -> Int32[Array, ""]:
     """Return the index of the candidate with the highest logit, the first of equals.
 
-    The logits of an :class:`jaxarc.surrogate.EditScorer` are equal within a quarter of a cell.
-
     Args:
         model: scores boxes.
         observation: of one environment, with ``working_grid``, ``target_grid`` and ``input_grid`` as planes.
@@ -276,11 +274,6 @@ def choose_box(
         height, width = grids.working.shape
         logits = model(describe_grids(*grids), describe_boxes(actions, is_real, (height, width)))
     logits = jnp.where(is_real, logits.astype(jnp.float32), -jnp.inf)
-    if isinstance(model, EditScorer):
-        # Its similarities are predicted, so equal ones differ a little: what is within a quarter of a cell of the best
-        # counts as equal. Before a resize often all edits are equal, and only the first leads on.
-        quarter = model.similarity_weight.astype(jnp.float32) * (0.25 * PERCENT / grids.working.size)
-        logits = jnp.minimum(logits, logits.max() - quarter)
     return first_best(logits)
 
 
