@@ -304,7 +304,7 @@ def test_every_topic_of_a_surrogate_has_files():
         ),
         (
             ["surrogate=parent_sets", "surrogate_mesh.stages=3", "surrogate_mesh.parts=8"],
-            r"surrogate_mesh.parts=8 examples, got parent_sets.models_per_batch \* .*=100",
+            r"surrogate_mesh.parts=32 examples, got parent_sets.models_per_batch \* .*=100",
         ),
         (["surrogate=lookahead", "action.selection_format=point"], "needs action.selection_format='bbox', got 'point'"),
         (["surrogate=lookahead", "observation.reveal_target=false"], "looking ahead needs observation.reveal_target"),

@@ -51,7 +51,7 @@ class SurrogateTrainingConfig(CheckedConfig):
     warmup_steps: int = limited(50, low=0)  # steps in which the learning rate rises linearly from 0
     weight_decay: float = limited(1e-4, low=0.0, high=1.0)
     max_grad_norm: float = limited(1.0, low=1e-6, high=1e6)
-    accumulation_steps: int = limited(1, low=1)  # parts of a batch that run one after the other, to save memory
+    accumulation_steps: int = limited(1, low=1)  # parts of a batch, one after the other: saves memory; CPUs run faster
     precision: Precision = "float32"  # precision of products; parameters stay float32
     weight_by_accuracy: bool = True  # weight each example by how right its expert was
 
