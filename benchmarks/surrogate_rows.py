@@ -24,9 +24,10 @@ from jaxarc.surrogate import (
 )
 
 
-def _sets(latent_size: int, num_layers: int, num_examples: int, remat_every: int = 0) -> Workload:
+def _sets(latent_size: int, num_layers: int, num_examples: int, remat_every: int = 0, parts: int = 1) -> Workload:
     network = SurrogateNetworkConfig("samples", latent_size, num_layers, remat_every=remat_every)
-    return Workload(network, num_examples, structure=StructuralModelConfig(num_samples=100))
+    training = SurrogateTrainingConfig(accumulation_steps=parts)
+    return Workload(network, num_examples, training, StructuralModelConfig(num_samples=100))
 
 
 WORKLOADS: Final[Mapping[str, Workload]] = {
@@ -37,7 +38,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
 }
 """What compiled and plain steps are compared on, and the bounds of an accelerator are computed for."""
 
-_MORE_EXAMPLES: Final = {"sets-64-of-40": _sets(64, 3, 40), "sets-128-of-40": _sets(128, 4, 40)}
+_MORE_EXAMPLES: Final = {"sets-64-of-40": _sets(64, 3, 40), "sets-128-of-40": _sets(128, 4, 40, parts=4)}
 
 _TIMES_AS_FAST: Final = 250.0  # a compiled step, of parent sets
 _HIDDEN: Final = 95.0  # percent of the time of loading
@@ -141,7 +142,7 @@ def _feed_drawing(_: Budget) -> dict[str, float]:
 
 def _part_rows() -> list[Row]:
     whole = _ACCUMULATED
-    parts = replace(whole, training=SurrogateTrainingConfig(accumulation_steps=_PARTS))
+    parts = _sets(64, 3, 160, parts=_PARTS)
     return [
         Row("parts-1-bytes", f"{_describe(whole)}: working memory", "bytes", _bytes(whole), is_exact=True),
         Row(f"parts-{_PARTS}-bytes", f"the same in {_PARTS} parts", "bytes", _bytes(parts), is_exact=True),
@@ -236,4 +237,6 @@ def _describe(workload: Workload) -> str:
         what = f"parent sets of {structure.num_variables} variables, {structure.num_samples} samples"
     else:
         what = f"grids {GRID_SIDE}x{GRID_SIDE}, {GRID_CANDIDATES} boxes"
-    return f"{what}, {workload.num_examples} examples, {network.num_layers} layers of {network.latent_size}"
+    parts = workload.training.accumulation_steps
+    in_parts = f" in {parts} parts" if parts > 1 else ""
+    return f"{what}, {workload.num_examples} examples{in_parts}, {network.num_layers} layers of {network.latent_size}"
