@@ -11,7 +11,14 @@ from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.surrogate import EditBatch, EditScorer, choose_box, create_edit_train_step, init_optimizer
+from jaxarc.surrogate import (
+    EditBatch,
+    EditScorer,
+    TransitionModel,
+    choose_box,
+    create_edit_train_step,
+    init_optimizer,
+)
 from jaxarc.surrogate.candidates import describe_boxes
 from jaxarc.surrogate.copying import Copied, CopiedCanvas, CopyingNetwork, spread
 from jaxarc.tasks import RawTask
@@ -130,6 +137,22 @@ def test_an_edit_scorer_weighs_the_similarity_that_it_predicts_and_knows_what_a_
     np.testing.assert_allclose(score(data), [share, 15 * share, -200], rtol=1e-5)
     solved = data.at[..., 0].set(data[..., 1])
     np.testing.assert_allclose(score(solved)[2], 150, rtol=1e-5)
+
+
+def test_a_predicted_reward_is_linear_in_the_similarity_before_and_in_its_change():
+    target = jnp.full((SIDE, SIDE), 7, jnp.int32)
+    data = jnp.stack([target.at[1:].set(0), target, target, target], axis=-1).astype(
+        jnp.float32
+    )  # a row of four is right
+    corner = jnp.zeros(1, jnp.int32)
+    actions = describe_boxes(
+        BboxAction(corner + 7, corner, corner, corner, corner), jnp.ones(1, jnp.bool_), (SIDE, SIDE)
+    )
+    model = jax.jit(lambda key: TransitionModel(key, NETWORK))(jax.random.key(0))
+    parts = lambda model: (model.network, model.reward.weight)
+    model = eqx.tree_at(parts, model, (Painter(), jnp.array([[2.0], [3.0]], jnp.float32)))
+    predicted = jax.jit(lambda data: model(data, jax.tree.map(lambda leaf: leaf[0], actions)))(data)
+    assert float(predicted.reward) == pytest.approx(2 * 0.25 + 3 * 0.75)
 
 
 def test_an_edit_scorer_takes_the_first_of_the_edits_that_leave_the_same_grid():
