@@ -84,10 +84,10 @@ def test_a_replay_has_the_types_of_the_real_environment(played):
 def test_a_replay_repeats_what_happened_whatever_the_action(played):
     params, _, recordings = played
     replay = Replay(ENV, recordings)
-    assert bool(recordings.happened.done.any())  # episodes have two steps
+    assert bool(recordings.outcomes.done.any())  # episodes have two steps
     states, _ = jax.vmap(replay.reset, (0, None))(jax.random.split(jax.random.key(2), NUM_ENVS), params)
     actions = jax.vmap(ENV.action_space(params).sample)(jax.random.split(jax.random.key(3), NUM_ENVS))
-    expected = states.happened
+    expected = states.outcomes
     for step in range(NUM_STEPS + 1):
         states, shown, reward, done, info = jax.vmap(replay.step, (0, 0, None))(states, actions, params)
         assert (reward == expected.reward[:, step % NUM_STEPS]).all()
