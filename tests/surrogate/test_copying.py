@@ -141,9 +141,8 @@ def test_an_edit_scorer_weighs_the_similarity_that_it_predicts_and_knows_what_a_
 
 def test_a_predicted_reward_is_linear_in_the_similarity_before_and_in_its_change():
     target = jnp.full((SIDE, SIDE), 7, jnp.int32)
-    data = jnp.stack([target.at[1:].set(0), target, target, target], axis=-1).astype(
-        jnp.float32
-    )  # a row of four is right
+    grid = target.at[1:].set(0)  # a row of four is right
+    data = jnp.stack([grid, target, target, target], axis=-1).astype(jnp.float32)
     corner = jnp.zeros(1, jnp.int32)
     actions = describe_boxes(
         BboxAction(corner + 7, corner, corner, corner, corner), jnp.ones(1, jnp.bool_), (SIDE, SIDE)
