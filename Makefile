@@ -29,7 +29,7 @@ help:
 	@echo "make lint     ruff, check and format              make format   let ruff repair both"
 	@echo "make types    pyright                             make docs     build the pages into dist/docs"
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
-	@echo "make compare-rules     play the same small games with JaxARC 1.0.3 and ARCLE 0.2.6, and write docs/comparison.md"
+	@echo "make compare-rules     play the same small games with JaxARC 1.0.3 and ARCLE 0.2.6, and write docs/other_packages.md"
 	@echo "make benchmark-peers   compare the speed with JaxARC 1.0.3 and ARCLE 0.2.6   (ARGS: --quick, --help)"
 	@echo "make benchmark-graphs  compare surrogates of graphs with PC, GES and AVICI   (ARGS: run folders)"
 	@echo

@@ -1,6 +1,6 @@
 """Play the same small games in this package, JaxARC 1.0.3 and ARCLE 0.2.6, and say where a rule holds.
 
-Run by `make compare-rules`. Writes benchmarks/results/rules.json and the table on docs/comparison.md.
+Run by `make compare-rules`. Writes benchmarks/results/rules.json and the table on docs/other_packages.md.
 """
 
 import json
@@ -21,7 +21,7 @@ from jaxarc.files import write_whole
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results" / "rules.json"
-PAGE = HERE.parents[1] / "docs" / "comparison.md"
+PAGE = HERE.parents[1] / "docs" / "other_packages.md"
 PEERS = HERE.parent / ".venv-peers" / "bin" / "python"
 PLAYERS = {
     "jaxarc": (sys.executable, "player_jaxarc_here"),

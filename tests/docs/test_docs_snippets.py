@@ -21,7 +21,7 @@ PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 }
-PROFILING = "docs/profiling.md"  # sets a cache of compiled programs up, so it has a process of its own
+PROFILING = "docs/performance.md"  # sets a cache of compiled programs up, so it has a process of its own
 
 
 def python_blocks(text: str, fence: str = "python") -> list[tuple[int, str]]:

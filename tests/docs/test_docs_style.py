@@ -1,4 +1,4 @@
-"""The pages keep the rules of ``docs/style.md`` that a program can judge."""
+"""The pages keep the rules of ``CONTRIBUTING.md`` that a program can judge."""
 
 import re
 from pathlib import Path
@@ -11,35 +11,26 @@ USER_PAGES = [
     *(
         f"docs/{name}.md"
         for name in (
-            "index",
-            "concepts",
-            "environment",
-            "guide",
-            "faq",
-            "bring_your_own_agent",
-            "migrating_from_jaxarc",
-            "migrating_from_arcle",
             "adapters",
-            "learning",
-            "tasks",
-            "evaluation",
-            "play",
-            "replay",
-            "experiments",
-            "comparison",
-            "surrogate",
-            "extending_tasks",
-            "experts",
-            "checking",
-            "profiling",
-            "compiling",
-            "checklist",
-            "performance",
-            "scaling",
-            "reliability",
-            "operations",
+            "bring_your_own_agent",
             "command_line",
-            "errors",
+            "environment",
+            "evaluation",
+            "experiments",
+            "experts",
+            "faq",
+            "guide",
+            "index",
+            "learning",
+            "operations",
+            "other_packages",
+            "performance",
+            "play",
+            "reliability",
+            "scaling",
+            "search",
+            "surrogate",
+            "tasks",
         )
     ),
 ]
@@ -79,7 +70,7 @@ def test_sentences_are_short_and_words_the_fields(page):
 
 
 def test_nothing_advises_to_install_the_other_package():
-    warns_of_it = {"docs/faq.md", "docs/style.md"}
+    warns_of_it = {"docs/faq.md", "CONTRIBUTING.md"}
     files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.py"), *ROOT.glob("src/**/*.py")]
     advice = {
         path.relative_to(ROOT).as_posix(): lines

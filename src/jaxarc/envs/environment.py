@@ -294,8 +294,8 @@ class ArcEnvironment(Environment[ArcEnvState]):
             TypeError: the action is a dictionary, a number or of another format, or the state is of ``arc_reset``.
             ValueError: state or action is a batch, a mask has the wrong shape, or the config has another canvas.
 
-        Source: operations, endings and rewards are in ``docs/operations.md`` and ``docs/concepts.md``; the five values
-        are those of Gymnasium's ``step``, with both of its endings in ``info``.
+        Source: operations, endings and rewards are in ``docs/operations.md`` and ``docs/environment.md``; the five
+        values are those of Gymnasium's ``step``, with both of its endings in ``info``.
         """
         return _step(state, action, params)
 

@@ -1,0 +1,54 @@
+"""Write docs/results.md: every table of benchmarks/results/, with the command that prints it.
+
+python docs/make_results.py
+"""
+
+import json
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS.parent / "benchmarks" / "results"
+SECTIONS = (
+    "environment",
+    "peer_tables",
+    "training",
+    "surrogates",
+    "interfaces",
+    "scaling",
+    "accelerators",
+    "pages",
+)
+HEAD = """# Results
+
+Every measurement of this project, with the command that repeats it. `python docs/make_results.py` writes this page from
+the files of `benchmarks/results/`. Tables are of different days and machines, so compare within one only. A shared
+machine varies by a fifth from run to run: trust ratios of one run, and repeat a figure on your own machine.
+"""
+
+
+def results_page() -> str:
+    parts = [HEAD]
+    for name in SECTIONS:
+        section = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        parts.append(f"## {section['section']}\n")
+        parts.extend(table_text(table) for table in section["tables"])
+    return "\n".join(parts)
+
+
+def table_text(table: dict) -> str:
+    lines = [f"### {table['title']}", "", "```bash", table["command"], "```", ""]
+    if table["measured"]:
+        lines += [table["measured"], ""]
+    lines += [row_text(table["columns"]), "|" + "---|" * len(table["columns"])]
+    lines += [row_text(row) for row in table["rows"]]
+    for note in table.get("notes", ()):
+        lines += ["", note]
+    return "\n".join(lines) + "\n"
+
+
+def row_text(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    (DOCS / "results.md").write_text(results_page(), encoding="utf-8")
