@@ -14,6 +14,7 @@ SECTIONS = (
     "training",
     "surrogates",
     "interfaces",
+    "search",
     "scaling",
     "accelerators",
     "pages",
