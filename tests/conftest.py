@@ -62,7 +62,11 @@ _ORDER = (
 _LAST = ("examples", "docs", "campaign", "cli", "benchmarks")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--nightly-part", metavar="K/N", help="of the nightly tests, the part K of 0 .. N - 1, and no others")
+
+
+def pytest_collection_modifyitems(config, items):
     """Mark what slow_tests.txt names, and sort files by folder; within a file the order stays."""
     root = pathlib.Path(__file__).parent
     lines = (root / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
@@ -83,6 +87,12 @@ def pytest_collection_modifyitems(items):
         return _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
 
     items.sort(key=rank)
+    if part := config.getoption("--nightly-part"):
+        index, count = map(int, part.split("/"))
+        nightly = [item for item in items if item.get_closest_marker("nightly")]
+        chosen = nightly[index % count :: count]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
 
 
 @pytest.fixture(scope="module", autouse=True)
