@@ -10,10 +10,11 @@ from typing import Final
 
 import jax
 
-from jaxarc.cli.settings import EXPERIMENT, choices_of, read_any_experiment
+from jaxarc.cli.settings import read_any_experiment
+from jaxarc.config.choices import EXPERIMENT, choices_of
 from jaxarc.datasets import TaskSet, sample_task_set
+from jaxarc.datasets.seen_pairs import SeenPairs
 from jaxarc.training import Experiment, load_pairs
-from jaxarc.training.seen_pairs import SeenPairs
 
 DRAWN: Final = 20_000
 

@@ -1,4 +1,4 @@
-"""The house rules, executable: who may import whom, how long a file may be, what is banned.
+"""The house rules, executable: who may import whom, how large a folder may be, what is banned.
 
 ``docs/architecture.md`` says why.
 """
@@ -7,6 +7,8 @@ import ast
 import functools
 import graphlib
 import importlib
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
-LEAF = {"constants", "types", "prng", "notebooks", "errors", "files", "fusion", "native"}
+LEAF = {"constants", "types", "prng", "notebooks", "errors", "files", "fusion", "native", "lazy"}
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
@@ -24,6 +26,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "files": {"errors"},
     "native": {"errors", "files"},
     "fusion": set(),
+    "lazy": set(),
     "notebooks": set(),
     "types": {"constants", "notebooks"},
     "prng": {"constants", "types"},
@@ -35,6 +38,8 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "unroll": LEAF | {"envs"},
     "parallel": CORE | TASKS,
     "wrappers": CORE | {"stoix_adapter"},
+    "registration": CORE | TASKS | {"wrappers"},
+    "display": CORE | TASKS | {"wrappers", "render"},
     "render": LEAF | {"envs.state", "envs.operations", "tasks.raw_task"},
     "io": LEAF | {"utils", "tasks.registry"},
     "adapters": CORE | TASKS | {"wrappers", "registration", "render"},
@@ -53,7 +58,8 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     | TASKS
     | {"wrappers", "registration", "parallel", "adapters", "agents", "training", "experts", "surrogate", "profiling"},
 }
-MAY_IMPORT_ANYTHING = {"__init__", "__main__", "registration", "display", "cli"}
+MAY_IMPORT_ANYTHING = {"__init__", "__main__", "cli"}
+FRONT_DOOR = LEAF | {"config", "utils", "envs", "wrappers"} | TASKS  # all that `jaxarc.make` and a step may reach
 ONLY_IN = {  # a library from outside -> the only folders that may import it
     "hydra": {"cli"},
     "omegaconf": {"cli"},
@@ -77,7 +83,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "platformdirs": {"datasets", "experts"},
     "networkx": {"experts"},
     "scipy": {"search"},
-    "yaml": {"datasets", "cli"},
+    "yaml": {"config", "datasets", "cli"},
     "starlette": {"play"},
     "uvicorn": {"play"},
     "tensorboardX": {"training"},
@@ -85,7 +91,34 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
 }
 IN_A_STEP = {"envs", "wrappers"}  # what runs inside a step never calls back to the host
 HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print", "debug.breakpoint", "host_callback")
-MAX_LINES = 400
+# Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
+# needs a reason in the commit; a folder that shrinks takes its number down.
+MAX_LINES = {
+    "": 1680,
+    "adapters": 2010,
+    "agents": 2070,
+    "benchmarks": 1340,
+    "cli": 5970,
+    "config": 1140,
+    "datasets": 3120,
+    "envs": 4840,
+    "evaluation": 1760,
+    "experts": 5460,
+    "io": 260,
+    "native": 5140,
+    "nn": 420,
+    "parallel": 2110,
+    "play": 1310,
+    "profiling": 950,
+    "render": 1910,
+    "search": 4510,
+    "surrogate": 3320,
+    "tasks": 2750,
+    "testing": 1190,
+    "training": 5030,
+    "utils": 270,
+    "wrappers": 530,
+}
 
 
 class SourceFile:
@@ -156,11 +189,6 @@ def libraries_stay_in_their_rooms(file: SourceFile) -> Iterator[str]:
             yield f"{file.where}:{line} imports {library}, which only {' and '.join(sorted(ONLY_IN[library]))} may"
 
 
-def files_are_short(file: SourceFile) -> Iterator[str]:
-    if (lines := len(file.text.splitlines())) > MAX_LINES:
-        yield f"{file.where}: {lines} lines, limit {MAX_LINES}"
-
-
 def nothing_prints_or_guesses_attributes(file: SourceFile) -> Iterator[str]:
     if file.room == "cli":
         return
@@ -206,13 +234,50 @@ def public_classes_have_one_meaning(files: Sequence[SourceFile]) -> Iterator[str
 
 
 def imports_make_no_circle(files: Sequence[SourceFile]) -> Iterator[str]:
-    """Modules must not import one another in a circle, deferred imports included; "if TYPE_CHECKING" is not."""
-    modules = {file.module: file for file in files if file.where.name != "__init__.py"}
-    imported = {name: {_module(found, modules) for found in file.runtime_imports()} for name, file in modules.items()}
+    """Modules must not import one another in a circle: deferred imports, and what packages name, are counted."""
+    modules = {file.module: file for file in files}
+    imported = {name: _imported(file, modules) | _named(file, modules) for name, file in modules.items()}
     try:
-        graphlib.TopologicalSorter({name: found & set(modules) for name, found in imported.items()}).prepare()
+        graphlib.TopologicalSorter({name: found - {name} for name, found in imported.items()}).prepare()
     except graphlib.CycleError as error:
         yield f"a circle of imports: {' -> '.join(error.args[1])}"
+
+
+def the_front_door_is_light(files: Sequence[SourceFile]) -> Iterator[str]:
+    """``jaxarc.make`` and a step reach the environment, tasks and datasets alone, and a drawing also what draws."""
+    modules = {file.module: file for file in files}
+    for start, more in (("registration", set()), ("unroll", {"unroll"}), ("display", {"render"})):
+        allowed = FRONT_DOOR | more | {start}
+        for module, path in _reached(f"jaxarc.{start}", modules).items():
+            if module != "jaxarc" and modules[module].room not in allowed:
+                yield f"{start} reaches {module}, which is behind the front door: {' -> '.join(path)}"
+
+
+def _imported(file: SourceFile, modules: Container[str]) -> set[str]:
+    return {found for name in file.runtime_imports() if (found := _module(name, modules)) in modules}
+
+
+def _named(file: SourceFile, modules: Container[str]) -> set[str]:
+    """Return the modules that a package names in strings, and imports when somebody asks for them."""
+    if file.where.name != "__init__.py":
+        return set()
+    words = [node.value for node in file.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return {name for word in words for name in (word, f"{file.module}.{word}") if name in modules}
+
+
+def _reached(start: str, modules: dict[str, SourceFile]) -> dict[str, list[str]]:
+    """Return each module that is loaded with one, deferred imports and packages included, with the way there."""
+    ways = {start: [start]} if start in modules else {}
+    todo = list(ways)
+    while todo:
+        name = todo.pop()
+        package = name.rpartition(".")[0]
+        # The root package names everything, and imports nothing of it until somebody asks.
+        found = _imported(modules[name], modules) | {package} if package else set()
+        for module in sorted(found & modules.keys() - ways.keys()):
+            ways[module] = [*ways[name], module]
+            todo.append(module)
+    return ways
 
 
 def _module(name: str, modules: Container[str]) -> str:
@@ -220,16 +285,26 @@ def _module(name: str, modules: Container[str]) -> str:
     return name if name in modules else name.rpartition(".")[0]
 
 
+def folders_keep_their_size(root: Path) -> Iterator[str]:
+    lines: dict[str, int] = dict.fromkeys(MAX_LINES, 0)
+    for path in sorted(root.rglob("*")):
+        if path.suffix in {".py", ".h", ".cc"}:
+            folder = path.relative_to(root).parts[0] if path.parent != root else ""
+            lines[folder] = lines.get(folder, 0) + len(path.read_text(encoding="utf-8").splitlines())
+    for folder, count in lines.items():
+        if count > MAX_LINES.get(folder, 0):
+            yield f"{folder or 'files beside the folders'}: {count} lines, limit {MAX_LINES.get(folder, 0)}"
+
+
 RULES = [
     imports_follow_the_table,
     libraries_stay_in_their_rooms,
-    files_are_short,
     nothing_prints_or_guesses_attributes,
     no_except_catches_everything,
     utils_holds_error_handling_only,
     no_step_calls_the_host,
 ]
-RULES_OF_THE_TREE = [public_classes_have_one_meaning, imports_make_no_circle]
+RULES_OF_THE_TREE = [public_classes_have_one_meaning, imports_make_no_circle, the_front_door_is_light]
 
 
 def parse(root: Path) -> list[SourceFile]:
@@ -253,6 +328,20 @@ def test_the_source_keeps_the_rule(rule):
     assert source(), f"no source below {SOURCE}"
     found = violations(rule, source())
     assert not found, "\n" + "\n".join(found)
+
+
+def test_folders_keep_their_size():
+    assert not list(folders_keep_their_size(SOURCE))
+
+
+def test_a_folder_that_grows_is_found(tmp_path):
+    _plant(tmp_path, "utils/a.py", "x = 0\n" * (MAX_LINES["utils"] - 1))
+    _plant(tmp_path, "utils/deep/b.h", "x\n")
+    assert list(folders_keep_their_size(tmp_path)) == []
+    _plant(tmp_path, "utils/deep/b.h", "x\nx\n")
+    _plant(tmp_path, "attic/c.py", "x = 0\n")
+    found = list(folders_keep_their_size(tmp_path))
+    assert [line.partition(":")[0] for line in found] == ["utils", "attic"]
 
 
 PLANTED = [  # rule, file, its text, what the complaint must say
@@ -282,7 +371,6 @@ PLANTED = [  # rule, file, its text, what the complaint must say
     (libraries_stay_in_their_rooms, "evaluation/a.py", "import optax", "imports optax"),
     (libraries_stay_in_their_rooms, "training/a.py", "import matplotlib.pyplot as plt", "imports matplotlib"),
     (libraries_stay_in_their_rooms, "training/a.py", "from rich.live import Live", "only cli and render may"),
-    (files_are_short, "envs/grid.py", "x = 0\n" * 401, "401 lines, limit 400"),
     (nothing_prints_or_guesses_attributes, "io/state.py", "print(1)", "io/state.py:1 calls print()"),
     (nothing_prints_or_guesses_attributes, "io/state.py", "\nx = hasattr(1, 'a')", ":2 calls hasattr()"),
     (nothing_prints_or_guesses_attributes, "io/state.py", "getattr(1, 'a', None)", "getattr() with a default"),
@@ -329,6 +417,48 @@ def test_a_circle_of_imports_is_found(tmp_path, deferred):
     assert all(f"jaxarc.io.{name}" in found for name in "abc")
 
 
+def test_a_circle_through_a_package_is_found(tmp_path):
+    _plant(tmp_path, "io/__init__.py", 'HOMES = {"f": "a"}')
+    _plant(tmp_path, "io/a.py", "from jaxarc.io.b import f")
+    _plant(tmp_path, "io/b.py", "")
+    assert violations(imports_make_no_circle, parse(tmp_path)) == []
+    _plant(tmp_path, "io/b.py", "def g():\n    from jaxarc.io import f")
+    (found,) = violations(imports_make_no_circle, parse(tmp_path))
+    assert all(name in found for name in ("jaxarc.io ", "jaxarc.io.a", "jaxarc.io.b"))
+
+
+def test_what_stands_behind_the_front_door_is_found(tmp_path):
+    _plant(tmp_path, "registration.py", "from jaxarc.datasets.a import f")
+    _plant(tmp_path, "datasets/__init__.py", "")
+    _plant(tmp_path, "datasets/a.py", "def f():\n    from jaxarc.tasks import g")
+    assert violations(the_front_door_is_light, parse(tmp_path)) == []
+    _plant(tmp_path, "datasets/__init__.py", "def f():\n    import jaxarc.cli.main")
+    _plant(tmp_path, "cli/main.py", "")
+    (found,) = violations(the_front_door_is_light, parse(tmp_path))
+    assert found.startswith("registration reaches jaxarc.cli.main")
+
+
+def test_a_fresh_process_that_makes_steps_and_draws_loads_nothing_else():
+    code = """
+import sys, jax, jaxarc
+loaded = lambda: {name.split(".")[1] for name in sys.modules if name.startswith("jaxarc.")}
+print(*loaded())
+env, params = jaxarc.make("ladder_l1", reward="editing")
+state, _ = env.reset(jax.random.key(0), params)
+env.step(state, jaxarc.BboxAction(3, 0, 0, 1, 1), params)
+print(*loaded())
+assert "<svg" in jaxarc.load_tasks("arc-agi-1/training")["007bbfb7"]._repr_svg_()
+assert "<svg" in state._repr_svg_()
+print(*loaded())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    imported, made, drawn = (set(line.split()) for line in done.stdout.splitlines())
+    assert imported == {"lazy", "notebooks"}
+    assert made <= FRONT_DOOR | {"registration"}
+    assert drawn <= FRONT_DOOR | {"registration", "display", "render"}
+
+
 ALLOWED = [
     ("io/state.py", "from jaxarc.tasks.registry import task_id_of"),
     (
@@ -336,12 +466,11 @@ ALLOWED = [
         "from jaxarc.envs.state import State\nfrom ..similarity import match\nfrom jaxarc import types",
     ),
     ("envs/reset.py", "import equinox as eqx\nx = eqx.error_if(0, False, 'no')\ny = getattr(x, 'name')"),
-    ("registration.py", "from jaxarc.adapters import to_gymnax\nfrom jaxarc.datasets import catalogue"),
+    ("registration.py", "from jaxarc.wrappers import FlatActions\nfrom jaxarc.datasets import catalogue"),
     ("cli/main.py", "import hydra, rich, typer\nfrom jaxarc.training import loop\nprint(hasattr(loop, 'run'))"),
     ("render/grid.py", "import matplotlib.pyplot as plt\nfrom jaxarc.envs.state import State"),
     ("training/loop.py", "import optax\ntry:\n    pass\nexcept KeyboardInterrupt:\n    pass"),
     ("experts/search.py", "import jax\njax.pure_callback(f, x)"),
-    ("utils/error_handling.py", "x = 0\n" * 400),
 ]
 
 
@@ -357,7 +486,7 @@ def _plant(root: Path, file: str, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("package", ["jaxarc", "jaxarc.adapters", "jaxarc.experts"])
+@pytest.mark.parametrize("package", ["jaxarc.adapters", "jaxarc.experts", "jaxarc.render", "jaxarc.tasks"])
 def test_a_name_that_is_imported_when_asked_for_is_not_hidden_by_a_module_of_that_name(package):
     module = importlib.import_module(package)
     homes = module.__dict__["_HOMES"]

@@ -8,8 +8,8 @@ import jaxarc
 from jaxarc.cli.settings import EXPERIMENT, choices_of, read_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import UnknownDatasetError
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.tasks import UnknownTaskError, task_id_of
-from jaxarc.training.pairs import load_pairs
 from jaxarc.wrappers import FlatActions
 
 
@@ -56,9 +56,12 @@ def test_the_evaluation_of_a_preset_has_its_unseen_pairs_as_they_are_measured():
     assert params.config.reward == experiment.environment.reward
 
 
-def test_every_preset_is_known():
+def test_every_preset_is_read_as_a_run_reads_it():
     for name in choices_of(EXPERIMENT):
-        assert jaxarc.make(name)[1].config == read_experiment([f"{EXPERIMENT}={name}"]).environment
+        experiment = read_experiment([f"{EXPERIMENT}={name}"])
+        preset = read_preset(name)
+        assert preset == Preset(experiment.environment, experiment.task, experiment.answer)
+        assert jaxarc.make(name)[1].config == experiment.environment
 
 
 def test_a_topic_is_chosen_by_the_name_of_a_file():
@@ -92,10 +95,9 @@ def test_the_starter_shows_the_answer_and_takes_flat_actions():
     assert rules.config.environment.max_episode_steps == 5
 
 
-@pytest.mark.parametrize("layout", [{"layout": "stacked"}, {"stack_observations": True}])
-def test_flat_actions_and_stacked_observations_are_chosen_for_any_dataset(layout):
-    fields = {"selection_format": "point", "max_grid_height": 9, "max_grid_width": 9}
-    env, params = jaxarc.make("007bbfb7", flat_actions=True, **layout, **fields)
+def test_flat_actions_and_stacked_observations_are_chosen_for_any_dataset():
+    fields = {"layout": "stacked", "selection_format": "point", "max_grid_height": 9, "max_grid_width": 9}
+    env, params = jaxarc.make("007bbfb7", flat_actions=True, **fields)
     _, observation = env.reset(jax.random.key(0), params)
     assert observation.shape == (9, 9, 11)
     assert env.action_space(params).n == 36 * 81

@@ -8,8 +8,8 @@
 import importlib as _importlib
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
+from jaxarc.lazy import lazy as _lazy
 from jaxarc.notebooks import draw_with as _draw_with
 
 if _TYPE_CHECKING:
@@ -57,8 +57,8 @@ _HOMES = {
         ],
         "jaxarc.envs",
     ),
+    **{name: f"jaxarc.{name}" for name in ("adapters", "datasets", "evaluation", "render", "tasks", "wrappers")},
 }
-_NAMESPACES = ("adapters", "datasets", "evaluation", "render", "tasks", "wrappers")
 
 __all__ = [
     "ArcEnvironment",
@@ -94,17 +94,7 @@ _draw_with(
     lambda thing: _importlib.import_module("jaxarc.display").sheet_of(thing),
 )
 
-
-def __getattr__(name: str) -> _Any:
-    if name in _NAMESPACES:
-        return _importlib.import_module(f"jaxarc.{name}")
-    if name in _HOMES:
-        return getattr(_importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'jaxarc' has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, "__doc__", "__version__"])
+__getattr__, __dir__ = _lazy(__name__, _HOMES)
 
 
 # ``gymnasium.make("jaxarc:jaxarc/starter-v1")`` imports this module, and expects that its ids are registered then.

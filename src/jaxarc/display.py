@@ -26,8 +26,7 @@ from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import BaseAction
-from jaxarc.evaluation.episodes import action_numbers
+from jaxarc.envs.structured_actions import BaseAction, action_numbers
 from jaxarc.files import write_whole
 from jaxarc.prng import as_typed_key
 from jaxarc.render import pixels, svg

@@ -12,24 +12,25 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.config import AugmentationConfig, JaxArcConfig
+from jaxarc.config.choices import EXPERIMENT, RULES, choices_of, read_choice, read_preset
 from jaxarc.constants import SUBMIT
 from jaxarc.datasets.catalogue import UnknownDatasetError, load_tasks
 from jaxarc.datasets.given_tasks import GivenTasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.datasets.task_set import TaskSet, task_weights
+from jaxarc.datasets.training_pairs import load_evaluation_tasks, load_train_tasks
 from jaxarc.envs.environment import ArcEnvironment, Defaults, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.errors import JaxarcError
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
-from jaxarc.tasks.procedural.names import PREFIX
+from jaxarc.tasks.procedural.names import PREFIX, STARTER
 from jaxarc.tasks.procedural.pictures import RandomGrids
 from jaxarc.tasks.registry import UnknownTaskError, register_task
 from jaxarc.tasks.sampling import uniform_weights
 from jaxarc.wrappers.flat_actions import FlatActions
 
-STARTER: Final = "starter"
 _STARTER_COLORS: Final = 4
 _STARTER_SIDE: Final = 3
 _STARTER_RULES: Final = JaxArcConfig().with_fields(
@@ -95,8 +96,6 @@ def make(
     if config is not None and not isinstance(config, JaxArcConfig):
         raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
     is_starter = isinstance(dataset, str) and dataset == STARTER
-    if (stacked := fields.pop("stack_observations", None)) is not None:  # an older name of the layout
-        fields["layout"] = "stacked" if stacked else "dict"
     fields = {name: _chosen(name, value) for name, value in fields.items()}
     found, settings = _find(dataset, config, fields)
     if not isinstance(found, TaskGenerator):
@@ -188,8 +187,6 @@ def _find_task(word: str, error: UnknownDatasetError) -> FoundTask:
     except UnknownTaskError:
         if "/" in word:  # a task that its dataset does not have, with the nearest ids
             raise
-    from jaxarc.cli.settings import EXPERIMENT, choices_of
-
     presets = [STARTER, *choices_of(EXPERIMENT)]
     near = difflib.get_close_matches(word, presets, n=1)
     hint = f"; did you mean the preset {near[0]!r}?" if near else ""
@@ -207,23 +204,16 @@ def _starter_tasks(grid_shape: tuple[int, int]) -> ProceduralTasks:
 def _find_preset(
     name: str, config: JaxArcConfig | None, fields: Mapping[str, Any]
 ) -> tuple[TaskSet | TaskGenerator, JaxArcConfig] | None:
-    # Presets are YAML that Hydra composes; only who names one waits for Hydra.
-    from jaxarc.cli.settings import EXPERIMENT, choices_of, read_experiment
-    from jaxarc.training.pairs import load_evaluation_tasks, load_train_tasks
-
     preset, _, split = name.partition("/")
     if preset not in choices_of(EXPERIMENT) or split not in ("", "training", "evaluation"):
         return None
-    experiment = read_experiment([f"{EXPERIMENT}={preset}"])
-    settings = (config or experiment.environment).with_fields(**fields)
-    hides_answers = experiment.answer.is_hidden
+    found = read_preset(preset)
+    settings = (config or found.rules).with_fields(**fields)
+    hides_answers = found.answer.is_hidden
     if split != "evaluation":
-        return load_train_tasks(experiment.task, settings.grid_shape, hides_answers=hides_answers), settings
+        return load_train_tasks(found.task, settings.grid_shape, hides_answers=hides_answers), settings
     unseen = load_evaluation_tasks(
-        experiment.task,
-        settings.grid_shape,
-        hides_answers=hides_answers,
-        augmentation=experiment.environment.augmentation,
+        found.task, settings.grid_shape, hides_answers=hides_answers, augmentation=found.rules.augmentation
     )
     measured = {"start_grid": "input", "augmentation": AugmentationConfig(), "demo_selection": "first"}
     return unseen, settings.with_fields(**{**measured, **fields})
@@ -231,11 +221,7 @@ def _find_preset(
 
 def _chosen(name: str, value: Any) -> Any:
     """Return the config of a topic that is given by the name of a choice: ``reward="editing"``."""
-    if not isinstance(value, str) or name not in {field.name for field in dataclasses.fields(JaxArcConfig)}:
-        return value
-    from jaxarc.cli.settings import read_choice
-
-    return read_choice(name, value)
+    return read_choice(name, value) if isinstance(value, str) and name in RULES else value
 
 
 def _params_of(

@@ -5,17 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jaxarc.cli.settings import (
-    EXPERIMENT,
-    SURROGATE_RUN,
-    TOPICS,
-    choices_of,
-    config_folder,
-    experiment_of,
-    read_experiment,
-    topics_of,
-)
+from jaxarc.cli.settings import SURROGATE_RUN, TOPICS, experiment_of, read_experiment, topics_of
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
+from jaxarc.config.choices import EXPERIMENT, choices_of, config_folder
 from jaxarc.training import Experiment, create_run_folder
 from jaxarc.training.surrogates import SurrogateExperiment
 
@@ -158,7 +150,7 @@ def test_the_last_seed_fits_as_well_as_the_first():
 def test_an_installed_package_finds_the_files_inside_itself(tmp_path, monkeypatch):
     package = tmp_path / "site-packages" / "jaxarc"
     (package / "configs").mkdir(parents=True)
-    monkeypatch.setattr("jaxarc.__file__", str(package / "__init__.py"))
+    monkeypatch.setattr("jaxarc.config.choices.__file__", str(package / "config" / "choices.py"))
     with pytest.raises(FileNotFoundError, match=r"no configs folder at .*jaxarc/configs"):
         config_folder()
     (package / "configs" / "train.yaml").write_text("defaults: []\n")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pytest
 
 from jaxarc.cli.main import main
-from jaxarc.cli.settings import AGENT_RUN, EXPERIMENT, SURROGATE_RUN, TOPICS, choices_of
+from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, TOPICS
 from jaxarc.cli.train_help import comments_of
 from jaxarc.config import CheckedConfig
+from jaxarc.config.choices import EXPERIMENT, choices_of
 
 
 @dataclass(frozen=True)

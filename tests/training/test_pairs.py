@@ -8,12 +8,12 @@ import pytest
 
 from jaxarc.config import JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.datasets.training_pairs import pairs_by_rule
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks, UnknownRuleError
 from jaxarc.training import load_pairs
-from jaxarc.training.pairs import pairs_by_rule
 from jaxarc.training.updates import make_params
 
 CONFIG = TaskConfig()

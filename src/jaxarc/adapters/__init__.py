@@ -5,9 +5,10 @@ Where Gymnasium or gymnax is imported already, importing this module registers o
 """
 
 import contextlib
-import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
     from jaxarc.adapters.to_gymnasium import GymnasiumEnv, register_gymnasium
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
     from jaxarc.adapters.to_stoa import StoaEnvironment
 
 _HOMES = {
-    "GymnasiumEnv": "to_gymnasium",
-    "GymnasiumVectorEnv": "to_gymnasium_vector",
-    "GymnaxEnvironment": "to_gymnax",
-    "GymnaxParams": "to_gymnax",
-    "GymnaxState": "to_gymnax",
-    "Sb3VecEnv": "to_sb3",
-    "StoaEnvironment": "to_stoa",
-    "register_gymnasium": "to_gymnasium",
-    "register_gymnax": "to_gymnax",
+    "GymnasiumEnv": "jaxarc.adapters.to_gymnasium",
+    "GymnasiumVectorEnv": "jaxarc.adapters.to_gymnasium_vector",
+    "GymnaxEnvironment": "jaxarc.adapters.to_gymnax",
+    "GymnaxParams": "jaxarc.adapters.to_gymnax",
+    "GymnaxState": "jaxarc.adapters.to_gymnax",
+    "Sb3VecEnv": "jaxarc.adapters.to_sb3",
+    "StoaEnvironment": "jaxarc.adapters.to_stoa",
+    "register_gymnasium": "jaxarc.adapters.to_gymnasium",
+    "register_gymnax": "jaxarc.adapters.to_gymnax",
 }
 
 __all__ = [
@@ -40,15 +41,7 @@ __all__ = [
     "register_gymnax",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"jaxarc.adapters.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'jaxarc.adapters' has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(__name__, _HOMES)
 
 
 for _library in ("gymnasium", "gymnax"):

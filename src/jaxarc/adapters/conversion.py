@@ -10,7 +10,7 @@ from jaxarc.constants import ENVIRONMENT_VERSION, NO_OPERATION
 from jaxarc.datasets import dataset_names
 from jaxarc.envs.spaces import COORDINATES, ActionSpace
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.registration import STARTER
+from jaxarc.tasks.procedural.names import STARTER
 
 
 def environment_id(dataset: str) -> str:
@@ -23,7 +23,7 @@ def environment_ids() -> dict[str, str]:
     return {environment_id(name): name for name in (STARTER, *dataset_names())}
 
 
-_OBSERVATION_NAMES: Final = {"config", "observation", "layout", "grid_format", "stack_observations"}
+_OBSERVATION_NAMES: Final = {"config", "observation", "layout", "grid_format"}
 _ACTION_NAMES: Final = {"config", "action", "selection_format", "flat_actions"}
 
 

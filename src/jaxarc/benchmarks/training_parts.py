@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from jaxarc.agents import EditPolicy
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.environment import Action, Environment, Step
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.pairs import load_pairs
 from jaxarc.training.updates import TrainingState, answer_shown_params, collect, make_params, run_seed, start_seed
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.unroll import Transition, replay_actions, unroll

@@ -16,7 +16,7 @@ from rich.table import Table
 
 import jaxarc
 from jaxarc.cli.console import JsonOption, message_of, print_json
-from jaxarc.cli.settings import config_folder
+from jaxarc.config.choices import config_folder
 from jaxarc.datasets.installed import data_folder
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.errors import JaxarcError

@@ -12,6 +12,7 @@ from jaxarc.agents import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.training import Precision
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
+from jaxarc.datasets.seen_pairs import pairs_seen_by
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
@@ -29,7 +30,6 @@ from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.training import Experiment, RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint, load_policy, saved_experiment
-from jaxarc.training.seen_pairs import pairs_seen_by
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 DEFAULT_FORMAT: Final = "bbox"

@@ -1,7 +1,6 @@
 """From ``topic.field=value`` on the command line to a checked experiment, by way of Hydra."""
 
 import dataclasses
-import difflib
 import json
 import re
 import typing
@@ -18,17 +17,15 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
-import jaxarc
 from jaxarc import __version__
-from jaxarc.config import ConfigValidationError, JaxArcConfig, build
+from jaxarc.config import ConfigValidationError, build
 from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
+from jaxarc.config.choices import EXPERIMENT, RULES, SURROGATE, check_choice, choices_of, config_folder
 from jaxarc.files import CHECKSUM
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.surrogates import SurrogateExperiment
 
 AnyExperiment: TypeAlias = Experiment | SurrogateExperiment
-
-_RULES: Final[dict[str, type[CheckedConfig]]] = typing.get_type_hints(JaxArcConfig)
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class RunKind:
     def topics(self) -> dict[str, type[CheckedConfig]]:
         """Return the topics, those of the rules first."""
         kinds = typing.get_type_hints(self.experiment)
-        return {**_RULES, **{name: kind for name, kind in kinds.items() if name != "environment"}}
+        return {**RULES, **{name: kind for name, kind in kinds.items() if name != "environment"}}
 
     def build(self, mapping: Mapping[str, Any]) -> Any:
         """Make an experiment from one mapping per topic.
@@ -55,17 +52,15 @@ class RunKind:
             check_known("jaxarc train", name, list(self.topics))
         # The rules of an environment are topics of the command line, and one field of an experiment:
         # {"reward": r, "agent": a} becomes {"environment": {"reward": r}, "agent": a}.
-        rules = {name: mapping[name] for name in mapping if name in _RULES}
-        others = {name: mapping[name] for name in mapping if name not in _RULES}
+        rules = {name: mapping[name] for name in mapping if name in RULES}
+        others = {name: mapping[name] for name in mapping if name not in RULES}
         return build(self.experiment, {"environment": rules, **others})
 
 
-AGENT_RUN: Final = RunKind(Experiment, "train", "experiment")
-SURROGATE_RUN: Final = RunKind(SurrogateExperiment, "train_surrogate", "surrogate")
+AGENT_RUN: Final = RunKind(Experiment, "train", EXPERIMENT)
+SURROGATE_RUN: Final = RunKind(SurrogateExperiment, "train_surrogate", SURROGATE)
 DEFAULT_SURROGATE: Final = "surrogate=lookahead"  # in examples, and for the values that help texts print
 TOPICS: Final = AGENT_RUN.topics
-EXPERIMENT: Final = AGENT_RUN.presets
-_DEFAULTS: Final = {"agent": "ppo", "answer": "shown"}  # topic -> its choice without a file; elsewhere "default"
 _ABOUT_A_RUN: Final = ("versions", "git_revision")  # what a run folder's config.json tells besides the config
 _MAX_FILE_BYTES: Final = 2**20  # a complete config has 5 kB
 _MAX_DEPTH: Final = 10  # a complete config has 4
@@ -129,24 +124,6 @@ def topics_of(experiment: AnyExperiment) -> dict[str, dict[str, Any]]:
     return _by_topic(experiment.as_dict())
 
 
-def choices_of(group: str) -> list[str]:
-    """Return the choices of a group: for a topic first the one that changes no default, then the names of its files."""
-    files = sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
-    is_topic = group not in (AGENT_RUN.presets, SURROGATE_RUN.presets)
-    return [_DEFAULTS.get(group, "default"), *files] if is_topic else files
-
-
-def read_choice(topic: str, name: str) -> CheckedConfig:
-    """Read one topic as a choice of ``configs/`` makes it, such as ``reward=editing``.
-
-    Raises:
-        ConfigValidationError: the topic has no such choice; names those it has.
-    """
-    _check_group(AGENT_RUN, topic, name, f"{topic}={name}")
-    file = config_folder() / topic / f"{name}.yaml"
-    return build(TOPICS[topic], _plain(OmegaConf.load(file)) if file.exists() else {})
-
-
 def _read(run_kind: RunKind, overrides: Sequence[str], mapping: dict[str, Any] | None) -> Any:
     """Compose the file of a kind of run with the overrides, or change a complete mapping by them."""
     if mapping is not None:
@@ -178,7 +155,7 @@ def _read_mapping(file: Path) -> dict[str, Any]:
         raise ConfigValidationError(f"jaxarc train: {file} is no config; give what --show prints, or a config.json")
     mapping = {name: value for name, value in _plain(config).items() if name not in (*_ABOUT_A_RUN, CHECKSUM)}
     rules = mapping.get("environment")
-    return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= _RULES.keys() else mapping
+    return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= RULES.keys() else mapping
 
 
 @contextmanager
@@ -288,24 +265,5 @@ def _check_group(run_kind: RunKind, group: str, value: str, override: str) -> No
     if not is_group and homes:
         wanted = " or ".join(f"{home}.{override}" for home in homes)
         raise ConfigValidationError(f"jaxarc train: {group!r} is a field, not a topic; write {wanted}")
-    known = choices_of(group)
-    if is_group and value not in known:
-        near = difflib.get_close_matches(value, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigValidationError(f"jaxarc train: no {group} {value!r}; known: {', '.join(known)}.{hint}")
-
-
-def config_folder() -> Path:
-    """Return the folder of the YAML files: inside the installed package, or at the top of a checkout.
-
-    Raises:
-        FileNotFoundError: neither is there.
-    """
-    package = Path(jaxarc.__file__).resolve().parent
-    folders = (package / "configs", package.parents[1] / "configs")
-    for folder in folders:
-        if (folder / "train.yaml").is_file():
-            return folder
-    raise FileNotFoundError(
-        f"no configs folder at {folders[0]} (installed package) or {folders[1]} (checkout); install jaxarc again"
-    )
+    if is_group:
+        check_choice("jaxarc train", group, value)

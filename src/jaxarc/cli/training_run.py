@@ -16,6 +16,7 @@ from jaxarc.agents.answers.searched import SearchedAnswers
 from jaxarc.cli.console import LiveLine, mean_share, number_table, progress_bar, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured, signals_interrupt
 from jaxarc.config import AnswerConfig, ConfigValidationError, ParallelConfig
+from jaxarc.datasets.training_pairs import pairs_by_rule
 from jaxarc.parallel import (
     ProcessError,
     allgather_text,
@@ -33,7 +34,6 @@ from jaxarc.training import train as run_training
 from jaxarc.training.agent_training import training_mesh
 from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
 from jaxarc.training.loop import TrainingDivergedError
-from jaxarc.training.pairs import pairs_by_rule
 from jaxarc.training.run_folder import remove_unused
 
 

@@ -1,7 +1,6 @@
 """Datasets of ARC tasks: find them by name, read them from files, choose some of their tasks."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jaxarc.datasets.catalogue import (
     UnknownDatasetError,
@@ -16,6 +15,7 @@ from jaxarc.datasets.json_files import TaskProblem, find_problems, read_json
 from jaxarc.datasets.published import Erratum, known_issues
 from jaxarc.datasets.selectors import SubsetError, TooLargeWarning
 from jaxarc.datasets.task_set import TaskSet, task_weights
+from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
     from jaxarc.datasets.procedural_samples import sample_task_set
@@ -42,11 +42,6 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "sample_task_set":  # it runs on the device, and brings JAX
-        return importlib.import_module("jaxarc.datasets.procedural_samples").sample_task_set
-    raise AttributeError(f"module 'jaxarc.datasets' has no attribute {name!r}; it has {', '.join(__all__)}")
+_HOMES = {"sample_task_set": "jaxarc.datasets.procedural_samples"}  # it runs on the device, and brings JAX
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -249,6 +249,14 @@ StructuredAction = PointAction | BboxAction | MaskAction
 ACTION_CLASSES: Final[dict[str, type[BaseAction]]] = {"point": PointAction, "bbox": BboxAction, "mask": MaskAction}
 
 
+def action_numbers(actions: StructuredAction) -> list[tuple[int, ...]]:
+    """Write actions [S] as numbers, the operation first: a box as (2, 0, 0, 1, 1), a mask with its cells' indices."""
+    if isinstance(actions, MaskAction):
+        cells = (np.argwhere(mask).ravel().tolist() for mask in np.asarray(actions.selection))
+        return [(int(operation), *numbers) for operation, numbers in zip(actions.operation, cells, strict=True)]
+    return [tuple(row) for row in np.stack(jax.tree.leaves(actions), axis=1).tolist()]
+
+
 def _axes(grid_shape: tuple[int, int]) -> tuple[Int32[Array, "H 1"], Int32[Array, "1 W"]]:
     height, width = grid_shape
     return jnp.arange(height, dtype=jnp.int32)[:, None], jnp.arange(width, dtype=jnp.int32)[None, :]

@@ -1,11 +1,12 @@
 """Evaluate agents: by the rules of ARC on answers they never see, and on every pair while they train."""
 
 from jaxarc.config import EvaluationConfig
+from jaxarc.datasets.training_pairs import one_task_per_pair, one_task_per_test
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec
 from jaxarc.evaluation.builtin_agents import AnswerPredictingAgent, EditAgent, ShortProgramAgent, SubmitPolicy
 from jaxarc.evaluation.evaluate import Evaluation, evaluate
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
-from jaxarc.evaluation.solve_rate import TaskResults, one_task_per_pair, one_task_per_test, play_every_task
+from jaxarc.evaluation.solve_rate import TaskResults, play_every_task
 from jaxarc.evaluation.solver import Solver, evaluate_solver
 from jaxarc.evaluation.submission import (
     Score,

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, Key, PyTree, UInt3
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import MaskAction, StructuredAction
+from jaxarc.envs.structured_actions import StructuredAction, action_numbers
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, require_agent_fits
 from jaxarc.parallel import NotEnoughMemoryError, available_memory, program_memory, require_memory
 from jaxarc.parallel.stored_programs import stored_path, trace_or_load
@@ -324,11 +324,3 @@ def _view(states: ArcEnvState) -> _View:
 
 def _prepend(first: Array | np.ndarray, others: Array | np.ndarray) -> np.ndarray:
     return np.concatenate([np.asarray(first)[None], np.asarray(others)])
-
-
-def action_numbers(actions: StructuredAction) -> list[tuple[int, ...]]:
-    """Write actions [S] as numbers, the operation first: a box as (2, 0, 0, 1, 1), a mask with its cells' indices."""
-    if isinstance(actions, MaskAction):
-        cells = (np.argwhere(mask).ravel().tolist() for mask in np.asarray(actions.selection))
-        return [(int(operation), *numbers) for operation, numbers in zip(actions.operation, cells, strict=True)]
-    return [tuple(row) for row in np.stack(jax.tree.leaves(actions), axis=1).tolist()]

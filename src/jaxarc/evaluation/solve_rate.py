@@ -9,39 +9,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int32
 
 from jaxarc.config import AugmentationConfig
-from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.fusion import compute_once
 from jaxarc.parallel.shards import UNSHARDED, DataShard
-from jaxarc.tasks import RawTask
 from jaxarc.unroll import BatchPolicy, actor_step
 
 _NUM_SLOTS: Final = 256  # episodes side by side: enough to be fast, few enough to stay in a CPU's cache
 _ENV: Final = ArcEnvironment()
-
-
-def one_task_per_pair(task_set: TaskSet) -> TaskSet:
-    """Make each pair, demonstrations and tests alike, a task with this one demonstration.
-
-    Where the answer is shown, a test pair is one more pair to learn from or to play. The third pair of task
-    ``007bbfb7`` gets the id ``007bbfb7/2``; its test repeats its demonstration, because a task needs one.
-    """
-    named = ((f"{task.task_id}/{index}", pair) for task in task_set for index, pair in enumerate(task.pairs))
-    tasks = tuple(RawTask(name, (pair,), (pair,)) for name, pair in named)
-    return TaskSet(f"{task_set.name}, pair by pair", tasks, task_set.canvas)
-
-
-def one_task_per_test(task_set: TaskSet) -> TaskSet:
-    """Make each test pair a task of its own: its first pair is the test, the others are the demonstrations.
-
-    Where the answer is hidden, the first pair is played and the others are shown. The second test pair of task
-    ``007bbfb7`` gets the id ``007bbfb7/1``.
-    """
-    named = ((task, f"{task.task_id}/{index}", pair) for task in task_set for index, pair in enumerate(task.test))
-    tasks = tuple(RawTask(name, (pair, *task.train), (pair,)) for task, name, pair in named)
-    return TaskSet(f"{task_set.name}, test by test", tasks, task_set.canvas)
 
 
 class TaskResults(NamedTuple):

@@ -3,8 +3,7 @@
 :class:`Expert`, :class:`Painter` and :mod:`jaxarc.experts.traces` run on the host and are imported without JAX.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jaxarc.experts.expert import (
     Action,
@@ -17,6 +16,7 @@ from jaxarc.experts.expert import (
     NotSolvedError,
     Pair,
 )
+from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
     from jaxarc.experts.beam import beam_search
@@ -59,12 +59,4 @@ __all__ = [
     "soft_choice",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'jaxarc.experts' has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazy(__name__, _HOMES)

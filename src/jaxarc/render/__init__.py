@@ -1,8 +1,8 @@
 """Pictures of grids, tasks, states and episodes: in a terminal, in SVG, in pixels, and as a page to replay them."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from jaxarc.lazy import lazy
 from jaxarc.render.palette import ARC_COLORS, COLOR_NAMES, PALETTES, SAFE_COLORS
 
 if TYPE_CHECKING:
@@ -33,12 +33,4 @@ _HOMES = {
     **dict.fromkeys(["render_grid", "render_state", "render_task"], "jaxarc.render.terminal"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'jaxarc.render' has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

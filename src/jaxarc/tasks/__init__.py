@@ -3,9 +3,9 @@
 Datasets of tasks are found and read by :mod:`jaxarc.datasets`.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from jaxarc.lazy import lazy
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError, UnknownAnswerError
 from jaxarc.tasks.registry import UnknownTaskError, register_task, task_id_of, task_index_of
 
@@ -40,12 +40,4 @@ _HOMES = {
     **dict.fromkeys(["Task", "create_mock_task", "create_task"], "jaxarc.tasks.task"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'jaxarc.tasks' has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -16,6 +16,7 @@ from jaxarc.agents.cloning import CloningExamples
 from jaxarc.agents.learner import Losses, TrainConfig
 from jaxarc.config import ConfigValidationError, CurriculumConfig
 from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.datasets.training_pairs import TrainingPairs
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults
 from jaxarc.fusion import compiles_for_cpu
@@ -34,7 +35,6 @@ from jaxarc.training.cloning import TraceExampleError, load_examples
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.loop import Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.training.metrics import Report
-from jaxarc.training.pairs import TrainingPairs
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.run_state import RunState, require_same_start
 from jaxarc.training.tables import write_measured_table, write_task_table

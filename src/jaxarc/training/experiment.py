@@ -21,19 +21,15 @@ from jaxarc.config import (
     TaskConfig,
     TrainingConfig,
 )
+from jaxarc.config.choices import rules_for_editing
 from jaxarc.experts import missing_for_painting
-
-
-def _environment_for_editing() -> JaxArcConfig:
-    """Return the default rules, with the actions and observations that :class:`EditPolicy` needs."""
-    return JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 
 
 @dataclass(frozen=True)
 class Experiment(CheckedConfig):
     """Everything that a run depends on; equal experiments give equal results on equal machines."""
 
-    environment: JaxArcConfig = field(default_factory=_environment_for_editing)
+    environment: JaxArcConfig = field(default_factory=rules_for_editing)
     agent: AgentConfig = field(default_factory=AgentConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     answer: AnswerConfig = field(default_factory=AnswerConfig)

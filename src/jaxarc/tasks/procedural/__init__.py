@@ -1,8 +1,8 @@
 """Tasks made by rules on the device, as many as wanted."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from jaxarc.lazy import lazy
 from jaxarc.tasks.procedural.names import UnknownRuleError, procedural_names
 
 if TYPE_CHECKING:
@@ -24,8 +24,4 @@ _HOMES = {
     **dict.fromkeys(["procedural_tasks", "register_rule"], "jaxarc.tasks.procedural.rules"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'jaxarc.tasks.procedural' has no attribute {name!r}; it has {', '.join(__all__)}")
+__getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -6,6 +6,7 @@ from typing import Any, Final, NoReturn
 from jaxarc.errors import UsageError
 
 PREFIX: Final = "procedural/"
+STARTER: Final = "starter"  # the small random grids of ``jaxarc.make("starter")``
 ALL: Final = "all"  # a mixture, no rule
 UNRELATED: Final = ("random",)  # has no rule to infer, so the mixture leaves it out
 BUILT_IN: Final = (

@@ -18,6 +18,8 @@ from jaxarc.agents import EditPolicy
 from jaxarc.agents.answers.predictor import AnswerPredictingPolicy
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.datasets.seen_pairs import pairs_seen_by, without_seen
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
@@ -29,10 +31,8 @@ from jaxarc.surrogate.train_step import Model
 from jaxarc.training.checkpoint import load_checkpoint
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.metrics import read_metrics
-from jaxarc.training.pairs import load_pairs
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint, load_policy, saved_experiment
-from jaxarc.training.seen_pairs import pairs_seen_by, without_seen
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
 from jaxarc.training.surrogates.experiment import CANDIDATES, SurrogateExperiment

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float32
 
 from jaxarc.config import JaxArcConfig, ParentSetsConfig, TaskConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs.params import EnvParams
 from jaxarc.surrogate import (
     CandidateScorer,
@@ -32,7 +33,6 @@ from jaxarc.surrogate import (
     kl_divergence_loss_jax,
 )
 from jaxarc.surrogate.train_step import Model, Step
-from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates.agreement import Agreement, agreement
 from jaxarc.training.updates import make_params
 from jaxarc.types import PRNGKey

@@ -11,7 +11,8 @@ import numpy as np
 
 from jaxarc.config import AugmentationConfig, TaskConfig
 from jaxarc.constants import NUM_COLORS
-from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.datasets.catalogue import load_tasks
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.raw_task import Pair

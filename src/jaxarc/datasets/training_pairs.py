@@ -8,13 +8,13 @@ import jax
 import numpy as np
 
 from jaxarc.config import AugmentationConfig, TaskConfig
-from jaxarc.datasets import TaskSet, sample_task_set
-from jaxarc.evaluation import one_task_per_pair, one_task_per_test
+from jaxarc.datasets.procedural_samples import sample_task_set
+from jaxarc.datasets.seen_pairs import SeenPairs, load_small_tasks, without_seen
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks import RawTask, TaskGenerator
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.tasks.registry import task_id_of
-from jaxarc.training.seen_pairs import SeenPairs, load_small_tasks, without_seen
 
 _UNSEEN: Final = 2**31 + 1  # number of the key of the tasks that are measured, beyond those of all seeds
 
@@ -146,6 +146,28 @@ def _generator(name: str, config: TaskConfig, grid_shape: tuple[int, int]) -> Pr
     num_train = config.num_demonstrations + 1
     sides = (config.min_side, config.max_side)
     return procedural_tasks(rules, grid_shape, num_train=num_train, side=sides)
+
+
+def one_task_per_pair(task_set: TaskSet) -> TaskSet:
+    """Make each pair, demonstrations and tests alike, a task with this one demonstration.
+
+    Where the answer is shown, a test pair is one more pair to learn from or to play. The third pair of task
+    ``007bbfb7`` gets the id ``007bbfb7/2``; its test repeats its demonstration, because a task needs one.
+    """
+    named = ((f"{task.task_id}/{index}", pair) for task in task_set for index, pair in enumerate(task.pairs))
+    tasks = tuple(RawTask(name, (pair,), (pair,)) for name, pair in named)
+    return TaskSet(f"{task_set.name}, pair by pair", tasks, task_set.canvas)
+
+
+def one_task_per_test(task_set: TaskSet) -> TaskSet:
+    """Make each test pair a task of its own: its first pair is the test, the others are the demonstrations.
+
+    Where the answer is hidden, the first pair is played and the others are shown. The second test pair of task
+    ``007bbfb7`` gets the id ``007bbfb7/1``.
+    """
+    named = ((task, f"{task.task_id}/{index}", pair) for task in task_set for index, pair in enumerate(task.test))
+    tasks = tuple(RawTask(name, (pair, *task.train), (pair,)) for task, name, pair in named)
+    return TaskSet(f"{task_set.name}, test by test", tasks, task_set.canvas)
 
 
 def rule_of(task_id: str) -> str:
