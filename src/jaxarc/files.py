@@ -1,6 +1,7 @@
-"""Write files whole, put checksums on objects of JSON, and make the folder of compiled programs.
+"""Write files whole, name them, put checksums on objects of JSON, and find the user's folders.
 
 ``write_whole`` writes to a temporary name in the same folder, flushes it to the disk and renames it.
+``file_names`` turns ids into names of files, so that no name from a file is a path.
 ``add_checksum`` and ``verify_checksum`` find a change that leaves the text valid JSON. ``compiled_folder`` returns the
 folder in which JAX keeps compiled programs, private and sound.
 """
@@ -8,9 +9,11 @@ folder in which JAX keeps compiled programs, private and sound.
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +22,8 @@ from jaxarc.errors import JaxarcError
 
 CHECKSUM: Final = "sha256"  # the field that add_checksum adds
 COMPILED_BYTES: Final = 2**30  # of compiled programs that are kept; the least recently used go first
+_NAME_BYTES: Final = 150  # systems take 255; the rest is for endings, dates and the names of temporary files
+_DEVICES: Final = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)  # of Windows
 _PACKAGE: Final = Path(__file__).resolve().parent
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
 
@@ -75,6 +80,53 @@ def names_file(path: Path) -> Iterator[None]:
         if error.errno is None:  # an error of ours, which says all
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def file_names(texts: Iterable[str]) -> dict[str, str]:
+    """Name a file for each text, such as an id that a file gave: one name in a folder, on every system, never a path.
+
+    A text that is such a name stays as it is. Others keep their letters and get a digest: ``a/b`` becomes
+    ``a-b-c14cddc0``. These are texts with separators, drives, control characters or a dot in front, the devices of
+    Windows, what is longer than 150 bytes, and of names that differ only in case or in how Unicode writes them all but
+    the first.
+
+    Returns:
+        By text, names without an ending, no two of them equal in any case.
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for text in texts:
+        digits = 0 if _is_file_name(text) else 8
+        while (name := _with_digest(text, digits)).casefold() in taken and text not in names:
+            digits += 8
+        names.setdefault(text, name)
+        taken.add(name.casefold())
+    return names
+
+
+def file_name(text: str) -> str:
+    """Name a file for one text, see :func:`file_names`."""
+    return file_names([text])[text]
+
+
+def _is_file_name(text: str) -> bool:
+    return (
+        bool(re.fullmatch(r"\w(.*[^. ])?", text))
+        and text.isprintable()
+        and not set(text) & set('/\\:*?"<>|')
+        and not _DEVICES.fullmatch(text)
+        and unicodedata.is_normalized("NFC", text)
+        and len(text.encode()) <= _NAME_BYTES
+    )
+
+
+def _with_digest(text: str, digits: int) -> str:
+    """Return a text, or with some digits of its digest its letters and these."""
+    if not digits:
+        return text
+    letters = re.sub(r"[^\w.+=-]+", "-", unicodedata.normalize("NFC", text)).strip("-. ")[:20]  # 80 bytes or less
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+    return f"{letters or '_'}-{digest}" if not _DEVICES.fullmatch(letters) else f"_{letters}-{digest}"
 
 
 def add_checksum(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,13 @@ class TraceCache:
         self._since_trim = 0  # bytes
 
     def path_of(self, unit_hash: str) -> Path:
-        """Return the path of a unit's trace, whether or not it exists."""
+        """Return the path of a unit's trace, whether or not it exists.
+
+        Raises:
+            ValueError: it is no hash.
+        """
+        if not _ENTRY.fullmatch(f"{unit_hash}.json"):
+            raise ValueError(f"a unit's hash is 64 hexadecimal digits, got {unit_hash!r:.80}; take it from hash_of")
         return self.folder / unit_hash[:2] / f"{unit_hash}.json"
 
     def get(self, unit_hash: str) -> Trace | None:
