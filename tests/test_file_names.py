@@ -22,12 +22,30 @@ from jaxarc.play.episode import new_episode_file
 PAIR = {"input": [[1]], "output": [[2]]}
 TASK = {"train": [PAIR], "test": [PAIR]}
 PATHS = ("../../up", "/abs", "a/b", "..", ".", "C:\\up", "C:up", "a\\b", "~", "~root/x")
-NAMES = ("", ".hidden", "CON", "nul.txt", "com1", "AUX ", "x.", "x ", "-", "a*", "a\nb", "a\x00", "\x1b[2J", "\u202eb", "e\u0301")
+NAMES = (
+    "",
+    ".hidden",
+    "CON",
+    "nul.txt",
+    "com1",
+    "AUX ",
+    "x.",
+    "x ",
+    "-",
+    "a*",
+    "a\nb",
+    "a\x00",
+    "\x1b[2J",
+    "\u202eb",
+    "e\u0301",
+)
 LONG = "x" * 200
 WRONG = (*PATHS, *NAMES, LONG)
 
 
-@pytest.mark.parametrize("text", ["007bbfb7", "a-b", "Center1", "a b", "x_solutions", "train", "日本", "task.v2", "con1"])
+@pytest.mark.parametrize(
+    "text", ["007bbfb7", "a-b", "Center1", "a b", "x_solutions", "train", "日本", "task.v2", "con1"]
+)
 def test_a_file_name_stays_as_it_is(text):
     assert file_name(text) == text
 

@@ -234,7 +234,10 @@ BAD_FILES = {
     "attempt missing": ({"x": [{"attempt_1": [[1]]}]}, "task 'x', test input 0: 'attempt_2' is missing"),
     "attempts from 0": ({"x": [{"attempt_0": [[1]], "attempt_1": [[1]]}]}, "'attempt_2' is missing"),
     "attempt too many": (entry(attempt_3=[[1]]), "'attempt_3' is one too many"),
-    "null": (entry(attempt_2=None), "task 'x', test input 0, attempt_2: a grid is a list of rows or an array, got null"),
+    "null": (
+        entry(attempt_2=None),
+        "task 'x', test input 0, attempt_2: a grid is a list of rows or an array, got null",
+    ),
     "a text": (entry(attempt_1="[[1]]"), "attempt_1: a grid is a list of rows or an array, got '"),
     "empty": (entry(attempt_1=[]), "attempt_1: the grid has no rows"),
     "empty row": (entry(attempt_1=[[]]), "attempt_1, row 0: the row is empty"),

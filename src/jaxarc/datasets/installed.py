@@ -14,7 +14,7 @@ from jaxarc.datasets.json_format import check_task, parse_json
 from jaxarc.datasets.pair_lists import pack_pool, unpack_pool
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.errors import UsageError
-from jaxarc.files import file_name, write_whole
+from jaxarc.files import at_home, file_name, user_path, write_whole
 from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError
 
 FORMAT: Final = "jaxarc-tasks/1"
@@ -31,7 +31,9 @@ def data_folder() -> Path:
     The environment is read on every call, and nothing is made.
     """
     chosen = os.environ.get("JAXARC_DATA")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_data_dir("jaxarc", appauthor=False))
+    if chosen:
+        return user_path(chosen)
+    return at_home(lambda: platformdirs.user_data_dir("jaxarc", appauthor=False), "data")
 
 
 def check_set_name(name: str) -> str:

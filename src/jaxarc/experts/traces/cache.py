@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import platformdirs
 
 from jaxarc.experts.traces.trace import Trace
-from jaxarc.files import write_whole
+from jaxarc.files import at_home, user_path, write_whole
 
 FORMAT: Final = b"jaxarc-trace-1"
 MAX_BYTES: Final = 2**30
@@ -170,7 +170,8 @@ class TraceCache:
 def default_folder() -> Path:
     """Return the default folder: ``traces`` in ``$JAXARC_CACHE``, else in the user's cache folder."""
     chosen = os.environ.get("JAXARC_CACHE")
-    return (Path(chosen) if chosen else Path(platformdirs.user_cache_dir("jaxarc"))) / "traces"
+    folder = user_path(chosen) if chosen else at_home(lambda: platformdirs.user_cache_dir("jaxarc"), ".cache/jaxarc")
+    return folder / "traces"
 
 
 def _read(content: bytes) -> Trace:
