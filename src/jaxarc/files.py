@@ -1,6 +1,7 @@
-"""Write files whole, put checksums on objects of JSON, and make the folder of compiled programs.
+"""Write files whole, name them, put checksums on objects of JSON, and find the user's folders.
 
 ``write_whole`` writes to a temporary name in the same folder, flushes it to the disk and renames it.
+``file_names`` turns ids into names of files, so that no name from a file is a path.
 ``add_checksum`` and ``verify_checksum`` find a change that leaves the text valid JSON. ``compiled_folder`` returns the
 folder in which JAX keeps compiled programs, private and sound.
 """
@@ -8,17 +9,24 @@ folder in which JAX keeps compiled programs, private and sound.
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+import tempfile
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, UsageError
 
 CHECKSUM: Final = "sha256"  # the field that add_checksum adds
 COMPILED_BYTES: Final = 2**30  # of compiled programs that are kept; the least recently used go first
+_NAME_BYTES: Final = 150  # systems take 255; the rest is for endings, dates and the names of temporary files
+_DEVICES: Final = re.compile(
+    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
+)  # of Windows
 _PACKAGE: Final = Path(__file__).resolve().parent
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
 
@@ -75,6 +83,53 @@ def names_file(path: Path) -> Iterator[None]:
         if error.errno is None:  # an error of ours, which says all
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def file_names(texts: Iterable[str]) -> dict[str, str]:
+    """Name a file for each text, such as an id that a file gave: one name in a folder, on every system, never a path.
+
+    A text that is such a name stays as it is. Others keep their letters and get a digest: ``a/b`` becomes
+    ``a-b-c14cddc0``. These are texts with separators, drives, control characters or a dot in front, the devices of
+    Windows, what is longer than 150 bytes, and of names that differ only in case or in how Unicode writes them all but
+    the first.
+
+    Returns:
+        By text, names without an ending, no two of them equal in any case.
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for text in texts:
+        digits = 0 if _is_file_name(text) else 8
+        while (name := _with_digest(text, digits)).casefold() in taken and text not in names:
+            digits += 8
+        names.setdefault(text, name)
+        taken.add(name.casefold())
+    return names
+
+
+def file_name(text: str) -> str:
+    """Name a file for one text, see :func:`file_names`."""
+    return file_names([text])[text]
+
+
+def _is_file_name(text: str) -> bool:
+    return (
+        bool(re.fullmatch(r"\w(.*[^. ])?", text))
+        and text.isprintable()
+        and not set(text) & set('/\\:*?"<>|')
+        and not _DEVICES.fullmatch(text)
+        and unicodedata.is_normalized("NFC", text)
+        and len(text.encode()) <= _NAME_BYTES
+    )
+
+
+def _with_digest(text: str, digits: int) -> str:
+    """Return a text, or with some digits of its digest its letters and these."""
+    if not digits:
+        return text
+    letters = re.sub(r"[^\w.+=-]+", "-", unicodedata.normalize("NFC", text)).strip("-. ")[:20]  # 80 bytes or less
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+    return f"{letters or '_'}-{digest}" if not _DEVICES.fullmatch(letters) else f"_{letters}-{digest}"
 
 
 def add_checksum(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,8 +192,7 @@ def compiled_folder(directory: str | Path | None = None) -> Path:
     """Make the folder of compiled programs private, and remove what a killed process wrote in part.
 
     Args:
-        directory: made when missing with mode 0700; ``jaxarc/compiled`` in the user's cache folder (``XDG_CACHE_HOME``,
-            else ``~/.cache``) when left out.
+        directory: made when missing with mode 0700; when left out, that of :func:`user_cache`.
 
     Raises:
         CacheFolderError: the folder belongs to another user, or others may write into it.
@@ -146,7 +200,7 @@ def compiled_folder(directory: str | Path | None = None) -> Path:
     """
     from filelock import FileLock, Timeout  # not needed by the core, which imports this module
 
-    folder = Path(os.path.abspath(user_cache("compiled") if directory is None else Path(directory).expanduser()))
+    folder = Path(os.path.abspath(user_cache("compiled") if directory is None else user_path(directory)))
     private_folder(folder)
     # JAX writes a program and then, into a second file, when it was used. A program without the second file may be half
     # a program, and keeps JAX from writing any other. The lock is JAX's own: who holds it may be between the two.
@@ -158,9 +212,45 @@ def compiled_folder(directory: str | Path | None = None) -> Path:
 
 
 def user_cache(name: str) -> Path:
-    """Return a folder of the user's cache, ``XDG_CACHE_HOME`` or ``~/.cache``, made or not."""
+    """Return a folder of the user's cache: ``jaxarc/NAME`` in ``XDG_CACHE_HOME`` or ``~/.cache``, made or not."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".cache") / "jaxarc" / name
+    return at_home(lambda: named if named.is_absolute() else Path.home() / ".cache", ".cache") / "jaxarc" / name
+
+
+def user_path(path: str | Path) -> Path:
+    """Return a path with the home folder in place of ``~`` or ``~NAME`` in front.
+
+    Raises:
+        UsageError: there is no such home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:  # no HOME and no entry of this user, or no such user
+        raise UsageError(
+            f"{path}: no home folder is known for its '~'; set HOME, or give the path from / on"
+        ) from error
+
+
+def at_home(find: Callable[[], str | Path], name: str) -> Path:
+    """Return a folder of the user; where no home is known, as in a container whose user has no entry, one of this name.
+
+    That one is in a folder of this user for temporary files, which is made, and private.
+
+    Args:
+        find: returns the folder, or raises RuntimeError where no home is known.
+        name: of the one in its place.
+
+    Raises:
+        CacheFolderError: another user has the temporary folder, or may write into it.
+        OSError: it cannot be made.
+    """
+    with suppress(RuntimeError):
+        if (found := Path(find())).is_absolute():
+            return found
+    user = os.geteuid() if os.name == "posix" else "user"
+    temporary = Path(tempfile.gettempdir()) / f"jaxarc-{user}"
+    private_folder(temporary)
+    return temporary / name
 
 
 def private_folder(folder: Path) -> None:

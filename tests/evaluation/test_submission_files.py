@@ -5,6 +5,7 @@ import json
 import re
 from datetime import datetime
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from small_exam import EXAM
 
-from jaxarc.evaluation import SubmissionError, read_submission, score_submission, write_submission
+from jaxarc.evaluation import (
+    SubmissionError,
+    evaluate_solver,
+    majority_vote,
+    read_submission,
+    rows_of_submission,
+    score_submission,
+    write_submission,
+)
 from jaxarc.evaluation import submission as submission_module
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, write_benchmark_files
+from jaxarc.tasks import TaskFormatError
 
 GRID = arrays.arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 30)), elements=st.integers(0, 9))
 TASKS = st.lists(st.lists(GRID, min_size=2, max_size=2), min_size=1, max_size=3)
@@ -93,10 +103,110 @@ def test_either_attempt_may_be_right_and_the_order_of_tasks_does_not_matter(file
     assert (score.output_score, score.task_score, score.mean_task_share) == (4 / 5, 2 / 3, 2 / 3)
 
 
+class OnlyDlpack:
+    """A grid of another library that knows DLPack alone."""
+
+    def __init__(self, grid):
+        self.grid = np.array(grid, np.int8)
+
+    def __dlpack__(self, **options):
+        return self.grid.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.grid.__dlpack_device__()
+
+
+class OnADevice:
+    """A grid of another library on an accelerator."""
+
+    ndim = 2
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+
+SPELLINGS = {
+    "lists": lambda grid: grid,
+    "tuples": lambda grid: tuple(map(tuple, grid)),
+    "numpy": lambda grid: np.array(grid, np.uint8),
+    "jax": lambda grid: jnp.array(grid, jnp.int32),
+    "rows of numpy": lambda grid: [np.array(row) for row in grid],
+    "rows of jax": lambda grid: [jnp.array(row, jnp.int32) for row in grid],
+    "cells of numpy": lambda grid: [[np.int64(cell) for cell in row] for row in grid],
+    "cells of jax": lambda grid: [[jnp.int32(cell) for cell in row] for row in grid],
+    "dlpack": OnlyDlpack,
+}
+
+
+@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
+def test_lists_and_arrays_of_any_library_are_the_same_grids(file, spell):
+    answers = {task.task_id: [[spell(answer.tolist())] * 2 for _, answer in task.test] for task in EXAM}
+    score = score_submission(answers, EXAM)
+    assert score.solved_outputs == score.num_outputs
+    assert all(row.best_similarity == 1 for row in rows_of_submission(answers, EXAM))
+    write_submission(file, answers)
+    assert score_submission(read_submission(file), EXAM).solved == score.solved
+    answer_of = {task.test[0][0].tobytes(): spell(task.test[0][1].tolist()) for task in EXAM}
+    solve = lambda _, grid: answer_of.get(grid.astype(np.int8).tobytes(), spell([[0]]))
+    result = evaluate_solver(solve, EXAM)
+    assert [row.error for row in result.rows] == [None] * 3
+    assert result.score is not None and result.score.solved_outputs >= 3
+    votes = majority_vote([spell([[1]]), spell([[2, 3]]), spell([[2, 3]])], 1)
+    assert [grid.tolist() for grid in votes] == [[[2, 3]]]
+
+
+GRID_FAULTS = {
+    "floats": [[1.0, 2.0]],
+    "an array of floats": np.ones((2, 2)),
+    "jax floats": jnp.ones((2, 2)),
+    "booleans": np.ones((2, 2), bool),
+    "padding": np.array([[1, -1]]),
+    "31 columns": np.zeros((1, 31), int),
+    "31 columns of a list": [[0] * 31],
+    "no cell": np.zeros((0, 3), int),
+    "three sides": np.zeros((1, 2, 2), int),
+    "none": None,
+    "a text": "[[1]]",
+    "color 10": [[np.int8(10)]],
+    "ragged rows": [np.array([1, 2]), np.array([1])],
+    "on a device": OnADevice(),
+}
+BAD_SUBMISSIONS = {
+    **{name: {"x": [[[[1]], grid]]} for name, grid in GRID_FAULTS.items()},
+    "one attempt": {"x": [[[[1]]]]},
+    "three attempts": {"x": [[[[1]]] * 3]},
+    "no id": {"": [[[[1]], [[1]]]]},
+    "a number for an id": {5: [[[[1]], [[1]]]]},
+    "no list": {"x": None},
+    "an object": {"x": {"attempt_1": [[1]]}},
+    "no mapping": [[[[1]], [[1]]]],
+}
+
+
+@pytest.mark.parametrize("submission", BAD_SUBMISSIONS.values(), ids=BAD_SUBMISSIONS)
+def test_what_cannot_be_read_is_not_written(file, submission):
+    with pytest.raises(SubmissionError) as caught:
+        write_submission(file, submission)
+    assert "\n" not in str(caught.value)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("grid", GRID_FAULTS.values(), ids=GRID_FAULTS)
+def test_what_is_no_grid_is_neither_scored_nor_voted_for(tmp_path, grid):
+    for use in (
+        lambda: score_submission({"right": [[grid]]}, EXAM.select(ids=["right"])),
+        lambda: majority_vote([grid], 1),
+        lambda: write_benchmark_files(tmp_path, {"x": [[grid]]}, "m", "d", (datetime(2026, 1, 2),) * 2),
+    ):
+        with pytest.raises(TaskFormatError):
+            use()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("attempts", [1, 3])
 def test_the_number_of_attempts_is_a_choice(file, attempts):
     grids = [np.full((1, 1), i, np.int8) for i in range(attempts)]
-    write_submission(file, {"a": [grids]})
+    write_submission(file, {"a": [grids]}, attempts)
     assert len(read_submission(file, attempts)["a"][0]) == attempts
     with pytest.raises(
         SubmissionError, match="'attempt_2' is missing" if attempts == 1 else "'attempt_3' is one too many"
@@ -119,13 +229,16 @@ BAD_FILES = {
         "an object has the key 'attempt_1' twice",
     ),
     "nested deep": ("[" * 100_000, "cannot be an ARC task|not JSON"),
-    "task of no list": ({"x": {"attempt_1": [[1]]}}, "task 'x': a list with one object per test input is expected"),
+    "task of no list": ({"x": {"attempt_1": [[1]]}}, "task 'x': a list of test inputs is expected"),
     "input of no object": ({"x": [[[1]]]}, "task 'x', test input 0: an object is expected, got a list of 1"),
     "attempt missing": ({"x": [{"attempt_1": [[1]]}]}, "task 'x', test input 0: 'attempt_2' is missing"),
     "attempts from 0": ({"x": [{"attempt_0": [[1]], "attempt_1": [[1]]}]}, "'attempt_2' is missing"),
     "attempt too many": (entry(attempt_3=[[1]]), "'attempt_3' is one too many"),
-    "null": (entry(attempt_2=None), "task 'x', test input 0, attempt_2: a grid is a list of rows, got null"),
-    "a text": (entry(attempt_1="[[1]]"), "attempt_1: a grid is a list of rows, got a str of 5"),
+    "null": (
+        entry(attempt_2=None),
+        "task 'x', test input 0, attempt_2: a grid is a list of rows or an array, got null",
+    ),
+    "a text": (entry(attempt_1="[[1]]"), "attempt_1: a grid is a list of rows or an array, got '"),
     "empty": (entry(attempt_1=[]), "attempt_1: the grid has no rows"),
     "empty row": (entry(attempt_1=[[]]), "attempt_1, row 0: the row is empty"),
     "ragged": (entry(attempt_1=[[1, 2], [3]]), "attempt_1, row 1: the row has 1 cells and row 0 has 2"),

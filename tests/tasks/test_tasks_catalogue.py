@@ -23,6 +23,7 @@ from jaxarc.datasets import (
 from jaxarc.datasets.dataset import find_mismatches
 from jaxarc.datasets.installed import install, installed_path
 from jaxarc.datasets.published import ERRATA
+from jaxarc.datasets.task_set import digest_of
 from jaxarc.tasks import RawTask, TaskFormatError
 
 TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
@@ -87,6 +88,26 @@ def test_tasks_with_errata_can_be_left_out():
         left = load_tasks(f"{name}:without_errata,without=00576224")
         assert len(left) == 400 - len(known_issues(name)) - 1
         assert not set(known_issues(name)) & set(left.task_ids)
+
+
+@pytest.mark.parametrize(
+    ("version", "count", "some"),
+    [
+        ("arc-agi-1/training@kaggle2019", 21, {"dc433765", "b230c067", "025d127b"}),
+        ("arc-agi-1/evaluation@kaggle2019", 25, {"05a7bcf2", "12422b43", "e7b06bea"}),
+        ("arc-agi-1/evaluation@kaggle2024", 1, {"ac0c5833"}),
+        ("arc-agi-2/evaluation@kaggle2025", 6, {"4a21e3da", "d8e07eb2"}),
+        ("arc-agi-2/training@kaggle2025", 0, set()),
+    ],
+)
+def test_tasks_that_a_later_version_changed_count_as_faults(version, count, some):
+    newest = load_tasks(version.partition("@")[0])
+    left = load_tasks(f"{version}:without_errata")
+    changed = {task.task_id for task in load_tasks(version) if digest_of([task]) != digest_of([newest[task.task_id]])}
+    assert len(changed) == count
+    assert some <= changed <= set(known_issues(version))
+    assert all(digest_of([task]) == digest_of([newest[task.task_id]]) for task in left)
+    assert all("\n" not in erratum.report for erratum in known_issues(version).values())
 
 
 def test_errata_of_a_set_without_any_are_an_error(tmp_path):

@@ -14,7 +14,7 @@ from rich.table import Table
 from jaxarc.cli.console import number_table, percent
 from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import Evaluation, Score, TaskRow, best_first, write_submission, write_task_rows
-from jaxarc.evaluation.submission import SUBMISSION_DIGEST, write_benchmark_files
+from jaxarc.evaluation.submission import SUBMISSION_DIGEST, require_file_names, write_benchmark_files
 from jaxarc.files import write_whole
 
 BENCHMARK_FOLDER: Final = "arc-prize"  # below the folder of an evaluation: the scorer takes every file in it for a task
@@ -33,8 +33,10 @@ def benchmark_files(folder: Path, tasks: TaskSet, model: str) -> BenchmarkFiles:
     """Return where the files go in the folder of an evaluation.
 
     Raises:
+        SubmissionError: an id cannot name a file, by which the scorer finds the task.
         FileExistsError: it holds files of other tasks, which the scorer would count too.
     """
+    require_file_names(tasks.task_ids)
     inner = folder / BENCHMARK_FOLDER
     others = sorted(file.name for file in inner.glob("*.json") if file.stem not in tasks)
     if others:
@@ -69,7 +71,8 @@ def write_evaluation(
     from jaxarc.render.attempts import AttemptedTask, draw_overview, write_attempts_page
 
     if has_submission:
-        file = write_submission(folder / "submission.json", result.submission)
+        (num_attempts,) = {len(attempts) for inputs in result.submission.values() for attempts in inputs}
+        file = write_submission(folder / "submission.json", result.submission, num_attempts)
         about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
     if benchmark is not None:
         times = benchmark.began, datetime.datetime.now(datetime.UTC)

@@ -5,6 +5,7 @@
 
 import importlib
 import inspect
+import io
 import os
 import sys
 import warnings
@@ -18,7 +19,7 @@ from jaxarc import __version__
 from jaxarc.cli.console import message_of, print_error, warn, warnings_in_one_line
 from jaxarc.cli.processes import leave, left_at_once, signals_end_the_command
 from jaxarc.errors import JaxarcError
-from jaxarc.files import COMPILED_BYTES, compiled_folder
+from jaxarc.files import COMPILED_BYTES, compiled_folder, user_path
 
 
 class CommandEntry(NamedTuple):
@@ -49,6 +50,7 @@ COMMANDS: Final = {
 
 
 _NO_CACHE: Final = "--no-cache"
+_FEWEST_COLUMNS: Final = 20  # a terminal that says less does not know, as one of 0
 _FORMER_OPTIONS: Final = {"action-format": "format", "out": "output", "folder": "output"}  # still understood
 
 
@@ -183,11 +185,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     or training fail; 130 for Ctrl-C before there was anything to keep. An error of jaxarc carries its code, see
     :mod:`jaxarc.errors`.
     """
+    _fit_the_terminal()
     with signals_end_the_command(), left_at_once(), warnings_in_one_line():
         try:
-            code = app(
-                args=arguments if arguments is None else list(arguments), prog_name="jaxarc", standalone_mode=False
-            )
+            words = [_at_home(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+            code = app(args=words, prog_name="jaxarc", standalone_mode=False)
         except typer.TyperException as error:
             message = _usage_message(error)
             if message:  # a command that was called without arguments has printed its help
@@ -201,7 +203,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
             leave(2 if isinstance(error, FileNotFoundError) else 1)
         except KeyboardInterrupt:
             code = 130
+        except (RuntimeError, AssertionError):
+            if _finds_a_device():
+                raise
+            wanted = os.environ.get("JAX_PLATFORMS") or os.environ.get("JAX_PLATFORM_NAME", "")
+            print_error(f"JAX finds no device of the platform {wanted!r} here; write JAX_PLATFORMS=cpu, or unset it")
+            leave(1)
         leave(code if isinstance(code, int) else 0)
+
+
+def _fit_the_terminal() -> None:
+    """Print all letters, and no lines of no width: where the encoding lacks a letter, ``?`` stands for it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")
+    if os.environ.get("COLUMNS", "").isdecimal() and int(os.environ["COLUMNS"]) < _FEWEST_COLUMNS:
+        del os.environ["COLUMNS"]
+
+
+def _finds_a_device() -> bool:
+    """Whether JAX, if it is loaded, has a device to run on; it fails late, in many ways, where there is none."""
+    try:
+        return "jax" not in sys.modules or bool(sys.modules["jax"].devices())
+    except (RuntimeError, AssertionError):
+        return False
+
+
+def _at_home(word: str) -> str:
+    """Put the home folder in place of ``~`` in ``~/tasks`` and ``--output=~/out``, which not every shell does."""
+    option, equals, value = word.rpartition("=") if word.startswith("-") else ("", "", word)
+    return f"{option}{equals}{user_path(value)}" if value.startswith("~/") else word
 
 
 def _usage_message(error: Any) -> str:

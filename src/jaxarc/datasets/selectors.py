@@ -17,6 +17,7 @@ import yaml
 
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.errors import UsageError
+from jaxarc.files import user_path
 from jaxarc.tasks.raw_task import RawTask
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")  # of a path on Windows, whose colon is no separator
@@ -63,7 +64,7 @@ def parse_clauses(text: str) -> dict[str, Any]:
     for clause in text.split(","):
         key, value = _split_clause(clause)
         # A file stands for all the clauses in it, any other clause for itself; in the end no name may come twice.
-        found = _read_subset(Path(value)) if key == "file" and value else {key: _parse(key, value, clause)}
+        found = _read_subset(user_path(value)) if key == "file" and value else {key: _parse(key, value, clause)}
         for name, parsed in found.items():
             if name in keywords:
                 raise SubsetError(f"the clause {name!r} comes twice in {text!r}; write it once")

@@ -1,7 +1,7 @@
 """Evaluate a solver: a plain Python function from the demonstrations and a test input of a task to guessed grids."""
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from jaxarc.evaluation.submission import score_submission
 from jaxarc.evaluation.task_rows import rows_of_submission
 from jaxarc.experts.expert import Caught
 from jaxarc.tasks import RawTask
-from jaxarc.tasks.raw_task import TaskFormatError, check_grid
+from jaxarc.tasks.raw_task import TaskFormatError, check_grid, is_array, to_numpy
 
 Solver: TypeAlias = Callable[[list[tuple[np.ndarray, np.ndarray]], np.ndarray], Any]
 """``solve(train, test_input)``: the demonstrations as (input, output) and a test input, NumPy arrays of whole numbers
@@ -107,25 +107,14 @@ def _grids_of(answer: Any) -> list[np.ndarray]:
             "[[0, 1], [2, 3]], an array, or a list of these"
         )
     grids = [answer] if depth == 2 else list(answer)
-    return [check_grid(_plain(grid), f"attempt {number}") for number, grid in enumerate(grids, start=1)]
+    return [check_grid(grid, f"attempt {number}") for number, grid in enumerate(grids, start=1)]
 
 
 def _depth(value: Any) -> int:
     """How deep lists and arrays are nested along their first entries: a grid has depth 2, a list of grids 3."""
-    if isinstance(value, np.ndarray):
-        return value.ndim
+    if is_array(value):
+        return to_numpy(value, "the answer").ndim
     return 1 + _depth(value[0]) if isinstance(value, list | tuple) and value else 0
-
-
-def _plain(grid: Any) -> Any:
-    """A grid whose rows or cells are NumPy's, as lists of ints."""
-    if isinstance(grid, np.ndarray):
-        return grid
-    rows = (row.tolist() if isinstance(row, np.ndarray) else row for row in grid)
-    return [
-        [cell.item() if isinstance(cell, np.generic) else cell for cell in row] if isinstance(row, Sequence) else row
-        for row in rows
-    ]
 
 
 def _describe(error: Exception) -> str:

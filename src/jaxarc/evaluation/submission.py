@@ -7,7 +7,7 @@ An attempt is right if it equals the answer in size and in every cell.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,11 +17,11 @@ import numpy as np
 
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.json_format import MAX_FILE_BYTES, read_json_text
-from jaxarc.files import write_whole
-from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_grid, require_answer
+from jaxarc.files import file_names, write_whole
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_grid, describe_value, is_array, require_answer
 
-Submission: TypeAlias = Mapping[str, Sequence[Sequence[np.ndarray]]]
-"""By task id: for each test input, in their order, the attempts ``int8[h, w]``."""
+Submission: TypeAlias = Mapping[str, Sequence[Sequence[Any]]]
+"""By task id: for each test input, in their order, the attempts: arrays ``[h, w]`` of any library, or lists of rows."""
 
 _ATTEMPT: Final = "attempt_"
 _NO_MODEL: Final = {  # the metadata of arc-agi-benchmarking for an answer that no language model gave
@@ -48,15 +48,85 @@ class SubmissionError(TaskFormatError):
     """A submission breaks a rule of the format, or belongs to another task set."""
 
 
-def write_submission(path: str | Path, submission: Submission) -> Path:
-    """Write a submission as one file of JSON, whole; numbering attempts from 1.
+def write_submission(path: str | Path, submission: Submission, num_attempts: int = 2) -> Path:
+    """Write a submission that :func:`read_submission` takes as one file of JSON, whole; attempts are numbered from 1.
+
+    Args:
+        path: the file.
+        submission: by task id, for each test input, the attempts: arrays of any library, or lists of rows.
+        num_attempts: attempts for each test input, no more and no fewer; the ARC Prize takes 2.
 
     Returns:
         The path.
+
+    Raises:
+        SubmissionError: an id is no string, an attempt is missing or one too many, or no grid of ARC; names the place,
+            and nothing is written.
     """
     # One line a task, so that two submissions can be compared line by line.
-    tasks = [f"{json.dumps(task_id)}: {json.dumps(_as_json(inputs))}" for task_id, inputs in submission.items()]
+    checked = check_submission(submission, num_attempts)
+    tasks = [f"{json.dumps(task_id)}: {json.dumps(_as_json(inputs))}" for task_id, inputs in checked.items()]
     return write_whole(path, ("{" + ",\n".join(tasks) + "}\n").encode())
+
+
+def check_submission(
+    submission: Mapping[str, Iterable[Iterable[Any]]], num_attempts: int | None = None, source: str = "the submission"
+) -> dict[str, list[list[np.ndarray]]]:
+    """Return the attempts of a submission as ``int8[h, w]``.
+
+    Args:
+        submission: by task id, for each test input, the attempts: arrays of any library, or lists of rows.
+        num_attempts: attempts for each test input; None takes any number.
+        source: begins each message.
+
+    Raises:
+        SubmissionError: what :func:`write_submission` and :func:`read_submission` refuse.
+    """
+    if not isinstance(submission, Mapping):
+        raise SubmissionError(
+            f"{source}: a submission is an object from task id to attempts, got {describe_value(submission)}"
+        )
+    checked = {}
+    for task_id, inputs in submission.items():
+        where = f"{source}: task {task_id!r}"
+        if not isinstance(task_id, str) or not task_id:
+            raise SubmissionError(f"{where}: a task id is a string of a letter or more; name the task")
+        checked[task_id] = [
+            _check_attempts(attempts, f"{where}, test input {index}", num_attempts)
+            for index, attempts in enumerate(_entries(inputs, where, "a list of test inputs"))
+        ]
+    return checked
+
+
+def _check_attempts(attempts: Any, where: str, num_attempts: int | None) -> list[np.ndarray]:
+    listed = _entries(attempts, where, "a list of attempts")
+    found = {f"{_ATTEMPT}{number}": grid for number, grid in enumerate(listed, start=1)}
+    if num_attempts is not None:
+        _require_attempts(found, where, num_attempts)
+    try:
+        return [check_grid(grid, f"{where}, {name}") for name, grid in found.items()]
+    except TaskFormatError as error:
+        raise SubmissionError(str(error)) from error
+
+
+def _require_attempts(names: Iterable[str], where: str, num_attempts: int) -> list[str]:
+    """Return the names of as many attempts as are counted, which are these."""
+    wanted = [f"{_ATTEMPT}{number}" for number in range(1, num_attempts + 1)]
+    missing = [name for name in wanted if name not in names]
+    extra = sorted(set(names) - set(wanted))
+    if missing or extra:
+        problem = f"{missing[0]!r} is missing" if missing else f"{extra[0][:40]!r} is one too many"
+        raise SubmissionError(
+            f"{where}: {problem}; {num_attempts} attempt(s) are counted: give each, twice the same grid if need be, or "
+            "count another number"
+        )
+    return wanted
+
+
+def _entries(value: Any, where: str, what: str) -> list[Any]:
+    if not isinstance(value, list | tuple) and not is_array(value):
+        raise SubmissionError(f"{where}: {what} is expected, got {describe_value(value)}; give one entry for each")
+    return list(value)
 
 
 def write_benchmark_files(
@@ -73,8 +143,12 @@ def write_benchmark_files(
         model: the name of what answered.
         dataset: the name of the task set.
         times: when it began to answer, and when it had.
+
+    Raises:
+        SubmissionError: an id cannot name a file, or an attempt is no grid of ARC; nothing is written.
     """
-    for task_id, inputs in submission.items():
+    require_file_names(submission)
+    for task_id, inputs in check_submission(submission).items():
         metadata = {**_NO_MODEL, "model": model, "task_id": task_id, "test_id": dataset}
         metadata |= {"start_timestamp": times[0].isoformat(), "end_timestamp": times[1].isoformat()}
         content = [
@@ -85,6 +159,20 @@ def write_benchmark_files(
             for index, attempts in enumerate(inputs)
         ]
         write_whole(folder / f"{task_id}.json", json.dumps(content).encode(), flush=False)
+
+
+def require_file_names(task_ids: Iterable[str]) -> None:
+    """Check that each id can name a file: by their names the tool finds the tasks, so no other name will do.
+
+    Raises:
+        SubmissionError: an id is a path, hidden, or no file name on every system, or differs from another only in case.
+    """
+    wrong = [task_id for task_id, name in file_names(task_ids).items() if name != task_id]
+    if wrong:
+        raise SubmissionError(
+            f"{len(wrong)} task id(s) cannot name a file on every system, such as {wrong[0]!r:.80}; "
+            "arc-agi-benchmarking finds a task by the name of its file: rename the tasks, or write submission.json alone"
+        )
 
 
 def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[list[np.ndarray]]]:
@@ -113,8 +201,23 @@ def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[l
     except TaskFormatError as error:
         raise SubmissionError(str(error)) from error
     if not isinstance(data, dict):
-        raise SubmissionError(f"{file}: a submission is an object from task id to attempts, got {_kind(data)}")
-    return {task_id: _read_task(inputs, f"{file}: task {task_id!r}", num_attempts) for task_id, inputs in data.items()}
+        raise SubmissionError(f"{file}: a submission is an object from task id to attempts, got {describe_value(data)}")
+    listed = {
+        task_id: [
+            _attempts_of(entry, f"{file}: task {task_id!r}, test input {index}", num_attempts)
+            for index, entry in enumerate(_entries(inputs, f"{file}: task {task_id!r}", "a list of test inputs"))
+        ]
+        for task_id, inputs in data.items()
+    }
+    return check_submission(listed, num_attempts, str(file))
+
+
+def _attempts_of(entry: Any, where: str, num_attempts: int) -> list[Any]:
+    if not isinstance(entry, dict):
+        raise SubmissionError(
+            f'{where}: an object is expected, got {describe_value(entry)}; write {{"attempt_1": grid, "attempt_2": grid}}'
+        )
+    return [entry[name] for name in _require_attempts(entry, where, num_attempts)]
 
 
 def _require_as_written(file: Path) -> None:
@@ -136,50 +239,6 @@ def _as_json(inputs: Sequence[Sequence[np.ndarray]]) -> list[dict[str, list[list
     return [
         {f"{_ATTEMPT}{number}": grid.tolist() for number, grid in enumerate(attempts, start=1)} for attempts in inputs
     ]
-
-
-def _read_task(inputs: Any, where: str, num_attempts: int) -> list[list[np.ndarray]]:
-    if not isinstance(inputs, list):
-        raise SubmissionError(
-            f"{where}: a list with one object per test input is expected, got {_kind(inputs)}; "
-            'write [{"attempt_1": grid, "attempt_2": grid}]'
-        )
-    return [_read_attempts(entry, f"{where}, test input {i}", num_attempts) for i, entry in enumerate(inputs)]
-
-
-def _read_attempts(entry: Any, where: str, num_attempts: int) -> list[np.ndarray]:
-    if not isinstance(entry, dict):
-        raise SubmissionError(
-            f'{where}: an object is expected, got {_kind(entry)}; write {{"attempt_1": grid, "attempt_2": grid}}'
-        )
-    wanted = [f"{_ATTEMPT}{number}" for number in range(1, num_attempts + 1)]
-    for name in wanted:
-        if name not in entry:
-            raise SubmissionError(
-                f"{where}: {name!r} is missing; {num_attempts} attempt(s) are counted, so give each, twice the same "
-                "grid if need be"
-            )
-    if extra := sorted(set(entry) - set(wanted)):
-        raise SubmissionError(
-            f"{where}: {extra[0][:40]!r} is one too many; {num_attempts} attempt(s) are counted, {', '.join(wanted)}: "
-            "take it out, or count more attempts"
-        )
-    return [_read_grid(entry[name], f"{where}, {name}") for name in wanted]
-
-
-def _read_grid(grid: Any, where: str) -> np.ndarray:
-    if not isinstance(grid, list):
-        raise SubmissionError(f"{where}: a grid is a list of rows, got {_kind(grid)}; write [[0, 1], [2, 3]]")
-    try:
-        return check_grid(grid, where)
-    except TaskFormatError as error:
-        raise SubmissionError(str(error)) from error
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    return f"a {type(value).__name__} of {len(value)}" if isinstance(value, list | dict | str) else repr(value)[:40]
 
 
 @dataclass(frozen=True)
@@ -246,9 +305,10 @@ def score_submission(submission: Submission, tasks: TaskSet) -> Score:
         tasks: holds the answers.
 
     Raises:
-        SubmissionError: an id is missing or unknown, or a task has another number of test inputs.
+        SubmissionError: an id is missing or unknown, a task has another number of test inputs, or an attempt is no grid.
         UnknownAnswerError: the answer of a test input is unknown.
     """
+    submission = check_submission(submission)
     _require_same_ids(submission, tasks)
     solved = {}
     for task in tasks:
@@ -305,9 +365,10 @@ def majority_vote(grids: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
     ``B C`` for two attempts, ``B C A`` for three, and ``B C A B`` for four.
 
     Args:
-        grids: votes ``int8[h, w]`` of any sizes, at least one.
+        grids: votes of any sizes, at least one; arrays of any library, or lists of rows.
         count: how many to return.
     """
+    grids = [check_grid(grid, f"vote {number}") for number, grid in enumerate(grids, start=1)]
     # Read backwards, so that of equal grids the first one stays. ``most_common`` keeps the order
     # of first occurrence among equal counts.
     by_content = {(grid.shape, grid.tobytes()): grid for grid in reversed(grids)}  # the first of equal grids

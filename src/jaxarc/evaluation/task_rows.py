@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Int8
 
-from jaxarc.evaluation.submission import Submission, is_right, solved_outputs
+from jaxarc.evaluation.submission import Submission, check_submission, is_right, solved_outputs
 from jaxarc.files import write_whole
 from jaxarc.tasks import RawTask
 
@@ -95,6 +95,7 @@ def rows_of_submission(
         tasks: those of the submission, with or without their answers.
         errors: by task id, of a solver.
     """
+    submission = check_submission(submission)
     return tuple(_row_of_grids(task, submission[task.task_id], (errors or {}).get(task.task_id)) for task in tasks)
 
 

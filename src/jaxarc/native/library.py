@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from jaxarc.errors import JaxarcError
-from jaxarc.files import private_folder, user_cache, write_whole
+from jaxarc.files import private_folder, user_cache, user_path, write_whole
 
 BUILD_SECONDS: Final = 120  # a build that takes longer is given up, and so is the wait for that of another process
 # Sums of products are rounded as they are written; and a newer compiler may warn of more.
@@ -113,7 +113,7 @@ def load_library(
 def cache_folder() -> Path:
     """Return the folder of libraries: ``native`` in ``$JAXARC_CACHE``, else in the user's cache folder."""
     chosen = os.environ.get("JAXARC_CACHE")
-    return Path(chosen).absolute() / "native" if chosen else user_cache("native")
+    return user_path(chosen).absolute() / "native" if chosen else user_cache("native")
 
 
 def find_compiler() -> Path:

@@ -19,6 +19,7 @@ from jaxarc.experts.host_canvas import FULL_CANVAS, check_action
 from jaxarc.experts.traces import ExpertSpec, PairId, Trace, WorkUnit
 from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_file, write_trace_file
+from jaxarc.files import file_name
 from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
 from jaxarc.render.actions import describe_action
 from jaxarc.tasks.raw_task import require_answer
@@ -301,6 +302,6 @@ def write_human_episode(path: Path, played: HumanEpisode) -> None:
 
 def new_episode_file(folder: Path, pair_id: PairId, begun: datetime.datetime) -> Path:
     """Return a new path, unique also among processes: time, pair and random digits."""
-    task = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in pair_id.task_id)
+    task = file_name(pair_id.task_id)
     name = f"{begun:%Y-%m-%d_%H-%M-%S}-{task}-{pair_id.split}-{pair_id.pair_index}"
     return folder / f"{name}-{secrets.token_hex(4)}.jsonl"

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int8
@@ -172,26 +172,70 @@ def check_pair_count(count: int, source: str, split: str) -> None:
 
 
 def check_grid(grid: Any, where: str, null_color: int | None = None) -> np.ndarray:
-    """Check one grid, an integer array or a list of rows, and return it as a read-only ``int8[h, w]``.
+    """Check one grid, an array of whole numbers or a list of rows, and return it as a read-only ``int8[h, w]``.
 
     Args:
-        grid: the grid.
+        grid: an array of NumPy, JAX, PyTorch or any library that speaks ``__array__`` or DLPack, or a list of rows;
+            rows and cells may be such arrays too.
         where: the start of every message.
         null_color: the color, 0..9, that a ``None`` cell stands for; by default such a cell is an error.
 
     Raises:
-        TaskFormatError: the grid is empty, ragged or larger than 30x30, or a cell is not a whole number in 0..9.
+        TaskFormatError: it is no grid, or empty, ragged or larger than 30x30, or a cell is not a whole number in 0..9.
     """
     if isinstance(grid, list | tuple):
         # First all cells at once, which is fast and says yes or no. Only a grid that fails is walked
         # through cell by cell, to name the fault.
         checked = _pack_rows(grid)
         if checked is None:
-            checked = _check_rows(grid, where, null_color)
+            checked = _check_rows([_plain(row, where) for row in grid], where, null_color)
+    elif is_array(grid):
+        checked = _check_array(to_numpy(grid, where), where)
     else:
-        checked = _check_array(np.asarray(grid), where)
+        raise TaskFormatError(
+            f"{where}: a grid is a list of rows or an array, got {describe_value(grid)}; write [[0, 1], [2, 3]]"
+        )
     checked.setflags(write=False)
     return checked
+
+
+@runtime_checkable
+class _NumpyArray(Protocol):
+    def __array__(self) -> np.ndarray: ...
+
+
+@runtime_checkable
+class _DlpackArray(Protocol):
+    def __dlpack__(self) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+def is_array(value: Any) -> bool:
+    """Return whether a value is an array of any library, or one of its numbers."""
+    return isinstance(value, _NumpyArray | _DlpackArray)
+
+
+def to_numpy(array: Any, where: str) -> np.ndarray:
+    """Copy what :func:`is_array` takes to NumPy.
+
+    Raises:
+        TaskFormatError: it cannot be copied, as an array of PyTorch on a GPU.
+    """
+    try:
+        return np.asarray(array) if isinstance(array, _NumpyArray) else np.from_dlpack(array)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:  # on a device, or of a type NumPy does not have
+        raise TaskFormatError(
+            f"{where}: {type(array).__name__} cannot be read as an array of NumPy ({' '.join(str(error).split())[:200]}); "
+            "copy it to the CPU as integers"
+        ) from error
+
+
+def _plain(part: Any, where: str) -> Any:
+    """Return a row or a cell with lists and Python's numbers in place of arrays and their numbers."""
+    if is_array(part):
+        return to_numpy(part, where).tolist()
+    return [_plain(cell, where) for cell in part] if isinstance(part, list | tuple) else part
 
 
 def check_canvas(grid_shape: tuple[int, int]) -> tuple[int, int]:

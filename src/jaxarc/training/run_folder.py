@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from jaxarc.config import CheckpointConfig, LoggingConfig
 from jaxarc.errors import JaxarcError, UsageError
-from jaxarc.files import write_whole
+from jaxarc.files import user_path, write_whole
 from jaxarc.parallel import is_primary
 from jaxarc.training.checkpoint import Checkpoints
 
@@ -153,7 +153,8 @@ def library_versions() -> dict[str, str]:
 
 
 def make_new_folder(root: Path, name: str) -> Path:
-    """Make a folder below ``root``; a taken name gets a number."""
+    """Make a folder below ``root``, in which ``~`` is the home folder; a taken name gets a number."""
+    root = user_path(root)
     root.mkdir(parents=True, exist_ok=True)
     number = 1
     # ``mkdir`` decides and not a look before it: of two runs that start in the same

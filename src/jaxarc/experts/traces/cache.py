@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import platformdirs
 
 from jaxarc.experts.traces.trace import Trace
-from jaxarc.files import write_whole
+from jaxarc.files import at_home, user_path, write_whole
 
 FORMAT: Final = b"jaxarc-trace-1"
 MAX_BYTES: Final = 2**30
@@ -60,7 +60,13 @@ class TraceCache:
         self._since_trim = 0  # bytes
 
     def path_of(self, unit_hash: str) -> Path:
-        """Return the path of a unit's trace, whether or not it exists."""
+        """Return the path of a unit's trace, whether or not it exists.
+
+        Raises:
+            ValueError: it is no hash.
+        """
+        if not _ENTRY.fullmatch(f"{unit_hash}.json"):
+            raise ValueError(f"a unit's hash is 64 hexadecimal digits, got {unit_hash!r:.80}; take it from hash_of")
         return self.folder / unit_hash[:2] / f"{unit_hash}.json"
 
     def get(self, unit_hash: str) -> Trace | None:
@@ -164,7 +170,8 @@ class TraceCache:
 def default_folder() -> Path:
     """Return the default folder: ``traces`` in ``$JAXARC_CACHE``, else in the user's cache folder."""
     chosen = os.environ.get("JAXARC_CACHE")
-    return (Path(chosen) if chosen else Path(platformdirs.user_cache_dir("jaxarc"))) / "traces"
+    folder = user_path(chosen) if chosen else at_home(lambda: platformdirs.user_cache_dir("jaxarc"), ".cache/jaxarc")
+    return folder / "traces"
 
 
 def _read(content: bytes) -> Trace:

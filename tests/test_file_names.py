@@ -1,0 +1,138 @@
+"""No name from a file is a path: every writer names its files by one function."""
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_command import run_command
+
+from jaxarc.config import ConfigValidationError
+from jaxarc.config.training import LoggingConfig
+from jaxarc.datasets import load_tasks, read_json
+from jaxarc.datasets.installed import check_set_name
+from jaxarc.evaluation import SubmissionError
+from jaxarc.evaluation.submission import write_benchmark_files
+from jaxarc.experts.traces import PairId, TraceCache
+from jaxarc.files import file_name, file_names
+from jaxarc.play.episode import new_episode_file
+
+PAIR = {"input": [[1]], "output": [[2]]}
+TASK = {"train": [PAIR], "test": [PAIR]}
+PATHS = ("../../up", "/abs", "a/b", "..", ".", "C:\\up", "C:up", "a\\b", "~", "~root/x")
+NAMES = (
+    "",
+    ".hidden",
+    "CON",
+    "nul.txt",
+    "com1",
+    "AUX ",
+    "x.",
+    "x ",
+    "-",
+    "a*",
+    "a\nb",
+    "a\x00",
+    "\x1b[2J",
+    "\u202eb",
+    "e\u0301",
+)
+LONG = "x" * 200
+WRONG = (*PATHS, *NAMES, LONG)
+
+
+@pytest.mark.parametrize(
+    "text", ["007bbfb7", "a-b", "Center1", "a b", "x_solutions", "train", "日本", "task.v2", "con1"]
+)
+def test_a_file_name_stays_as_it_is(text):
+    assert file_name(text) == text
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_no_file_name_gets_one(text):
+    name = file_name(text)
+    assert name != text
+    assert file_name(name) == name
+
+
+@given(st.lists(st.text(max_size=12) | st.sampled_from([*WRONG, "a-b", "A-B", "a", "A", "\ud800", file_name("a/b")])))
+def test_names_are_never_paths_and_never_equal(tmp_path_factory, texts):
+    folder = tmp_path_factory.getbasetemp()
+    names = file_names(texts)
+    assert list(names) == list(dict.fromkeys(texts))
+    assert len({name.casefold() for name in names.values()}) == len(names)
+    for name in names.values():
+        assert Path(name).name == name and not name.startswith(".")
+        assert (folder / f"{name}.json").parent == folder
+        assert len(name.encode()) <= 150
+
+
+def files_below(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def set_with(tmp_path):
+    """A file of tasks with these ids, two folders down."""
+
+    def write(*task_ids: str) -> Path:
+        file = tmp_path / "deep" / "er" / "tasks.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(dict.fromkeys(task_ids, TASK)))
+        return file
+
+    return write
+
+
+@pytest.mark.parametrize("agent", ["random", None])
+@pytest.mark.parametrize("task_id", ["../../up", "/tmp/jaxarc-abs", ".hidden", "NUL"])
+def test_an_evaluation_writes_no_file_for_an_id_that_is_no_name(set_with, tmp_path, task_id, agent):
+    file = set_with(task_id, "good")
+    given = ("--agent", agent)
+    if agent is None:
+        submission = tmp_path / "deep" / "submission.json"
+        attempts = {"attempt_1": [[2]], "attempt_2": [[2]]}
+        submission.write_text(json.dumps(dict.fromkeys([task_id, "good"], [attempts])))
+        given = ("--score", submission)
+    before = files_below(tmp_path)
+    result = run_command("evaluate", file, *given, "--submission-format", "arc-prize", "-o", tmp_path / "deep" / "out")
+    assert result.exit_code == 1
+    assert task_id in result.stderr
+    assert files_below(tmp_path) == before
+    assert not Path("/tmp/jaxarc-abs.json").exists()
+
+
+def test_the_files_of_the_arc_prize_are_all_refused_before_one_is_written(tmp_path):
+    now = datetime.datetime(2026, 1, 2)
+    for ids in (["good", "../up"], ["same", "Same"]):
+        with pytest.raises(SubmissionError, match=ids[1]):
+            write_benchmark_files(tmp_path / "out", dict.fromkeys(ids, []), "model", "set", (now, now))
+    assert files_below(tmp_path) == set()
+
+
+def test_an_export_reads_back_whole(set_with, tmp_path):
+    ids = ["a/b", "a-b", "A-B", ".hidden", "../../up", "/abs", "CON", LONG, "x_solutions", "x_challenges", "metadata"]
+    tasks = load_tasks(set_with(*ids))
+    out = tmp_path / "deep" / "out"
+    before = files_below(tmp_path)
+    result = run_command("tasks", "export", tmp_path / "deep" / "er" / "tasks.json", out)
+    assert result.exit_code == 0
+    assert result.stderr.count("\n") == 1 and "'a/b'" in result.stderr
+    assert all(name.startswith("deep/out/") for name in files_below(tmp_path) - before)
+    assert sorted(read_json(out).task_ids) == sorted(tasks.task_ids)
+    assert "warning" not in run_command("tasks", "export", "007bbfb7", tmp_path / "plain").stderr
+
+
+@pytest.mark.parametrize("text", [*WRONG, "日" * 60])
+def test_other_writers_take_no_path_either(tmp_path, text):
+    file = new_episode_file(tmp_path, PairId(text, "test", 0), datetime.datetime(2026, 1, 2))
+    assert file.parent == tmp_path
+    file.write_text("")
+    with pytest.raises(ValueError, match="hash"):
+        TraceCache(tmp_path).path_of(text)
+    with pytest.raises(ConfigValidationError, match="run_name"):
+        LoggingConfig(run_name=text if text != "日" * 60 else "日/本")
+    with pytest.raises(ValueError, match="name"):
+        check_set_name(text)
