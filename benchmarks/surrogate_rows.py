@@ -9,7 +9,6 @@ from typing import Final
 
 import jax
 import numpy as np
-from decision_rows import decision_rows
 from surrogate_workload import GRID_CANDIDATES, GRID_SIDE, CompiledSteps, Learner, Workload, time_feeding, time_steps
 
 from jaxarc.benchmarks.measure import Row, SharedSamples
@@ -71,7 +70,6 @@ def surrogate_rows(workloads: Mapping[str, Workload] = MappingProxyType({**WORKL
         *_part_rows(),
         *_recomputing_rows(),
         *_precision_rows(),
-        *decision_rows(),
     ]
 
 

@@ -2,7 +2,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from jaxarc.config import ConfigValidationError
@@ -13,11 +12,8 @@ from jaxarc.surrogate import (
     CandidateSet,
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
-    TransitionModel,
     surrogate_learning_rate,
-    transition_loss,
 )
-from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES
 from jaxarc.surrogate.encoders import MomentEncoder, invert
 from jaxarc.surrogate.losses import COMPILED, PYTHON, mean_gradient
 from jaxarc.surrogate.trunk import Trunk
@@ -142,49 +138,6 @@ def test_recomputing_saves_memory_and_changes_nothing():
     gradients = jax.tree.leaves(sparing(same_trunk, cells)), jax.tree.leaves(plain(trunk, cells))
     for ours, theirs in zip(*gradients, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-3)
-
-
-def painted(count):
-    """Boxes filled with a color; the target is what that makes, and the reward is the similarity that it gains."""
-    grids = GENERATOR.integers(0, 10, (count, SIDE, SIDE))
-    corners = np.sort(GENERATOR.integers(0, SIDE, (count, 2, 2)), axis=1)
-    place = np.arange(SIDE)
-    rows, columns = [(place >= corners[:, :1, axis]) & (place <= corners[:, 1:, axis]) for axis in (0, 1)]
-    color = GENERATOR.integers(0, 10, count)
-    box = rows[:, :, None] & columns[:, None]
-    after = np.where(box, color[:, None, None], grids)
-    gained = (grids != after).mean(axis=(1, 2))
-    data = np.stack([grids, after, grids, np.full_like(grids, -1)], axis=-1).astype(np.float32)
-    action = CandidateSet(
-        *(jnp.asarray(x, jnp.float32) for x in (rows, columns, np.eye(NUM_ACTION_FEATURES)[color])),
-        jnp.ones(count, jnp.bool_),
-    )
-    return jnp.asarray(data), action, jnp.asarray(after, jnp.int8), jnp.asarray(gained, jnp.float32)
-
-
-@pytest.mark.usefixtures("standard_promotion")
-def test_a_transition_model_learns_to_fill_a_box():
-    model = jax.jit(lambda key: TransitionModel(key, SMALL.replace(latent_size=16)))(jax.random.key(0))
-    optimizer = optax.adam(3e-2)
-    state = optimizer.init(model)
-
-    def mean_loss(model, data, action, after, reward):
-        guess = jax.vmap(model)(data, action)
-        return jax.vmap(transition_loss)(guess.grid_logits, guess.reward, after, reward).mean()
-
-    @jax.jit
-    def learn(model, state, *examples):
-        gradient = jax.grad(mean_loss)(model, *examples)
-        updates, state = optimizer.update(gradient, state)
-        return optax.apply_updates(model, updates), state
-
-    for _ in range(100):
-        model, state = learn(model, state, *painted(48))
-    data, action, after, reward = painted(64)
-    guess = jax.jit(lambda model: jax.vmap(model)(data, action))(model)
-    wrong = (jnp.argmax(guess.grid_logits, axis=-1) - 1) != after
-    assert wrong.mean() < 0.05  # without an idea of the action a quarter would be wrong
-    assert jnp.abs(guess.reward - reward).mean() < 0.1
 
 
 def test_learning_rates_rise_and_fall():

@@ -13,7 +13,6 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.config import (
     ConfigValidationError,
-    EditStepsConfig,
     LookaheadConfig,
     SurrogateConfig,
     SurrogateNetworkConfig,
@@ -21,7 +20,6 @@ from jaxarc.config import (
 )
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.surrogate.scorers import CountingScorer
-from jaxarc.training.surrogates.edits import EditTask
 from jaxarc.training.surrogates.lookahead import LookaheadTask, eval_batch_sizes
 from jaxarc.training.surrogates.task import HELD_OUT_SEED
 
@@ -66,14 +64,6 @@ def test_probabilities_sum_to_one_and_leave_out_what_is_not_real(problem):
     assert (~is_real).any()
     assert batch.observational_data.shape == (32, SIDE, SIDE, 3)
     assert (np.asarray(batch.expert_accuracies) == 1).all()
-
-
-def test_a_scorer_of_edits_gets_each_example_beside_as_many_steps(problem):
-    batch = EditTask(problem, EditStepsConfig(num_examples=64, episode_steps=2, num_eval=2)).batch(0, 0)
-    assert batch.data.shape == (32, SIDE, SIDE, 3)
-    assert batch.candidates.is_real.shape == (32, 32)
-    assert batch.steps.data.shape == (32, 2, SIDE, SIDE, 4)
-    assert {len(leaf) for leaf in jax.tree.leaves(batch)} == {32}
 
 
 def test_a_batch_depends_on_seed_and_step_alone(problem):

@@ -1,7 +1,7 @@
 """Scorers of candidates: from the state and k candidates to k logits.
 
 :class:`CandidateScorer` is the general network. :class:`CountingScorer` is a linear model on counts of cells, many
-times faster. :func:`choose_box` takes the best candidate of either, or of a :class:`jaxarc.surrogate.EditScorer`.
+times faster. :func:`choose_box` takes the best candidate of either.
 """
 
 from typing import Final, NamedTuple
@@ -20,7 +20,6 @@ from jaxarc.nn.precision import cast_floats
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
 from jaxarc.surrogate.candidates import CandidateSet, describe_boxes, describe_grids, ends
-from jaxarc.surrogate.edit_scorer import EditScorer
 from jaxarc.surrogate.encoders import Encoder, make_encoder
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import Observation, PRNGKey
@@ -253,7 +252,7 @@ def _total(cells: UInt32[Array, " words"]) -> Float32[Array, ""]:
 
 
 def choose_box(
-    model: CountingScorer | CandidateScorer | EditScorer,
+    model: CountingScorer | CandidateScorer,
     observation: Observation,
     actions: BboxAction,
     is_real: Bool[Array, " k"],

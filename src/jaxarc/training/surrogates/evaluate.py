@@ -34,8 +34,7 @@ from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint, load_policy, saved_experiment
 from jaxarc.training.seen_pairs import pairs_seen_by, without_seen
 from jaxarc.training.surrogates.agreement import Agreement
-from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
-from jaxarc.training.surrogates.experiment import CANDIDATES, SurrogateExperiment
+from jaxarc.training.surrogates.experiment import SurrogateExperiment
 from jaxarc.training.surrogates.graphs import GraphAccuracy
 from jaxarc.training.surrogates.task import SurrogateTask
 from jaxarc.training.updates import make_params, measure
@@ -60,14 +59,12 @@ class EvalResult:
 class SurrogateEvaluation:
     """All measurements of a surrogate; None or empty where something was not measured."""
 
-    checkpoint: int  # the update whose models were evaluated
+    checkpoint: int  # the update whose model was evaluated
     agreement: Agreement | None = None
-    steps: StepAccuracy | None = None
     graphs: GraphAccuracy | None = None
-    open_loop_errors: tuple[OpenLoopError, ...] = ()
     policies: Mapping[str, EvalResult] = dataclasses.field(default_factory=dict)  # by name of the policy
     num_left_out: int = 0  # held-out pairs that were not played, because a baseline learned from them
-    precision: str = "float32"  # of the models' weights and products
+    precision: str = "float32"  # of the model's weights and products
     overrides: tuple[str, ...] = ()  # of the run's experiment, with which it was evaluated
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,8 +82,6 @@ class SurrogateEvaluation:
             "checkpoint": self.checkpoint,
             "agreement": agreement,
             "graphs": graphs,
-            "steps": None if self.steps is None else self.steps._asdict(),
-            "open_loop_errors": [each._asdict() for each in self.open_loop_errors],
             "policies": {name: dataclasses.asdict(result) for name, result in self.policies.items()},
             "num_left_out": self.num_left_out,
             "precision": self.precision,
@@ -112,14 +107,12 @@ class HeldOutPairs(NamedTuple):
     num_left_out: int  # pairs of the held-out data set that a baseline learned from
 
 
-def load_models(
-    folder: RunFolder, tasks: Mapping[str, SurrogateTask], which: WhichCheckpoint = "best"
-) -> dict[str, Model]:
-    """Load the model of each task out of a run folder, without the optimizers.
+def load_model(folder: RunFolder, task: SurrogateTask, which: WhichCheckpoint = "best") -> Model:
+    """Load the model out of a run folder, without the optimizer.
 
     Args:
         folder: of the run.
-        tasks: of its experiment.
+        task: of its experiment.
         which: the checkpoint that agrees best with the expert, or the newest.
 
     Warns:
@@ -129,67 +122,49 @@ def load_models(
         CheckpointError: the folder has no checkpoint that can be used.
     """
     record = chosen_checkpoint(folder, which)
-    models = {}
-    for name, task in tasks.items():
-        fresh = task.make_model(jax.random.key(0))
-        # A fresh model gives structure and static fields; only the arrays come from the checkpoint.
-        arrays, rest = eqx.partition(fresh, eqx.is_array)
-        saved = load_checkpoint(folder.checkpoints.at(record.update), arrays, within=f"models.{name}")
-        models[name] = eqx.combine(saved, rest)
-    return models
+    # A fresh model gives structure and static fields; only the arrays come from the checkpoint.
+    arrays, rest = eqx.partition(task.make_model(jax.random.key(0)), eqx.is_array)
+    return eqx.combine(load_checkpoint(folder.checkpoints.at(record.update), arrays, within="model"), rest)
 
 
-def evaluate_models(
-    tasks: Mapping[str, SurrogateTask], models: Mapping[str, Model], checkpoint: int
-) -> SurrogateEvaluation:
-    """Measure each model on the held-out examples of its task; the checkpoint is the update that made the models."""
-    evaluation = SurrogateEvaluation(checkpoint)
-    for name, task in tasks.items():
-        measured = task.evaluate(models[name])
-        if isinstance(measured, Agreement):
-            evaluation = dataclasses.replace(evaluation, agreement=measured)
-        elif isinstance(measured, StepAccuracy):
-            evaluation = dataclasses.replace(evaluation, steps=measured)
-        elif isinstance(measured, GraphAccuracy):
-            evaluation = dataclasses.replace(evaluation, graphs=measured)
-    return evaluation
+def evaluate_model(task: SurrogateTask, model: Model, checkpoint: int) -> SurrogateEvaluation:
+    """Measure a model on the held-out examples of its task; the checkpoint is the update that made the model."""
+    measured = task.evaluate(model)
+    if isinstance(measured, GraphAccuracy):
+        return SurrogateEvaluation(checkpoint, graphs=measured)
+    return SurrogateEvaluation(checkpoint, agreement=measured if isinstance(measured, Agreement) else None)
 
 
 def evaluate_surrogate(
     experiment: SurrogateExperiment,
-    tasks: Mapping[str, SurrogateTask],
-    models: Mapping[str, Model],
+    task: SurrogateTask,
+    model: Model,
     checkpoint: int,
     agents: Sequence[RunFolder] = (),
     learning_seconds: float | None = None,
 ) -> SurrogateEvaluation:
-    """Do what :func:`evaluate_models` does, add open-loop errors, and let a lookahead surrogate play held-out pairs.
+    """Do what :func:`evaluate_model` does, and let a lookahead surrogate play held-out pairs.
 
     Args:
         experiment: of the surrogate.
-        tasks: of the experiment, by name.
-        models: of the tasks.
-        checkpoint: the update that made the models.
+        task: of the experiment.
+        model: of the task.
+        checkpoint: the update that made the model.
         agents: run folders, whose agents play too; all are checked before anything is measured.
         learning_seconds: of the surrogate, to be reported beside those of the agents.
 
     Raises:
         ConfigValidationError, UnknownDatasetError, ValueError, CheckpointError: see :func:`load_held_out_pairs`.
     """
-    plays = experiment.surrogate.problem == "lookahead" and CANDIDATES in tasks
+    if experiment.surrogate.problem != "lookahead":
+        return evaluate_model(task, model, checkpoint)
     # All agents are loaded first: one that does not fit is named before minutes of measuring.
-    held_out = load_held_out_pairs(experiment.task, experiment.environment, agents) if plays else None
-    evaluation = evaluate_models(tasks, models, checkpoint)
-    for name, task in tasks.items():
-        if isinstance(task, TransitionDataset):
-            errors = tuple(task.open_loop_errors(models[name]))
-            evaluation = dataclasses.replace(evaluation, open_loop_errors=errors)
-    if held_out is None:
-        return evaluation
+    held_out = load_held_out_pairs(experiment.task, experiment.environment, agents)
+    evaluation = evaluate_model(task, model, checkpoint)
     rules = experiment.environment
     num_candidates = experiment.lookahead.num_candidates
     policies = {
-        "surrogate": SurrogateAgent(models[CANDIDATES], rules, num_candidates),
+        "surrogate": SurrogateAgent(model, rules, num_candidates),
         "expert": LookaheadAgent(rules, num_candidates),
     }
     results = compare_policies(policies, held_out)
