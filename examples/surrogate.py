@@ -21,7 +21,6 @@ from jaxarc.config import (
     JaxArcConfig,
     LookaheadConfig,
     SurrogateConfig,
-    SurrogateNetworkConfig,
     SurrogateTrainingConfig,
     TaskConfig,
 )
@@ -49,7 +48,6 @@ def make_experiment(num_steps: int) -> SurrogateExperiment:
     return SurrogateExperiment(
         environment=rules,
         surrogate=SurrogateConfig(problem="lookahead"),
-        surrogate_network=SurrogateNetworkConfig(encoder="colors"),
         surrogate_training=SurrogateTrainingConfig(
             num_steps=num_steps, warmup_steps=min(20, num_steps - 1), learning_rate=0.05, weight_decay=0.0
         ),

@@ -20,7 +20,7 @@ def test_every_pair_is_timed_and_printed(capsys, monkeypatch):
 
 
 STRUCTURE = StructuralModelConfig(num_variables=2, max_parents=1, num_samples=4)
-TINY = Workload(SurrogateNetworkConfig("samples", latent_size=8, num_layers=1, num_heads=2), 2, structure=STRUCTURE)
+TINY = Workload(SurrogateNetworkConfig(latent_size=8, num_layers=1, num_heads=2), 2, structure=STRUCTURE)
 
 
 @pytest.fixture

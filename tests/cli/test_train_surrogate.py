@@ -269,10 +269,6 @@ def test_every_topic_of_a_surrogate_has_files():
             ["surrogate=graphs", "surrogate_training.accumulation_steps=3"],
             "accumulation_steps=3 examples, got graphs.models_per_batch=32",
         ),
-        (
-            ["surrogate=lookahead", "surrogate_network.encoder=samples"],
-            "surrogate_network.encoder must be 'colors' for",
-        ),
         (["surrogate=lookahead", "task.max_side=11"], "task.max_side must fit the canvas, .* = 10x10, got 11"),
         (["surrogate=lookahead", "surrogate.steps_per_report=0"], "steps_per_report must be at least 1, got 0"),
         (["surrogate=lookahead", "parent_sets.models_per_batch=0"], "models_per_batch must be at least 1, got 0"),
@@ -281,7 +277,7 @@ def test_every_topic_of_a_surrogate_has_files():
             ["surrogate.problem=graphs"],
             "is a choice of surrogates; say which one is trained, such as surrogate=lookahead",
         ),
-        (["surrogate=lookahead", "surrogate_mesh.stages=2"], "need lookahead.scorer='attention'"),
+        (["surrogate=lookahead", "surrogate_mesh.stages=2"], "stages must be 1 for surrogate=lookahead"),
         (
             ["surrogate=lookahead", "surrogate_training.accumulation_steps=3"],
             r"a batch must be a multiple of surrogate_training.accumulation_steps=3 examples, got "

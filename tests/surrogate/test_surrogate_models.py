@@ -20,19 +20,13 @@ from jaxarc.surrogate.trunk import Trunk
 
 SIDE, K, FEATURES = 4, 6, 3
 SMALL = SurrogateNetworkConfig(latent_size=8, num_layers=2, num_heads=2)
-SAMPLES = SMALL.replace(encoder="samples")
 GENERATOR = np.random.default_rng(0)
 score = jax.jit(lambda model, data, candidates: model(data, candidates))
 
 
 @pytest.fixture(scope="module")
-def grid_scorer():
-    return jax.jit(lambda key: CandidateScorer(key, SMALL, FEATURES, (SIDE, SIDE)))(jax.random.key(0))
-
-
-@pytest.fixture(scope="module")
 def set_scorer():
-    return jax.jit(lambda key: CandidateScorer(key, SAMPLES, FEATURES))(jax.random.key(0))
+    return jax.jit(lambda key: CandidateScorer(key, SMALL, FEATURES))(jax.random.key(0))
 
 
 def candidates(num_rows=SIDE):
@@ -41,22 +35,16 @@ def candidates(num_rows=SIDE):
     return CandidateSet(*(jnp.asarray(x, jnp.float32) for x in (rows, columns, features)), jnp.ones(K, jnp.bool_))
 
 
-def colors():
-    return jnp.asarray(GENERATOR.integers(-1, 10, (SIDE, SIDE, 3)), jnp.float32)
-
-
 def samples():
     return jnp.asarray(GENERATOR.normal(size=(9, SIDE, 3)), jnp.float32)
 
 
-@pytest.mark.parametrize("encoder", ["colors", "samples"])
-def test_logits_change_places_with_their_candidates(encoder, grid_scorer, set_scorer):
-    model, data = (grid_scorer, colors()) if encoder == "colors" else (set_scorer, samples())
-    given, order = candidates(), GENERATOR.permutation(K)
-    logits = score(model, data, given)
+def test_logits_change_places_with_their_candidates(set_scorer):
+    data, given, order = samples(), candidates(), GENERATOR.permutation(K)
+    logits = score(set_scorer, data, given)
     assert logits.shape == (K,)
     assert np.ptp(logits) > 0
-    turned = score(model, data, jax.tree.map(lambda x: x[order], given))
+    turned = score(set_scorer, data, jax.tree.map(lambda x: x[order], given))
     np.testing.assert_allclose(turned, logits[order], atol=1e-5)
 
 
@@ -69,27 +57,20 @@ def test_samples_have_no_order_and_variables_no_names(set_scorer):
     np.testing.assert_allclose(score(set_scorer, data[:, order], renamed), logits, atol=1e-4)
 
 
-def test_colors_have_a_place(grid_scorer):
-    data, given = colors(), candidates()
-    assert not np.allclose(score(grid_scorer, data[::-1], given), score(grid_scorer, data, given), atol=1e-4)
-
-
-def test_an_empty_region_is_finite(grid_scorer):
+def test_an_empty_region_is_finite(set_scorer):
     empty = eqx.tree_at(lambda c: c.rows, candidates(), jnp.zeros((K, SIDE), jnp.float32))
-    gradient = jax.jit(jax.grad(lambda model: score(model, colors(), empty).sum()))(grid_scorer)
+    gradient = jax.jit(jax.grad(lambda model: score(model, samples(), empty).sum()))(set_scorer)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
-@pytest.mark.parametrize("encoder", ["colors", "samples"])
-def test_a_bfloat16_model_multiplies_in_bfloat16(encoder, grid_scorer, set_scorer):
-    model, data = (grid_scorer, colors()) if encoder == "colors" else (set_scorer, samples())
-    half, given = jnp.bfloat16, candidates()
-    low = (cast_floats(model, half), data, cast_floats(given, half))
+def test_a_bfloat16_model_multiplies_in_bfloat16(set_scorer):
+    half, data, given = jnp.bfloat16, samples(), candidates()
+    low = (cast_floats(set_scorer, half), data, cast_floats(given, half))
     text = str(jax.make_jaxpr(lambda model, data, given: model(data, given))(*low))
     assert "bf16[8,24]" in text  # the weights of attention
     logits = score(*low)
     assert logits.dtype == half
-    np.testing.assert_allclose(logits.astype(jnp.float32), score(model, data, given), atol=0.05)
+    np.testing.assert_allclose(logits.astype(jnp.float32), score(set_scorer, data, given), atol=0.05)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -104,8 +85,8 @@ def test_variables_that_never_change_are_finite():
     assert np.isfinite(encoder(jnp.zeros((5, 3, 3), jnp.float32))).all()
 
 
-def test_loops_of_python_and_compiled_ones_give_the_same_gradient(grid_scorer):
-    many = [(colors(), candidates()) for _ in range(2)]
+def test_loops_of_python_and_compiled_ones_give_the_same_gradient(set_scorer):
+    many = [(samples(), candidates()) for _ in range(2)]
     examples = jax.tree.map(lambda *leaves: jnp.stack(leaves), *many)
     weights = jnp.float32([1, 0.25])
 
@@ -114,7 +95,7 @@ def test_loops_of_python_and_compiled_ones_give_the_same_gradient(grid_scorer):
         return (logits**2).mean(), {"largest": logits.max()}
 
     def summed(loops, steps):
-        return jax.jit(lambda model: mean_gradient(example_loss, model, examples, weights, steps, loops))(grid_scorer)
+        return jax.jit(lambda model: mean_gradient(example_loss, model, examples, weights, steps, loops))(set_scorer)
 
     whole = summed(COMPILED, 1)
     for loops, steps in ((COMPILED, 2), (PYTHON, 2)):
@@ -154,7 +135,6 @@ def test_learning_rates_rise_and_fall():
     [
         (SurrogateNetworkConfig, {"num_heads": 5}, "num_heads must divide latent_size, got 5 and 64"),
         (SurrogateNetworkConfig, {"remat_every": 2}, "remat_every must divide num_layers, got 2 and 3"),
-        (SurrogateNetworkConfig, {"encoder": "words"}, r"encoder must be one of \('colors', 'samples'\), got 'words'"),
         (SurrogateTrainingConfig, {"precision": "float8"}, "precision must be one of .*bfloat16"),
         (SurrogateTrainingConfig, {"num_steps": 10}, "warmup_steps must be below num_steps, got 50 and 10"),
     ],

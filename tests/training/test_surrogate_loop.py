@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateTrainingConfig
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.training import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
 from jaxarc.training.checkpoint import CheckpointError
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.usefixtures("standard_promotion")
 
 EXPERIMENT = SurrogateExperiment(
     surrogate=SurrogateConfig(problem="parent_sets", seed=3, steps_per_report=4, reports_per_evaluation=2),
-    surrogate_network=SurrogateNetworkConfig(encoder="samples"),
     surrogate_training=SurrogateTrainingConfig(num_steps=18, learning_rate=0.05, warmup_steps=2),
     checkpoint=CheckpointConfig(min_seconds=0.0, keep_last=9),
 )

@@ -25,7 +25,7 @@ from jaxarc.training.surrogates import SurrogateExperiment, make_task, train_sur
 def learn(folder, steps=99, resume=False, **mesh):
     experiment = SurrogateExperiment(
         surrogate=SurrogateConfig(problem="parent_sets", steps_per_report=1, reports_per_evaluation=9),
-        surrogate_network=SurrogateNetworkConfig("samples", latent_size=8, num_layers=2, num_heads=2),
+        surrogate_network=SurrogateNetworkConfig(latent_size=8, num_layers=2, num_heads=2),
         surrogate_training=SurrogateTrainingConfig(num_steps=4, warmup_steps=1),
         structural_models=StructuralModelConfig(num_variables=3, num_samples=6),
         parent_sets=ParentSetsConfig(models_per_batch=8, eval_models=4),

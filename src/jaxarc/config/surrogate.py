@@ -22,10 +22,9 @@ class SurrogateConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class SurrogateNetworkConfig(CheckedConfig):
-    """The input and the size of a surrogate's network."""
+    """The size of the network of parent_sets and graphs; lookahead has none."""
 
-    encoder: Literal["colors", "samples"] = "colors"  # a grid of colors, or samples of variables, as their moments
-    latent_size: int = limited(64, low=1)  # C, channels of a cell
+    latent_size: int = limited(64, low=1)  # C, channels of a pair of variables
     num_layers: int = limited(3, low=1)
     num_heads: int = limited(4, low=1)  # heads of each attention; divides latent_size
     remat_every: int = limited(0, low=0)  # layers between two activations that are kept for the gradient; 0 keeps all
@@ -105,7 +104,6 @@ class GraphsConfig(CheckedConfig):
 class LookaheadConfig(CheckedConfig):
     """The examples of the lookahead expert: how many candidates, how sharp its opinion, and which states."""
 
-    scorer: Literal["counts", "attention"] = "counts"  # see docs/surrogate.md: linear; general
     num_candidates: int = limited(256, low=1)  # k, drawn in each state
     temperature: float = limited(0.01, low=1e-4, high=10.0)  # softmax of similarities; a cell of 10x10 is 0.01
     num_examples: int = limited(256, low=1)  # B, of a batch

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Final
 
 from jaxarc.config import (
     CheckedConfig,
@@ -24,12 +23,6 @@ from jaxarc.experts import missing_for_lookahead
 from jaxarc.training.surrogates.graphs import GraphsTask
 from jaxarc.training.surrogates.lookahead import LookaheadTask
 from jaxarc.training.surrogates.task import ParentSetsTask, SurrogateTask
-
-_ENCODERS: Final = {  # by problem
-    "parent_sets": "samples",
-    "graphs": "samples",
-    "lookahead": "colors",
-}
 
 
 def _environment_for_lookahead() -> JaxArcConfig:
@@ -66,20 +59,13 @@ class SurrogateExperiment(CheckedConfig):
 
     def validate(self) -> list[str]:
         problem = self.surrogate.problem
-        encoder = self.surrogate_network.encoder
         problems = []
-        if encoder != _ENCODERS[problem]:
-            problems.append(
-                f"surrogate_network.encoder must be {_ENCODERS[problem]!r} for surrogate.problem={problem}, "
-                f"got {encoder!r}"
-            )
         problems += self._check_structural_models()
         mesh = self.surrogate_mesh
-        has_layers = problem != "lookahead" or self.lookahead.scorer == "attention"
-        if not has_layers and max(mesh.model_devices, mesh.stages) > 1:
+        if problem == "lookahead" and max(mesh.model_devices, mesh.stages) > 1:
             problems.append(
-                "surrogate_mesh.model_devices and stages need lookahead.scorer='attention': the linear scorer has no "
-                f"matrices or layers that are worth splitting; got {mesh.model_devices} and {mesh.stages}"
+                "surrogate_mesh.model_devices and stages must be 1 for surrogate=lookahead, whose linear scorer has no "
+                f"layers to split, got {mesh.model_devices} and {mesh.stages}; use data_devices"
             )
         if problem == "lookahead":
             problems += missing_for_lookahead(self.environment)
@@ -188,7 +174,7 @@ def make_task(experiment: SurrogateExperiment) -> SurrogateTask:
     network = experiment.surrogate_network
     match experiment.surrogate.problem:
         case "lookahead":
-            return LookaheadTask.load(experiment.task, experiment.environment, experiment.lookahead, network)
+            return LookaheadTask.load(experiment.task, experiment.environment, experiment.lookahead)
         case "graphs":
             return GraphsTask(experiment.graphs, experiment.structural_models, network)
         case _:
