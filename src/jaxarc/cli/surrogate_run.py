@@ -4,11 +4,9 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Final
 
 import jax
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -22,9 +20,8 @@ from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import RunFolder, create_run_folder, open_run_folder
+from jaxarc.training import RunFolder, create_run_folder
 from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
-from jaxarc.training.metrics import read_reports
 from jaxarc.training.run_folder import remove_unused
 from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates import (
@@ -36,7 +33,7 @@ from jaxarc.training.surrogates import (
 )
 from jaxarc.training.surrogates.agreement import Agreement, CalibrationBin
 from jaxarc.training.surrogates.evaluate import (
-    EvalResult,
+    PlayedPairs,
     SurrogateEvaluation,
     evaluate_model,
     evaluate_surrogate,
@@ -191,9 +188,6 @@ def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console:
         _draw_calibration(evaluation.graphs.calibration, error, folder, "share of edges")
     if evaluation.policies:
         console.print(_policies(evaluation.policies))
-        if evaluation.num_left_out:
-            line = f"{evaluation.num_left_out:,} held-out pairs are left out, because a policy learned from them."
-            console.print(line, highlight=False)
 
 
 def _agreement(agreement: Agreement) -> Table:
@@ -226,13 +220,10 @@ def _calibration(bins: Sequence[CalibrationBin], what: str, expected: str) -> Ta
     return table
 
 
-def _policies(policies: Mapping[str, EvalResult]) -> Table:
-    table = number_table("held-out pairs,\nanswer visible", "solved", "actions", "decisions/s", "learning\nseconds")
-    table.columns[0].overflow = "fold"
+def _policies(policies: Mapping[str, PlayedPairs]) -> Table:
+    table = number_table("held-out pairs, answer visible", "solved", "actions")
     for name, each in policies.items():
-        numbers = (each.mean_steps, each.decisions_per_second, each.learning_seconds)
-        texts = ["-" if number is None else f"{number:,.1f}" for number in numbers]
-        table.add_row(name, percent(each.solved), *texts)
+        table.add_row(name, percent(each.solved), "-" if each.mean_steps is None else f"{each.mean_steps:,.1f}")
     return table
 
 
@@ -248,7 +239,6 @@ def evaluate_run(
     experiment: SurrogateExperiment,
     overrides: Sequence[str],
     checkpoint: WhichCheckpoint,
-    against: Sequence[Path],
     precision: Precision = "float32",
 ) -> None:
     """Evaluate a trained surrogate on held-out examples and pairs, print tables and write ``evaluation.json``.
@@ -256,23 +246,13 @@ def evaluate_run(
     Its weights are cast to ``precision``. The experiment is that of the run with the overrides, which are written down.
 
     Raises:
-        typer.BadParameter: ``against`` names agents, but this surrogate plays no pairs.
         CheckpointError: the folder holds no checkpoint of this run.
     """
-    problem = experiment.surrogate.problem
-    if against and problem != "lookahead":
-        raise typer.BadParameter(
-            "only a surrogate that learned what the lookahead expert thinks of candidates plays pairs, this one is of "
-            f"surrogate.problem={problem}; leave it out",
-            param_hint="--against",
-        )
-    agents = [open_run_folder(path) for path in against]
     record = chosen_checkpoint(folder, checkpoint)
     task = load_surrogate_task(experiment)
     model = cast_floats(load_model(folder, task, checkpoint), DTYPES[precision])
-    learned = read_reports(folder.metrics, SurrogateReport)[-1].seconds
     with products_in(precision):
-        evaluation = evaluate_surrogate(experiment, task, model, record.update, agents, learned)
+        evaluation = evaluate_surrogate(experiment, task, model, record.update)
     evaluation = dataclasses.replace(evaluation, precision=precision, overrides=tuple(overrides))
     write_evaluation(folder, evaluation)
     show_evaluation(evaluation, folder, Console())
