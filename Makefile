@@ -9,7 +9,6 @@ READY := .venv/.ready
 BUILDING := .venv/.building
 PAGES_READY := .venv/.ready-docs
 PEERS := benchmarks/.venv-peers
-GRAPH_PEERS := benchmarks/.venv-graph-peers
 MUTANTS := tests/campaign/.venv-mutants
 ATHERIS := .venv/atheris
 CUDA := tests/campaign/accelerator/.venv-cuda
@@ -17,7 +16,7 @@ SANITIZED := dist
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help train test test-all test-nightly lint format types docs wheel clean benchmark-peers benchmark-graphs compare-rules
+.PHONY: help train test test-all test-nightly lint format types docs wheel clean benchmark-peers compare-rules
 .PHONY: coverage modes sanitize fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit
 .PHONY: accelerator accelerator-measure
 .DEFAULT_GOAL := help
@@ -31,7 +30,6 @@ help:
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
 	@echo "make compare-rules     play the same small games with JaxARC 1.0.3 and ARCLE 0.2.6, and write docs/other_packages.md"
 	@echo "make benchmark-peers   compare the speed with JaxARC 1.0.3 and ARCLE 0.2.6   (ARGS: --quick, --help)"
-	@echo "make benchmark-graphs  compare surrogates of graphs with PC, GES and AVICI   (ARGS: run folders)"
 	@echo
 	@echo "Campaigns, which try more than a test may (all take ARGS=--help; docs/reliability.md says what they found):"
 	@echo "make coverage     run every test, and tell what of src none of them ran"
@@ -95,9 +93,6 @@ compare-rules: $(READY) $(PEERS)/.ready
 benchmark-peers: $(READY) $(PEERS)/.ready
 	$(BIN)/python benchmarks/compare_peers.py $(ARGS)
 
-benchmark-graphs: $(READY) $(GRAPH_PEERS)/.ready
-	$(BIN)/python benchmarks/graph_peers.py $(ARGS)
-
 fuzz: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m campaign.episodes.fuzz_episodes $(ARGS)
 
@@ -144,7 +139,7 @@ audit: $(READY)
 	         "Nothing was audited where it says so. ARGS=\"--vulnerability-service osv\" asks another one." >&2; exit 1; }
 
 clean:
-	rm -rf .venv $(PEERS) $(GRAPH_PEERS) $(MUTANTS) $(CUDA) .nox dist .pytest_cache .hypothesis .ruff_cache .coverage
+	rm -rf .venv $(PEERS) $(MUTANTS) $(CUDA) .nox dist .pytest_cache .hypothesis .ruff_cache .coverage
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # READY is the last file to be written, BUILDING lies there while pip works: a .venv in which it is still found was
@@ -172,14 +167,6 @@ $(PEERS)/.ready: benchmarks/requirements-peers.txt | $(READY)
 	@rm -rf $(PEERS)
 	@$(BIN)/python -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install -qq --requirement benchmarks/requirements-peers.txt
-	@touch $@
-
-$(GRAPH_PEERS)/.ready: benchmarks/requirements-graph-peers.txt | $(READY)
-	@echo "Building $(GRAPH_PEERS) (once; about two minutes, mostly download) ..."
-	@rm -rf $(GRAPH_PEERS)
-	@$(BIN)/python -m venv $(GRAPH_PEERS)
-	@$(GRAPH_PEERS)/bin/python -m pip install -qq --requirement benchmarks/requirements-graph-peers.txt
-	@$(GRAPH_PEERS)/bin/python -m pip install -qq --no-deps avici==1.0.7
 	@touch $@
 
 # The tool that makes mutants has a database and a web server in tow, so it stays out of .venv.

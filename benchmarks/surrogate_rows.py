@@ -9,8 +9,7 @@ from typing import Final
 
 import jax
 import numpy as np
-from decision_rows import decision_rows
-from surrogate_workload import GRID_CANDIDATES, GRID_SIDE, CompiledSteps, Learner, Workload, time_feeding, time_steps
+from surrogate_workload import CompiledSteps, Learner, Workload, time_feeding, time_steps
 
 from jaxarc.benchmarks.measure import Row, SharedSamples
 from jaxarc.benchmarks.suite import Budget, Measure, Suite
@@ -25,7 +24,7 @@ from jaxarc.surrogate import (
 
 
 def _sets(latent_size: int, num_layers: int, num_examples: int, remat_every: int = 0, parts: int = 1) -> Workload:
-    network = SurrogateNetworkConfig("samples", latent_size, num_layers, remat_every=remat_every)
+    network = SurrogateNetworkConfig(latent_size, num_layers, remat_every=remat_every)
     training = SurrogateTrainingConfig(accumulation_steps=parts)
     return Workload(network, num_examples, training, StructuralModelConfig(num_samples=100))
 
@@ -34,7 +33,6 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
     "sets-32": _sets(32, 2, 10),
     "sets-64": _sets(64, 3, 10),
     "sets-128": _sets(128, 4, 10),
-    "grids-64": Workload(SurrogateNetworkConfig("colors", 64, 3), 8),
 }
 """What compiled and plain steps are compared on, and the bounds of an accelerator are computed for."""
 
@@ -53,8 +51,8 @@ _LITTLE: Final = 0.1  # share of them otherwise
 _PARTS: Final = 8
 _ACCUMULATED: Final = _sets(64, 3, 160)
 _DEPTHS: Final = {3: None, 12: _TIMES_LESS_MEMORY, 32: _TIMES_LESS_MEMORY}  # layers; few of them keep little
-_ROUNDED: Final = Workload(SurrogateNetworkConfig("colors", 128, 3), 16)
-_ROUNDED_ON_ACCELERATORS: Final = Workload(SurrogateNetworkConfig("colors", 1024, 4, 8), 256)
+_ROUNDED: Final = _sets(128, 3, 20)
+_ROUNDED_ON_ACCELERATORS: Final = _sets(1024, 4, 250)
 
 _compiled_steps = functools.lru_cache(maxsize=16)(CompiledSteps)
 
@@ -71,17 +69,17 @@ def surrogate_rows(workloads: Mapping[str, Workload] = MappingProxyType({**WORKL
         *_part_rows(),
         *_recomputing_rows(),
         *_precision_rows(),
-        *decision_rows(),
     ]
 
 
 def _step_rows(name: str, workload: Workload) -> list[Row]:
     measure = _shared(lambda budget: _steps_and_ratios(workload, budget.seconds))
-    target = _TIMES_AS_FAST if workload.network.encoder == "samples" else None
     return [
         Row(f"compiled-{name}", f"{_describe(workload)}: a compiled step", "s", measure("compiled")),
         Row(f"plain-{name}", "the plain step: one example and operation at a time", "s", measure("plain")),
-        Row(f"speedup-{name}", "how many times as fast the compiled one is", "times", measure("speedup"), target),
+        Row(
+            f"speedup-{name}", "how many times as fast the compiled one is", "times", measure("speedup"), _TIMES_AS_FAST
+        ),
         Row(
             f"operations-{name}",
             "the same against all examples at once, one operation at a time",
@@ -232,11 +230,8 @@ def _time_ratio(over: Workload, under: Workload) -> Measure:
 
 def _describe(workload: Workload) -> str:
     network = workload.network
-    if network.encoder == "samples":
-        structure = workload.structure
-        what = f"parent sets of {structure.num_variables} variables, {structure.num_samples} samples"
-    else:
-        what = f"grids {GRID_SIDE}x{GRID_SIDE}, {GRID_CANDIDATES} boxes"
+    structure = workload.structure
+    what = f"parent sets of {structure.num_variables} variables, {structure.num_samples} samples"
     parts = workload.training.accumulation_steps
     in_parts = f" in {parts} parts" if parts > 1 else ""
     return f"{what}, {workload.num_examples} examples{in_parts}, {network.num_layers} layers of {network.latent_size}"

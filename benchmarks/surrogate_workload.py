@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.profiling import compiled_memory
 from jaxarc.surrogate import (
     CandidateScorer,
@@ -26,26 +25,20 @@ from jaxarc.surrogate import (
     kl_divergence_loss_jax,
     make_surrogate_optimizer,
 )
-from jaxarc.surrogate.batch import CHANNELS
 from jaxarc.types import PRNGKey
-
-GRID_SIDE: Final = 10
-GRID_CANDIDATES: Final = 64
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A model, and B examples: parent sets of variables, or boxes on grids of colors, as its encoder says."""
+    """A model, and B examples of parent sets of variables."""
 
     network: SurrogateNetworkConfig
-    num_examples: int  # B; of parent sets a multiple of the number of variables
+    num_examples: int  # B, a multiple of the number of variables
     training: SurrogateTrainingConfig = field(default_factory=SurrogateTrainingConfig)
     structure: StructuralModelConfig = field(default_factory=StructuralModelConfig)
 
     def batch(self) -> tuple[TrainingBatchJAX, CandidateSet]:
         """Draw the examples, the same each time."""
-        if self.network.encoder == "colors":
-            return _boxes(self.num_examples)
         batch = draw_parent_sets(
             np.random.default_rng(0), self.num_examples // self.structure.num_variables, self.structure
         )
@@ -83,24 +76,10 @@ def _start(workload: Workload) -> tuple[CandidateScorer, Any]:
 
     @jax.jit
     def make(key: PRNGKey) -> tuple[CandidateScorer, Any]:
-        model = CandidateScorer(key, workload.network, num_features, (GRID_SIDE, GRID_SIDE))
+        model = CandidateScorer(key, workload.network, num_features)
         return model, init_optimizer(make_surrogate_optimizer(workload.training), model)
 
     return make(jax.random.key(0))
-
-
-def _boxes(num_examples: int) -> tuple[TrainingBatchJAX, CandidateSet]:
-    """Draw random grids, random boxes filled with a color as candidates, and an opinion on them."""
-    generator = np.random.default_rng(0)
-    shape = (num_examples, GRID_CANDIDATES)
-    data = generator.integers(PADDING, NUM_COLORS, (num_examples, GRID_SIDE, GRID_SIDE, CHANNELS))
-    corners = np.sort(generator.integers(0, GRID_SIDE, (2, *shape, 2)), axis=-1)
-    place = np.arange(GRID_SIDE)
-    rows, columns = ((place >= corners[..., :1]) & (place <= corners[..., 1:])).astype(np.float32)
-    features = np.eye(NUM_COLORS, dtype=np.float32)[generator.integers(0, NUM_COLORS, shape)]
-    probs = generator.dirichlet(np.ones(GRID_CANDIDATES), num_examples)
-    batch = TrainingBatchJAX(data, probs, np.ones(num_examples))
-    return batch, CandidateSet(*map(jnp.asarray, (rows, columns, features, np.ones(shape, np.bool_))))
 
 
 _AGREE: Final = 1e-3  # relative, of two losses

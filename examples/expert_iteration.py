@@ -16,7 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int32
-from plan_with_mctx import GAMMA, RealStep, chosen, make_planner
+from plan_with_mctx import GAMMA, chosen, make_planner
 from rich.console import Console
 
 import jaxarc
@@ -46,7 +46,7 @@ def collect(
     policy: EditPolicy, states: ArcEnvState, key: PRNGKey, params: EnvParams, num_candidates: int, num_simulations: int
 ) -> tuple[ArcEnvState, CloningExamples]:
     """Take the steps that the search chooses, and record what it prefers."""
-    plan = make_planner(RealStep(params), policy, num_candidates, num_simulations, gumbel_scale=1.0)
+    plan = make_planner(params, policy, num_candidates, num_simulations, gumbel_scale=1.0)
 
     def act(key: PRNGKey, _: Observation, states: ArcEnvState) -> tuple[BboxAction, tuple[Edit, Float32[Array, " B"]]]:
         key_plan, key_target = jax.random.split(key)

@@ -1,9 +1,7 @@
-"""Planning: mctx's Gumbel search looks some edits ahead, by the environment's own step or by a learned one.
+"""Planning: mctx's Gumbel search looks some edits ahead, by the environment's own step.
 
     jaxarc train experiment=ladder_l2_small
     python examples/plan_with_mctx.py runs/AGENT
-    jaxarc train surrogate=lookahead surrogate.model=transition reward=editing
-    python examples/plan_with_mctx.py runs/AGENT --learned runs/MODEL
 
 The search chooses among edits that the trained agent draws, and its value head judges where they lead. The pairs are
 unseen ones that need a look ahead: the expert that looks one edit ahead takes more actions on them than the painter,
@@ -16,7 +14,7 @@ import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,9 +25,7 @@ from rich.console import Console
 from rich.progress import track
 
 import jaxarc
-from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
-from jaxarc.cli.settings import read_any_experiment
 from jaxarc.config import AgentConfig, NetworkConfig, TaskConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
@@ -38,13 +34,8 @@ from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import LookaheadAgent, Painter
 from jaxarc.experts.expert import Pair
-from jaxarc.surrogate import TransitionModel
-from jaxarc.surrogate.candidates import describe_boxes
-from jaxarc.surrogate.transition_model import predict_steps
 from jaxarc.training import load_pairs, open_run_folder
 from jaxarc.training.saved_agent import load_policy
-from jaxarc.training.surrogates import make_tasks
-from jaxarc.training.surrogates.evaluate import load_models
 from jaxarc.training.updates import make_params
 from jaxarc.types import Observation, PRNGKey
 
@@ -58,63 +49,10 @@ _NEVER: Final = -1e9
 _ROW: Final = "{:<28}{:>9}{:>10}{:>9}{:>11}{:>13}"
 
 
-class RealStep(NamedTuple):
-    """What the search looks ahead with: the environment, whose step is a pure function of the state."""
-
-    params: EnvParams
-
-    def begin(self, states: ArcEnvState) -> ArcEnvState:
-        return states
-
-    def observe(self, states: ArcEnvState) -> Observation:
-        return jax.vmap(_ENV.observe, (0, None))(states, self.params)
-
-    def step(self, states: ArcEnvState, actions: BboxAction) -> tuple[ArcEnvState, Array, Array]:
-        states, _, reward, done, _ = jax.vmap(_ENV.step, (0, 0, None))(states, actions, self.params)
-        return states, reward, done
-
-
-class LearnedStep(NamedTuple):
-    """The same from predictions: what an observation shows is all that the model sees, and what it continues from."""
-
-    model: TransitionModel
-    params: EnvParams
-
-    def begin(self, states: ArcEnvState) -> dict[str, Array]:
-        shown = jax.vmap(_ENV.observe, (0, None))(states, self.params)
-        return {name: jnp.asarray(shown[name]) for name in (*_CHANNELS, "step_count")} | {"done": states.done}
-
-    def observe(self, shown: dict[str, Array]) -> Observation:
-        return shown
-
-    def step(self, shown: dict[str, Array], actions: BboxAction) -> tuple[dict[str, Array], Array, Array]:
-        data = jnp.stack([shown[name] for name in _CHANNELS], axis=-1).astype(jnp.float32)
-        described = describe_boxes(actions, jnp.ones(actions.operation.shape, jnp.bool_), data.shape[1:3])
-        predicted = predict_steps(self.model, data, described)
-        # The model has never seen a submit. That it ends the episode, and what it pays, is given.
-        submits = actions.operation == c.SUBMIT
-        is_right = (shown["working_grid"] == shown["target_grid"]).all((-2, -1))
-        rule = self.params.config.reward
-        bonus = jnp.where(is_right, rule.success_bonus, rule.unsolved_submission_penalty) + rule.step_penalty
-        reward = jnp.where(submits, bonus, predicted.reward)
-        keep = lambda new, old: jnp.where((submits | shown["done"])[:, None, None], old, new.astype(old.dtype))
-        following = shown | {
-            "working_grid": keep(predicted.grid, shown["working_grid"]),
-            "clipboard": keep(predicted.clipboard, shown["clipboard"]),
-            "step_count": shown["step_count"] + 1,
-            "done": shown["done"] | submits,
-        }
-        return following, jnp.where(shown["done"], jnp.float32(0), reward), following["done"]
-
-
-_CHANNELS: Final = ("working_grid", "target_grid", "input_grid", "clipboard")  # of the model's data, in this order
-Step = RealStep | LearnedStep
-
-
 class Situation(NamedTuple):
     """A node of the search tree: where the episode is, and the edits to choose from."""
 
-    at: Any  # states of the environment, or what the learned step continues from; leaves [B, ...]
+    states: ArcEnvState  # where the episodes are; leaves [B, ...]
     candidates: BboxAction  # leaves [B, k]
 
 
@@ -131,7 +69,7 @@ Planner = Callable[[PRNGKey, ArcEnvState], tuple[BboxAction, mctx.PolicyOutput]]
 
 
 def make_planner(
-    step: Step,
+    params: EnvParams,
     policy: EditPolicy,
     num_candidates: int = NUM_CANDIDATES,
     num_simulations: int = NUM_SIMULATIONS,
@@ -140,7 +78,7 @@ def make_planner(
     """Make a search over edits that a policy draws, as Sampled MuZero does (Hubert et al. 2021).
 
     Args:
-        step: looks ahead.
+        params: of the environment, whose step looks ahead: a pure function of the states.
         policy: draws the candidates, k for each node of the tree, and says what a node is worth.
         num_candidates: k.
         num_simulations: steps taken before each decision; each of them makes one node.
@@ -150,8 +88,9 @@ def make_planner(
     # default mctx stretches them to 0 .. 1, and then a wrong submit at 0 makes all other candidates alike.
     q_transform = functools.partial(mctx.qtransform_completed_by_mix_value, value_scale=1.0, rescale_values=False)
 
-    def evaluate(key: PRNGKey, at: Any) -> Evaluated:
-        repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf, num_candidates, axis=0), step.observe(at))
+    def evaluate(key: PRNGKey, states: ArcEnvState) -> Evaluated:
+        seen = jax.vmap(_ENV.observe, (0, None))(states, params)
+        repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf, num_candidates, axis=0), seen)
         drawn = policy.sample(key, repeated)
         per_situation = lambda leaf: leaf.reshape(-1, num_candidates)
         candidates = jax.tree.map(per_situation, policy.to_action(drawn.edit))
@@ -159,13 +98,14 @@ def make_planner(
         equal = functools.reduce(jnp.logical_and, [x[:, :, None] == x[:, None] for x in jax.tree.leaves(candidates)])
         count = equal.sum(axis=-1, dtype=jnp.int32).astype(jnp.float32)
         logits = jnp.where(jnp.tril(equal, -1).any(axis=-1), jnp.float32(_NEVER), jnp.log(count))
-        return Evaluated(Situation(at, candidates), logits, per_situation(drawn.value)[:, 0])
+        return Evaluated(Situation(states, candidates), logits, per_situation(drawn.value)[:, 0])
 
     def recurrent(
         _: None, key: PRNGKey, index: Array, situation: Situation
     ) -> tuple[mctx.RecurrentFnOutput, Situation]:
-        at, reward, done = step.step(situation.at, chosen(situation.candidates, index))
-        following, logits, value = evaluate(key, at)
+        actions = chosen(situation.candidates, index)
+        states, _, reward, done, _ = jax.vmap(_ENV.step, (0, 0, None))(situation.states, actions, params)
+        following, logits, value = evaluate(key, states)
         goes_on = (~done).astype(jnp.float32)  # nothing is worth anything after an end
         output = mctx.RecurrentFnOutput(
             reward=reward, discount=GAMMA * goes_on, prior_logits=logits, value=goes_on * value
@@ -174,7 +114,7 @@ def make_planner(
 
     def plan(key: PRNGKey, states: ArcEnvState) -> tuple[BboxAction, mctx.PolicyOutput]:
         key_root, key_search = jax.random.split(key)
-        situation, logits, value = evaluate(key_root, step.begin(states))
+        situation, logits, value = evaluate(key_root, states)
         root = mctx.RootFnOutput(prior_logits=logits, value=value, embedding=situation)
         found = mctx.gumbel_muzero_policy(
             params=None,
@@ -210,7 +150,7 @@ Act = Callable[[PRNGKey, Observation, ArcEnvState], BboxAction]
 
 
 def play(act: Act, params: EnvParams, key: PRNGKey) -> Played:
-    """Play all pairs side by side, by the environment's step whatever the agent plans with."""
+    """Play all pairs side by side, each to its end."""
 
     def policy(_: Array, observation: Observation, states: ArcEnvState) -> tuple[BboxAction, None]:
         return act(jax.random.fold_in(key, states.step_count.sum()), observation, states), None
@@ -256,18 +196,9 @@ def searching(plan: Planner) -> Act:
     return act
 
 
-def load_model(run: str) -> TransitionModel:
-    folder = open_run_folder(Path(run))
-    experiment = read_any_experiment([], folder.config)
-    return load_models(folder, make_tasks(experiment), "last")["transition"]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("agent", nargs="?", help="run of an agent; without one, a fresh policy plays")
-    parser.add_argument(
-        "--learned", nargs="*", default=[], metavar="MODEL", help="runs of dynamics models to plan with"
-    )
     parser.add_argument("--simulations", type=int, default=NUM_SIMULATIONS, help="steps of a search")
     parser.add_argument("--candidates", type=int, default=NUM_CANDIDATES, help="edits to choose from")
     parser.add_argument("--side", type=int, default=10, help="of the largest grids")
@@ -276,27 +207,19 @@ def main() -> None:
     console = Console()
 
     rules = jaxarc.make("ladder_l2_small")[1].config.with_fields(
-        include_input=True, include_clipboard=True, max_grid_height=options.side, max_grid_width=options.side
+        include_input=True, max_grid_height=options.side, max_grid_width=options.side
     )
     if options.agent is None:
         policy = EditPolicy.create(jax.random.key(options.seed), rules, NetworkConfig())
     else:
         policy = load_policy(open_run_folder(Path(options.agent)), "last", options.seed, rules)
     params, painter_actions = find_hard_pairs(rules.with_fields(max_episode_steps=MAX_ACTIONS), options.side)
-    steps: dict[str, Step] = {"search, real step": RealStep(params)}
-    steps |= {
-        f"search, learned step {number}": LearnedStep(load_model(run), params)
-        for number, run in enumerate(options.learned)
-    }
+    plan = make_planner(params, policy, options.candidates, options.simulations)
     rows: dict[str, tuple[Act, int]] = {
         "one edit ahead": (looking_one_ahead(params), NUM_LOOKED_AT),
         "agent": (lambda _, shown, __: policy.act(shown), 0),
+        "agent and a search": (searching(plan), options.simulations),
     }
-    for name, step in steps.items():
-        rows[name] = (
-            searching(make_planner(step, policy, options.candidates, options.simulations)),
-            options.simulations,
-        )
 
     number = len(painter_actions)
     console.print(f"{number} pairs; the painter took {painter_actions.mean():.2f} actions", highlight=False)

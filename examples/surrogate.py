@@ -21,14 +21,13 @@ from jaxarc.config import (
     JaxArcConfig,
     LookaheadConfig,
     SurrogateConfig,
-    SurrogateNetworkConfig,
     SurrogateTrainingConfig,
     TaskConfig,
 )
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.render import render_grid
 from jaxarc.surrogate.candidates import describe_boxes
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, make_tasks, train_surrogate
+from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, make_task, train_surrogate
 
 SIDE = 5
 NUM_SHOWN = 5  # candidates of a state
@@ -49,7 +48,6 @@ def make_experiment(num_steps: int) -> SurrogateExperiment:
     return SurrogateExperiment(
         environment=rules,
         surrogate=SurrogateConfig(problem="lookahead"),
-        surrogate_network=SurrogateNetworkConfig(encoder="colors"),
         surrogate_training=SurrogateTrainingConfig(
             num_steps=num_steps, warmup_steps=min(20, num_steps - 1), learning_rate=0.05, weight_decay=0.0
         ),
@@ -98,8 +96,8 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     experiment = make_experiment(max(1, options.steps))
-    tasks = make_tasks(experiment)
-    outcome = train_surrogate(experiment, tasks)
+    task = make_task(experiment)
+    outcome = train_surrogate(experiment, task)
     first, last = outcome.reports[0], outcome.reports[-1]
     console.print(agreement_table(first, last))
     console.print(
@@ -108,7 +106,7 @@ def main() -> None:
     )
     console.print("Three grids on their way to the answer, and the edits that the expert likes best there:")
     for place in (0, 100, 200):
-        console.print(decision(tasks["candidates"], outcome.state.models["candidates"], place))
+        console.print(decision(task, outcome.state.model, place))
 
 
 if __name__ == "__main__":

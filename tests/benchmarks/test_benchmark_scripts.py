@@ -1,16 +1,12 @@
-"""The scripts that time two forms of the same work, an accelerator beside the processor, and decisions."""
+"""The scripts that time two forms of the same work, and an accelerator beside the processor."""
 
 import re
 
 import accelerator
-import decision_rows as decision_rows_module
 import kernels
-import numpy as np
 import pytest
-from decision_rows import PLAYERS, DecisionSpeed, decision_rows
 from surrogate_workload import Workload
 
-from jaxarc.benchmarks import Budget, measure_rows
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig
 
 
@@ -24,7 +20,7 @@ def test_every_pair_is_timed_and_printed(capsys, monkeypatch):
 
 
 STRUCTURE = StructuralModelConfig(num_variables=2, max_parents=1, num_samples=4)
-TINY = Workload(SurrogateNetworkConfig("samples", latent_size=8, num_layers=1, num_heads=2), 2, structure=STRUCTURE)
+TINY = Workload(SurrogateNetworkConfig(latent_size=8, num_layers=1, num_heads=2), 2, structure=STRUCTURE)
 
 
 @pytest.fixture
@@ -48,32 +44,3 @@ def test_steps_that_differ_are_not_measured(monkeypatch):
     monkeypatch.setattr(accelerator, "losses", lambda *_: next(told))
     with pytest.raises(SystemExit, match="tiny in float32 learns something else"):
         accelerator.main([], {"tiny": TINY})
-
-
-ONCE = Budget(repeats=1, seconds=0.0, longest_scan=1)
-
-
-@pytest.fixture(scope="module")
-def speed():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decision_rows_module, "NUM_CANDIDATES", 24)
-        patch.setattr(decision_rows_module, "_FEW_STATES", 2)
-        yield DecisionSpeed(side=5, num_states=4)
-
-
-def test_the_expert_sees_what_steps_bring(speed):
-    assert np.asarray(speed.choices("steps")).tolist() == np.asarray(speed.choices("expert"))[:2].tolist()
-
-
-def test_every_row_is_measured_and_ratios_follow_from_decisions(speed):
-    rows = [row for row in decision_rows(lambda side: speed) if not row.row_id.startswith("decisions-30-")]
-    value = {
-        result.row.row_id.removeprefix("decisions-"): result.value
-        for result in measure_rows(rows, ONCE, lambda *_: None)
-    }
-    assert set(value) >= set(PLAYERS)
-    assert value["ratio"] == pytest.approx(value["surrogate"] / value["expert"])
-    assert value["steps-ratio"] == pytest.approx(value["surrogate"] / value["steps"])
-    assert value["drawing-ratio"] == pytest.approx(value["drawing-surrogate"] / value["drawing-expert"])
-    assert set(value) >= {"network", "network-ratio"}
-    assert min(value.values()) > 0

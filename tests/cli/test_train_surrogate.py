@@ -254,11 +254,9 @@ def test_every_topic_of_a_surrogate_has_files():
     [
         (
             ["surrogate=parents"],
-            r"no surrogate 'parents'; known: edits, graphs, lookahead, parent_sets. Did you mean 'parent_sets'\?",
+            r"no surrogate 'parents'; known: graphs, lookahead, parent_sets. Did you mean 'parent_sets'\?",
         ),
         (["surrogate=lookahead", "agent.num_envs=8"], "no field 'agent'; known fields: environment"),
-        (["surrogate=parent_sets", "surrogate.model=both"], "surrogate.model must be 'candidates' for"),
-        (["surrogate=graphs", "surrogate.model=transition"], "surrogate.model must be 'candidates' for"),
         (
             ["surrogate=parent_sets", "structural_models.num_variables=10"],
             "num_variables must be at most 5 for surrogate=parent_sets, .*, got 10; use surrogate=graphs",
@@ -272,32 +270,19 @@ def test_every_topic_of_a_surrogate_has_files():
             ["surrogate=graphs", "surrogate_training.accumulation_steps=3"],
             "accumulation_steps=3 examples, got graphs.models_per_batch=32",
         ),
-        (
-            ["surrogate=lookahead", "surrogate_network.encoder=samples"],
-            "surrogate_network.encoder must be 'colors' for",
-        ),
         (["surrogate=lookahead", "task.max_side=11"], "task.max_side must fit the canvas, .* = 10x10, got 11"),
         (["surrogate=lookahead", "surrogate.steps_per_report=0"], "steps_per_report must be at least 1, got 0"),
         (["surrogate=lookahead", "parent_sets.models_per_batch=0"], "models_per_batch must be at least 1, got 0"),
-        (["surrogate=lookahead", "edit_steps.episode_steps=3"], "episode_steps must divide num_examples, got 3 and"),
+        (["surrogate=lookahead", "lookahead.episode_steps=3"], "episode_steps must divide num_examples, got 3 and"),
         (
-            ["surrogate=edits", "lookahead.num_examples=24"],
-            "edit_steps.num_examples must be a multiple of lookahead.num_examples .*, got 128 and 24",
+            ["surrogate.problem=graphs"],
+            "is a choice of surrogates; say which one is trained, such as surrogate=lookahead",
         ),
-        (
-            ["surrogate=lookahead", "surrogate.model=transition", "surrogate_mesh.model_devices=2"],
-            "need lookahead.scorer='attention' and surrogate.model='candidates'",
-        ),
-        (["surrogate.model=both"], "is a choice of surrogates; say which one is trained, such as surrogate=lookahead"),
-        (["surrogate=lookahead", "surrogate_mesh.stages=2"], "need lookahead.scorer='attention'"),
+        (["surrogate=lookahead", "surrogate_mesh.stages=2"], "stages must be 1 for surrogate=lookahead"),
         (
             ["surrogate=lookahead", "surrogate_training.accumulation_steps=3"],
             r"a batch must be a multiple of surrogate_training.accumulation_steps=3 examples, got "
             r"lookahead.num_examples=256",
-        ),
-        (
-            ["surrogate=lookahead", "surrogate.model=both", "surrogate_mesh.data_devices=256"],
-            r"a multiple of surrogate_mesh.data_devices=256 examples, got edit_steps.num_examples=128",
         ),
         (
             ["surrogate=parent_sets", "surrogate_mesh.stages=2", "surrogate_network.num_layers=3"],

@@ -12,8 +12,7 @@ from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.candidates import candidates_of_canvas
 from jaxarc.experts.canvas_state import canvas_of_observation
 from jaxarc.parallel import rollout
-from jaxarc.surrogate import CandidateScorer, SurrogateNetworkConfig
-from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES
+from jaxarc.surrogate import CountingScorer
 from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
@@ -42,10 +41,7 @@ def test_with_exact_worths_it_solves_every_pair():
 def test_it_takes_a_candidate_that_the_expert_would_draw_with_the_same_key():
     env, params = make_world()
     _, seen = env.reset(jax.random.key(0), params)
-    model = CandidateScorer(
-        jax.random.key(0), SurrogateNetworkConfig(latent_size=4, num_layers=1, num_heads=1),
-        NUM_ACTION_FEATURES, (SIDE, SIDE),
-    )  # fmt: skip
+    model = CountingScorer(jax.random.key(0))
     key = jax.random.key(7)
     action = eqx.filter_jit(SurrogateAgent(model, params.config, COUNT))(key, seen)
     draw = jax.jit(

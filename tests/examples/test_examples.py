@@ -39,7 +39,7 @@ SHOWS = {  # a few lines that only a right run prints
     "sb3_gymnasium.py": ["step   1,024: mean return", "answer", "RecordedEpisode("],
     "behavior_cloning.py": ["136 traces of 25 tasks", "before: 0 of 136", "of 27 that it never saw"],
     "surrogate.py": ["384 examples in", "its first choice is one", "fill 1"],
-    "plan_with_mctx.py": ["one edit ahead", "search, real step", "4 pairs"],
+    "plan_with_mctx.py": ["one edit ahead", "agent and a search", "4 pairs"],
     "expert_iteration.py": ["1,024 steps, 5,120 with those of the searches", "unseen pairs solved"],
     "sharded_rollout.py": ["identical", "yes"],
     "advanced/jax_optimization_demo.py": ["traced 1 time(s)", "24,000", "Average step time: ", "Throughput: "],

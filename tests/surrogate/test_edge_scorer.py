@@ -22,7 +22,7 @@ from jaxarc.surrogate.encoders import higher_moments, partial_correlations
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
-NETWORK = SurrogateNetworkConfig("samples", latent_size=16, num_layers=1, num_heads=2)
+NETWORK = SurrogateNetworkConfig(latent_size=16, num_layers=1, num_heads=2)
 
 
 @pytest.fixture(scope="module")

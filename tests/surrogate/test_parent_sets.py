@@ -107,7 +107,7 @@ def test_a_surrogate_learns_the_exact_posterior():
     """Three variables in seconds; it starts 0.6 nats away, and every batch is new to it."""
     config = StructuralModelConfig(num_variables=3)
     training = SurrogateTrainingConfig(num_steps=250, learning_rate=6e-3)
-    network = SurrogateNetworkConfig(encoder="samples", latent_size=32, num_layers=2, num_heads=4)
+    network = SurrogateNetworkConfig(latent_size=32, num_layers=2, num_heads=4)
     model = jax.jit(lambda key: CandidateScorer(key, network, num_features=1))(jax.random.key(0))
     optimizer = make_surrogate_optimizer(training)
     state, losses = init_optimizer(optimizer, model), []

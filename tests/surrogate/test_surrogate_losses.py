@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, rel_entr
 
-from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss, weighted_mean
+from jaxarc.surrogate.losses import kl_divergence_loss_jax, weighted_mean
 
 GENERATOR = np.random.default_rng(0)
 LOGITS = GENERATOR.normal(size=(4, 5)).astype(np.float32)
@@ -77,12 +77,3 @@ def test_one_example_at_a_time_gives_the_same():
 
 def test_the_mean_of_nothing_is_0():
     assert weighted_mean(jnp.ones(3, jnp.float32), jnp.zeros(3, jnp.float32)) == 0
-
-
-def test_a_certain_and_right_transition_costs_nothing():
-    grid = np.int8([[-1, 0], [9, 3]])
-    logits = 50 * jax.nn.one_hot(grid.astype(np.int32) + 1, 11, dtype=jnp.float32)
-    one, half = jnp.float32(1), jnp.float32(0.5)
-    assert transition_loss(logits, one, grid, one) < 1e-6
-    assert transition_loss(logits, half, grid, one) == pytest.approx(0.25)
-    assert transition_loss(jnp.zeros((2, 2, 11), jnp.float32), one, grid, one) == pytest.approx(np.log(11))

@@ -2,7 +2,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from jaxarc.config import ConfigValidationError
@@ -13,30 +12,21 @@ from jaxarc.surrogate import (
     CandidateSet,
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
-    TransitionModel,
     surrogate_learning_rate,
-    transition_loss,
 )
-from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES
 from jaxarc.surrogate.encoders import MomentEncoder, invert
 from jaxarc.surrogate.losses import COMPILED, PYTHON, mean_gradient
 from jaxarc.surrogate.trunk import Trunk
 
 SIDE, K, FEATURES = 4, 6, 3
 SMALL = SurrogateNetworkConfig(latent_size=8, num_layers=2, num_heads=2)
-SAMPLES = SMALL.replace(encoder="samples")
 GENERATOR = np.random.default_rng(0)
 score = jax.jit(lambda model, data, candidates: model(data, candidates))
 
 
 @pytest.fixture(scope="module")
-def grid_scorer():
-    return jax.jit(lambda key: CandidateScorer(key, SMALL, FEATURES, (SIDE, SIDE)))(jax.random.key(0))
-
-
-@pytest.fixture(scope="module")
 def set_scorer():
-    return jax.jit(lambda key: CandidateScorer(key, SAMPLES, FEATURES))(jax.random.key(0))
+    return jax.jit(lambda key: CandidateScorer(key, SMALL, FEATURES))(jax.random.key(0))
 
 
 def candidates(num_rows=SIDE):
@@ -45,22 +35,16 @@ def candidates(num_rows=SIDE):
     return CandidateSet(*(jnp.asarray(x, jnp.float32) for x in (rows, columns, features)), jnp.ones(K, jnp.bool_))
 
 
-def colors():
-    return jnp.asarray(GENERATOR.integers(-1, 10, (SIDE, SIDE, 3)), jnp.float32)
-
-
 def samples():
     return jnp.asarray(GENERATOR.normal(size=(9, SIDE, 3)), jnp.float32)
 
 
-@pytest.mark.parametrize("encoder", ["colors", "samples"])
-def test_logits_change_places_with_their_candidates(encoder, grid_scorer, set_scorer):
-    model, data = (grid_scorer, colors()) if encoder == "colors" else (set_scorer, samples())
-    given, order = candidates(), GENERATOR.permutation(K)
-    logits = score(model, data, given)
+def test_logits_change_places_with_their_candidates(set_scorer):
+    data, given, order = samples(), candidates(), GENERATOR.permutation(K)
+    logits = score(set_scorer, data, given)
     assert logits.shape == (K,)
     assert np.ptp(logits) > 0
-    turned = score(model, data, jax.tree.map(lambda x: x[order], given))
+    turned = score(set_scorer, data, jax.tree.map(lambda x: x[order], given))
     np.testing.assert_allclose(turned, logits[order], atol=1e-5)
 
 
@@ -73,27 +57,20 @@ def test_samples_have_no_order_and_variables_no_names(set_scorer):
     np.testing.assert_allclose(score(set_scorer, data[:, order], renamed), logits, atol=1e-4)
 
 
-def test_colors_have_a_place(grid_scorer):
-    data, given = colors(), candidates()
-    assert not np.allclose(score(grid_scorer, data[::-1], given), score(grid_scorer, data, given), atol=1e-4)
-
-
-def test_an_empty_region_is_finite(grid_scorer):
+def test_an_empty_region_is_finite(set_scorer):
     empty = eqx.tree_at(lambda c: c.rows, candidates(), jnp.zeros((K, SIDE), jnp.float32))
-    gradient = jax.jit(jax.grad(lambda model: score(model, colors(), empty).sum()))(grid_scorer)
+    gradient = jax.jit(jax.grad(lambda model: score(model, samples(), empty).sum()))(set_scorer)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
-@pytest.mark.parametrize("encoder", ["colors", "samples"])
-def test_a_bfloat16_model_multiplies_in_bfloat16(encoder, grid_scorer, set_scorer):
-    model, data = (grid_scorer, colors()) if encoder == "colors" else (set_scorer, samples())
-    half, given = jnp.bfloat16, candidates()
-    low = (cast_floats(model, half), data, cast_floats(given, half))
+def test_a_bfloat16_model_multiplies_in_bfloat16(set_scorer):
+    half, data, given = jnp.bfloat16, samples(), candidates()
+    low = (cast_floats(set_scorer, half), data, cast_floats(given, half))
     text = str(jax.make_jaxpr(lambda model, data, given: model(data, given))(*low))
     assert "bf16[8,24]" in text  # the weights of attention
     logits = score(*low)
     assert logits.dtype == half
-    np.testing.assert_allclose(logits.astype(jnp.float32), score(model, data, given), atol=0.05)
+    np.testing.assert_allclose(logits.astype(jnp.float32), score(set_scorer, data, given), atol=0.05)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -108,8 +85,8 @@ def test_variables_that_never_change_are_finite():
     assert np.isfinite(encoder(jnp.zeros((5, 3, 3), jnp.float32))).all()
 
 
-def test_loops_of_python_and_compiled_ones_give_the_same_gradient(grid_scorer):
-    many = [(colors(), candidates()) for _ in range(2)]
+def test_loops_of_python_and_compiled_ones_give_the_same_gradient(set_scorer):
+    many = [(samples(), candidates()) for _ in range(2)]
     examples = jax.tree.map(lambda *leaves: jnp.stack(leaves), *many)
     weights = jnp.float32([1, 0.25])
 
@@ -118,7 +95,7 @@ def test_loops_of_python_and_compiled_ones_give_the_same_gradient(grid_scorer):
         return (logits**2).mean(), {"largest": logits.max()}
 
     def summed(loops, steps):
-        return jax.jit(lambda model: mean_gradient(example_loss, model, examples, weights, steps, loops))(grid_scorer)
+        return jax.jit(lambda model: mean_gradient(example_loss, model, examples, weights, steps, loops))(set_scorer)
 
     whole = summed(COMPILED, 1)
     for loops, steps in ((COMPILED, 2), (PYTHON, 2)):
@@ -144,49 +121,6 @@ def test_recomputing_saves_memory_and_changes_nothing():
         np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-3)
 
 
-def painted(count):
-    """Boxes filled with a color; the target is what that makes, and the reward is the similarity that it gains."""
-    grids = GENERATOR.integers(0, 10, (count, SIDE, SIDE))
-    corners = np.sort(GENERATOR.integers(0, SIDE, (count, 2, 2)), axis=1)
-    place = np.arange(SIDE)
-    rows, columns = [(place >= corners[:, :1, axis]) & (place <= corners[:, 1:, axis]) for axis in (0, 1)]
-    color = GENERATOR.integers(0, 10, count)
-    box = rows[:, :, None] & columns[:, None]
-    after = np.where(box, color[:, None, None], grids)
-    gained = (grids != after).mean(axis=(1, 2))
-    data = np.stack([grids, after, grids, np.full_like(grids, -1)], axis=-1).astype(np.float32)
-    action = CandidateSet(
-        *(jnp.asarray(x, jnp.float32) for x in (rows, columns, np.eye(NUM_ACTION_FEATURES)[color])),
-        jnp.ones(count, jnp.bool_),
-    )
-    return jnp.asarray(data), action, jnp.asarray(after, jnp.int8), jnp.asarray(gained, jnp.float32)
-
-
-@pytest.mark.usefixtures("standard_promotion")
-def test_a_transition_model_learns_to_fill_a_box():
-    model = jax.jit(lambda key: TransitionModel(key, SMALL.replace(latent_size=16)))(jax.random.key(0))
-    optimizer = optax.adam(3e-2)
-    state = optimizer.init(model)
-
-    def mean_loss(model, data, action, after, reward):
-        guess = jax.vmap(model)(data, action)
-        return jax.vmap(transition_loss)(guess.grid_logits, guess.reward, after, reward).mean()
-
-    @jax.jit
-    def learn(model, state, *examples):
-        gradient = jax.grad(mean_loss)(model, *examples)
-        updates, state = optimizer.update(gradient, state)
-        return optax.apply_updates(model, updates), state
-
-    for _ in range(100):
-        model, state = learn(model, state, *painted(48))
-    data, action, after, reward = painted(64)
-    guess = jax.jit(lambda model: jax.vmap(model)(data, action))(model)
-    wrong = (jnp.argmax(guess.grid_logits, axis=-1) - 1) != after
-    assert wrong.mean() < 0.05  # without an idea of the action a quarter would be wrong
-    assert jnp.abs(guess.reward - reward).mean() < 0.1
-
-
 def test_learning_rates_rise_and_fall():
     for decay in ("linear", "cosine"):
         rate = surrogate_learning_rate(SurrogateTrainingConfig(decay=decay, num_steps=100, warmup_steps=10))
@@ -201,7 +135,6 @@ def test_learning_rates_rise_and_fall():
     [
         (SurrogateNetworkConfig, {"num_heads": 5}, "num_heads must divide latent_size, got 5 and 64"),
         (SurrogateNetworkConfig, {"remat_every": 2}, "remat_every must divide num_layers, got 2 and 3"),
-        (SurrogateNetworkConfig, {"encoder": "words"}, r"encoder must be one of \('colors', 'samples'\), got 'words'"),
         (SurrogateTrainingConfig, {"precision": "float8"}, "precision must be one of .*bfloat16"),
         (SurrogateTrainingConfig, {"num_steps": 10}, "warmup_steps must be below num_steps, got 50 and 10"),
     ],

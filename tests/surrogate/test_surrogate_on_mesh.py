@@ -32,12 +32,12 @@ B, N, K, F = 16, 3, 5, 3
 network = SurrogateNetworkConfig(latent_size=8, num_layers=4, num_heads=2)
 config = SurrogateTrainingConfig(num_steps=10, warmup_steps=0)
 optimizer, random = make_surrogate_optimizer(config), np.random.default_rng(0)
-data, probs = random.integers(0, 5, (B, N, N, 3)).astype(np.float32), random.dirichlet(np.ones(K), B)
+data, probs = random.normal(size=(B, 2 * N, N, 3)).astype(np.float32), random.dirichlet(np.ones(K), B)
 batch = TrainingBatchJAX(data, probs, random.random(B))
 boxes = [jnp.asarray(random.integers(0, 2, (B, K, N)), jnp.float32) for _ in range(2)]
 features = jnp.asarray(random.normal(size=(B, K, F)), jnp.float32)
 candidates = CandidateSet(*boxes, features, jnp.ones((B, K), jnp.bool_))
-make_model = jax.jit(lambda: CandidateScorer(jax.random.key(0), network, F, (N, N)))
+make_model = jax.jit(lambda: CandidateScorer(jax.random.key(0), network, F))
 
 def learn(create, model, *mesh, config=config):
     step, losses = create(model, optimizer, kl_divergence_loss_jax, config, *mesh), []
@@ -55,7 +55,7 @@ def learn(create, model, *mesh, config=config):
 expected, *_ = learn(create_jax_surrogate_train_step, make_model())
 found = {"expected": expected}
 first = lambda leaf: leaf.addressable_shards[0].data.shape
-parts = lambda tree: [first(x) for x in (tree.trunk.layers.rows_in.weight, tree.gate.bias, tree.encoder.rows)]
+parts = lambda tree: [first(x) for x in (tree.trunk.layers.rows_in.weight, tree.gate.bias, tree.head.last.bias)]
 count = lambda *arguments: count_collectives(step.compile(*arguments))
 for shape, names, num_parts in [((8,), "data", 2), ((4, 2), "data model", 1), ((2, 4), "data model", 1),
                                 ((2, 4), "data stage", 1)]:
@@ -96,13 +96,13 @@ def test_model_and_state_are_donated(meshes):
 
 
 def test_each_device_holds_its_part_of_the_weights_and_of_their_moments(meshes):
-    whole, gate, rows = [4, 8, 24], [16], [3, 8]
+    whole, gate, head = [4, 8, 24], [16], [1]
     parts = {name: weights for name, (_, _, weights, *_) in meshes.items()}
     assert parts == {
-        "data (8,)": [whole, gate, rows],
-        "data model (4, 2)": [[4, 8, 12], [8], rows],
-        "data model (2, 4)": [[4, 8, 6], [4], rows],
-        "data stage (2, 4)": [[1, 8, 24], gate, rows],
+        "data (8,)": [whole, gate, head],
+        "data model (4, 2)": [[4, 8, 12], [8], head],
+        "data model (2, 4)": [[4, 8, 6], [4], head],
+        "data stage (2, 4)": [[1, 8, 24], gate, head],
     }
     for _, _, weights, moments, _ in meshes.values():
         assert moments == weights
@@ -137,7 +137,7 @@ def test_batches_and_meshes_that_do_not_fit_are_named():
 @pytest.fixture(scope="module")
 def scorer():
     network = SurrogateNetworkConfig(latent_size=4, num_layers=2, num_heads=2)
-    return jax.jit(lambda: CandidateScorer(jax.random.key(0), network, 1, (3, 3)))()
+    return jax.jit(lambda: CandidateScorer(jax.random.key(0), network, 1))()
 
 
 def test_layers_that_stages_cannot_share_are_named(scorer):

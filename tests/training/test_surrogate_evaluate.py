@@ -1,44 +1,17 @@
-"""Policies and trained agents that play held-out pairs, and their results."""
-
-import dataclasses
-import json
+"""The agreement of a surrogate with its expert in numbers, and policies that play held-out pairs."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxarc
 from jaxarc import constants as c
-from jaxarc.agents import EditPolicy
-from jaxarc.config import (
-    AgentConfig,
-    ConfigValidationError,
-    JaxArcConfig,
-    NetworkConfig,
-    TaskConfig,
-)
+from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.evaluation import SubmitPolicy, TaskResults
-from jaxarc.training import Experiment, Report, RunFolder
-from jaxarc.training.checkpoint import CheckpointRecord
-from jaxarc.training.metrics import MetricsFile
-from jaxarc.training.run_folder import make_new_folder
-from jaxarc.training.surrogates import SurrogateExperiment
+from jaxarc.tasks import RawTask
 from jaxarc.training.surrogates.agreement import agreement
-from jaxarc.training.surrogates.evaluate import compare_policies, load_held_out_pairs, summarize
-
-RULES = JaxArcConfig().with_fields(
-    selection_format="bbox",
-    max_grid_height=2,
-    max_grid_width=2,
-    max_episode_steps=3,
-    reveal_target=True,
-    include_step_count=True,
-    invalid_action_policy="noop",
-    start_grid="partial",
-    history_enabled=False,
-)
+from jaxarc.training.surrogates.evaluate import PlayedPairs, play_held_out
 
 
 class PaintThenSubmit(eqx.Module):
@@ -47,98 +20,17 @@ class PaintThenSubmit(eqx.Module):
     color: int
 
     def __call__(self, key, observation):
-        operation = jnp.where(observation["step_count"] == 0, c.FILL + self.color, c.SUBMIT)
+        operation = jnp.where((observation["working_grid"] == self.color).all(), c.SUBMIT, c.FILL + self.color)
         return BboxAction(operation, *(jnp.int32(place) for place in (0, 0, 1, 1)))
 
 
-def write_tasks(folder, outputs):
-    folder.mkdir()
-    for name, color in outputs.items():
-        pair = {"input": [[0, 0]], "output": [[color, color]]}
-        (folder / f"{name}.json").write_text(json.dumps({"train": [pair], "test": [pair]}))
-    return str(folder)
-
-
-@pytest.fixture
-def task(tmp_path):
-    train = write_tasks(tmp_path / "train", {"seen": 4})
-    return TaskConfig(train, write_tasks(tmp_path / "held_out", {"kept": 0, "painted": 5}), max_side=2)
-
-
-def test_each_held_out_pair_is_played_once_from_its_input_and_decisions_are_timed(task):
-    policies = {"painter": PaintThenSubmit(5), "submitter": SubmitPolicy.for_config(RULES)}
-    results = compare_policies(policies, load_held_out_pairs(task, RULES))
-    assert (results["painter"].solved, results["painter"].mean_steps) == (0.5, 2.0)
-    assert (results["submitter"].solved, results["submitter"].mean_steps) == (0.5, 1.0)
-    assert all(each.decisions_per_second > 0 for each in results.values())
-    assert all(each.learning_seconds is None for each in results.values())
-
-
-def test_a_policy_that_solves_nothing_has_no_mean_of_steps():
-    played = TaskResults(np.zeros(3, bool), np.full(3, 7))
-    assert dataclasses.astuple(summarize(played, 12.0)) == (0.0, None, None, 12.0)
-
-
-def run_of_agent(task, root, name="agent"):
-    """Make the run folder of an agent that learned nothing yet."""
-    tiny = Experiment(RULES, agent=AgentConfig(num_envs=1, num_minibatches=1), task=task)
-    tiny = tiny.replace(network=NetworkConfig(hidden_size=4, num_layers=1))
-    folder = RunFolder(make_new_folder(root, name))
-    state = {"learner": {"policy": fresh_policies(tiny)}}
-    folder.checkpoints.save(state, CheckpointRecord(1, 1, 0.0, None, tiny.as_dict(), {}))
-    MetricsFile(folder.metrics, Report).append([Report(1, 1, 3.0)])
-    return folder
-
-
-def fresh_policies(experiment):
-    policy = EditPolicy.create(jax.random.key(0), experiment.environment, experiment.train_config.network)
-    return jax.tree.map(lambda leaf: leaf[None], policy)
-
-
-def test_an_agent_that_learned_from_all_that_is_held_out_is_refused_before_anything_is_played(task, tmp_path):
-    copy = write_tasks(tmp_path / "copy", {"under_another_name": 0, "painted": 5, "more": 6})
-    cheat = run_of_agent(task.replace(train_dataset=copy), tmp_path / "runs")
-    with pytest.raises(ConfigValidationError, match=r"learned from .*copy, which holds every pair of .*held_out"):
-        load_held_out_pairs(task, RULES, [cheat])
-
-
-def test_pairs_that_an_agent_learned_from_are_left_out_for_all(task, tmp_path):
-    half = write_tasks(tmp_path / "half", {"seen_before": 0})
-    agent = run_of_agent(task.replace(train_dataset=half), tmp_path / "runs")
-    held_out = load_held_out_pairs(task, RULES, [agent])
-    assert held_out.num_left_out == 2
-    assert held_out.pairs.task_ids == ("evaluation/painted/0", "evaluation/painted/1")
-
-
-def test_policies_that_learned_from_everything_together_are_refused(task, tmp_path):
-    halves = [write_tasks(tmp_path / f"half{color}", {"some": color}) for color in (0, 5)]
-    agents = [run_of_agent(task.replace(train_dataset=half), tmp_path / "runs") for half in halves]
-    with pytest.raises(ConfigValidationError, match="the policies learned from all 4 pairs"):
-        load_held_out_pairs(task, RULES, agents)
-
-
-def test_agents_whose_folders_have_one_name_play_both_and_one_given_twice_plays_once(task, tmp_path):
-    first, second = (run_of_agent(task, tmp_path / place, "surrogate") for place in ("here", "there"))
-    third = run_of_agent(task, tmp_path / "here", "alone")
-    again = RunFolder(tmp_path / "there" / ".." / "here" / "alone")
-    held_out = load_held_out_pairs(task, RULES, [first, second, third, again])
-    results = compare_policies({"surrogate": PaintThenSubmit(5)}, held_out)
-    assert list(results) == ["surrogate", str(first.path), str(second.path), "alone"]
-    assert results["surrogate"].solved == 0.5
-    assert results["alone"].learning_seconds == 3.0
-
-
-def test_the_run_of_a_surrogate_is_no_agent(task, tmp_path):
-    folder = run_of_agent(task, tmp_path / "runs")
-    surrogate = SurrogateExperiment().as_dict()
-    folder.checkpoints.save({"a": jnp.zeros(1)}, CheckpointRecord(2, 1, 0.0, None, surrogate, {}))
-    with pytest.raises(ConfigValidationError, match=r"holds no agent of this version: .*no field"):
-        load_held_out_pairs(task, RULES, [folder])
-
-
-def test_rules_that_show_no_step_count_are_refused(task):
-    with pytest.raises(ConfigValidationError, match=r"observation\.include_step_count=true"):
-        load_held_out_pairs(task, RULES.with_fields(include_step_count=False))
+@pytest.mark.parametrize(("color", "solved", "mean_steps"), [(5, 0.5, 2.0), (7, 0.0, None)])
+def test_each_held_out_pair_is_played_once_and_steps_count_where_it_is_solved(color, solved, mean_steps):
+    grids = {output: (np.zeros((2, 2), int), np.full((2, 2), output)) for output in (4, 5)}
+    tasks = TaskSet("two", tuple(RawTask(f"t{output}", (pair,), (pair,)) for output, pair in grids.items()))
+    rules = {"selection_format": "bbox", "max_grid_height": 2, "max_grid_width": 2, "max_episode_steps": 3}
+    _, params = jaxarc.make(tasks, invalid_action_policy="noop", start_grid="input", **rules)
+    assert play_held_out(PaintThenSubmit(color), params) == PlayedPairs(solved, mean_steps)
 
 
 PROBS = np.array([[0.5, 0.5, 0.0, 0.0], [0.1, 0.2, 0.7, 0.0], [1.0, 0.0, 0.0, 0.0]])

@@ -13,15 +13,11 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.config import (
     ConfigValidationError,
-    EditStepsConfig,
     LookaheadConfig,
     SurrogateConfig,
-    SurrogateNetworkConfig,
     TaskConfig,
 )
 from jaxarc.experts.host_canvas import HostCanvas
-from jaxarc.surrogate.scorers import CountingScorer
-from jaxarc.training.surrogates.edits import EditTask
 from jaxarc.training.surrogates.lookahead import LookaheadTask, eval_batch_sizes
 from jaxarc.training.surrogates.task import HELD_OUT_SEED
 
@@ -45,7 +41,7 @@ def make_problem(folder):
         max_grid_height=SIDE, max_grid_width=SIDE, history_enabled=False, invalid_action_policy="noop",
     )  # fmt: skip
     task = TaskConfig(str(folder / "learned"), str(folder / "measured"), max_side=SIDE)
-    return LookaheadTask.load(task, params.config, CONFIG, SurrogateNetworkConfig(latent_size=8, num_layers=1))
+    return LookaheadTask.load(task, params.config, CONFIG)
 
 
 @pytest.fixture(scope="module")
@@ -68,16 +64,8 @@ def test_probabilities_sum_to_one_and_leave_out_what_is_not_real(problem):
     assert (np.asarray(batch.expert_accuracies) == 1).all()
 
 
-def test_a_scorer_of_edits_gets_each_example_beside_as_many_steps(problem):
-    batch = EditTask(problem, EditStepsConfig(num_examples=64, episode_steps=2, num_eval=2)).batch(0, 0)
-    assert batch.data.shape == (32, SIDE, SIDE, 3)
-    assert batch.candidates.is_real.shape == (32, 32)
-    assert batch.steps.data.shape == (32, 2, SIDE, SIDE, 4)
-    assert {len(leaf) for leaf in jax.tree.leaves(batch)} == {32}
-
-
 def test_a_batch_depends_on_seed_and_step_alone(problem):
-    same = LookaheadTask(problem.train_params, problem.eval_params, CONFIG, problem.network)
+    same = LookaheadTask(problem.train_params, problem.eval_params, CONFIG)
     first, again = problem.batch(3, 5), same.batch(3, 5)
     for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -125,7 +113,7 @@ def test_held_out_pairs_are_those_of_the_other_data_set(problem, examples):
 
 
 def test_held_out_examples_do_not_depend_on_the_size_of_batches_that_are_learned_from(problem, examples):
-    other = LookaheadTask(problem.train_params, problem.eval_params, CONFIG.replace(num_examples=8), problem.network)
+    other = LookaheadTask(problem.train_params, problem.eval_params, CONFIG.replace(num_examples=8))
     (same,) = other.held_out()
     for one, as_before in zip(jax.tree.leaves(same), jax.tree.leaves(examples), strict=True):
         np.testing.assert_array_equal(one, as_before)
@@ -149,10 +137,10 @@ def test_pairs_that_are_learned_from_are_not_held_out(tmp_path):
     problem = make_problem(tmp_path)
     task = TaskConfig(str(tmp_path / "learned"), str(tmp_path / "learned"), max_side=SIDE)
     with pytest.raises(ValueError, match=r"6.*task\.train_dataset"):
-        LookaheadTask.load(task, problem.train_params.config, CONFIG, problem.network)
+        LookaheadTask.load(task, problem.train_params.config, CONFIG)
     few = CONFIG.replace(num_candidates=5)
     with pytest.raises(ValueError, match="5"):
-        LookaheadTask.load(task, problem.train_params.config, few, problem.network)
+        LookaheadTask.load(task, problem.train_params.config, few)
 
 
 def test_the_expert_itself_agrees_and_a_fresh_model_does_not(problem):
@@ -167,25 +155,13 @@ def test_the_expert_itself_agrees_and_a_fresh_model_does_not(problem):
     assert fresh.regret > knows.regret
 
 
-def test_the_config_names_the_model(problem):
-    assert isinstance(problem.make_model(jax.random.key(0)), CountingScorer)
-    attentive = LookaheadTask(
-        problem.train_params, problem.eval_params, CONFIG.replace(scorer="attention"), problem.network
-    ).make_model(jax.random.key(0))
-    batch, candidates = problem.batch(0, 0)
-    row = jax.tree.map(lambda x: x[0], candidates)
-    assert jax.eval_shape(attentive, batch.observational_data[0], row).shape == (CONFIG.num_candidates,)
-
-
 def test_points_and_masks_are_refused(problem):
     rules = problem.train_params.config.with_fields(selection_format="point")
     params = jaxarc.envs.EnvParams(problem.train_params.tasks, problem.train_params.weights, rules)
     with pytest.raises(TypeError, match=r"set action\.selection_format=bbox"):
-        LookaheadTask(params, problem.eval_params, CONFIG, problem.network).batch(0, 0)
+        LookaheadTask(params, problem.eval_params, CONFIG).batch(0, 0)
 
 
 def test_examples_that_no_whole_episodes_make_are_refused():
     with pytest.raises(ConfigValidationError, match=r"episode_steps.*num_examples.*5.*32"):
         LookaheadConfig(num_examples=32, episode_steps=5)
-    with pytest.raises(ConfigValidationError, match="scorer"):
-        LookaheadConfig(scorer="counting")

@@ -12,21 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateTrainingConfig
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.training import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
 from jaxarc.training.checkpoint import CheckpointError
 from jaxarc.training.metrics import read_reports
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, train_surrogate
 from jaxarc.training.surrogates.agreement import agreement
-from jaxarc.training.surrogates.evaluate import load_models
+from jaxarc.training.surrogates.evaluate import load_model
 from jaxarc.training.surrogates.task import CandidateTask, ExpertBatch
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
 EXPERIMENT = SurrogateExperiment(
     surrogate=SurrogateConfig(problem="parent_sets", seed=3, steps_per_report=4, reports_per_evaluation=2),
-    surrogate_network=SurrogateNetworkConfig(encoder="samples"),
     surrogate_training=SurrogateTrainingConfig(num_steps=18, learning_rate=0.05, warmup_steps=2),
     checkpoint=CheckpointConfig(min_seconds=0.0, keep_last=9),
 )
@@ -83,7 +82,7 @@ class Problem(CandidateTask):
 
 
 def run(experiment=EXPERIMENT, folder=None, problem=None, **options):
-    return train_surrogate(experiment, {"candidates": problem or Problem()}, folder, **options)
+    return train_surrogate(experiment, problem or Problem(), folder, **options)
 
 
 def after(steps):
@@ -201,13 +200,12 @@ def test_the_newest_and_the_best_checkpoints_stay(folder, whole):
     assert set(folder.checkpoints.updates()) == {18, *(update for _, update in ranked[-2:])}
 
 
-def test_saved_models_come_back_without_the_rest(whole, folder):
+def test_a_saved_model_comes_back_without_the_rest(whole, folder):
     run(folder=folder)
-    models = load_models(folder, {"candidates": Problem()}, "last")
-    assert same(models, whole.state.models)
+    assert same(load_model(folder, Problem(), "last"), whole.state.model)
 
 
-def test_models_that_another_version_wrote_are_refused(folder):
+def test_a_model_that_another_version_wrote_are_refused(folder):
     run(folder=folder, should_stop=after(4))
     file = folder.checkpoints.at(4) / "record.json"
     content = json.loads(file.read_bytes()) | {"format": 4}
@@ -215,7 +213,7 @@ def test_models_that_another_version_wrote_are_refused(folder):
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     file.write_text(json.dumps({"sha256": digest, **content}))
     with pytest.raises(CheckpointError, match="with checkpoint format 4"):
-        load_models(folder, {"candidates": Problem()}, "last")
+        load_model(folder, Problem(), "last")
 
 
 def test_a_time_limit_ends_the_run_early():

@@ -140,10 +140,6 @@ def evaluate(
     megabytes: Annotated[int | None, typer.Option(min=1, help="For search: memory of a process for images.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
-    against: Annotated[
-        list[Path] | None,
-        typer.Option(help="For a surrogate: the run folder of an agent that plays the same pairs; may be repeated."),
-    ] = None,
 ) -> None:
     """Score an agent by the rules of ARC: exact match on test outputs that it never sees, two attempts at each.
 
@@ -159,7 +155,7 @@ def evaluate(
 
     With the run folder of a surrogate, evaluate the surrogate on held-out examples and pairs.
 
-    This measures agreement with the expert, regret, calibration, single steps and open-loop errors.
+    This measures agreement with the expert, regret and calibration; a lookahead surrogate plays the held-out pairs too.
 
     Its run folder gets evaluation.json and, of candidates, calibration.png. Overrides measure it on other data.
 
@@ -184,12 +180,10 @@ def evaluate(
         _require_unused(given, "does not go with the run folder of a surrogate; leave it out")
         from jaxarc.cli.surrogate_run import evaluate_run
 
-        evaluate_run(*run, overrides or [], checkpoint or "last", against or [], precision or "float32")
+        evaluate_run(*run, overrides or [], checkpoint or "last", precision or "float32")
         return
     if overrides:
         raise typer.BadParameter("are for the run folder of a surrogate; leave them out", param_hint="OVERRIDES")
-    if against:
-        raise typer.BadParameter("is for the run folder of a surrogate; leave it out", param_hint="--against")
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
     if agent is None or not Path(agent).is_dir():

@@ -96,7 +96,7 @@ def memory(
 
     Examples:
         jaxarc profile memory experiment=small_grids
-        jaxarc profile memory surrogate=lookahead surrogate.model=both
+        jaxarc profile memory surrogate=parent_sets
     """
     from jaxarc.cli.settings import read_any_experiment
     from jaxarc.cli.training_memory import memory_of, memory_table

@@ -4,11 +4,9 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Final
 
 import jax
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,32 +16,28 @@ from jaxarc.cli.processes import GracefulStop, ensured
 from jaxarc.cli.training_run import left_out
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.config.training import Precision
-from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import RunFolder, create_run_folder, open_run_folder
+from jaxarc.training import RunFolder, create_run_folder
 from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
-from jaxarc.training.metrics import read_reports
 from jaxarc.training.run_folder import remove_unused
 from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates import (
     SurrogateExperiment,
     SurrogateReport,
     SurrogateResult,
-    make_tasks,
+    make_task,
     train_surrogate,
 )
 from jaxarc.training.surrogates.agreement import Agreement, CalibrationBin
-from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
-from jaxarc.training.surrogates.edits import EditTask
 from jaxarc.training.surrogates.evaluate import (
-    EvalResult,
+    PlayedPairs,
     SurrogateEvaluation,
-    evaluate_models,
+    evaluate_model,
     evaluate_surrogate,
-    load_models,
+    load_model,
     write_evaluation,
 )
 from jaxarc.training.surrogates.graphs import GraphAccuracy
@@ -55,10 +49,10 @@ _EXPERTS: Final = {
     "graphs": "the graphs of drawn structural models",
     "lookahead": "the expert that looks one edit ahead",
 }
-_MODELS: Final = {
-    "candidates": "what the expert thinks of candidates",
-    "transition": "what an action does",
-    "both": "what the expert thinks of candidates and, in a model beside it, what an action does",
+_LEARNED: Final = {
+    "parent_sets": "what the expert thinks of candidates",
+    "graphs": "how likely each edge is",
+    "lookahead": "what the expert thinks of candidates",
 }
 
 
@@ -76,10 +70,10 @@ def learn_surrogate(
     _make_devices(experiment.surrogate_mesh)
     if not experiment.surrogate.compilation_cache:
         jax.config.update("jax_enable_compilation_cache", False)
-    tasks = load_surrogate_tasks(experiment)
+    task = load_surrogate_task(experiment)
     folder = resume or create_run_folder(experiment)
     with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
-        console.print(_announcement(experiment, tasks, folder), highlight=False, soft_wrap=True)
+        console.print(_announcement(experiment, task, folder), highlight=False, soft_wrap=True)
         writers: list[LogWriter] = [
             *open_log_writers(experiment, folder),
             SurrogateProgress(console, experiment.num_updates),
@@ -90,8 +84,8 @@ def learn_surrogate(
                 all_writers.write(report)
                 stop.keeps |= report.update > 0
 
-            outcome = train_surrogate(experiment, tasks, folder, note, lambda: stop.is_set, resume=resume is not None)
-    evaluation = evaluate_models(tasks, outcome.state.models, outcome.reports[-1].update)
+            outcome = train_surrogate(experiment, task, folder, note, lambda: stop.is_set, resume=resume is not None)
+    evaluation = evaluate_model(task, outcome.state.model, outcome.reports[-1].update)
     write_evaluation(folder, evaluation)
     _draw(outcome.reports, folder, _title(experiment))
     show_evaluation(evaluation, folder, console)
@@ -110,38 +104,31 @@ def _make_devices(mesh: SurrogateMeshConfig) -> None:
         raise ConfigValidationError(f"jaxarc train: surrogate_mesh: {error}") from error
 
 
-def load_surrogate_tasks(experiment: SurrogateExperiment) -> dict[str, SurrogateTask]:
+def load_surrogate_task(experiment: SurrogateExperiment) -> SurrogateTask:
     """Make what a surrogate learns from and is measured on.
 
     Raises:
         ConfigValidationError: no task is left, or the rules do not fit the expert.
-        TaskFormatError, UnknownDatasetError: see :func:`make_tasks`.
+        TaskFormatError, UnknownDatasetError: see :func:`make_task`.
     """
     try:
-        return make_tasks(experiment)
+        return make_task(experiment)
     except TaskFormatError:
         raise
     except ValueError as error:  # no task is small enough, or the rules do not fit the expert
         raise ConfigValidationError(f"jaxarc train: {error}") from error
 
 
-def _announcement(experiment: SurrogateExperiment, tasks: Mapping[str, SurrogateTask], folder: RunFolder) -> str:
+def _announcement(experiment: SurrogateExperiment, surrogate_task: SurrogateTask, folder: RunFolder) -> str:
     problem = experiment.surrogate.problem
-    model = experiment.surrogate.model
     task = experiment.task
-    what = "how likely each edge is" if problem == "graphs" else _MODELS[model]
-    lines = [f"Learning from {_EXPERTS[problem]}: {what}."]
-    if problem == "lookahead":
+    lines = [f"Learning from {_EXPERTS[problem]}: {_LEARNED[problem]}."]
+    if isinstance(surrogate_task, LookaheadTask):
         lines.append(
             f"Pairs of {task.train_dataset}, sides up to {task.max_side}; measured on those of "
             f"{task.evaluation_dataset}. [bold]The answer is visible.[/]"
         )
-        counts = [
-            each.num_left_out
-            for each in tasks.values()
-            if isinstance(each, LookaheadTask | EditTask | TransitionDataset)
-        ]
-        lines[-1] += left_out(max(counts, default=0))
+        lines[-1] += left_out(surrogate_task.num_left_out)
     return "\n".join([*lines, f"Run folder: {escape(str(folder.path))}"])
 
 
@@ -173,11 +160,6 @@ def _draw(reports: Sequence[SurrogateReport], folder: RunFolder, title: str) -> 
             {"first choice": "top1_agreement", "first five": "top5_agreement"},
             True,
         ),
-        (
-            "next grids, every cell right",
-            {"learned from": "transition_exact_grids", "held out": "exact_grid_accuracy"},
-            True,
-        ),
         ("edges, held out", {"AUROC": "auroc", "right at 0.5": "edge_accuracy"}, True),
     )
     rows = [dataclasses.asdict(report) for report in reports]
@@ -204,15 +186,8 @@ def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console:
         console.print(_calibration(evaluation.graphs.calibration, "ordered pairs", "share of edges"))
         error = evaluation.graphs.overall.calibration_error
         _draw_calibration(evaluation.graphs.calibration, error, folder, "share of edges")
-    if evaluation.steps is not None:
-        console.print(_steps(evaluation.steps))
-    if evaluation.open_loop_errors:
-        console.print(_open_loop(evaluation.open_loop_errors))
     if evaluation.policies:
         console.print(_policies(evaluation.policies))
-        if evaluation.num_left_out:
-            line = f"{evaluation.num_left_out:,} held-out pairs are left out, because a policy learned from them."
-            console.print(line, highlight=False)
 
 
 def _agreement(agreement: Agreement) -> Table:
@@ -245,37 +220,10 @@ def _calibration(bins: Sequence[CalibrationBin], what: str, expected: str) -> Ta
     return table
 
 
-def _steps(steps: StepAccuracy) -> Table:
-    table = number_table("next grid, every cell right", "steps", "predicted", "by keeping the grid")
-    table.add_row("all held-out steps", "", percent(steps.exact_grid_accuracy), percent(steps.kept_grid_accuracy))
-    for operation, (count, exact, kept) in steps.by_operation.items():
-        table.add_row(f"  {get_operation_name(operation)}", f"{count:,}", percent(exact), percent(kept))
-    table.add_row("cells right", "", percent(steps.cell_accuracy), "")
-    table.add_row("next clipboard, every cell right", "", percent(steps.exact_clipboard_accuracy), "")
-    table.add_row("reward, mean distance", "", f"{steps.reward_error:.4f}", "")
-    return table
-
-
-def _open_loop(errors: Sequence[OpenLoopError]) -> Table:
-    """List the shares of grids that are right in every cell, for the last step also those of keeping the first grid."""
-    num_steps = len(errors[0].exact)
-    columns = [str(step) for step in range(1, num_steps + 1)]
-    table = number_table("% right on own predictions,\nafter steps", *columns, "by\nkeeping", "% cells\nwrong")
-    table.columns[0].no_wrap = True
-    for each in errors:
-        name = "all operations, mixed" if each.operation is None else get_operation_name(each.operation)
-        shares = (*each.exact, each.kept[-1], each.wrong_cells[-1])
-        table.add_row(name, *[f"{100 * share:.0f}" for share in shares])
-    return table
-
-
-def _policies(policies: Mapping[str, EvalResult]) -> Table:
-    table = number_table("held-out pairs,\nanswer visible", "solved", "actions", "decisions/s", "learning\nseconds")
-    table.columns[0].overflow = "fold"
+def _policies(policies: Mapping[str, PlayedPairs]) -> Table:
+    table = number_table("held-out pairs, answer visible", "solved", "actions")
     for name, each in policies.items():
-        numbers = (each.mean_steps, each.decisions_per_second, each.learning_seconds)
-        texts = ["-" if number is None else f"{number:,.1f}" for number in numbers]
-        table.add_row(name, percent(each.solved), *texts)
+        table.add_row(name, percent(each.solved), "-" if each.mean_steps is None else f"{each.mean_steps:,.1f}")
     return table
 
 
@@ -291,7 +239,6 @@ def evaluate_run(
     experiment: SurrogateExperiment,
     overrides: Sequence[str],
     checkpoint: WhichCheckpoint,
-    against: Sequence[Path],
     precision: Precision = "float32",
 ) -> None:
     """Evaluate a trained surrogate on held-out examples and pairs, print tables and write ``evaluation.json``.
@@ -299,24 +246,13 @@ def evaluate_run(
     Its weights are cast to ``precision``. The experiment is that of the run with the overrides, which are written down.
 
     Raises:
-        typer.BadParameter: ``against`` names agents, but this surrogate plays no pairs.
         CheckpointError: the folder holds no checkpoint of this run.
     """
-    problem = experiment.surrogate.problem
-    model = experiment.surrogate.model
-    if against and (problem != "lookahead" or model == "transition"):
-        raise typer.BadParameter(
-            "only a surrogate that learned what the lookahead expert thinks of candidates plays pairs, this one is of "
-            f"surrogate.problem={problem}, surrogate.model={model}; leave it out",
-            param_hint="--against",
-        )
-    agents = [open_run_folder(path) for path in against]
     record = chosen_checkpoint(folder, checkpoint)
-    tasks = load_surrogate_tasks(experiment)
-    models = cast_floats(load_models(folder, tasks, checkpoint), DTYPES[precision])
-    learned = read_reports(folder.metrics, SurrogateReport)[-1].seconds
+    task = load_surrogate_task(experiment)
+    model = cast_floats(load_model(folder, task, checkpoint), DTYPES[precision])
     with products_in(precision):
-        evaluation = evaluate_surrogate(experiment, tasks, models, record.update, agents, learned)
+        evaluation = evaluate_surrogate(experiment, task, model, record.update)
     evaluation = dataclasses.replace(evaluation, precision=precision, overrides=tuple(overrides))
     write_evaluation(folder, evaluation)
     show_evaluation(evaluation, folder, Console())
@@ -337,9 +273,8 @@ class SurrogateProgress:
         parts = []
         if report.examples_per_second is not None:
             parts.append(f"{report.examples_per_second:,.0f} examples/s")
-        losses = [loss for loss in (report.total_loss, report.transition_total_loss) if loss is not None]
-        if losses:
-            parts.append(f"loss {' and '.join(f'{loss:.3f}' for loss in losses)}")
+        if report.total_loss is not None:
+            parts.append(f"loss {report.total_loss:.3f}")
         self._line.show("step", report.update, [*parts, self._measured])
 
 
@@ -348,8 +283,6 @@ def measured_parts(report: SurrogateReport) -> Iterator[str]:
     if report.kl is not None:
         yield f"KL {report.kl:.3f}"
         yield f"top-1 {range_share([report.top1_agreement])}"
-    if report.exact_grid_accuracy is not None:
-        yield f"next grids {range_share([report.exact_grid_accuracy])}"
     if report.expected_shd is not None:
         yield f"expected SHD {report.expected_shd:.2f}"
     if report.auroc is not None:

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from jaxarc.cli.console import number_table
 from jaxarc.cli.settings import AnyExperiment
-from jaxarc.cli.surrogate_run import load_surrogate_tasks
+from jaxarc.cli.surrogate_run import load_surrogate_task
 from jaxarc.cli.training_run import load_training_pairs
 from jaxarc.nn import init_optimizer, make_surrogate_optimizer
 from jaxarc.profiling import MemoryReport, memory_report
@@ -31,10 +31,10 @@ def memory_of(experiment: AnyExperiment) -> dict[str, MemoryReport]:
 
     Raises:
         ConfigValidationError, TaskFormatError, UnknownDatasetError: see :func:`load_training_pairs` and
-            :func:`load_surrogate_tasks`.
+            :func:`load_surrogate_task`.
     """
     if isinstance(experiment, SurrogateExperiment):
-        return _memory_of_surrogate(experiment)
+        return {"train step": _memory_of_surrogate(experiment)}
     return {f"update of {experiment.training.num_seeds} agent(s)": _memory_of_agents(experiment)}
 
 
@@ -57,15 +57,13 @@ def _memory_of_agents(experiment: Experiment) -> MemoryReport:
     return memory_report(program, state.learner.policy, state.learner.optimizer_state)
 
 
-def _memory_of_surrogate(experiment: SurrogateExperiment) -> dict[str, MemoryReport]:
-    """Report the train step of each model on one device; the other arguments are a batch."""
-    reports = {}
-    for name, task in load_surrogate_tasks(experiment).items():
-        config = task.training_config(experiment.surrogate_training)
-        optimizer = make_surrogate_optimizer(config)
-        model = task.make_model(jax.random.key(experiment.surrogate.seed))
-        opt_state = init_optimizer(optimizer, model)
-        step: Any = eqx.filter_jit(task.make_step(model, optimizer, config))
-        compiled = step.lower(model, opt_state, task.batch(experiment.surrogate.seed, 0)).compile().compiled
-        reports[f"train step, {name}"] = memory_report(compiled, model, opt_state)
-    return reports
+def _memory_of_surrogate(experiment: SurrogateExperiment) -> MemoryReport:
+    """Report the train step on one device; the other arguments are a batch."""
+    task = load_surrogate_task(experiment)
+    config = experiment.surrogate_training
+    optimizer = make_surrogate_optimizer(config)
+    model = task.make_model(jax.random.key(experiment.surrogate.seed))
+    opt_state = init_optimizer(optimizer, model)
+    step: Any = eqx.filter_jit(task.make_step(model, optimizer, config))
+    compiled = step.lower(model, opt_state, task.batch(experiment.surrogate.seed, 0)).compile().compiled
+    return memory_report(compiled, model, opt_state)

@@ -14,7 +14,6 @@ from jaxarc.config.environment import (
 )
 from jaxarc.config.search import SearchConfig
 from jaxarc.config.surrogate import (
-    EditStepsConfig,
     GraphsConfig,
     LookaheadConfig,
     ParentSetsConfig,
@@ -50,7 +49,6 @@ __all__ = [
     "ConfigValidationError",
     "CurriculumConfig",
     "DatasetConfig",
-    "EditStepsConfig",
     "EnvironmentConfig",
     "EpisodeConfig",
     "EvaluationConfig",

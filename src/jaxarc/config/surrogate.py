@@ -9,10 +9,9 @@ from jaxarc.config.training import Decay, Precision, not_above_learning_rate
 
 @dataclass(frozen=True)
 class SurrogateConfig(CheckedConfig):
-    """The expert that a surrogate learns from, the models it has, and how often a run reports."""
+    """The expert that a surrogate learns from, and how often a run reports."""
 
     problem: Literal["parent_sets", "graphs", "lookahead"] = "lookahead"  # two of structural models; the ARC expert
-    model: Literal["candidates", "transition", "both"] = "candidates"  # the expert's opinion; what an action does; both
     seed: int = limited(0, low=0, high=2**31 - 2)  # seed of weights and examples; held-out examples use seed + 1
     steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
     reports_per_evaluation: int = limited(2, low=1)  # reports between two evaluations on the held-out examples
@@ -23,10 +22,9 @@ class SurrogateConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class SurrogateNetworkConfig(CheckedConfig):
-    """The input and the size of a surrogate's network."""
+    """The size of the network of parent_sets and graphs; lookahead has none."""
 
-    encoder: Literal["colors", "samples"] = "colors"  # a grid of colors, or samples of variables, as their moments
-    latent_size: int = limited(64, low=1)  # C, channels of a cell
+    latent_size: int = limited(64, low=1)  # C, channels of a pair of variables
     num_layers: int = limited(3, low=1)
     num_heads: int = limited(4, low=1)  # heads of each attention; divides latent_size
     remat_every: int = limited(0, low=0)  # layers between two activations that are kept for the gradient; 0 keeps all
@@ -106,7 +104,6 @@ class GraphsConfig(CheckedConfig):
 class LookaheadConfig(CheckedConfig):
     """The examples of the lookahead expert: how many candidates, how sharp its opinion, and which states."""
 
-    scorer: Literal["counts", "network", "attention"] = "counts"  # see docs/surrogate.md: linear; predicts; general
     num_candidates: int = limited(256, low=1)  # k, drawn in each state
     temperature: float = limited(0.01, low=1e-4, high=10.0)  # softmax of similarities; a cell of 10x10 is 0.01
     num_examples: int = limited(256, low=1)  # B, of a batch
@@ -116,25 +113,6 @@ class LookaheadConfig(CheckedConfig):
 
     def validate(self) -> list[str]:
         return _not_divided(self, "episode_steps", ("num_examples", "num_eval"))
-
-
-@dataclass(frozen=True)
-class EditStepsConfig(CheckedConfig):
-    """The steps of the environment that a transition model learns from, and those that evaluate it."""
-
-    num_examples: int = limited(128, low=1)  # steps in a batch
-    episode_steps: int = limited(4, low=1)  # consecutive steps of an episode; divides num_examples and num_eval
-    num_eval: int = limited(2048, low=1)  # steps on held-out pairs
-    learning_rate: float = limited(1e-2, low=0.0, high=1.0)  # highest; all else is as in surrogate_training
-    final_learning_rate: float = limited(2e-4, low=0.0)
-    open_loop_steps: int = limited(5, low=1)  # length of an open-loop prediction, in an evaluation
-    open_loop_trajectories: int = limited(128, low=1)  # open-loop predictions of each operation
-
-    def validate(self) -> list[str]:
-        return [
-            *not_above_learning_rate(self.final_learning_rate, self.learning_rate),
-            *_not_divided(self, "episode_steps", ("num_examples", "num_eval")),
-        ]
 
 
 @dataclass(frozen=True)

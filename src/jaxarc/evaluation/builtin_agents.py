@@ -16,7 +16,6 @@ from jaxarc.experts import GreedyPainter
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
 from jaxarc.experts.canvas_state import canvas_of_observation, check_edits
 from jaxarc.prng import as_typed_key
-from jaxarc.surrogate import CandidateScorer, EditScorer
 from jaxarc.surrogate.scorers import CountingScorer, choose_box
 from jaxarc.types import Observation, PRNGKey
 
@@ -125,7 +124,7 @@ class SurrogateAgent(eqx.Module):
         ValueError: actions are no boxes, or there are too few candidates.
     """
 
-    model: CountingScorer | CandidateScorer | EditScorer
+    model: CountingScorer
     config: JaxArcConfig = eqx.field(static=True)
     num_candidates: int = eqx.field(static=True, default=256)
 

@@ -1,12 +1,11 @@
-"""Models that learn an expert's distribution over candidates, and what an action does, in compiled steps."""
+"""Models that learn an expert's distribution over candidates, in compiled steps."""
 
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
 from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_arrays, to_static
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
 from jaxarc.surrogate.edge_scorer import EdgeScorer, create_edge_train_step, edge_probabilities
-from jaxarc.surrogate.edit_scorer import EditBatch, EditScorer, create_edit_train_step
-from jaxarc.surrogate.losses import kl_divergence_loss_jax, transition_loss
+from jaxarc.surrogate.losses import kl_divergence_loss_jax
 from jaxarc.surrogate.mesh import MeshTrainStep, create_mesh_train_step, place_weights
 from jaxarc.surrogate.parent_sets import draw_parent_sets
 from jaxarc.surrogate.prefetcher import DataPrefetcher
@@ -21,12 +20,6 @@ from jaxarc.surrogate.train_step import (
     create_jax_surrogate_train_step,
     create_surrogate_train_step,
 )
-from jaxarc.surrogate.transition_model import (
-    TransitionBatch,
-    TransitionModel,
-    TransitionPrediction,
-    create_transition_train_step,
-)
 from jaxarc.surrogate.trunk import in_one_piece, over_stages
 
 __all__ = [
@@ -37,8 +30,6 @@ __all__ = [
     "CountingScorer",
     "DataPrefetcher",
     "EdgeScorer",
-    "EditBatch",
-    "EditScorer",
     "GraphBatch",
     "MeshTrainStep",
     "StructuralModelConfig",
@@ -46,19 +37,14 @@ __all__ = [
     "SurrogateTrainingConfig",
     "TrainStep",
     "TrainingBatchJAX",
-    "TransitionBatch",
-    "TransitionModel",
-    "TransitionPrediction",
     "candidates_of",
     "choose_box",
     "convert_metrics",
     "create_adaptive_train_step",
     "create_edge_train_step",
-    "create_edit_train_step",
     "create_jax_surrogate_train_step",
     "create_mesh_train_step",
     "create_surrogate_train_step",
-    "create_transition_train_step",
     "describe_samples",
     "draw_graphs",
     "draw_parent_sets",
@@ -73,5 +59,4 @@ __all__ = [
     "surrogate_learning_rate",
     "to_arrays",
     "to_static",
-    "transition_loss",
 ]

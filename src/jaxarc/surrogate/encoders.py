@@ -1,10 +1,5 @@
-"""Encoders: from the data of an example to a grid of R x d cells with C features each.
+"""The encoder of samples: from the data of an example to a grid of d x d pairs of variables with C features each."""
 
-:class:`ColorEncoder` makes a cell of each cell of an ARC grid. :class:`MomentEncoder` makes a cell of each pair of
-variables.
-"""
-
-import abc
 from typing import Final
 
 import equinox as eqx
@@ -12,55 +7,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int32
 
-from jaxarc.config import SurrogateNetworkConfig
-from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.nn.layers import Dense, lecun_scale
 from jaxarc.surrogate.batch import CHANNELS
 from jaxarc.types import PRNGKey
 
-NUM_VALUES: Final = NUM_COLORS + 1  # the colors, and outside of the grid
-_COLOR_FEATURES: Final = CHANNELS * NUM_VALUES + CHANNELS  # one-hot colors, and which of the three are equal
 _MOMENT_FEATURES: Final = CHANNELS**2 + 2 * CHANNELS + 4
 _CURVES: Final = 3  # functions of a variable in the higher moments: x, x^2 and x |x|
 _HIGHER_FEATURES: Final = 4 * _CURVES**2 + 4 * _CURVES + 1
 _LONGEST_UNROLLED: Final = 8  # rows of a matrix to invert; more would take long to compile
 
 
-class Encoder(eqx.Module):
-    """Turns the data of an example into a grid of R x d cells."""
-
-    @abc.abstractmethod
-    def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "R d C"]: ...
-
-
-class ColorEncoder(Encoder):
-    """Encodes grids of colors cell by cell, so R is N; each cell gets the embedding of its row and column.
-
-    The channels hold the colors of three grids, -1 (outside of the grid) and 0 .. 9. A cell's features are the three
-    one-hot colors and three flags: of working grid and input, target and working grid, input and target, which two
-    are equal. Colors (3, 5, 3) give the flags (1, 0, 0).
-    """
-
-    cell: Dense
-    rows: Float[Array, "N C"]
-    columns: Float[Array, "d C"]
-
-    def __init__(self, key: PRNGKey, size: int, grid_shape: tuple[int, int]):
-        key_cell, key_rows, key_columns = jax.random.split(key, 3)
-        self.cell = Dense(key_cell, _COLOR_FEATURES, size, lecun_scale(_COLOR_FEATURES, 2.0))
-        self.rows = 0.1 * jax.random.normal(key_rows, (grid_shape[0], size), jnp.float32)
-        self.columns = 0.1 * jax.random.normal(key_columns, (grid_shape[1], size), jnp.float32)
-
-    def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "N d C"]:
-        # [N, d, 3] colors -> [N, d, 3, 11] -> [N, d, 33]: one-hot over -1 .. 9 for each of the three grids.
-        colors = jnp.round(data).astype(jnp.int32) - PADDING  # 0 .. 10
-        one_hot = jax.nn.one_hot(colors, NUM_VALUES, dtype=self.rows.dtype).reshape(*data.shape[:2], -1)
-        # Moved on by one, the channels (0, 1, 2) stand beside (2, 0, 1): one comparison tests all three pairs.
-        equal = (colors == jnp.roll(colors, 1, axis=-1)).astype(self.rows.dtype)
-        return self.cell(jnp.concatenate([one_hot, equal], axis=-1)) + self.rows[:, None] + self.columns[None]
-
-
-class MomentEncoder(Encoder):
+class MomentEncoder(eqx.Module):
     """Encodes N samples of d variables as second moments: a grid of d x d pairs of variables, so R is d.
 
     The order of the samples does not matter, and when variables change places, so do their pairs. Moments are sums in
@@ -107,13 +64,6 @@ class MomentEncoder(Encoder):
         if self.higher:
             features += [partial_correlations(precision)[..., None], *higher_moments(samples)]
         return self.pair(_squash(jnp.concatenate(features, axis=-1)).astype(self.pair.weight.dtype))
-
-
-def make_encoder(key: PRNGKey, config: SurrogateNetworkConfig, grid_shape: tuple[int, int]) -> Encoder:
-    """Make the encoder that ``config.encoder`` names; ``grid_shape`` is (N, d), and the moments take any."""
-    if config.encoder == "colors":
-        return ColorEncoder(key, config.latent_size, grid_shape)
-    return MomentEncoder(key, config.latent_size)
 
 
 def higher_moments(samples: Float32[Array, "N d 3"]) -> list[Float32[Array, "d d _"]]:

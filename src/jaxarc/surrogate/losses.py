@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int
+from jaxtyping import Array, Bool, Float32
 
 from jaxarc.nn.precision import LOSS_SCALES, products_in
 
@@ -59,31 +59,6 @@ def weighted_mean(values: Float32[Array, "*B"], weights: Float32[Array, "*B"]) -
     # Where the total is 0, so is the weighted sum: to divide by 1 gives 0 and not NaN.
     total = weights.sum()
     return (values * weights).sum() / jnp.where(total > 0, total, jnp.float32(1))
-
-
-def transition_loss(
-    grid_logits: Float32[Array, "N d 11"],
-    reward: Float32[Array, ""],
-    next_grid: Int[Array, "N d"],
-    true_reward: Float32[Array, ""],
-) -> Float32[Array, ""]:
-    """Return :func:`color_loss` of the next grid plus the squared error of the reward.
-
-    Args:
-        grid_logits: of the colors -1 (outside of the grid), 0 .. 9.
-        reward: predicted.
-        next_grid: colors -1 .. 9.
-        true_reward: of the environment.
-    """
-    return color_loss(grid_logits, next_grid) + (reward - true_reward) ** 2
-
-
-def color_loss(logits: Float32[Array, "N d 11"], grid: Int[Array, "N d"]) -> Float32[Array, ""]:
-    """Return the cross-entropy of a cell's color in nats, the mean over cells; the logits begin with color -1."""
-    log_colors = jax.nn.log_softmax(logits, axis=-1)
-    # The eleven logits begin with -1, so color 3 has index 4.
-    index = (grid.astype(jnp.int32) + 1)[..., None]
-    return -jnp.take_along_axis(log_colors, index, axis=-1).mean()
 
 
 Tree: TypeAlias = Any

@@ -106,9 +106,9 @@ class MeshPlacement:
             )
         return place(batch, self.mesh, SPLIT)
 
-    def gather(self, models: dict[str, Model]) -> dict[str, Model]:
-        """Return the models on one device, to be evaluated."""
-        return models if self.mesh is None else {name: in_one_piece(model) for name, model in models.items()}
+    def gather(self, model: Model) -> Model:
+        """Return the model on one device, to be evaluated."""
+        return model if self.mesh is None else in_one_piece(model)
 
 
 class MeshTrainStep:

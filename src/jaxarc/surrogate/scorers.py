@@ -1,7 +1,7 @@
 """Scorers of candidates: from the state and k candidates to k logits.
 
-:class:`CandidateScorer` is the general network. :class:`CountingScorer` is a linear model on counts of cells, many
-times faster. :func:`choose_box` takes the best candidate of either, or of a :class:`jaxarc.surrogate.EditScorer`.
+:class:`CandidateScorer` is a network for sets of variables. :class:`CountingScorer` is a linear model for boxes, many
+times faster. :func:`choose_box` takes the best of its candidates.
 """
 
 from typing import Final, NamedTuple
@@ -19,9 +19,8 @@ from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.nn.precision import cast_floats
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
-from jaxarc.surrogate.candidates import CandidateSet, describe_boxes, describe_grids, ends
-from jaxarc.surrogate.edit_scorer import EditScorer
-from jaxarc.surrogate.encoders import Encoder, make_encoder
+from jaxarc.surrogate.candidates import CandidateSet, ends
+from jaxarc.surrogate.encoders import MomentEncoder
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import Observation, PRNGKey
 
@@ -33,25 +32,22 @@ class CandidateScorer(eqx.Module):
     and the candidate's own features, not its index: when candidates change places, so do the logits.
     """
 
-    encoder: Encoder
+    encoder: MomentEncoder
     trunk: Trunk
     gate: Dense  # from a candidate's features to factors of its region's features
     head: MLP
 
-    def __init__(
-        self, key: PRNGKey, config: SurrogateNetworkConfig, num_features: int, grid_shape: tuple[int, int] = (1, 1)
-    ):
+    def __init__(self, key: PRNGKey, config: SurrogateNetworkConfig, num_features: int):
         """Make a fresh scorer.
 
         Args:
             key: random key.
-            config: sizes and kind of encoder.
+            config: sizes.
             num_features: F, of a candidate.
-            grid_shape: (N, d) of a grid of colors; the moments of samples take any.
         """
         key_encoder, key_trunk, key_gate, key_head = jax.random.split(key, 4)
         size = config.latent_size
-        self.encoder = make_encoder(key_encoder, config, grid_shape)
+        self.encoder = MomentEncoder(key_encoder, size)
         self.trunk = Trunk.create(key_trunk, config)
         self.gate = Dense(key_gate, num_features, 2 * size, lecun_scale(num_features))
         # The head reads [sum, mean, gated sum, gated mean, features], 4C + F numbers, and starts with small logits.
@@ -59,7 +55,7 @@ class CandidateScorer(eqx.Module):
 
     def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
         # The cells [R, d, C] are computed once for all candidates; for each of them only the pooling and the head run.
-        # The gate lets the candidate's features, such as its operation, decide which numbers of the region count.
+        # The gate lets the candidate's features decide which numbers of the region count.
         cells = self.trunk(self.encoder(data))
         candidates = cast_floats(candidates, cells.dtype)
         region = pool(cells, candidates)
@@ -109,8 +105,8 @@ class CountingScorer(eqx.Module):
     among the candidates. How far a flood spreads and what a rotation or move makes is not in the features, so of these
     the model learns only how often they are best. 123 weights in all.
 
-    It is called as a :class:`CandidateScorer` is, with grids of at most 32 columns; :meth:`score` takes boxes as they
-    are, which is many times as fast.
+    Grids have at most 32 columns. A call takes candidates as a :class:`CandidateScorer` does; :meth:`score` takes boxes
+    as they are, which is many times as fast.
     """
 
     state_layer: Dense
@@ -253,7 +249,7 @@ def _total(cells: UInt32[Array, " words"]) -> Float32[Array, ""]:
 
 
 def choose_box(
-    model: CountingScorer | CandidateScorer | EditScorer,
+    model: CountingScorer,
     observation: Observation,
     actions: BboxAction,
     is_real: Bool[Array, " k"],
@@ -267,12 +263,8 @@ def choose_box(
         is_real: false for padding, which is never chosen.
     """
     grids = Grids(*(observation[name] for name in ("working_grid", "target_grid", "input_grid")))
-    if isinstance(model, CountingScorer):
-        operation = jnp.where(is_real, actions.operation, c.NO_OPERATION)
-        logits = model.score(grids, operation, Boxes(actions.r1, actions.c1, actions.r2, actions.c2))
-    else:
-        height, width = grids.working.shape
-        logits = model(describe_grids(*grids), describe_boxes(actions, is_real, (height, width)))
+    operation = jnp.where(is_real, actions.operation, c.NO_OPERATION)
+    logits = model.score(grids, operation, Boxes(actions.r1, actions.c1, actions.r2, actions.c2))
     logits = jnp.where(is_real, logits.astype(jnp.float32), -jnp.inf)
     return first_best(logits)
 

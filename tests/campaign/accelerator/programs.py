@@ -30,7 +30,7 @@ NUM_ENVS: Final = 65_536
 TRAINED_ENVS: Final = 4_096
 EVALUATED_ENVS: Final = 256  # slots that play side by side
 SIDES: Final = (5, 10, 30)
-SURROGATES: Final = ("sets-128", "grids-64")
+SURROGATES: Final = ("sets-128",)
 FORMATS: Final = ("point", "bbox", "mask")
 
 

@@ -1,6 +1,6 @@
 """Training of surrogates: their experiment, their tasks, the loop, and their evaluation."""
 
-from jaxarc.training.surrogates.experiment import SurrogateExperiment, SurrogateReport, make_tasks
+from jaxarc.training.surrogates.experiment import SurrogateExperiment, SurrogateReport, make_task
 from jaxarc.training.surrogates.loop import SurrogateResult, SurrogateState, train_surrogate
 from jaxarc.training.surrogates.task import CandidateTask, SurrogateTask
 
@@ -11,6 +11,6 @@ __all__ = [
     "SurrogateResult",
     "SurrogateState",
     "SurrogateTask",
-    "make_tasks",
+    "make_task",
     "train_surrogate",
 ]

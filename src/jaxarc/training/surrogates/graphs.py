@@ -78,10 +78,6 @@ class GraphsTask:
         """Make a fresh scorer of edges."""
         return eqx.filter_jit(EdgeScorer)(key, self.network, self.models.num_variables)
 
-    def training_config(self, config: SurrogateTrainingConfig) -> SurrogateTrainingConfig:
-        """Return the run's config as it is."""
-        return config
-
     def make_step(self, model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig) -> Step:
         """Make a step that minimizes the cross-entropy against the drawn graphs."""
         return create_edge_train_step(model, optimizer, config)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32
 
-from jaxarc.config import JaxArcConfig, LookaheadConfig, SurrogateNetworkConfig, TaskConfig
+from jaxarc.config import JaxArcConfig, LookaheadConfig, TaskConfig
 from jaxarc.constants import OPERATION_FAMILIES
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
@@ -22,8 +22,8 @@ from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
 from jaxarc.experts.canvas_state import CanvasState, canvas_of_state
 from jaxarc.experts.lookahead import score_candidates, soft_choice
-from jaxarc.surrogate import CandidateScorer, CandidateSet, TrainingBatchJAX
-from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES, describe_boxes, describe_grids
+from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
+from jaxarc.surrogate.candidates import describe_boxes, describe_grids
 from jaxarc.surrogate.scorers import CountingScorer
 from jaxarc.surrogate.train_step import Model
 from jaxarc.training.surrogates.agreement import Agreement, agreement
@@ -63,20 +63,16 @@ class LookaheadTask(CandidateTask):
         train_params: EnvParams,
         eval_params: EnvParams,
         config: LookaheadConfig,
-        network: SurrogateNetworkConfig,
         num_left_out: int = 0,
     ):
         self.train_params = train_params
         self.eval_params = eval_params
         self.config = config
-        self.network = network
         self.num_left_out = num_left_out
         self._held_out: list[LookaheadExamples] = []
 
     @classmethod
-    def load(
-        cls, task: TaskConfig, rules: JaxArcConfig, config: LookaheadConfig, network: SurrogateNetworkConfig
-    ) -> "LookaheadTask":
+    def load(cls, task: TaskConfig, rules: JaxArcConfig, config: LookaheadConfig) -> "LookaheadTask":
         """Load both data sets.
 
         Raises:
@@ -85,14 +81,11 @@ class LookaheadTask(CandidateTask):
         """
         require_count(config.num_candidates, rules)
         train_params, eval_params, num_left_out = load_params(task, rules)
-        return cls(train_params, eval_params, config, network, num_left_out)
+        return cls(train_params, eval_params, config, num_left_out)
 
-    def make_model(self, key: PRNGKey) -> Model:
-        """Make the fresh scorer that the config names; the features of a candidate are the one-hot operation."""
-        if self.config.scorer == "counts":
-            return CountingScorer(key)
-        shape = self.train_params.config.grid_shape
-        return eqx.filter_jit(CandidateScorer)(key, self.network, NUM_ACTION_FEATURES, shape)
+    def make_model(self, key: PRNGKey) -> CountingScorer:
+        """Make a fresh scorer; the features of a candidate are the one-hot operation."""
+        return CountingScorer(key)
 
     def batch(self, seed: int, step: int) -> ExpertBatch:
         """Play episodes of training pairs, and ask the expert in each state."""

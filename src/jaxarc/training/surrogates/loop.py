@@ -1,7 +1,7 @@
 """Train surrogates: what the training loop asks of them, with batches made ahead of time and compiled steps."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -18,54 +18,54 @@ from jaxarc.surrogate.train_step import Model
 from jaxarc.training.loop import Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.experiment import SurrogateExperiment, SurrogateReport
-from jaxarc.training.surrogates.task import Step, SurrogateTask
+from jaxarc.training.surrogates.task import SurrogateTask
 
-Sums = dict[str, dict[str, Float32[Array, ""]]]
-"""Metrics by the names of tasks and of metrics, each the sum over the steps since the last report."""
+Sums = dict[str, Float32[Array, ""]]
+"""Metrics by name, each the sum over the steps since the last report."""
 
 
 class SurrogateState(NamedTuple):
-    """The training state of a run, by the names of its tasks."""
+    """The training state of a run."""
 
-    models: dict[str, Model]
-    optimizers: dict[str, optax.OptState]
+    model: Model
+    optimizer: optax.OptState
     sums: Sums
 
 
 @dataclass(frozen=True)
 class SurrogateResult(TrainResult[SurrogateState, SurrogateReport]):
-    """The result of a run of a surrogate; its models are on one device."""
+    """The result of a run of a surrogate; its model is on one device."""
 
 
 def train_surrogate(
     experiment: SurrogateExperiment,
-    tasks: Mapping[str, SurrogateTask],
+    task: SurrogateTask,
     folder: RunFolder | None = None,
     on_report: Callable[[SurrogateReport], None] = lambda report: None,
     should_stop: Callable[[], bool] = lambda: False,
     *,
     resume: bool = False,
 ) -> SurrogateResult:
-    """Train the models of a surrogate, each on its task; they alternate step by step.
+    """Train a surrogate on its task.
 
-    Arguments, result and errors are those of :func:`jaxarc.training.loop.run`; ``tasks`` are those of
-    :func:`jaxarc.training.surrogates.make_tasks`.
+    Arguments, result and errors are those of :func:`jaxarc.training.loop.run`; the task is that of
+    :func:`jaxarc.training.surrogates.make_task`, or one of your own.
     """
-    training = SurrogateTraining(experiment, tasks)
+    training = SurrogateTraining(experiment, task)
     result = run(training, experiment, folder, on_report, should_stop, resume=resume)
     return SurrogateResult(result.state, result.reports, result.compile_seconds, result.interrupted)
 
 
 class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
-    """The models of a surrogate, which learn side by side."""
+    """The training of one surrogate."""
 
     report_type = SurrogateReport
     advice: ClassVar[str] = "lower surrogate_training.learning_rate or surrogate_training.max_grad_norm"
     clock_counts_reports: ClassVar[bool] = False
 
-    def __init__(self, experiment: SurrogateExperiment, tasks: Mapping[str, SurrogateTask]):
+    def __init__(self, experiment: SurrogateExperiment, task: SurrogateTask):
         self.experiment = experiment
-        self.tasks = tasks
+        self.task = task
         config = experiment.surrogate
         self.intervals = Intervals(
             num_updates=experiment.num_updates,
@@ -82,48 +82,39 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
         )
 
     @functools.cached_property
-    def first_batches(self) -> dict[str, Any]:
-        """The batches of step 0, for their shapes."""
-        return {name: self.placement.place_batch(batch) for name, batch in self._make_batches(0).items()}
+    def first_batch(self) -> Any:
+        """The batch of step 0, for its shapes."""
+        return self.placement.place_batch(self._make_batch(0))
 
     @property
     def batch_size(self) -> int:
-        return max(len(jax.tree.leaves(batch)[0]) for batch in self.first_batches.values())
+        return len(jax.tree.leaves(self.first_batch)[0])
 
     def init(self) -> SurrogateState:
-        """Make the state before the first step, and the steps."""
-        self.steps: dict[str, Step] = {}
-        state = SurrogateState({}, {}, {})
-        key = jax.random.key(self.experiment.surrogate.seed)
-        for number, (name, task) in enumerate(self.tasks.items()):
-            config = task.training_config(self.experiment.surrogate_training)
-            optimizer = self.placement.keep(make_surrogate_optimizer(config))
-            model = self.placement.split_layers(task.make_model(jax.random.fold_in(key, number)))
-            step = task.make_step(model, optimizer, config)
-            self.steps[name] = step
-            state.models[name] = model
-            state.optimizers[name] = init_optimizer(optimizer, model)
-            metrics = eqx.filter_eval_shape(step, model, state.optimizers[name], self.first_batches[name])[2]
-            state.sums[name] = _zeros_like(metrics)
-        return state
+        """Make the state before the first step, and the step."""
+        config = self.experiment.surrogate_training
+        optimizer = self.placement.keep(make_surrogate_optimizer(config))
+        key = jax.random.fold_in(jax.random.key(self.experiment.surrogate.seed), 0)
+        model = self.placement.split_layers(self.task.make_model(key))
+        self.train_step = self.task.make_step(model, optimizer, config)
+        return SurrogateState(model, init_optimizer(optimizer, model), self._no_sums())
 
     def place(self, state: SurrogateState) -> SurrogateState:
         return self.placement.place_weights(state)
 
     def compile(self, state: SurrogateState) -> None:
         """Take a step that is thrown away, so that none of those that count waits for the compiler."""
-        for name, step in self.steps.items():
-            weights = state.models[name], state.optimizers[name]
-            # The step runs on a copy, because it donates what it gets. Nothing of its result is kept.
-            copied = jax.tree.map(jnp.copy, eqx.filter(weights, eqx.is_array))  # a step takes its arguments away
-            model, opt_state = eqx.combine(copied, weights)
-            metrics = step(model, opt_state, self.first_batches[name])[2]
-            jax.block_until_ready(_add(metrics, metrics))
+        weights = state.model, state.optimizer
+        # The step runs on a copy, because it donates what it gets. Nothing of its result is kept.
+        copied = jax.tree.map(jnp.copy, eqx.filter(weights, eqx.is_array))
+        model, opt_state = eqx.combine(copied, weights)
+        metrics = self.train_step(model, opt_state, self.first_batch)[2]
+        jax.block_until_ready(_add(metrics, metrics))
 
     @contextmanager
     def running(self, update: int) -> Iterator[None]:
         """Load the batches of the steps from ``update`` on in a thread of their own."""
-        batches = map(self._make_batches, range(update, self.experiment.num_updates))
+        batches = map(self._make_batch, range(update, self.experiment.num_updates))
         with DataPrefetcher(
             batches, self.experiment.surrogate.buffer_size, self.placement.batch_sharding
         ) as prefetched:
@@ -131,30 +122,21 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
             yield
 
     def step(self, state: SurrogateState, update: int) -> tuple[SurrogateState, Sums]:
-        """Take one step of every task."""
-        batches = next(self._batches)
+        """Take one step."""
+        batch = next(self._batches)
+        model, optimizer, metrics = self.train_step(state.model, state.optimizer, batch)
         # The sums are a part of the saved state, so a run that is resumed between two
         # reports averages over all its steps.
         is_first = update % self.intervals.updates_per_report == 0  # after a report: sums begin anew
-        models = {}
-        optimizers = {}
-        sums = {}
-        for name, step in self.steps.items():
-            models[name], optimizers[name], metrics = step(state.models[name], state.optimizers[name], batches[name])
-            before = _zeros_like(metrics) if is_first else state.sums[name]
-            sums[name] = _add(before, metrics)
+        sums = _add(self._no_sums() if is_first else state.sums, metrics)
         jax.block_until_ready(sums)  # or steps would pile up, and a request to stop would wait for all of them
-        return SurrogateState(models, optimizers, sums), sums
+        return SurrogateState(model, optimizer, sums), sums
 
     def check(self, metrics: Sums) -> dict[int, Numbers]:
         return {self.experiment.surrogate.seed: self._fields_of(metrics)}
 
     def evaluate(self, state: SurrogateState) -> list[Numbers]:
-        models = self.placement.gather(state.models)
-        numbers: Numbers = {}
-        for name, task in self.tasks.items():
-            numbers |= task.evaluate(models[name]).numbers()
-        return [numbers]
+        return [self.task.evaluate(self.placement.gather(state.model)).numbers()]
 
     def report(
         self,
@@ -177,25 +159,19 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
         return [SurrogateReport(update, examples, seconds, self.experiment.surrogate.seed, **fields)]
 
     def result(self, state: SurrogateState) -> SurrogateState:
-        return state._replace(models=self.placement.gather(state.models))
+        return state._replace(model=self.placement.gather(state.model))
 
-    def _make_batches(self, step: int) -> dict[str, Any]:
-        seed = self.experiment.surrogate.seed
-        return {name: task.batch(seed, step) for name, task in self.tasks.items()}
+    def _make_batch(self, step: int) -> Any:
+        return self.task.batch(self.experiment.surrogate.seed, step)
+
+    def _no_sums(self) -> Sums:
+        return dict.fromkeys(self.task.metric_fields, jnp.float32(0))
 
     def _fields_of(self, sums: Sums) -> Numbers:
         """Name each sum by its field of a report."""
-        return {
-            self.tasks[name].metric_fields[metric]: total.item()
-            for name, of_task in jax.device_get(sums).items()
-            for metric, total in of_task.items()
-        }
+        return {self.task.metric_fields[metric]: total.item() for metric, total in jax.device_get(sums).items()}
 
 
 @jax.jit
-def _add(sums: dict[str, Array], metrics: dict[str, Array]) -> dict[str, Array]:
+def _add(sums: Sums, metrics: Sums) -> Sums:
     return jax.tree.map(jnp.add, sums, metrics)
-
-
-def _zeros_like(metrics: Any) -> Any:
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)

@@ -61,10 +61,6 @@ class SurrogateTask(Protocol):
         """Make a fresh model, an Equinox module."""
         ...
 
-    def training_config(self, config: SurrogateTrainingConfig) -> SurrogateTrainingConfig:
-        """Return how this model is trained in a run of this config."""
-        ...
-
     def make_step(self, model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig) -> Step:
         """Make the compiled step that learns from the batches."""
         ...
@@ -108,10 +104,6 @@ class CandidateTask(abc.ABC):
     @abc.abstractmethod
     def evaluate(self, model: Model) -> Agreement:
         """Compare a model with the expert on held-out examples."""
-
-    def training_config(self, config: SurrogateTrainingConfig) -> SurrogateTrainingConfig:
-        """Return the run's config as it is."""
-        return config
 
     def make_step(self, model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig) -> Step:
         """Make a step that minimizes the KL divergence to the expert."""
