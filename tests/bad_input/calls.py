@@ -239,8 +239,6 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
     ),
     "Experts and traces": (
         BadCall('Painter().solve(pair, "pixel")', "CannotSolveError", ("pixel", "point, bbox, mask")),
-        BadCall("beam_search(key, env_state, params, width=0)", "ValueError", ("width",)),
-        BadCall("beam_search(key, env_state, params, depth=0)", "ValueError", ("depth",)),
         BadCall("candidate_actions(key, env_state, params, 1)", "ValueError", ("the number",)),
         BadCall("candidate_actions(key, state, params, 64)", "ValueError", ("state",)),
         BadCall("look_ahead(state, points, params)", "ValueError", ("state",)),
