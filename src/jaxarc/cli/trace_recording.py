@@ -23,7 +23,7 @@ from jaxarc.cli.trace_options import (
     pairs_of,
 )
 from jaxarc.datasets import load_tasks
-from jaxarc.experts.traces import BatchExpert, Recording, TraceCache, record_traces
+from jaxarc.experts.traces import Recording, TraceCache, record_traces
 from jaxarc.experts.traces.recording import CHUNK_SIZE
 from jaxarc.parallel import host_cores
 
@@ -62,9 +62,7 @@ def record(
         Console(stderr=True).print("--strategy has no effect any more: worker processes record all pairs; leave it out")
     tasks = load_tasks(dataset)
     choice = pairs_of(pairs)
-    if isinstance(found, BatchExpert):
-        _require_defaults(expert, time_limit, processes)
-    count = 0 if isinstance(found, BatchExpert) else host_cores() if processes is None else processes
+    count = host_cores() if processes is None else processes
     store = TraceCache(cache)
     start = time.perf_counter()
     columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -97,12 +95,6 @@ def record(
         raise typer.Exit(130)
     if recording.failures:
         raise typer.Exit(1)
-
-
-def _require_defaults(expert: str, time_limit: float | None, processes: int | None) -> None:
-    for option, is_given in {"--time-limit": time_limit is not None, "--processes": bool(processes)}.items():
-        if is_given:
-            raise typer.BadParameter(f"{expert} solves whole batches on the device; leave it out", param_hint=option)
 
 
 def _summary(recording: Recording, seconds: float) -> Table:

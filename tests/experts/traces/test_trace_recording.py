@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from trace_experts import (
 )
 
 from jaxarc.experts import ExpertError
-from jaxarc.experts.traces import BatchExpert, Graph, RecordingFailedError, TraceCache, record_traces
+from jaxarc.experts.traces import Graph, RecordingFailedError, TraceCache, record_traces
 from jaxarc.experts.traces.hierarchical_trace_cache import record_through_jax
 
 PAIRS = tiny_pairs()
@@ -191,86 +190,6 @@ def test_an_expert_that_cannot_be_identified_is_refused(fields, complaint):
         setattr(expert, name, value)
     with pytest.raises(ExpertError, match=complaint):
         record_traces(GRAPH, expert)
-
-
-def test_an_expert_of_batches_records_what_is_not_in_the_cache_yet(tmp_path):
-    expert, cache = Batches(), TraceCache(tmp_path)
-    assert len(record_traces(Graph({"a": PAIRS[0]}), expert, cache=cache).traces) == 1
-    recording = record_traces(GRAPH, expert, cache=cache)
-    assert expert.sizes == [1, 3]
-    assert (recording.num_cached, recording.num_recorded) == (1, 3)
-    assert list(recording.traces) == list(dict.fromkeys(recording.hash_of_node.values()))
-    with pytest.raises(ValueError, match=r"'batches'.*'vmap'"):
-        record_through_jax(GRAPH, expert, parallel_strategy="vmap")
-    with pytest.raises(ValueError, match=r"time_limit_s.*1"):
-        record_traces(GRAPH, expert, time_limit_s=1)
-
-
-class Batches(BatchExpert):
-    """Solves a batch from its last pair to its first."""
-
-    name = "batches"
-    version = 1
-
-    def __init__(self):
-        self.sizes = []
-
-    def solve_all(self, pairs, action_format):
-        self.sizes.append(len(pairs))
-        for place in reversed(range(len(pairs))):
-            yield place, CellExpert().solve(pairs[place], action_format)
-
-
-class Unreliable(Batches):
-    """Answers for one pair of a batch, and then does what it is told."""
-
-    def __init__(self, then):
-        super().__init__()
-        self.then = then
-
-    def solve_all(self, pairs, action_format):
-        yield from itertools.islice(super().solve_all(pairs, action_format), 1)
-        if self.then is not None:
-            raise self.then
-        yield from ()
-
-
-@pytest.mark.parametrize(
-    ("then", "kind", "message"),
-    [
-        (ZeroDivisionError("by nothing"), "ZeroDivisionError", "by nothing"),
-        (ExpertError("too large"), "ExpertError", "too large"),
-        (SystemExit(3), "ExpertError", "it called sys.exit(3), which would end the program; raise an error"),
-        (None, "ExpertError", "batches gave no answer for this pair"),
-    ],
-)
-def test_a_batch_expert_that_raises_or_is_silent_makes_failures_and_keeps_what_it_solved(tmp_path, then, kind, message):
-    expert, cache = Unreliable(then), TraceCache(tmp_path)
-    recording = record_traces(GRAPH, expert, cache=cache)
-    assert (len(recording.traces), len(recording.failures)) == (1, 3)
-    assert {(one.kind, one.message) for one in recording.failures.values()} == {(kind, message)}
-    assert list(cache.traces()) == list(recording.traces.values())
-    assert recording.is_complete
-
-
-class Refusing(Batches):
-    def solve_all(self, pairs, action_format):
-        raise ExpertError("boxes only")
-
-
-@pytest.mark.parametrize("place", [99, "first", None])
-def test_an_answer_for_no_pair_is_a_failure(place):
-    class Lost(Batches):
-        def solve_all(self, pairs, action_format):
-            yield place, []
-
-    recording = record_traces(GRAPH, Lost())
-    assert len(recording.failures) == 4
-
-
-def test_a_batch_expert_that_refuses_to_begin_is_heard_at_once():
-    with pytest.raises(ExpertError, match="boxes only"):
-        record_traces(GRAPH, Refusing())
 
 
 class InterruptedExpert(CellExpert):

@@ -1,6 +1,5 @@
 """Traces: the actions of experts, recorded once for each content, checked, cached and replayed."""
 
-from jaxarc.experts.expert import BatchExpert
 from jaxarc.experts.traces.cache import DamagedTraceWarning, TraceCache
 from jaxarc.experts.traces.graph import Graph, GraphError, PairId, get_scc_graphs, pairs_by_id
 from jaxarc.experts.traces.hierarchical_trace_cache import get_trace_hierarchical
@@ -16,7 +15,6 @@ from jaxarc.experts.traces.trace import (
 )
 
 __all__ = [
-    "BatchExpert",
     "DamagedTraceWarning",
     "ExpertSpec",
     "Failure",

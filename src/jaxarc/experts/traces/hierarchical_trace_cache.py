@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 from jaxtyping import Int32
 
-from jaxarc.experts.expert import ActionFormat, AnyExpert, BatchExpert, Caught, find_expert
+from jaxarc.experts.expert import ActionFormat, AnyExpert, Caught, find_expert
 from jaxarc.experts.traces.graph import Graph
 from jaxarc.experts.traces.recording import CHUNK_SIZE, Recording, RecordUnits, Result, record_traces
 
@@ -89,7 +89,7 @@ def record_through_jax(
 
     Args:
         tasks: a task set, of which all pairs are recorded, or a graph.
-        expert: solves the pairs; a :class:`BatchExpert` takes no strategy but ``auto``.
+        expert: solves the pairs.
         action_format: how its actions select cells.
         parallel_strategy: see :func:`get_trace_hierarchical`.
         chunk_size: units that go through JAX at once.
@@ -101,14 +101,6 @@ def record_through_jax(
         ValueError, ImportError, RuntimeError: there is no such strategy, or it is not possible here.
     """
     strategy = choose_strategy(parallel_strategy)
-    # Such an expert has a compiled program of its own and needs no callback.
-    if isinstance(expert, BatchExpert) and parallel_strategy == "auto":
-        return record_traces(tasks, expert, action_format, **settings)
-    if isinstance(expert, BatchExpert):
-        raise ValueError(
-            f"the expert {expert.name!r} solves whole batches on the device by itself, so parallel_strategy must be "
-            f"'auto', got {parallel_strategy!r}; leave it out"
-        )
     dispatch = functools.partial(
         record_units, strategy=strategy, vmap_method=vmap_method, num_together=max(chunk_size, 1)
     )

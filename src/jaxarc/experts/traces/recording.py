@@ -7,21 +7,18 @@ Units are independent, so they may be solved in any order and in several worker 
 import dataclasses
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jaxarc.experts.expert import (
     ACTION_FORMATS,
     ActionFormat,
     AnyExpert,
-    BatchExpert,
     Caught,
-    ExpertError,
     HiddenAnswerExpert,
     Pair,
-    SingleExpert,
 )
 from jaxarc.experts.traces.cache import TraceCache
 from jaxarc.experts.traces.graph import Graph, PairChoice, demonstrations_by_node, get_scc_graphs
@@ -31,7 +28,6 @@ from jaxarc.experts.traces.trace import (
     RecordingFailedError,
     Trace,
     WorkUnit,
-    checked_trace,
     failure_of,
     hash_of,
     solve_unit,
@@ -115,8 +111,7 @@ def record_traces(
 
     Args:
         tasks: a task set, or a graph, whose pairs are all recorded.
-        expert: solves the pairs; a :class:`BatchExpert` brings its own parallelism, so it takes no time limit, no
-            processes and no dispatch. A :class:`HiddenAnswerExpert` needs a task set, whose train pairs it is shown.
+        expert: solves the pairs; a :class:`HiddenAnswerExpert` needs a task set, whose train pairs it is shown.
         action_format: how its actions select cells: ``point``, ``bbox`` or ``mask``.
         pairs: which pairs of each task of a task set.
         chunk_size: units between two calls of ``progress``.
@@ -138,16 +133,11 @@ def record_traces(
     # Equal pairs have equal texts and one hash, so the expert solves each content once, for all nodes that carry it.
     hash_of_node, work_units = units_of(graph, ExpertSpec.of(expert, action_format), demonstrations)
     recording = Recording(hash_of_node, {}, {}, 0, 0, True)
-    if isinstance(expert, BatchExpert):
-        _require_defaults(expert, time_limit_s=time_limit_s, processes=processes, dispatch=dispatch)
-        solve = lambda units: _solve_batch(expert, units, cache)
-        _record_in_chunks(recording, work_units, solve, expert.batch_size, progress)
-    else:
-        # Only a process can be ended from outside, so a time limit needs one.
-        count = max(processes, 1) if time_limit_s is not None else processes
-        with _started(expert, count, time_limit_s) as workers:
-            recorder = _Recorder(expert, cache, workers, dispatch or _dispatch_all)
-            _record_in_chunks(recording, work_units, recorder.run, chunk_size, progress)
+    # Only a process can be ended from outside, so a time limit needs one.
+    count = max(processes, 1) if time_limit_s is not None else processes
+    with _started(expert, count, time_limit_s) as workers:
+        recorder = _Recorder(expert, cache, workers, dispatch or _dispatch_all)
+        _record_in_chunks(recording, work_units, recorder.run, chunk_size, progress)
     if cache is not None:
         cache.trim()
     return recording
@@ -193,19 +183,7 @@ def _check_arguments(action_format: str, chunk_size: int, processes: int) -> Non
         raise ValueError(f"processes must be at least 0, got {processes}; 0 lets the expert work in this process")
 
 
-def _require_defaults(expert: BatchExpert, **given: Any) -> None:
-    for name, value in given.items():
-        default = 0 if name == "processes" else None
-        if value != default:
-            raise ValueError(
-                f"the expert {expert.name!r} solves whole batches on the device by itself, so {name} must be "
-                f"{default!r}, got {value!r}; leave it out"
-            )
-
-
-def _started(
-    expert: SingleExpert, processes: int, time_limit_s: float | None
-) -> AbstractContextManager[Workers | None]:
+def _started(expert: AnyExpert, processes: int, time_limit_s: float | None) -> AbstractContextManager[Workers | None]:
     return Workers(expert, processes, time_limit_s) if processes else nullcontext()
 
 
@@ -241,7 +219,7 @@ class _Recorder:
 
     def __init__(
         self,
-        expert: SingleExpert,
+        expert: AnyExpert,
         cache: TraceCache | None,
         workers: Workers | None,
         dispatch: Dispatch,
@@ -319,63 +297,3 @@ def _in_threads(
     if errors:
         raise errors[0]
     return [results[index] for index in range(len(units))]
-
-
-def _solve_batch(
-    expert: BatchExpert, work_units: Mapping[str, str], cache: TraceCache | None
-) -> tuple[dict[str, Result], int]:
-    """Record units by an expert that solves many at once; returns results by hash, and how many the cache had.
-
-    Raises:
-        ExpertError: the expert refuses to begin, for example because it does not know the action format. Any other
-            error is the failure of the units that it gave no answer for.
-        OSError: the cache cannot be read or written.
-    """
-    results: dict[str, Result] = {}
-    # Units in the cache first; the expert gets one batch of all the others.
-    for unit_hash in work_units:
-        if cache is not None and (trace := cache.get(unit_hash)) is not None:
-            results[unit_hash] = trace
-    num_cached = len(results)
-    units = {one: WorkUnit.from_json(text) for one, text in work_units.items() if one not in results}
-    for unit_hash, actions, error in _answers(expert, units) if units else ():
-        result = _batch_result(unit_hash, units[unit_hash], actions, error)
-        if cache is not None and isinstance(result, Trace):
-            cache.put(result)
-        results[unit_hash] = result
-    return {unit_hash: results[unit_hash] for unit_hash in work_units}, num_cached
-
-
-def _answers(expert: BatchExpert, units: Mapping[str, WorkUnit]) -> Iterator[tuple[str, Any, Exception | None]]:
-    """Yield the expert's actions for each unit, and at the end an error for each unit without an answer."""
-    hashes = list(units)
-    # The expert may raise at any of three points: in the call, at an answer, or by an answer that is no index and
-    # actions. All of them end its answers; `answer` stays None, and the units still waiting share the error.
-    waiting = dict.fromkeys(units)
-    answers: Iterator[tuple[int, Any]] | None = None
-    while True:
-        answer: tuple[str, Any] | None = None
-        with Caught() as caught:
-            if answers is None:
-                pairs = [unit.pair for unit in units.values()]
-                answers = iter(expert.solve_all(pairs, units[hashes[0]].spec.action_format))
-            index, actions = next(answers)
-            answer = hashes[index], actions
-        if answer is None:
-            break
-        waiting.pop(answer[0], None)
-        yield *answer, None
-    # No unit has an answer: the expert refuses the whole batch, which is an error of the call and not of each pair.
-    if isinstance(caught.error, ExpertError) and len(waiting) == len(hashes):
-        raise caught.error
-    is_exhausted = isinstance(caught.error, StopIteration)
-    error = ExpertError(f"{expert.name} gave no answer for this pair") if is_exhausted else caught.error
-    yield from ((unit_hash, None, error) for unit_hash in waiting)
-
-
-def _batch_result(unit_hash: str, unit: WorkUnit, actions: Any, error: Exception | None) -> Result:
-    if error is not None:
-        return failure_of(unit_hash, error)
-    with Caught() as caught:
-        return checked_trace(unit_hash, unit, actions)
-    return failure_of(unit_hash, caught.error)

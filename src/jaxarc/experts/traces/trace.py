@@ -15,7 +15,6 @@ from jaxarc.experts.expert import (
     HiddenAnswerExpert,
     InvalidActionError,
     Pair,
-    SingleExpert,
 )
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.experts.traces.graph import canonical_json, pair_from_json, pair_to_json
@@ -139,7 +138,7 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def solve_unit(expert: SingleExpert, unit: WorkUnit) -> tuple[Action, ...]:
+def solve_unit(expert: AnyExpert, unit: WorkUnit) -> tuple[Action, ...]:
     """Let an expert solve a unit, and return its checked actions; a :class:`HiddenAnswerExpert` sees no output.
 
     Raises:

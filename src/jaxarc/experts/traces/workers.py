@@ -21,7 +21,7 @@ import sys
 import threading
 from typing import IO, Any
 
-from jaxarc.experts.expert import Caught, SingleExpert
+from jaxarc.experts.expert import AnyExpert, Caught
 from jaxarc.experts.traces.trace import (
     Failure,
     RecordingFailedError,
@@ -44,7 +44,7 @@ class Workers:
         ValueError: ``count`` is below 1, the time limit is not above 0, or the expert cannot be pickled.
     """
 
-    def __init__(self, expert: SingleExpert, count: int, time_limit_s: float | None = None):
+    def __init__(self, expert: AnyExpert, count: int, time_limit_s: float | None = None):
         if count < 1:
             raise ValueError(f"processes must be at least 1, got {count}; give the number of processes")
         if time_limit_s is not None and not time_limit_s > 0:
@@ -178,7 +178,7 @@ def _kill(process: "subprocess.Popen[str]") -> None:
         process.kill()
 
 
-def _first_line(expert: SingleExpert) -> str:
+def _first_line(expert: AnyExpert) -> str:
     with Caught() as caught:
         # Pickled twice: the worker sets sys.path before it loads the expert, whose module may be found only there.
         # Base64 has no line breaks, and so fits one line.
@@ -220,7 +220,7 @@ def _read_lines(units: int, lines: "queue.SimpleQueue[str]") -> None:
     os._exit(0)
 
 
-def _load_expert(line: str, answers: IO[str]) -> SingleExpert:
+def _load_expert(line: str, answers: IO[str]) -> AnyExpert:
     with Caught() as caught:
         path, pickled = pickle.loads(base64.b64decode(line))
         sys.path[:] = path
@@ -231,7 +231,7 @@ def _load_expert(line: str, answers: IO[str]) -> SingleExpert:
     sys.exit(1)
 
 
-def _solve_line(expert: SingleExpert, text: str) -> dict[str, Any]:
+def _solve_line(expert: AnyExpert, text: str) -> dict[str, Any]:
     unit = WorkUnit.from_json(text)
     with Caught() as caught:
         return {"actions": solve_unit(expert, unit)}
