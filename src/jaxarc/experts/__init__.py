@@ -1,6 +1,6 @@
 """Experts: agents that see the answer and need no learning. They give examples to imitate and a baseline.
 
-:class:`Expert`, :class:`Painter` and :mod:`jaxarc.experts.traces` run on the host and are imported without JAX.
+:class:`Expert`, :class:`Painter` and :mod:`jaxarc.traces` run on the host and are imported without JAX.
 """
 
 import importlib

@@ -7,7 +7,7 @@ import abc
 import difflib
 import importlib
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, get_args
 
 import numpy as np
 from jaxtyping import Int8
@@ -79,6 +79,11 @@ class HiddenAnswerExpert(abc.ABC):
 
 
 AnyExpert: TypeAlias = Expert | HiddenAnswerExpert
+
+
+def releases_gil(expert: AnyExpert) -> bool:
+    """Whether an expert says so by an attribute of this name: threads of one process then solve several pairs."""
+    return "releases_gil" in dir(expert) and bool(cast(Any, expert).releases_gil)
 
 
 class ExpertError(JaxarcError, ValueError):

@@ -1,20 +1,24 @@
-"""Traces: the actions of experts, recorded once for each content, checked, cached and replayed."""
+"""Traces: the actions of experts, recorded once for each content, checked, cached and replayed; without JAX."""
 
-from jaxarc.experts.traces.cache import DamagedTraceWarning, TraceCache
-from jaxarc.experts.traces.graph import Graph, GraphError, PairId, get_scc_graphs, pairs_by_id
-from jaxarc.experts.traces.hierarchical_trace_cache import get_trace_hierarchical
-from jaxarc.experts.traces.recording import Recording, record_traces
-from jaxarc.experts.traces.trace import (
+from jaxarc.traces.cache import DamagedCacheError, DamagedTraceWarning, TraceCache
+from jaxarc.traces.hierarchical_trace_cache import Recording, get_trace_hierarchical, record_traces
+from jaxarc.traces.units import (
     ExpertSpec,
     Failure,
+    Graph,
+    GraphError,
+    PairId,
     RecordingFailedError,
     TimeLimitError,
     Trace,
     WorkerDiedError,
     WorkUnit,
+    get_scc_graphs,
+    pairs_by_id,
 )
 
 __all__ = [
+    "DamagedCacheError",
     "DamagedTraceWarning",
     "ExpertSpec",
     "Failure",

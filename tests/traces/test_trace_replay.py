@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from trace_experts import CellExpert, tiny_pairs
 
-from jaxarc.experts.traces import replay as replay_module
-from jaxarc.experts.traces.replay import replay
+from jaxarc.traces import replay as replay_module
+from jaxarc.traces.replay import replay
 
 PAIRS = tiny_pairs()
 
