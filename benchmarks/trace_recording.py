@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from jaxarc.experts.expert import Expert, Pair
-    from jaxarc.experts.traces import Graph
+    from jaxarc.traces import Graph
 
 UNITS: Final = (4, 8, 16, 100)
 _HELD_ROUNDS: Final = 100_000  # of labor for a unit, about 10 milliseconds
@@ -56,7 +56,7 @@ def _measure_strategy(strategy: str, labor: float) -> dict[str, float]:
     from labor_experts import HeldLabor, ReleasedLabor
 
     from jaxarc.experts.painter import Painter
-    from jaxarc.experts.traces import TraceCache
+    from jaxarc.traces import TraceCache
 
     idle, held = HeldLabor(0), HeldLabor(int(labor * _HELD_ROUNDS))
     released = ReleasedLabor(int(labor * _RELEASED_ROUNDS))
@@ -83,7 +83,7 @@ def _measure_strategy(strategy: str, labor: float) -> dict[str, float]:
 
 
 def _seconds(graph: "Graph", expert: "Expert", strategy: Any, action_format: Any = "mask", **settings: Any) -> float:
-    from jaxarc.experts.traces.hierarchical_trace_cache import record_through_jax
+    from jaxarc.traces.hierarchical_trace_cache import record_through_jax
 
     start = time.perf_counter()
     record_through_jax(graph, expert, action_format, strategy, chunk_size=len(graph), **settings).require_complete()
@@ -94,7 +94,7 @@ def _graph(num_units: int, num_different: int | None = None) -> "Graph":
     """A set that needs tasks, four pairs each: 16 units make 21 nodes, 100 make 126."""
     import numpy as np
 
-    from jaxarc.experts.traces import Graph
+    from jaxarc.traces import Graph
 
     nodes: dict[str, Pair | None] = {"set": None}
     needs = set()

@@ -18,9 +18,9 @@ from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfi
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import Painter
-from jaxarc.experts.traces import record_traces
-from jaxarc.experts.traces.graph import PairId
-from jaxarc.experts.traces.trace_file import write_trace_file
+from jaxarc.traces import record_traces
+from jaxarc.traces.units import PairId
+from jaxarc.traces.files import write_trace_file
 from jaxarc.training import load_pairs
 from jaxarc.training.cloning import clone_examples, load_examples
 from jaxarc.training.updates import make_params

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from jaxarc.datasets import load_tasks
 from jaxarc.experts import Action, ActionFormat, CannotSolveError, Pair
-from jaxarc.experts.traces import record_traces
-from jaxarc.experts.traces.replay import replay
+from jaxarc.traces import record_traces
+from jaxarc.traces.replay import replay
 
 SUBMIT = 34
 

@@ -18,7 +18,7 @@ from jaxarc.tasks import TaskFormatError
 ROOT = Path(__file__).parents[1]
 PLACES = ("src", "examples", "docs")
 # The process of an expert gets it from its parent, through a pipe that nobody else has; no file is read.
-ITS_OWN_PARENT = {"src/jaxarc/experts/traces/workers.py"}
+ITS_OWN_PARENT = {"src/jaxarc/traces/workers.py"}
 # jaxarc traces record --expert module:name, jaxarc evaluate --agent module:function
 NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py", "src/jaxarc/cli/players.py"}
 RUNS_CODE = {
@@ -213,4 +213,4 @@ def test_names_of_code_are_taken_from_the_command_line_only():
         for file in (ROOT / "src").rglob("*.py")
         if "find_expert(" in file.read_text("utf-8") and "def find_expert(" not in file.read_text("utf-8")
     ]
-    assert sorted(users) == ["src/jaxarc/cli/trace_options.py", "src/jaxarc/experts/traces/hierarchical_trace_cache.py"]
+    assert sorted(users) == ["src/jaxarc/cli/trace_options.py", "src/jaxarc/traces/hierarchical_trace_cache.py"]

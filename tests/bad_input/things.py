@@ -14,10 +14,10 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, PointAction, arc_reset, batch_reset
 from jaxarc.experts import Pair
-from jaxarc.experts.traces import Graph
 from jaxarc.parallel import RandomPolicy
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
+from jaxarc.traces import Graph
 
 ROOMS: Final = (
     *(
@@ -37,7 +37,7 @@ ROOMS: Final = (
         "wrappers",
         "adapters",
         "experts",
-        "experts.traces",
+        "traces",
         "surrogate",
     ),
     *("agents", "training", "evaluation", "search", "parallel", "render", "io.serialization", "testing", "profiling"),

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from run_command import run_command
 
 from jaxarc.cli.main import main
 from jaxarc.evaluation import read_recordings
-from jaxarc.experts.traces import TraceCache
-from jaxarc.experts.traces import replay as replay_module
+from jaxarc.parallel import host_cores
+from jaxarc.traces import TraceCache
+from jaxarc.traces import replay as replay_module
 
 CELLS = ("--expert", "trace_experts:CellExpert")
 
@@ -182,16 +184,42 @@ def test_sessions_of_people_are_imported(data, tmp_path):
     assert cells_of_first_row(verified)[1:4] == ["6", "2", "2"]
 
 
-def test_a_strategy_of_the_version_before_has_no_effect_and_says_so(data, cache, capfd):
-    result = run("record", data, *CELLS, "--processes", 0, "--strategy", "vmap", cache=cache)
-    assert "--strategy has no effect" in result.stderr
-    assert "0 files removed" in run("gc", cache=cache).output
+@pytest.mark.parametrize(
+    ("options", "strategy"),
+    [
+        ((), "workers"),
+        (("--processes", 0), "sequential"),
+        (("--time-limit", 20, "--processes", 0), "workers"),
+        (("--strategy", "sequential"), "sequential"),
+        (("--strategy", "vmap"), "vmap"),
+        (("--strategy", "workers", "--processes", 1), "workers"),
+    ],
+)
+def test_every_strategy_records_the_same_and_tells_its_memory(data, cache, tmp_path, options, strategy):
+    result = run("record", data, *CELLS, *options, cache=cache)
+    assert result.exit_code == 0, result.output
+    memory = next(line for line in result.output.splitlines() if line.startswith("Strategy"))
+    assert re.fullmatch(rf"Strategy {strategy}; store \d+ KiB at most; cache \d+ KiB: .*traces.sqlite", memory)
+    run("record", data, *CELLS, "--processes", 0, cache=tmp_path / "other")
+    assert list(TraceCache(cache).traces()) == list(TraceCache(tmp_path / "other").traces())
 
 
-def test_gc_keeps_within_a_limit(data, cache):
-    run("record", data, *CELLS, "--processes", 0, cache=cache)
-    assert "0 files removed" in run("gc", cache=cache).output
-    assert "3 files removed" in run("gc", "--max-mib", 0, cache=cache).output
+def test_an_expert_that_releases_the_gil_goes_through_devices(data, cache):
+    (data.parent / "free.py").write_text(
+        "from trace_experts import CellExpert\nclass Free(CellExpert):\n    releases_gil = True\n"
+    )
+    command = ["traces", "record", str(data), "--expert", "free:Free", "--cache", str(cache)]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *command],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=data.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("Strategy pmap" if host_cores() > 1 else "Strategy workers") in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -202,8 +230,10 @@ def test_gc_keeps_within_a_limit(data, cache):
         (["--expert", "json:dumps"], 2, "'json:dumps' is no expert"),
         (["--format", "boxes"], 2, "got 'boxes'"),
         (["--pairs", "both"], 2, "got 'both'"),
-        (["--expert", "greedy", "--time-limit", "2"], 2, "greedy solves whole batches on the device"),
-        (["--expert", "greedy", "--format", "mask"], 2, "the format must be 'bbox', got 'mask'"),
+        (["--strategy", "threads"], 2, "sequential, vmap, pmap, workers, got 'threads'"),
+        (["--strategy", "vmap", "--time-limit", "2"], 2, "--time-limit: is of the strategy workers, not of vmap"),
+        (["--strategy", "pmap"], 1, "only 1 device available"),
+        (["--expert", "greedy"], 2, "no expert 'greedy'; known: painter, search"),
     ],
 )
 def test_a_wrong_wish_is_one_line(data, cache, capsys, monkeypatch, arguments, code, complaint):
@@ -229,7 +259,7 @@ def started(data, cache, *arguments):
     path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen([sys.executable, "-c", KILLED, *command], env={**os.environ, "PYTHONPATH": path})
     end = time.monotonic() + 60
-    while len(TraceCache(cache).entries()) < 3:
+    while len(list(TraceCache(cache).traces())) < 3:
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.02)
@@ -252,13 +282,6 @@ def test_ctrl_c_keeps_what_was_recorded(data, cache):
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     assert 3 <= len(list(TraceCache(cache).traces())) < 30
-
-
-def test_a_format_that_an_expert_does_not_act_in_is_a_wrong_value(data, cache):
-    result = run("record", data, "--expert", "greedy", "--format", "mask", cache=cache)
-    assert result.exit_code == 2
-    assert "'mask'" in result.stderr
-    assert "'bbox'" in result.stderr
 
 
 def o2arc(*steps):

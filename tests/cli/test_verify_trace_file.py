@@ -5,7 +5,7 @@ import json
 import pytest
 from run_command import run_command
 
-from jaxarc.experts.traces import replay as replay_module
+from jaxarc.traces import replay as replay_module
 
 TASK = {"train": [{"input": [[1, 0]], "output": [[1, 1]]}], "test": [{"input": [[2, 0]], "output": [[2, 2]]}]}
 

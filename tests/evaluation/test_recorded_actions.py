@@ -7,7 +7,8 @@ from small_exam import EXAM, ONE_RIGHT, painting, rules, task, task_set
 
 from jaxarc import constants as c
 from jaxarc.evaluation import RecordedAgent, RecordingError, evaluate, read_action_counts, read_recordings
-from jaxarc.experts.traces.trace_file import ShortTraceFileWarning
+from jaxarc.experts import InvalidActionError
+from jaxarc.traces.files import ShortTraceFileWarning, TraceFileError
 
 TASKS = task_set(task("columns", ([[5, 5], [6, 6]], [[1, 5], [1, 6]]), ([[7]], [[7]])))
 IN_EACH_FORMAT = {  # paint the left column with color 1, submit
@@ -42,7 +43,8 @@ def line(**changes):
 def test_a_file_comes_back_as_actions_and_as_counts(tmp_path):
     file = tmp_path / "actions.jsonl"
     file.write_text("\n".join([line(), line(task_id="three", pair_index=2, actions=painting([[4]]))]))
-    assert read_recordings(file) == {("right", 0): [[34, 0, 0, 0, 0]], ("three", 2): painting([[4]])}
+    expected = {("right", 0): ((34, 0, 0, 0, 0),), ("three", 2): tuple(map(tuple, painting([[4]])))}
+    assert read_recordings(file) == expected
     assert read_action_counts(file) == {("right", 0): 1, ("three", 2): 3}
 
 
@@ -61,69 +63,62 @@ def test_traces_of_demonstrations_are_left_out(tmp_path):
     ]
     file = tmp_path / "traces.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
-    assert read_recordings(file) == {("a", 0): [[2, 0, 0]]}
+    assert read_recordings(file) == {("a", 0): ((2, 0, 0),)}
 
 
 def test_counts_may_be_given_without_actions(tmp_path):
     file = tmp_path / "counts.jsonl"
     file.write_text("\n".join([line(actions=4), line(pair_index=1)]))
     assert read_action_counts(file) == {("right", 0): 4, ("right", 1): 1}
-    with pytest.raises(RecordingError, match="line 1: actions are lists of whole numbers"):
+    with pytest.raises(TraceFileError, match="line 1: 'actions'"):
         read_recordings(file)
 
 
-BAD_LINES = {
-    "no JSON": ("{", "line 2: not JSON"),
-    "empty line": ("", "line 2: not JSON"),
-    "a list": ("[]", "line 2: an object with task_id, pair_index and actions is expected"),
-    "a part missing": ('{"task_id": "a", "pair_index": 0}', "line 2: an object with task_id, pair_index and actions"),
-    "id of no text": (line(task_id=7), "task_id is a text and pair_index a whole number"),
-    "index of no number": (line(pair_index=True), "task_id is a text and pair_index a whole number"),
-    "actions of no list": (line(pair_index=1, actions="34"), "line 2: actions are lists of whole numbers"),
-    "action of no list": (line(pair_index=1, actions=[34]), "line 2: actions are lists of whole numbers"),
-    "empty action": (line(pair_index=1, actions=[[]]), "line 2: actions are lists of whole numbers"),
-    "half an operation": (line(pair_index=1, actions=[[0.5]]), "line 2: actions are lists of whole numbers"),
-    "twice": (line(), "line 2: task 'right', test input 0 comes twice; keep one"),
-}
-
-
-@pytest.mark.parametrize(("text", "complaint"), BAD_LINES.values(), ids=BAD_LINES)
-def test_a_bad_line_is_named(tmp_path, text, complaint):
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("{", "JSON"),
+        ('{"task_id": "a", "pair_index": 0}', "actions"),
+        (line(pair_index=1, actions="34"), "actions"),
+        (line(), "'right', test input 0 comes twice"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, text, word):
     file = tmp_path / "actions.jsonl"
     file.write_text(f"{line()}\n{text}\n{line(pair_index=9)}\n")
-    with pytest.raises(RecordingError, match=complaint):
-        read_recordings(file)
+    for read in (read_recordings, read_action_counts):
+        with pytest.raises(TraceFileError, match=f"line 2: .*{word}"):
+            read(file)
 
 
-def test_counts_below_one_are_refused(tmp_path):
+@pytest.mark.parametrize("count", [0, -1, True, "4"])
+def test_a_count_that_is_none_is_refused(tmp_path, count):
     file = tmp_path / "counts.jsonl"
-    file.write_text(line(actions=0))
-    with pytest.raises(RecordingError, match=r"1: 'actions'.*0"):
+    file.write_text(line(actions=count))
+    with pytest.raises(TraceFileError, match=r"1: .*'actions'"):
         read_action_counts(file)
 
 
-def test_a_recording_that_is_no_text_is_refused(tmp_path):
-    file = tmp_path / "actions.jsonl"
-    file.write_bytes(b"\xff")
-    with pytest.raises(RecordingError, match="not UTF-8 text"):
-        read_recordings(file)
-
-
 DO_NOT_FIT = {
-    "task": ({("rigth", 0): [[34, 0, 0, 0, 0]]}, {}, "not of these tasks: .*did you mean 'right'"),
-    "test input": ({("right", 1): [[34, 0, 0, 0, 0]]}, {}, r"'right' has test inputs 0..0, got pair_index 1"),
-    "format": ({("right", 0): [[34, 0, 0]]}, {}, "action 0: 3 numbers, but action.selection_format='bbox' takes"),
-    "mask of half a cell": ({("right", 0): [[1, 0]]}, {"selection_format": "mask"}, "2 numbers, but .* row and column"),
-    "operation": ({("right", 0): [[34, 0, 0, 0, 0], [20, 0, 0, 0, 0]]}, {}, "action 1: operation 20 is not among"),
-    "row": ({("right", 0): [[1, 0, 0, 3, 0]]}, {}, "action 0: row 3 is not on the canvas of 3x3"),
-    "column": ({("right", 0): [[1, 0, -1, 0, 0]]}, {}, "action 0: column -1 is not on the canvas of 3x3"),
-    "nothing": ({}, {}, "the recordings hold no action"),
+    "task": ({("rigth", 0): [(34, 0, 0, 0, 0)]}, {}, RecordingError, "'rigth'.*'right'"),
+    "test input": ({("right", 1): [(34, 0, 0, 0, 0)]}, {}, RecordingError, r"'right'.*0\.\.0.*1"),
+    "nothing": ({}, {}, RecordingError, "no action"),
+    "format": ({("right", 0): [(34, 0, 0)]}, {}, InvalidActionError, "action 0: 3 numbers.*'bbox'"),
+    "half a cell": ({("right", 0): [(1, 0)]}, {"selection_format": "mask"}, InvalidActionError, "2 numbers.*'mask'"),
+    "operation": (
+        {("right", 0): [(34, 0, 0, 0, 0), (20, 0, 0, 0, 0)]},
+        {},
+        InvalidActionError,
+        "'right', test input 0, action 1: operation 20",
+    ),
+    "row": ({("right", 0): [(1, 0, 0, 3, 0)]}, {}, InvalidActionError, "row 3.*3x3"),
+    "column": ({("right", 0): [(1, 0, -1, 0, 0)]}, {}, InvalidActionError, "column -1.*3x3"),
 }
 
 
-@pytest.mark.parametrize(("recordings", "fields", "complaint"), DO_NOT_FIT.values(), ids=DO_NOT_FIT)
-def test_a_recording_that_does_not_fit_is_refused(recordings, fields, complaint):
-    with pytest.raises(RecordingError, match=complaint):
+@pytest.mark.parametrize(("recordings", "fields", "error", "words"), DO_NOT_FIT.values(), ids=DO_NOT_FIT)
+def test_a_recording_that_does_not_fit_is_refused(recordings, fields, error, words):
+    with pytest.raises(error, match=words):
         RecordedAgent.create(recordings, EXAM, rules(**fields))
 
 

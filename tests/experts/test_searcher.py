@@ -6,9 +6,8 @@ import pytest
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import CannotSolveError, HiddenAnswerExpert, Searcher
 from jaxarc.experts.expert import find_expert
-from jaxarc.experts.traces import ExpertSpec, Graph, TraceCache, WorkUnit, pairs_by_id, record_traces
-from jaxarc.experts.traces.trace import hash_of
 from jaxarc.tasks import RawTask
+from jaxarc.traces import ExpertSpec, Graph, TraceCache, WorkUnit, pairs_by_id, record_traces
 
 
 def mirrored(*grids):
@@ -65,11 +64,11 @@ def test_with_another_output_of_the_pair_the_actions_are_the_same(split, index):
 def test_what_is_found_is_kept_under_its_pair_and_what_is_not_found_fails(tmp_path):
     cache, expert = TraceCache(tmp_path), Searcher(max_cost=2)
     spoiled = tasks_of(TRAIN, (*TEST, (TEST[0][0][::-1], GARBAGE)))
-    recording = record_traces(spoiled, expert, pairs="test", cache=cache, processes=1)
+    recording = record_traces(spoiled, expert, pairs="test", cache=cache, strategy="workers", processes=1)
     assert [failure.kind for failure in recording.failures.values()] == ["NotSolvedError"]
     spec = ExpertSpec.of(expert, "bbox")
     for pair in pairs_by_id(TASKS, "test").values():  # where `jaxarc traces verify` looks
-        assert cache.get(hash_of(WorkUnit(pair, spec).to_json())) is not None
+        assert cache.get(WorkUnit(pair, spec).content_hash) is not None
 
 
 def test_a_pair_with_the_same_input_is_no_demonstration():

@@ -7,12 +7,12 @@ import pytest
 
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import InvalidActionError
-from jaxarc.experts.traces import PairId
-from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.play.episode import HELPED, Episode, WrongMoveError, new_episode_file, read_human_episode
 from jaxarc.play.play_site import Game, StaleEpisodeError
 from jaxarc.play.session import Session
 from jaxarc.tasks import RawTask
+from jaxarc.traces import PairId
+from jaxarc.traces.files import TraceFileError
 
 TASKS = TaskSet(
     "two",

@@ -10,7 +10,7 @@ from local_pages import served
 from page_checks import nameless, pale_texts
 from run_command import run_command
 
-from jaxarc.experts.traces import replay as replay_module
+from jaxarc.traces import replay as replay_module
 
 pytest_plugins = ["browser"]
 

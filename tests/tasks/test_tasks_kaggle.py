@@ -12,8 +12,8 @@ from jaxarc.datasets.json_files import find_problems, read_json
 from jaxarc.datasets.task_set import digest_of
 from jaxarc.envs import BboxAction
 from jaxarc.evaluation import one_task_per_pair
-from jaxarc.experts.traces import pairs_by_id
 from jaxarc.tasks import TaskFormatError, UnknownAnswerError
+from jaxarc.traces import pairs_by_id
 
 CHALLENGES = {
     "one": {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[3]]}]},

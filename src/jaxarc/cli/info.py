@@ -20,11 +20,11 @@ from jaxarc.config.choices import config_folder
 from jaxarc.datasets.installed import data_folder
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.errors import JaxarcError
-from jaxarc.experts.traces.cache import default_folder
 from jaxarc.files import compiled_folder
 from jaxarc.native.library import cache_folder
 from jaxarc.parallel import host_cores
 from jaxarc.parallel.memory import host_memory
+from jaxarc.traces.cache import default_folder
 
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy", "typer")
 _EXTRAS: Final = {  # extra -> its libraries, by import name and by the name that pip knows

@@ -70,7 +70,7 @@ def load_player(name: str, tasks: TaskSet, override: RulesOverride, of_run: Agen
 
     Raises:
         AgentMismatchError: there is no such agent, or it cannot play by the requested rules.
-        CheckpointError, RecordingError: its file cannot be used.
+        CheckpointError, TraceFileError, RecordingError, InvalidActionError: its file cannot be used.
     """
     if name in PLAIN_AGENTS:
         return PLAIN_AGENTS[name](override)

@@ -24,11 +24,11 @@ from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, 
 from jaxarc.datasets import load_tasks
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.experts.expert import EXPERTS
-from jaxarc.experts.traces.trace_file import TraceFileError
 from jaxarc.files import write_whole
 from jaxarc.render.palette import PALETTES, Palette
 from jaxarc.render.pictures import draw_episodes, episodes_gif
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
+from jaxarc.traces.files import TraceFileError
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
 

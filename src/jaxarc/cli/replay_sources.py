@@ -18,12 +18,11 @@ from jaxarc.evaluation import Agent, EpisodeSpec, RecordedAgent
 from jaxarc.evaluation.episodes import EpisodeTrajectory
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
-from jaxarc.experts.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.experts.traces.trace import hash_of
-from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
+from jaxarc.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.traces.files import TraceFileError, read_trace_file
 from jaxarc.training import RunFolder, load_pairs
 from jaxarc.training.saved_agent import WhichCheckpoint, saved_experiment
 
@@ -88,7 +87,7 @@ def traces_of_cache(spec: ExpertSpec, tasks: TaskSet, folder: Path | None) -> li
     cache = TraceCache(folder)
     found = []
     for pair_id, pair in pairs_by_id(tasks).items():
-        if (trace := cache.get(hash_of(WorkUnit(pair, spec).to_json()))) is not None:
+        if (trace := cache.get(WorkUnit(pair, spec).content_hash)) is not None:
             found.append(Recorded(tasks.raw_task(pair_id.task_id), pair_id, spec, trace.actions))
     return found
 
@@ -98,7 +97,7 @@ def show_traces(traces: Sequence[Recorded]) -> Iterator[EpisodeBatch]:
 
     Raises:
         ExpertError: a trace is of a pair that its task does not have.
-        RecordingError: an action is not one of its format, or of the canvas.
+        InvalidActionError: an action is not one of its format, or of the canvas.
     """
     for action_format in dict.fromkeys(trace.spec.action_format for trace in traces):
         yield _show_format([trace for trace in traces if trace.spec.action_format == action_format])

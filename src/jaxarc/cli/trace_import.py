@@ -13,13 +13,13 @@ from rich.table import Table
 from jaxarc.cli.console import DatasetArgument, number_table
 from jaxarc.cli.trace_options import CacheOption, find_pair
 from jaxarc.datasets import TaskSet, load_tasks
-from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
-from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.experts.traces.human_traces import HumanTraces, SessionVerdict, convert_sessions, read_human_sessions
-from jaxarc.experts.traces.trace import checked_trace, hash_of
-from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_lines
+from jaxarc.experts import ActionFormat, ExpertError
 from jaxarc.files import write_whole
 from jaxarc.tasks import UnknownTaskError
+from jaxarc.traces import PairId, Trace, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.traces.files import TraceFileError, read_trace_lines
+from jaxarc.traces.sessions import HumanTraces, SessionVerdict, convert_sessions, read_human_sessions
+from jaxarc.traces.units import checked_trace
 
 _SHOWN: Final = 20  # rejected ones
 _UNSOLVED: Final = "the environment says that it is not solved"
@@ -109,17 +109,13 @@ def _read_lines(file: Path, tasks: TaskSet) -> tuple[list[_Candidate], list[_Rej
             rejected.append(_Rejected(where, reason, ""))
             continue
         try:
-            trace = _trace(find_pair(tasks.raw_task(line.pair_id.task_id), line.pair_id), line.spec, line.actions)
+            pair = find_pair(tasks.raw_task(line.pair_id.task_id), line.pair_id)
+            trace = checked_trace(WorkUnit(pair, line.spec), line.actions)
         except (ExpertError, UnknownTaskError) as error:
             rejected.append(_Rejected(line.where, str(error), ""))
         else:
             candidates.append(_Candidate(line.where, line.pair_id, trace))
     return candidates, rejected
-
-
-def _trace(pair: Pair, spec: ExpertSpec, actions: Sequence[Action]) -> Trace:
-    unit = WorkUnit(pair, spec)
-    return checked_trace(hash_of(unit.to_json()), unit, actions)
 
 
 def _of_people(people: HumanTraces) -> tuple[list[_Candidate], list[_Rejected]]:
@@ -133,7 +129,7 @@ def _of_people(people: HumanTraces) -> tuple[list[_Candidate], list[_Rejected]]:
 
 def _replayed(candidates: Sequence[_Candidate], tasks: TaskSet) -> tuple[list[_Candidate], list[_Candidate]]:
     """Play every trace in the environment, and return those that solve their pair, and the others."""
-    from jaxarc.experts.traces.replay import replay
+    from jaxarc.traces.replay import replay
 
     pairs = pairs_by_id(tasks)
     by_format: dict[ActionFormat, list[_Candidate]] = {}

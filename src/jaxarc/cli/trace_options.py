@@ -10,10 +10,10 @@ from jaxarc.cli.console import split_pair
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import ActionFormat, ExpertError, Pair
 from jaxarc.experts.expert import ACTION_FORMATS, EXPERTS, AnyExpert, find_expert
-from jaxarc.experts.traces import ExpertSpec, PairId
-from jaxarc.experts.traces.graph import PAIR_CHOICES, PairChoice
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.raw_task import require_answer
+from jaxarc.traces import ExpertSpec, PairId
+from jaxarc.traces.units import PAIR_CHOICES, PairChoice
 
 DEFAULT_EXPERT: Final = "painter"
 DEFAULT_FORMAT: Final = "bbox"

@@ -1,7 +1,9 @@
 """``jaxarc traces record``."""
 
+import os
 import time
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, cast
 
 import typer
 from rich.console import Console
@@ -23,9 +25,10 @@ from jaxarc.cli.trace_options import (
     pairs_of,
 )
 from jaxarc.datasets import load_tasks
-from jaxarc.experts.traces import BatchExpert, Recording, TraceCache, record_traces
-from jaxarc.experts.traces.recording import CHUNK_SIZE
-from jaxarc.parallel import host_cores
+from jaxarc.experts.expert import AnyExpert, releases_gil
+from jaxarc.parallel import host_cores, use_host_cores
+from jaxarc.traces import Recording, TraceCache, record_traces
+from jaxarc.traces.hierarchical_trace_cache import CHUNK_SIZE, STRATEGIES, Strategy
 
 
 def record(
@@ -33,13 +36,17 @@ def record(
     expert: ExpertOption = DEFAULT_EXPERT,
     action_format: FormatOption = DEFAULT_FORMAT,
     strategy: Annotated[
-        str | None, typer.Option(hidden=True, help="Without effect: worker processes record all pairs.")
+        str | None,
+        typer.Option(
+            metavar="|".join(STRATEGIES),
+            help="How pairs are handed to the expert. Default: pmap, one device per core, for an expert that releases "
+            "the GIL; else workers, one process per core.",
+        ),
     ] = None,
     pairs: PairsOption = "all",
-    time_limit: Annotated[float | None, typer.Option(min=0.01, help="Seconds for one pair.")] = None,
+    time_limit: Annotated[float | None, typer.Option(min=0.01, help="Seconds for one pair, of workers.")] = None,
     processes: Annotated[
-        int | None,
-        typer.Option(min=0, help="Worker processes for the expert; 0: none. Default: one per core."),
+        int | None, typer.Option(min=0, help="Number of workers. 0: none, the strategy is sequential.")
     ] = None,
     chunk_size: Annotated[int, typer.Option(min=1, help="Pairs processed between interrupt checks.")] = CHUNK_SIZE,
     cache: CacheOption = None,
@@ -47,7 +54,8 @@ def record(
 ) -> None:
     """Let an expert solve every pair, check each trace by replay, and keep it.
 
-    Recorded pairs are skipped, so after Ctrl-C or a kill the same command continues.
+    Recorded pairs are skipped, so after Ctrl-C or a kill the same command continues. All strategies give the same
+    traces.
 
     The exit code is 1 if a pair could not be solved; each such pair is listed with the reason.
 
@@ -58,13 +66,9 @@ def record(
     console = Console(quiet=quiet)
     found = load_expert(expert)
     form = action_format_of(action_format)
-    if strategy is not None:
-        Console(stderr=True).print("--strategy has no effect any more: worker processes record all pairs; leave it out")
+    chosen = _strategy(found, strategy, time_limit, processes)
     tasks = load_tasks(dataset)
     choice = pairs_of(pairs)
-    if isinstance(found, BatchExpert):
-        _require_defaults(expert, time_limit, processes)
-    count = 0 if isinstance(found, BatchExpert) else host_cores() if processes is None else processes
     store = TraceCache(cache)
     start = time.perf_counter()
     columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -84,12 +88,13 @@ def record(
             pairs=choice,
             chunk_size=chunk_size,
             cache=store,
+            strategy=chosen,
             time_limit_s=time_limit,
-            processes=count,
+            processes=(processes or host_cores()) if chosen == "workers" else None,
             progress=show_and_ask,
         )
     console.print(_summary(recording, time.perf_counter() - start))
-    console.print(f"Traces: {escape(str(store.folder))}", highlight=False, soft_wrap=True)
+    console.print(_memory(recording, store, chosen), highlight=False, soft_wrap=True)
     if recording.failures:
         console.print(_failures(recording))
     if not recording.is_complete:
@@ -99,10 +104,31 @@ def record(
         raise typer.Exit(1)
 
 
-def _require_defaults(expert: str, time_limit: float | None, processes: int | None) -> None:
-    for option, is_given in {"--time-limit": time_limit is not None, "--processes": bool(processes)}.items():
-        if is_given:
-            raise typer.BadParameter(f"{expert} solves whole batches on the device; leave it out", param_hint=option)
+def _strategy(expert: AnyExpert, word: str | None, time_limit: float | None, processes: int | None) -> Strategy:
+    """Return the strategy of a word, or the default one, and make the devices that it needs."""
+    if word is not None and word not in STRATEGIES:
+        raise typer.BadParameter(f"one of {', '.join(STRATEGIES)}, got {word!r}", param_hint="--strategy")
+    if word not in (None, "workers"):
+        for option, value in (("--time-limit", time_limit), ("--processes", processes)):
+            if value:
+                raise typer.BadParameter(f"is of the strategy workers, not of {word}; leave it out", param_hint=option)
+    if word is not None:
+        strategy = cast(Strategy, word)
+    elif time_limit is not None or processes:
+        strategy = "workers"
+    elif processes == 0:
+        strategy = "sequential"
+    else:
+        strategy = "pmap" if releases_gil(expert) and host_cores() > 1 else "workers"
+    if strategy == "pmap" and "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        with suppress(RuntimeError):  # JAX runs already; with one device, record_traces refuses
+            use_host_cores()
+    return strategy
+
+
+def _memory(recording: Recording, cache: TraceCache, strategy: Strategy) -> str:
+    store, file = (f"{-(-size // 1024):,} KiB" for size in (recording.store_bytes, cache.num_bytes))
+    return escape(f"Strategy {strategy}; store {store} at most; cache {file}: {cache.path}")
 
 
 def _summary(recording: Recording, seconds: float) -> Table:

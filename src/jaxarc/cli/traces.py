@@ -1,4 +1,4 @@
-"""``jaxarc traces``: list, verify, draw, export and clean up what experts did."""
+"""``jaxarc traces``: list, verify, draw and export what experts did."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -31,12 +31,11 @@ from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
 from jaxarc.datasets.task_search import lasting_name
 from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
 from jaxarc.experts.host_canvas import HostCanvas, check_solution
-from jaxarc.experts.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.experts.traces.trace import hash_of
-from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_lines, write_trace_file
 from jaxarc.render.actions import describe_action
 from jaxarc.render.terminal import render_grid
 from jaxarc.tasks import UnknownTaskError
+from jaxarc.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_lines, write_trace_file
 
 app = typer.Typer(
     help="Record, verify, draw, export and import what experts do.", no_args_is_help=True, add_completion=False
@@ -66,8 +65,7 @@ def list_traces(cache: CacheOption = None) -> None:
         table.add_row(*row, f"{len(found):,}", mean, str(max(found)))
     console = Console()
     console.print(table)
-    size = sum(entry.num_bytes for entry in store.entries())
-    console.print(f"{size / 2**20:.1f} MiB in {escape(str(store.folder))}", highlight=False, soft_wrap=True)
+    console.print(f"{store.num_bytes / 2**20:.1f} MiB in {escape(str(store.path))}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -95,7 +93,7 @@ def verify(
         if not verify_file(Path(dataset), of_file, Console()):
             raise typer.Exit(1)
         return
-    from jaxarc.experts.traces.replay import replay as replay_in_environment
+    from jaxarc.traces.replay import replay as replay_in_environment
 
     tasks = load_tasks(dataset)
     spec = find_expert_spec(expert, action_format)
@@ -144,35 +142,10 @@ def export(
     console.print(f"{len(traces):,} traces{which}: {file}", highlight=False, markup=False, soft_wrap=True)
 
 
-@app.command()
-def gc(
-    cache: CacheOption = None,
-    max_mib: Annotated[float | None, typer.Option(min=0, help="Keep at most so many MiB, the newest in use.")] = None,
-) -> None:
-    """Remove damaged traces and what killed processes left, and keep within the size limit.
-
-    Examples:
-        jaxarc traces gc --max-mib 100
-    """
-    store = TraceCache(cache)
-    console = Console()
-    removed = store.collect_garbage()
-    if max_mib is not None:
-        trimmed = store.trim(int(max_mib * 2**20))
-        removed = removed._replace(
-            num_files=removed.num_files + trimmed.num_files, num_bytes=removed.num_bytes + trimmed.num_bytes
-        )
-    left = sum(entry.num_bytes for entry in store.entries()) / 2**20
-    console.print(
-        f"{removed.num_files:,} files removed ({removed.num_bytes / 2**20:.1f} MiB), {left:.1f} MiB left",
-        highlight=False,
-    )
-
-
 def _traces(tasks: TaskSet, pairs: str, spec: ExpertSpec, cache: TraceCache) -> dict[PairId, Trace]:
     found = {}
     for pair_id, pair in pairs_by_id(tasks, pairs_of(pairs)).items():
-        if (trace := cache.get(hash_of(WorkUnit(pair, spec).to_json()))) is not None:
+        if (trace := cache.get(WorkUnit(pair, spec).content_hash)) is not None:
             found[pair_id] = trace
     return found
 
@@ -195,7 +168,7 @@ def replay(
     pair_id = pair_id_of(tasks, tasks.raw_task(task).task_id, pair)
     pairs = pairs_by_id(tasks)
     spec = find_expert_spec(expert, action_format)
-    trace = TraceCache(cache).get(hash_of(WorkUnit(pairs[pair_id], spec).to_json()))
+    trace = TraceCache(cache).get(WorkUnit(pairs[pair_id], spec).content_hash)
     console = Console()
     if trace is None:
         console.print(
@@ -227,14 +200,14 @@ def verify_file(file: Path, dataset: str | None, console: Console) -> bool:
     """Replay a file of traces in the environment itself, print what they solve, and return whether it is all.
 
     Args:
-        file: lines of JSON, as :mod:`jaxarc.experts.traces.trace_file` says.
+        file: lines of JSON, as :mod:`jaxarc.traces.files` says.
         dataset: of the lines that name none.
         console: where to print.
 
     Raises:
         OSError, TraceFileError: the file cannot be read.
     """
-    from jaxarc.experts.traces.replay import replay
+    from jaxarc.traces.replay import replay
 
     sound: dict[ActionFormat, list[_Sound]] = defaultdict(list)
     wrong: list[str] = []

@@ -1,13 +1,8 @@
-"""Play recorded actions as an agent, from files with one line of JSON for each test input.
+"""Play recorded actions as an agent."""
 
-``{"task_id": "007bbfb7", "pair_index": 0, "actions": [[33, 0, 0, 8, 8], ..., [34, 0, 0, 0, 0]]}``: an action is its
-operation and then row and column of a point, ``r1, c1, r2, c2`` of a box, or row and column of every cell of a mask.
-"""
-
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,23 +15,18 @@ from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, 
 from jaxarc.errors import JaxarcError
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.evaluation.builtin_agents import submission
-from jaxarc.experts.traces.trace_file import warn_of_missing_lines
-from jaxarc.files import ChecksumError, verify_checksum
+from jaxarc.experts.expert import Action
+from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks.registry import UnknownTaskError
+from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_file
 from jaxarc.types import Observation, PRNGKey
 
-Recordings: TypeAlias = Mapping[tuple[str, int], Sequence[Sequence[int]]]
-"""By task id and index of the test input: its actions, each a list of numbers."""
-
-_TAKES: Final = {
-    "point": "operation, row, column",
-    "bbox": "operation, r1, c1, r2, c2",
-    "mask": "operation, then row and column of each cell",
-}
+Recordings: TypeAlias = Mapping[tuple[str, int], Sequence[Action]]
+"""By task id and index of the test input: its actions."""
 
 
 class RecordingError(JaxarcError, ValueError):
-    """A recording cannot be read, or does not fit the tasks or the actions of an environment."""
+    """Recordings do not fit the tasks that they are played on."""
 
 
 class RecordedAgent(Agent):
@@ -62,26 +52,28 @@ class RecordedAgent(Agent):
             config: the rules of the evaluation.
 
         Raises:
-            RecordingError: a task or test input is unknown, there is no action, or an action is not one of the config.
+            RecordingError: a task or test input is unknown, or there is no action.
+            InvalidActionError: an action is not one of the config.
         """
         # All actions in one list, and for each test input where its own begin and end: recordings of 3 and 2 actions
         # have the spans (0, 3) and (3, 5). Where there is none the span is (0, 0), so the agent submits at once.
+        kind = config.action.selection_format
         spans: dict[tuple[int, int], tuple[int, int]] = {}
-        numbers: list[Sequence[int]] = []
+        numbers: list[Action] = []
         for (task_id, pair_index), actions in recordings.items():
             spans[_indices(task_id, pair_index, tasks)] = (len(numbers), len(numbers) + len(actions))
             where = f"recording of task {task_id!r}, test input {pair_index}"
-            numbers += [_checked(action, f"{where}, action {i}", config) for i, action in enumerate(actions)]
+            for index, action in enumerate(actions):
+                check_action(action, f"{where}, action {index}", kind, config.grid_shape, config.legal_operations)
+            numbers += actions
         if not numbers:
             raise RecordingError("the recordings hold no action; record at least the submit of one test input")
         # [2, T, P]: one table of beginnings and one of ends, which compiled code can index by task and pair.
         bounds = np.zeros((2, len(tasks), max(len(task.test) for task in tasks)), np.int32)
         for (task_index, pair_index), span in spans.items():
             bounds[:, task_index, pair_index] = span
-        kind = config.action.selection_format
-        shape = config.grid_shape
-        actions = _stack(numbers, kind, shape)
-        return cls(actions, jnp.asarray(bounds[0]), jnp.asarray(bounds[1]), submission(kind, shape))
+        stacked = _stack(numbers, kind, config.grid_shape)
+        return cls(stacked, jnp.asarray(bounds[0]), jnp.asarray(bounds[1]), submission(kind, config.grid_shape))
 
     def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
         """Remember the index of the next action, and the index after the last one."""
@@ -96,87 +88,46 @@ class RecordedAgent(Agent):
         return action, (index + 1, after)
 
 
-def read_recordings(path: str | Path) -> dict[tuple[str, int], list[list[int]]]:
-    """Read recorded actions.
+def read_recordings(path: str | Path) -> dict[tuple[str, int], tuple[Action, ...]]:
+    """Read recorded actions of test inputs, from lines as :mod:`jaxarc.traces.files` says.
 
     Warns:
         ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
 
     Raises:
-        RecordingError: a line has another format, or a test input comes twice; the message names the line.
+        TraceFileError: a line has another format, or a test input comes twice; the message names the line.
         OSError: the file cannot be read.
     """
-    return {pair: _actions(value, where) for pair, value, where in _lines(path)}
+    return {pair: line.actions for pair, line in _test_lines(read_trace_file(path)).items()}
 
 
 def read_action_counts(path: str | Path) -> dict[tuple[str, int], int]:
     """Read how many actions an expert took: lines as for :func:`read_recordings`, or with a number as ``actions``.
 
     Raises:
-        RecordingError: a line has another format, or a test input comes twice; the message names the line.
+        TraceFileError: a line has another format, or a test input comes twice; the message names the line.
         OSError: the file cannot be read.
     """
-    counts = {}
-    for pair, value, where in _lines(path):
-        counts[pair] = value if type(value) is int else len(_actions(value, where))
-        if counts[pair] < 1:
-            raise RecordingError(f"{where}: 'actions' says {value!r}; an expert takes at least one action, the submit")
-    return counts
+    lines = _test_lines(read_trace_file(path, allow_counts=True))
+    for line in lines.values():
+        if line.num_actions < 1:
+            raise TraceFileError(
+                f"{line.where}: 'actions' says {line.num_actions}; an expert takes at least one action, the submit"
+            )
+    return {pair: line.num_actions for pair, line in lines.items()}
 
 
-def _lines(path: str | Path) -> list[tuple[tuple[str, int], Any, str]]:
-    """Return test input, actions and line number of every line; traces of demonstrations are left out."""
-    found: dict[tuple[str, int], tuple[Any, str]] = {}
-    written = 0
-    try:
-        lines = Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")  # JSON texts may hold U+2028
-    except UnicodeDecodeError as error:
-        raise RecordingError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}, line {number}"
-        pair, value, of = _line(line, where)
-        written = max(written, of)
-        if pair is None:
+def _test_lines(lines: Iterable[TraceLine]) -> dict[tuple[str, int], TraceLine]:
+    """Index the lines by test input; traces of demonstrations are left out."""
+    found: dict[tuple[str, int], TraceLine] = {}
+    for line in lines:
+        task_id, split, pair_index = line.pair_id
+        if split == "train":
             continue
-        if pair in found:
-            raise RecordingError(f"{where}: task {pair[0]!r}, test input {pair[1]} comes twice; keep one")
-        found[pair] = value, where
-    warn_of_missing_lines(path, len(lines), written)
-    return [(pair, value, where) for pair, (value, where) in found.items()]
-
-
-def _line(line: str, where: str) -> tuple[tuple[str, int] | None, Any, int]:
-    """Return test input, actions, and the number of lines that the file should have, 0 where it does not say.
-
-    The test input is None where the line is about a demonstration.
-    """
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise RecordingError(f"{where}: not JSON ({error}); write one object a line") from error
-    if not isinstance(data, dict) or not {"task_id", "pair_index", "actions"} <= set(data):
-        raise RecordingError(
-            f'{where}: an object with task_id, pair_index and actions is expected; write {{"task_id": "007bbfb7", '
-            '"pair_index": 0, "actions": [[34, 0, 0, 0, 0]]}'
-        )
-    try:
-        data = verify_checksum(data)
-    except ChecksumError as error:
-        raise RecordingError(f"{where}: {error}") from error
-    task_id = data["task_id"]
-    pair_index = data["pair_index"]
-    if not isinstance(task_id, str) or type(pair_index) is not int:
-        raise RecordingError(f"{where}: task_id is a text and pair_index a whole number; correct them")
-    of = data.get("of", 0)
-    is_test = data.get("split", "test") != "train"
-    return (task_id, pair_index) if is_test else None, data["actions"], of if type(of) is int else 0
-
-
-def _actions(value: Any, where: str) -> list[list[int]]:
-    listed = isinstance(value, list) and all(isinstance(action, list) and action for action in value)
-    if not listed or any(type(number) is not int for action in value for number in action):
-        raise RecordingError(f"{where}: actions are lists of whole numbers, such as [[34, 0, 0, 0, 0]]; correct them")
-    return value
+        if (task_id, pair_index) in found:
+            raise TraceFileError(f"{line.where}: task {task_id!r}, test input {pair_index} comes twice; keep one")
+        found[task_id, pair_index] = line
+    return found
 
 
 def _indices(task_id: str, pair_index: int, tasks: TaskSet) -> tuple[int, int]:
@@ -193,28 +144,7 @@ def _indices(task_id: str, pair_index: int, tasks: TaskSet) -> tuple[int, int]:
     return task_index, pair_index
 
 
-def _checked(action: Sequence[int], where: str, config: JaxArcConfig) -> Sequence[int]:
-    kind = config.action.selection_format
-    height, width = config.grid_shape
-    # A mask is an operation and pairs of numbers, a row and a column for each cell; a point has one pair, a box two.
-    fits = len(action) % 2 == 1 if kind == "mask" else len(action) == 1 + {"point": 2, "bbox": 4}[kind]
-    if not fits:
-        raise RecordingError(
-            f"{where}: {len(action)} numbers, but action.selection_format={kind!r} takes {_TAKES[kind]}; play it in "
-            "the format it was recorded in"
-        )
-    if action[0] not in config.legal_operations:
-        raise RecordingError(f"{where}: operation {action[0]} is not among those allowed, {config.legal_operations}")
-    for name, indices, side in (("row", action[1::2], height), ("column", action[2::2], width)):
-        wrong = [index for index in indices if not 0 <= index < side]
-        if wrong:
-            raise RecordingError(
-                f"{where}: {name} {wrong[0]} is not on the canvas of {height}x{width}; play it on a larger one"
-            )
-    return action
-
-
-def _stack(numbers: Sequence[Sequence[int]], kind: str, grid_shape: tuple[int, int]) -> StructuredAction:
+def _stack(numbers: Sequence[Action], kind: str, grid_shape: tuple[int, int]) -> StructuredAction:
     if kind == "mask":
         # [N, H, W] masks from lists of cells: (2, 0, 0, 1, 1) selects the cells (0, 0) and (1, 1).
         cells = np.zeros((len(numbers), *grid_shape), np.bool_)

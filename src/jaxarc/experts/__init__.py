@@ -1,6 +1,6 @@
 """Experts: agents that see the answer and need no learning. They give examples to imitate and a baseline.
 
-:class:`Expert`, :class:`Painter` and :mod:`jaxarc.experts.traces` run on the host and are imported without JAX.
+:class:`Expert`, :class:`Painter` and :mod:`jaxarc.traces` run on the host and are imported without JAX.
 """
 
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from jaxarc.experts.expert import (
 from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
-    from jaxarc.experts.beam import beam_search
     from jaxarc.experts.candidates import candidate_actions
     from jaxarc.experts.greedy_painter import GreedyPainter, missing_for_painting
     from jaxarc.experts.lookahead import LookaheadAgent, look_ahead, missing_for_lookahead, soft_choice
@@ -33,7 +32,6 @@ _HOMES = {
     ),
     "Painter": "jaxarc.experts.painter",
     "Searcher": "jaxarc.experts.searcher",
-    "beam_search": "jaxarc.experts.beam",
     "candidate_actions": "jaxarc.experts.candidates",
 }
 
@@ -51,7 +49,6 @@ __all__ = [
     "Painter",
     "Pair",
     "Searcher",
-    "beam_search",
     "candidate_actions",
     "look_ahead",
     "missing_for_lookahead",

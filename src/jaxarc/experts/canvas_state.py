@@ -9,10 +9,9 @@ from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.canvas import Canvas, CheckedAction, grid_size
+from jaxarc.envs.canvas import Canvas, grid_size
 from jaxarc.envs.compilation import KernelStatics, statics_of
-from jaxarc.envs.operations.execute import execute
-from jaxarc.envs.pairs import PairTable, pairs_in_play
+from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction, check_action
@@ -73,20 +72,6 @@ def check_edits(actions: StructuredAction, config: JaxArcConfig) -> CheckedEdits
     checked, invalid = jax.vmap(lambda action: check_action(action, lenient))(actions)
     is_valid = ~invalid & (checked.operation < c.NUM_GRID_OPERATIONS)
     return CheckedEdits(jnp.where(is_valid, checked.operation, c.NO_OPERATION), checked.selection, is_valid)
-
-
-def edit(canvas_state: CanvasState, edits: CheckedEdits, config: JaxArcConfig) -> CanvasState:
-    """Apply one edit to each canvas state of a row."""
-    # Each canvas has its own table of one pair, whose row 0 is what "copy input" loads.
-    table = lambda canvas_state: PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
-    statics = edit_statics(config)
-
-    def one(canvas_state: CanvasState, operation: Array, selection: Array) -> CanvasState:
-        action = CheckedAction(operation, selection, jnp.int32(0))
-        canvas, _ = execute(canvas_state.canvas, action, table(canvas_state), statics)
-        return CanvasState(canvas, canvas_state.pair_input)
-
-    return jax.vmap(one)(canvas_state, edits.operation, edits.selection)
 
 
 def edit_statics(config: JaxArcConfig) -> KernelStatics:

@@ -6,8 +6,8 @@ An expert runs on the host, in plain Python or anything that Python can call; th
 import abc
 import difflib
 import importlib
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, get_args
 
 import numpy as np
 from jaxtyping import Int8
@@ -22,7 +22,6 @@ Action: TypeAlias = tuple[int, ...]
 
 EXPERTS: Final = {
     "painter": "jaxarc.experts.painter:Painter",
-    "greedy": "jaxarc.experts.traces.greedy:GreedyExpert",
     "search": "jaxarc.experts.searcher:Searcher",
 }
 """Experts that have a name of their own; all others are named ``module:attribute``."""
@@ -54,25 +53,6 @@ class Expert(Protocol):
         ...
 
 
-class BatchExpert(abc.ABC):
-    """Solves many pairs in one compiled program, without a call back to Python for each.
-
-    The actions of each pair are those that an :class:`Expert` would return.
-    """
-
-    name: str
-    version: int
-    batch_size: int = 512  # pairs of one call
-
-    @abc.abstractmethod
-    def solve_all(self, pairs: Sequence[Pair], action_format: ActionFormat) -> Iterator[tuple[int, Sequence[Action]]]:
-        """Yield the index of a pair and the actions that solve it, for every pair once, as soon as they are known.
-
-        Raises:
-            ExpertError: it does not know this action format.
-        """
-
-
 class HiddenAnswerExpert(abc.ABC):
     """Solves pairs whose output it is not given, from other pairs of the task.
 
@@ -98,10 +78,12 @@ class HiddenAnswerExpert(abc.ABC):
         """
 
 
-SingleExpert: TypeAlias = Expert | HiddenAnswerExpert
-"""Solves one pair at a time."""
+AnyExpert: TypeAlias = Expert | HiddenAnswerExpert
 
-AnyExpert: TypeAlias = SingleExpert | BatchExpert
+
+def releases_gil(expert: AnyExpert) -> bool:
+    """Whether an expert says so by an attribute of this name: threads of one process then solve several pairs."""
+    return "releases_gil" in dir(expert) and bool(cast(Any, expert).releases_gil)
 
 
 class ExpertError(JaxarcError, ValueError):
@@ -118,10 +100,6 @@ class InvalidActionError(ExpertError):
 
 class NotSolvedError(ExpertError):
     """The actions do not end in the pair's output."""
-
-
-class WrongFormatError(UsageError, ExpertError):
-    """An expert does not act in this format."""
 
 
 class UnknownExpertError(UsageError, ExpertError):
@@ -176,7 +154,7 @@ def find_expert(name: str) -> AnyExpert:
 def _require_expert(expert: Any, name: str) -> AnyExpert:
     # `dir` and not `hasattr`: looking an attribute up may run a property of the expert.
     missing = [word for word in ("name", "version") if word not in dir(expert)]
-    if not isinstance(expert, BatchExpert | HiddenAnswerExpert) and "solve" not in dir(expert):
+    if not isinstance(expert, HiddenAnswerExpert) and "solve" not in dir(expert):
         missing.append("solve")
     if missing:
         lacks = " and no ".join(missing)

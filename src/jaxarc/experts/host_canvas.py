@@ -3,7 +3,7 @@
 The rules are those of :mod:`jaxarc.envs` for a legal action on one canvas; a test plays random actions on both.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -28,7 +28,14 @@ TURNS: Final[dict[int, Callable[[Grid], Grid]]] = {
 """Rotations and flips as functions of the content of a box."""
 STEPS: Final = {c.MOVE_UP: (-1, 0), c.MOVE_DOWN: (1, 0), c.MOVE_LEFT: (0, -1), c.MOVE_RIGHT: (0, 1)}
 """Rows down and columns right of each move."""
-_NUMBERS: Final = {"point": "operation, row, column", "bbox": "operation, r1, c1, r2, c2"}
+EDITS: Final = range(c.NUM_GRID_OPERATIONS)
+"""The operations on a grid, the submit included; the others switch pairs."""
+_COORDINATES: Final = {"point": 2, "bbox": 4}
+_NUMBERS: Final = {
+    "point": "operation, row, column",
+    "bbox": "operation, r1, c1, r2, c2",
+    "mask": "operation, then row and column of each cell",
+}
 
 
 class HostCanvas:
@@ -150,7 +157,7 @@ def play_on_host(
             raise InvalidActionError(
                 f"action {index} comes after the submit, action {index - 1}; let the submit be the last action"
             )
-        check_action(action, index, action_format, canvas_shape)
+        check_action(action, f"action {index}", action_format, canvas_shape)
         canvas.apply(action, action_format)
     return canvas.grid
 
@@ -184,37 +191,49 @@ def check_solution(
         )
 
 
-def check_action(action: Action, index: int, action_format: ActionFormat, canvas_shape: tuple[int, int]) -> None:
-    """Check that an action is one of the format and of the canvas.
+def check_action(
+    action: Action,
+    where: str,
+    action_format: ActionFormat,
+    canvas_shape: tuple[int, int] = FULL_CANVAS,
+    operations: Container[int] = EDITS,
+) -> None:
+    """Check that an action is one of the format, of the canvas and of some operations.
 
     Args:
         action: what to check.
-        index: its position in the sequence, for the message.
+        where: its position, for the message, such as ``action 3``.
         action_format: how its selection is given.
         canvas_shape: rows and columns, the bounds of coordinates.
+        operations: those that are allowed.
 
     Raises:
-        InvalidActionError: it has other numbers than the format takes, or one out of range.
+        InvalidActionError: it has other numbers than the format takes, one out of range, or another operation.
     """
     wrong = [number for number in action if not isinstance(number, int | np.integer) or isinstance(number, bool)]
     if wrong:
-        raise InvalidActionError(f"action {index}: {wrong[0]!r} is not a whole number; write it as an int")
-    fits = (
-        len(action) % 2 == 1 if action_format == "mask" else len(action) == 1 + {"point": 2, "bbox": 4}[action_format]
-    )
+        raise InvalidActionError(f"{where}: {wrong[0]!r} is not a whole number; write it as an int")
+    fits = len(action) % 2 == 1 if action_format == "mask" else len(action) == 1 + _COORDINATES[action_format]
     if not fits:
-        takes = _NUMBERS.get(action_format, "operation, then row and column of each cell")
-        raise InvalidActionError(f"action {index}: {len(action)} numbers, but format {action_format!r} takes {takes}")
-    if not 0 <= action[0] < c.NUM_GRID_OPERATIONS:
         raise InvalidActionError(
-            f"action {index}: operation {action[0]} does not edit a grid; use one of 0..{c.NUM_GRID_OPERATIONS - 1}"
+            f"{where}: {len(action)} numbers, but format {action_format!r} takes {_NUMBERS[action_format]}; "
+            "use the format that it was recorded in"
         )
+    if action[0] not in operations:
+        raise InvalidActionError(f"{where}: operation {action[0]} is not among those allowed, {_listed(operations)}")
     for name, numbers, side in (("row", action[1::2], canvas_shape[0]), ("column", action[2::2], canvas_shape[1])):
         outside = [number for number in numbers if not 0 <= number < side]
         if outside:
             raise InvalidActionError(
-                f"action {index}: {name} {outside[0]} is not on the canvas of {_spell(canvas_shape)}; use 0..{side - 1}"
+                f"{where}: {name} {outside[0]} is not on the canvas of {_spell(canvas_shape)}; use 0..{side - 1}, or "
+                "a larger canvas"
             )
+
+
+def _listed(operations: Container[int]) -> str:
+    """``0..34``, or ``0, 1, 34`` where some are left out."""
+    ids = [i for i in range(c.NUM_OPERATIONS) if i in operations]
+    return f"{ids[0]}..{ids[-1]}" if ids == list(range(ids[0], ids[-1] + 1)) else ", ".join(map(str, ids))
 
 
 def _component_at(grid: Grid, row: int, column: int) -> Cells:

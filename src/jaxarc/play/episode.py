@@ -15,14 +15,13 @@ import numpy as np
 
 from jaxarc.errors import JaxarcError
 from jaxarc.experts import Action, ActionFormat, Painter, Pair
-from jaxarc.experts.host_canvas import FULL_CANVAS, check_action
-from jaxarc.experts.traces import ExpertSpec, PairId, Trace, WorkUnit
-from jaxarc.experts.traces.trace import hash_of
-from jaxarc.experts.traces.trace_file import TraceFileError, TraceLine, read_trace_file, write_trace_file
+from jaxarc.experts.host_canvas import check_action
 from jaxarc.files import file_name
 from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
 from jaxarc.render.actions import describe_action
 from jaxarc.tasks.raw_task import require_answer
+from jaxarc.traces import ExpertSpec, PairId, Trace, WorkUnit
+from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_file, write_trace_file
 
 
 class WrongMoveError(JaxarcError, ValueError):
@@ -209,7 +208,7 @@ class Episode:
         return "out of time" if view.truncated else None
 
     def _take(self, action: Action) -> None:
-        check_action(action, self._in_force, self._session.action_format, FULL_CANVAS)
+        check_action(action, f"action {self._in_force}", self._session.action_format)
         self._require_open()
         move = Move(action, self._session.step(self._now.state, action))
         # After moves a b c and an undo to 1, only a is in force: a new move d makes a d, and b and c are gone.
@@ -287,7 +286,7 @@ def write_human_episode(path: Path, played: HumanEpisode) -> None:
     """
     num_hints = sum(event.kind == "hint" for event in played.events)
     spec = ExpertSpec(HELPED if num_hints or played.was_helped else ALONE, 1, "", played.action_format)
-    trace = Trace(hash_of(WorkUnit(played.pair, spec).to_json()), spec, played.actions)
+    trace = Trace(WorkUnit(played.pair, spec).content_hash, spec, played.actions)
     session = {
         "begun": played.begun.isoformat(timespec="seconds"),
         "seconds": played.events[-1].seconds if played.events else 0.0,

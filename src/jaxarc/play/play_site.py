@@ -19,12 +19,12 @@ from jaxarc.errors import JaxarcError
 from jaxarc.experts import ActionFormat, ExpertError
 from jaxarc.experts.expert import ACTION_FORMATS
 from jaxarc.experts.host_canvas import FULL_CANVAS
-from jaxarc.experts.traces import PairId
 from jaxarc.play.episode import Episode, WrongMoveError
 from jaxarc.play.local_site import page_file, palette_sheet
 from jaxarc.play.session import Session
 from jaxarc.render.actions import describe_action
 from jaxarc.tasks import UnknownAnswerError, UnknownTaskError
+from jaxarc.traces import PairId
 
 Direction = Literal["next", "previous", "random"]
 DIRECTIONS: Final = get_args(Direction)

@@ -16,9 +16,9 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
-from jaxarc.experts.traces import PairId
 from jaxarc.registration import make
 from jaxarc.tasks.raw_task import crop_padding
+from jaxarc.traces import PairId
 from jaxarc.types import Info
 
 MOST_STEPS: Final = 1000  # of an episode: long enough that no person reaches it

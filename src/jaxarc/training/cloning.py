@@ -21,8 +21,9 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.errors import JaxarcError
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
-from jaxarc.experts.traces.trace_file import TraceLine, read_trace_file
+from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks import UnknownTaskError
+from jaxarc.traces.files import TraceLine, read_trace_file
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import replay_actions, unroll
 from jaxarc.wrappers import EpisodeStatistics
@@ -182,8 +183,9 @@ def load_examples(path: str | Path, tasks: TaskSet, train: TaskSet, params: EnvP
         gamma: discount of the rewards from each situation on.
 
     Raises:
-        TraceExampleError: a trace is of other actions, allows what the rules do not, or solves nothing; or none is of a
-            training pair. Names the line.
+        TraceExampleError: a trace is of another format or solves nothing, or none is of a training pair. Names the
+            line.
+        InvalidActionError: an action is not one of the rules.
         TraceFileError: a line cannot be read.
         OSError: the file cannot be read.
     """
@@ -231,21 +233,10 @@ def _check(line: TraceLine, params: EnvParams) -> None:
             f"{line.where}: actions in format {line.spec.action_format!r}, but policies act in {_FORMAT!r}; record "
             f"with --format {_FORMAT}"
         )
-    legal = params.config.legal_operations
-    height, width = params.config.grid_shape
-    for action in line.actions:
-        operation = action[0]
-        rows = action[1::2]
-        columns = action[2::2]
-        if operation not in legal:
-            raise TraceExampleError(
-                f"{line.where}: operation {operation} is not among those allowed, {legal}; allow it, as action=boxes "
-                "does, or use traces of an expert that does without"
-            )
-        if len(action) != 5 or min(action[1:]) < 0 or max(rows) >= height or max(columns) >= width:
-            raise TraceExampleError(
-                f"{line.where}: {list(action)} is no box of the canvas {height}x{width}; use a larger canvas"
-            )
+    config = params.config
+    for index, action in enumerate(line.actions):
+        where = f"{line.where}, action {index}"
+        check_action(action, where, _FORMAT, config.grid_shape, config.legal_operations)
 
 
 def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamma: float) -> CloningExamples:

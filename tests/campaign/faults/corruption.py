@@ -30,19 +30,26 @@ from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.datasets.installed import install, read_installed
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig, UnifiedDatasetConfig
 from jaxarc.envs.functional import arc_reset
-from jaxarc.evaluation import RecordingError, read_recordings, read_submission, write_submission
+from jaxarc.evaluation import read_recordings, read_submission, write_submission
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, SubmissionError
 from jaxarc.experts import Painter, Pair
-from jaxarc.experts.traces import Graph, Recording, TraceCache, pairs_by_id, record_traces
-from jaxarc.experts.traces.cache import DamagedTraceWarning
-from jaxarc.experts.traces.trace_file import (
+from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
+from jaxarc.tasks import TaskFormatError
+from jaxarc.traces import (
+    DamagedCacheError,
+    DamagedTraceWarning,
+    Graph,
+    Recording,
+    TraceCache,
+    pairs_by_id,
+    record_traces,
+)
+from jaxarc.traces.files import (
     ShortTraceFileWarning,
     TraceFileError,
     read_trace_file,
     write_trace_file,
 )
-from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
-from jaxarc.tasks import TaskFormatError
 from jaxarc.training import CheckpointError, load_checkpoint
 from jaxarc.training.checkpoint import CheckpointRecord, read_record, save_checkpoint
 
@@ -103,10 +110,10 @@ def _installed_set(home: Path, tasks: TaskSet) -> Kind:
 
 
 def _trace_cache(home: Path, tasks: TaskSet) -> Kind:
-    cache = TraceCache(home / "trace cache")
-    record = lambda: record_traces(tasks, Painter(), cache=cache).traces
+    folder = home / "trace cache"
+    record = lambda: record_traces(tasks, Painter(), cache=TraceCache(folder)).traces  # it closes its file at the end
     record()
-    return Kind("recorded traces (cache)", cache.folder, record, (), (DamagedTraceWarning,))
+    return Kind("recorded traces (cache)", folder, record, (DamagedCacheError, OSError), (DamagedTraceWarning,))
 
 
 def _trace_files(home: Path, tasks: TaskSet, recording: Recording) -> list[Kind]:
@@ -129,7 +136,7 @@ def _trace_files(home: Path, tasks: TaskSet, recording: Recording) -> list[Kind]
             "trace file as recorded actions",
             files["recorded actions"].parent,
             lambda: read_recordings(files["recorded actions"]),
-            (RecordingError,),
+            wrong,
             short,
         ),
         Kind("game saved by play", files["saved game"].parent, lambda: _game(files["saved game"]), wrong, short),

@@ -20,10 +20,10 @@ from jaxarc.datasets import load_tasks
 from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
 from jaxarc.datasets.installed import has_published_set, read_installed
 from jaxarc.evaluation import read_submission
-from jaxarc.experts.traces import Graph, PairId, TraceCache, get_trace_hierarchical
-from jaxarc.experts.traces.trace_file import read_trace_file
 from jaxarc.play.play_site import Game
 from jaxarc.profiling import enable_compilation_cache
+from jaxarc.traces import Graph, PairId, TraceCache, get_trace_hierarchical
+from jaxarc.traces.files import read_trace_file
 from jaxarc.training import RunFolder, read_metrics
 from jaxarc.training.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
 
@@ -61,7 +61,7 @@ class TraceRecording:
         _check_traces(folder / "traces", told)
 
     def result(self, folder: Path) -> dict[str, object]:
-        return contents(folder)
+        return {trace.unit_hash: trace.actions for trace in TraceCache(folder / "traces").traces()}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class HierarchicalCache:
         _check_traces(folder / "traces", told)
 
     def result(self, folder: Path) -> dict[str, object]:
-        return contents(folder)
+        return {trace.unit_hash: trace.actions for trace in TraceCache(folder / "traces").traces()}
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 
 from campaign.inputs.input_target import Maker, Target, require
 from campaign.inputs.task_inputs import small_tasks
-from jaxarc.experts.traces import PairId
 from jaxarc.play.local_site import MOST_BYTES, Guard
 from jaxarc.play.play_site import Game, PlaySite
 from jaxarc.play.watch_site import RunView, WatchSite
+from jaxarc.traces import PairId
 from jaxarc.training import RunFolder
 from jaxarc.training.run_folder import RunFolderError
 

@@ -13,9 +13,9 @@ from campaign.inputs.run_inputs import checked_record, checked_state
 from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.datasets import SubsetError
 from jaxarc.evaluation.recording import RecordingError, read_recordings
-from jaxarc.experts.traces.cache import DamagedTraceWarning
 from jaxarc.io.serialization import StateFileError
 from jaxarc.tasks import TaskFormatError
+from jaxarc.traces.cache import DamagedTraceWarning
 from jaxarc.training import CheckpointError, DamagedCheckpointWarning
 from jaxarc.training.comparison import ComparisonError
 from jaxarc.training.run_folder import RunFolderError

@@ -1,23 +1,25 @@
-"""Readers of traces as targets: files of traces and of recorded actions, people's sessions, graphs, the cache."""
+"""Readers of traces as targets: files of traces and of recorded actions, people's sessions, the cache."""
 
+import contextlib
 import csv
 import hashlib
 import io
 import json
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
-from campaign.inputs.task_inputs import TASK, small_tasks
+from campaign.inputs.task_inputs import small_tasks
 from jaxarc.config import JaxArcConfig
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
 from jaxarc.evaluation.submission import SubmissionError, read_submission, score_submission
-from jaxarc.experts import ExpertError, Pair
-from jaxarc.experts.traces import Graph, GraphError, TraceCache
-from jaxarc.experts.traces.cache import FORMAT
-from jaxarc.experts.traces.human_traces import convert_sessions, read_human_sessions
-from jaxarc.experts.traces.trace import checked_actions
-from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
+from jaxarc.experts import ExpertError, InvalidActionError, Pair
+from jaxarc.traces import Trace, TraceCache
+from jaxarc.traces.files import TraceFileError, read_trace_file
+from jaxarc.traces.sessions import HUMAN, convert_sessions, read_human_sessions
+from jaxarc.traces.units import checked_actions
 
 _LINE: Final[dict[str, Any]] = {
     "task_id": "one",
@@ -59,7 +61,8 @@ def recorded_actions(folder: Path) -> Target:
             RecordedAgent.create(recordings, tasks, config)
 
     seeds = (_lines(_LINE), _lines({**_LINE, "actions": [[34, 0, 0]]}))
-    return Target(read, (RecordingError,), seeds, ("task_id", "pair_index", "actions", "one", "two"))
+    errors = (TraceFileError, RecordingError, InvalidActionError)
+    return Target(read, errors, seeds, ("task_id", "pair_index", "actions", "one", "two"))
 
 
 def action_counts(folder: Path) -> Target:
@@ -70,7 +73,7 @@ def action_counts(folder: Path) -> Target:
         require(all(type(count) is int for count in read_action_counts(file).values()), "a count is no whole number")
 
     seeds = (_lines(_LINE), _lines({**_LINE, "actions": 7}, {**_LINE, "pair_index": 1}))
-    return Target(read, (RecordingError,), seeds, ("task_id", "pair_index", "actions"))
+    return Target(read, (TraceFileError,), seeds, ("task_id", "pair_index", "actions"))
 
 
 def solution(folder: Path) -> Target:
@@ -143,35 +146,30 @@ def arctraj_session(folder: Path) -> Target:
     return Target(read, (), (json_bytes([["one", _OPERATIONS]]),), words)
 
 
-def graph_text(folder: Path) -> Target:
-    def read(content: bytes) -> None:
-        graph = Graph.from_json(content.decode("utf-8", "surrogateescape"))
-        require(Graph.from_json(graph.to_json()) == graph, "a graph reads otherwise than it was written")
-
-    pair = TASK["train"][0]
-    graph = {"nodes": {"root": None, "a": pair, "b": pair}, "needs": [["root", "a"], ["a", "b"]]}
-    return Target(read, (GraphError,), (json_bytes(graph),), ("nodes", "needs", "a", "root", "input", "output"))
-
-
 def cached_trace(folder: Path) -> Target:
-    """The bytes of a cached trace."""
-    cache, name = TraceCache(folder), "0" * 64
-    path = cache.path_of(name)
-    path.parent.mkdir()
-
-    def read(content: bytes) -> None:
-        path.write_bytes(content)
-        trace = cache.get(name)
-        require(trace is None or trace.unit_hash == name, "the trace of another unit")
-        require(len(list(cache.traces())) == (trace is not None), "the cache lists what it does not read")
-
-    return Target(read, (), (_with_checksum(_TRACE),), ("unit", "recipe", "actions"))
+    """The text of a cached trace."""
+    return _cached(folder, lambda content: "0")
 
 
 def checked_trace(folder: Path) -> Target:
     """A cached trace whose checksum is right, whatever it says."""
-    target = cached_trace(folder)
-    return Target(lambda content: target.read(_with_checksum(content)), (), (_TRACE,), target.words)
+    return _cached(folder, lambda content: hashlib.sha256(content).hexdigest())
+
+
+def _cached(folder: Path, checksum: Callable[[bytes], str]) -> Target:
+    cache = TraceCache(folder)
+    cache.put(Trace("0" * 64, HUMAN, ((34,),)))
+
+    def read(content: bytes) -> None:
+        with contextlib.closing(sqlite3.connect(cache.path)) as connection, connection:
+            text = content.decode(errors="surrogateescape")
+            stored = text if text.isprintable() else content
+            connection.execute("UPDATE traces SET trace = ?, sha256 = ?", (stored, checksum(content)))
+        trace = cache.get("0" * 64)
+        require(trace is None or trace.unit_hash == "0" * 64, "the trace of another unit")
+        require(len(list(cache.traces())) == (trace is not None), "the cache lists what it does not read")
+
+    return Target(read, (), (_TRACE,), ("unit", "spec", "actions"))
 
 
 def submission_file(folder: Path) -> Target:
@@ -196,7 +194,6 @@ TARGETS: Final[dict[Maker, int]] = {
     mini_arc_session: 30,
     arctraj_table: 30,
     arctraj_session: 30,
-    graph_text: 40,
     cached_trace: 6,
     checked_trace: 6,
     submission_file: 50,
@@ -210,7 +207,7 @@ _OPERATIONS: Final = [
     {"operation": "Submit", "grid": [[9], [8], [7]]},
 ]
 _TRACE: Final = json.dumps(
-    {"unit": "0" * 64, "recipe": ["painter", 1, "", "bbox", [30, 30]], "actions": _LINE["actions"]},
+    {"unit": "0" * 64, "spec": ["painter", 1, "", "bbox", [30, 30]], "actions": _LINE["actions"]},
     separators=(",", ":"),
     sort_keys=True,
 ).encode()
@@ -227,10 +224,6 @@ def _require_told(found: Any) -> None:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _with_checksum(text: bytes) -> bytes:
-    return b"%s %s\n%s\n" % (FORMAT, hashlib.sha256(text).hexdigest().encode(), text)
 
 
 def _table(rows: list[list[str]]) -> bytes:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _IMPORTED: Final = (  # libraries, and parts of the package that import nothing of what is mutated
-    *("jax", "jax.numpy", "numpy", "equinox", "chex", "optax", "jaxtyping", "networkx", "yaml", "filelock"),
+    *("jax", "jax.numpy", "numpy", "equinox", "chex", "optax", "jaxtyping", "yaml", "filelock"),
     *("pytest", "hypothesis", "hypothesis.extra.numpy", "platformdirs", "jax.experimental.multihost_utils"),
     *("jaxarc.config", "jaxarc.tasks", "jaxarc.utils.error_handling", "jaxarc.prng"),
 )

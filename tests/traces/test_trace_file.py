@@ -5,8 +5,8 @@ import json
 import pytest
 
 from jaxarc.evaluation import read_recordings
-from jaxarc.experts.traces import ExpertSpec, PairId, Trace
-from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file, write_trace_file
+from jaxarc.traces import ExpertSpec, PairId, Trace
+from jaxarc.traces.files import TraceFileError, read_trace_file, write_trace_file
 
 SPEC = ExpertSpec("cells", 3, '{"a":1}', "bbox")
 TRACES = {
@@ -25,7 +25,7 @@ def test_traces_come_back_as_they_were(tmp_path):
 
 def test_evaluation_reads_the_same_lines(tmp_path):
     path = write_trace_file(tmp_path / "traces.jsonl", TRACES)
-    assert read_recordings(path)["t1", 0] == [[2, 0, 0, 0, 0], [34, 0, 0, 0, 0]]
+    assert read_recordings(path)["t1", 0] == ((2, 0, 0, 0, 0), (34, 0, 0, 0, 0))
 
 
 def test_a_line_of_recorded_actions_is_a_test_pair(tmp_path):

@@ -1,7 +1,8 @@
-"""Traces as lines of JSON, in the format that recorded actions are evaluated from.
+"""Traces and recorded actions as lines of JSON.
 
 ``{"task_id": "007bbfb7", "pair_index": 0, "actions": [[33, 0, 0, 8, 8], ..., [34, 0, 0, 0, 0]], "split": "test",
-...}``: the first three are what :func:`jaxarc.evaluation.read_recordings` reads; the others describe the trace.
+...}``: an action is its operation and then row and column of a point, ``r1, c1, r2, c2`` of a box, or row and column of
+every cell of a mask. The first three fields are needed; the others describe the trace.
 """
 
 import json
@@ -9,17 +10,26 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jaxarc.errors import JaxarcError
-from jaxarc.experts.expert import Action
-from jaxarc.experts.traces.graph import PairId
-from jaxarc.experts.traces.trace import ExpertSpec, Trace
+from jaxarc.experts.expert import ACTION_FORMATS, Action
 from jaxarc.files import ChecksumError, add_checksum, verify_checksum, write_whole
+from jaxarc.traces.units import ExpertSpec, PairId, Trace
+
+_DEFAULTS: Final = {  # of lines of other programs
+    "split": "test",
+    "expert": "recorded",
+    "version": 1,
+    "settings": "",
+    "action_format": "bbox",
+    "dataset": "",
+    "of": 1,
+}
 
 
 class TraceFileError(JaxarcError, ValueError):
-    """A file of traces cannot be read."""
+    """A file of traces or of recorded actions cannot be read."""
 
 
 class ShortTraceFileWarning(UserWarning):
@@ -31,10 +41,11 @@ class TraceLine(NamedTuple):
 
     pair_id: PairId
     spec: ExpertSpec
-    actions: tuple[Action, ...]
+    actions: tuple[Action, ...]  # none where the line has their number alone
+    num_actions: int
     where: str  # file and line
-    dataset: str = ""  # where the task is loaded from; empty if the line has no such field
-    num_written: int = 1  # lines that were written into its file
+    dataset: str  # where the task is loaded from; empty if the line has no such field
+    num_written: int  # lines that were written into its file
 
 
 def write_trace_file(
@@ -54,35 +65,38 @@ def write_trace_file(
     return write_whole(path, "".join(_line(pair_id, trace, further) for pair_id, trace in traces.items()).encode())
 
 
-def read_trace_file(path: str | Path) -> list[TraceLine]:
+def read_trace_file(path: str | Path, *, allow_counts: bool = False) -> list[TraceLine]:
     """Read traces; lines without the further fields are taken as test pairs, boxes by an expert ``recorded``.
+
+    Args:
+        path: of the file.
+        allow_counts: read lines that have a number as ``actions`` too.
+
+    Warns:
+        ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
 
     Raises:
         TraceFileError: a line is not as this module says; names the line.
         OSError: the file cannot be read.
     """
     found = []
-    for line in read_trace_lines(path):
+    for line in read_trace_lines(path, allow_counts=allow_counts):
         if isinstance(line, TraceFileError):
             raise line
         found.append(line)
     return found
 
 
-def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
+def read_trace_lines(path: str | Path, *, allow_counts: bool = False) -> Iterator[TraceLine | TraceFileError]:
     """Read like :func:`read_trace_file`, and yield the error of a wrong line in its place.
-
-    Warns:
-        ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
 
     Raises:
         TraceFileError: the file is not UTF-8 text.
         OSError: the file cannot be read.
     """
     try:
-        lines = (
-            Path(path).read_text(encoding="utf-8").split("\n")
-        )  # not splitlines: it also splits at characters that JSON texts may hold
+        # Not splitlines: it also splits at characters that JSON texts may hold.
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise TraceFileError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     # Lines are counted as they are read; each says how many were written, so a file cut between two lines is noticed.
@@ -92,45 +106,31 @@ def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
         if line.strip():
             count += 1
             try:
-                found = _read(line, f"{path}, line {number}")
+                found = _read(line, f"{path}, line {number}", allow_counts)
             except TraceFileError as error:
                 yield error
             else:
                 written = max(written, found.num_written)
                 yield found
-    warn_of_missing_lines(path, count, written)
-
-
-def warn_of_missing_lines(path: str | Path, count: int, written: int) -> None:
-    """Warn about a file that has fewer lines than were written into it.
-
-    Warns:
-        ShortTraceFileWarning: ``count`` is below ``written``.
-    """
     if count < written:
         missing = f"{path} has {count} of the {written} traces that were written into it"
         warnings.warn(f"{missing}; if you took none out, export it again", ShortTraceFileWarning, stacklevel=3)
 
 
 def _line(pair_id: PairId, trace: Trace, about: Mapping[str, Any]) -> str:
-    spec = trace.spec
     fields = {
         "task_id": pair_id.task_id,
         "pair_index": pair_id.pair_index,
         "actions": trace.actions,
         "split": pair_id.split,
-        "expert": spec.expert,
-        "version": spec.version,
-        "settings": spec.settings,
-        "action_format": spec.action_format,
-        "canvas": spec.canvas,
+        **trace.spec._asdict(),
         "unit": trace.unit_hash,
         **about,
     }
     return json.dumps(add_checksum(fields), separators=(",", ":")) + "\n"
 
 
-def _read(line: str, where: str) -> TraceLine:
+def _read(line: str, where: str, allow_counts: bool) -> TraceLine:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -138,34 +138,24 @@ def _read(line: str, where: str) -> TraceLine:
     if not isinstance(data, dict):
         raise TraceFileError(f"{where}: an object is expected, got {line[:40]!r}; write one object a line")
     try:
-        data = verify_checksum(data)
+        data = _DEFAULTS | verify_checksum(data)
     except ChecksumError as error:
         raise TraceFileError(f"{where}: {error}") from error
-    task_id = _field(data, "task_id", str, where)
-    index = _field(data, "pair_index", int, where)
-    # Lines of other programs have the first three fields alone; for the rest these values stand.
-    data = {
-        "split": "test",
-        "expert": "recorded",
-        "version": 1,
-        "settings": "",
-        "action_format": "bbox",
-        "dataset": "",
-        "of": 1,
-    } | data
     split = _field(data, "split", str, where)
     action_format = _field(data, "action_format", str, where)
-    if split not in ("train", "test") or action_format not in ("point", "bbox", "mask"):
+    if split not in ("train", "test") or action_format not in ACTION_FORMATS:
         raise TraceFileError(
             f"{where}: split is 'train' or 'test' and action_format 'point', 'bbox' or 'mask', got {split!r:.80} "
             f"and {action_format!r:.80}; correct them"
         )
-    expert = _field(data, "expert", str, where)
-    settings = _field(data, "settings", str, where)
-    spec = ExpertSpec(expert, _field(data, "version", int, where), settings, action_format)
-    dataset = _field(data, "dataset", str, where)
-    num_written = _field(data, "of", int, where)
-    return TraceLine(PairId(task_id, split, index), spec, _actions(data, where), where, dataset, num_written)
+    pair_id = PairId(_field(data, "task_id", str, where), split, _field(data, "pair_index", int, where))
+    expert = _field(data, "expert", str, where), _field(data, "version", int, where)
+    spec = ExpertSpec(*expert, _field(data, "settings", str, where), action_format)
+    about = _field(data, "dataset", str, where), _field(data, "of", int, where)
+    if allow_counts and type(data.get("actions")) is int:
+        return TraceLine(pair_id, spec, (), data["actions"], where, *about)
+    actions = _actions(data, where)
+    return TraceLine(pair_id, spec, actions, len(actions), where, *about)
 
 
 def _field(data: dict[str, Any], name: str, kind: type, where: str) -> Any:

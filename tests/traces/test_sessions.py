@@ -9,8 +9,8 @@ import pytest
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import Pair
 from jaxarc.experts.host_canvas import check_solution
-from jaxarc.experts.traces.human_traces import HUMAN, convert_sessions, read_human_sessions
 from jaxarc.tasks import RawTask
+from jaxarc.traces.sessions import HUMAN, convert_sessions, read_human_sessions
 
 INPUT, OUTPUT = [[1, 0], [0, 0]], [[0, 1], [0, 3]]
 TASKS = TaskSet("people", (RawTask("l6ab", ((INPUT, OUTPUT),), ((INPUT, OUTPUT),), "Turn it"),))

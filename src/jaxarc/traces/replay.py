@@ -1,7 +1,7 @@
 """Replay traces in the environment, many at a time in one compiled program; each pair is a task of its own."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import equinox as eqx
 import jax
@@ -24,7 +24,7 @@ from jaxarc.unroll import replay_actions, unroll
 _BATCH: Final = {"point": 128, "bbox": 128, "mask": 32}  # traces side by side; masks take the memory of a grid per step
 _SIDE: Final = c.MAX_GRID_SIZE  # of the canvas
 _STEPS: Final = 32  # that one call plays; traces of any length need only this one program
-MOST_STEPS: Final = 10**6  # longer than any trace; episodes end with their submit
+_MOST_STEPS: Final = 10**6  # longer than any trace; episodes end with their submit
 
 
 def replay(
@@ -52,7 +52,7 @@ def replay(
     batch = _BATCH[action_format]
     for start in range(0, len(pairs), batch):
         indices = by_length[start : start + batch]
-        params = pair_params([pairs[i] for i in indices], batch, action_format, _SIDE)
+        params = _params([pairs[i] for i in indices], batch, action_format)
         states = _start(params)
         for step in range(0, max(len(traces[i]) for i in indices), _STEPS):
             parts = [traces[i][step : step + _STEPS] for i in indices]
@@ -61,27 +61,18 @@ def replay(
     return solved
 
 
-def pair_params(pairs: Sequence[Pair], count: int, action_format: ActionFormat, side: int, **fields: Any) -> EnvParams:
-    """Return params whose task ``i`` is the pair ``i``.
-
-    Args:
-        pairs: 1 or more.
-        count: number of tasks; the last pair is repeated up to it, so that fewer pairs run the same program.
-        action_format: how actions select cells.
-        side: rows and columns of the canvas.
-        **fields: config fields.
-    """
+def _params(pairs: Sequence[Pair], count: int, action_format: ActionFormat) -> EnvParams:
+    """Return params whose task ``i`` is the pair ``i``; the last is repeated, so that fewer run the same program."""
     config = JaxArcConfig().with_fields(
         selection_format=action_format,
-        max_grid_height=side,
-        max_grid_width=side,
-        max_episode_steps=MOST_STEPS,
+        max_grid_height=_SIDE,
+        max_grid_width=_SIDE,
+        max_episode_steps=_MOST_STEPS,
         history_enabled=False,
-        **fields,
     )
     filled = [*pairs, *[pairs[-1]] * (count - len(pairs))]
     tasks = [RawTask.of_checked_pairs(f"pair-{i}", (pair,), (pair,)) for i, pair in enumerate(filled)]
-    buffer = TaskSet("pairs", tuple(tasks)).buffer((side, side))
+    buffer = TaskSet("pairs", tuple(tasks)).buffer((_SIDE, _SIDE))
     return EnvParams(buffer, uniform_weights(count), config)
 
 

@@ -19,19 +19,20 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
-from jaxarc.experts.expert import Caught, SingleExpert
-from jaxarc.experts.traces.trace import (
-    Failure,
-    RecordingFailedError,
-    TimeLimitError,
-    Trace,
-    WorkerDiedError,
-    WorkUnit,
-    failure_of,
-    solve_unit,
-)
+from jaxarc.experts.expert import AnyExpert, Caught
+from jaxarc.traces.units import RecordingFailedError, TimeLimitError, WorkerDiedError, WorkUnit, solve_unit
+
+Answer: TypeAlias = dict[str, Any]
+"""The ``actions`` of a unit, or an ``error``: the name of its class, and its message in one line."""
+
+
+def solve_text(expert: AnyExpert, text: str) -> Answer:
+    """Let an expert solve the unit of a text, and check its actions; an error of any class becomes an answer."""
+    with Caught() as caught:
+        return {"actions": solve_unit(expert, WorkUnit.from_json(text))}
+    return _error_answer(caught.error)
 
 
 class Workers:
@@ -44,7 +45,7 @@ class Workers:
         ValueError: ``count`` is below 1, the time limit is not above 0, or the expert cannot be pickled.
     """
 
-    def __init__(self, expert: SingleExpert, count: int, time_limit_s: float | None = None):
+    def __init__(self, expert: AnyExpert, count: int, time_limit_s: float | None = None):
         if count < 1:
             raise ValueError(f"processes must be at least 1, got {count}; give the number of processes")
         if time_limit_s is not None and not time_limit_s > 0:
@@ -65,25 +66,17 @@ class Workers:
         for worker in self._all:
             worker.stop()
 
-    def solve(self, unit_hash: str, text: str) -> Trace | Failure:
-        """Let the next idle process solve a unit, and wait; may be called from several threads at once."""
+    def solve(self, text: str) -> Answer:
+        """Let the next idle process solve the unit of a text, and wait; may be called from several threads at once."""
         # Last in, first out: with fewer units than workers, the ones that run already get them, and no other is
         # started.
         worker = self._idle.get()
         try:
-            return self._ask(worker, unit_hash, text)
+            return worker.ask(text, self._time_limit_s)
+        except (TimeLimitError, WorkerDiedError) as error:
+            return _error_answer(error)
         finally:
             self._idle.put(worker)
-
-    def _ask(self, worker: "_Worker", unit_hash: str, text: str) -> Trace | Failure:
-        try:
-            answer = worker.ask(text, self._time_limit_s)
-        except (TimeLimitError, WorkerDiedError) as error:
-            return failure_of(unit_hash, error)
-        if "error" in answer:
-            return Failure(unit_hash, *answer["error"])
-        actions = tuple(tuple(action) for action in answer["actions"])  # checked by the worker
-        return Trace(unit_hash, WorkUnit.from_json(text).spec, actions)
 
 
 class _Worker:
@@ -93,7 +86,7 @@ class _Worker:
         self._first_line = first_line
         self._process: subprocess.Popen[str] | None = None
 
-    def ask(self, text: str, time_limit_s: float | None) -> dict[str, Any]:
+    def ask(self, text: str, time_limit_s: float | None) -> Answer:
         """Send a unit and wait for the answer.
 
         Raises:
@@ -140,7 +133,7 @@ class _Worker:
             RecordingFailedError: the expert cannot be loaded there.
         """
         # Not "-m": the package imports this module, which "-m" would then import a second time, with a warning.
-        command = [sys.executable, "-P", "-c", "from jaxarc.experts.traces import workers; workers.main()"]
+        command = [sys.executable, "-P", "-c", "from jaxarc.traces import workers; workers.main()"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", process_group=0
         )
@@ -151,7 +144,7 @@ class _Worker:
             kind, message = loaded["error"]
             raise RecordingFailedError(
                 f"the expert cannot be loaded in another process ({kind}: {message}); define it in a module that can "
-                "be imported, or give neither processes nor a time limit"
+                "be imported, or record with strategy='sequential'"
             )
         return self._process
 
@@ -178,14 +171,14 @@ def _kill(process: "subprocess.Popen[str]") -> None:
         process.kill()
 
 
-def _first_line(expert: SingleExpert) -> str:
+def _first_line(expert: AnyExpert) -> str:
     with Caught() as caught:
         # Pickled twice: the worker sets sys.path before it loads the expert, whose module may be found only there.
         # Base64 has no line breaks, and so fits one line.
         return base64.b64encode(pickle.dumps((sys.path, pickle.dumps(expert)))).decode()
     raise ValueError(
         f"the expert {expert.name!r} cannot be sent to another process ({caught.error}); define its class in a module, "
-        "or give neither processes nor a time limit"
+        "or record with strategy='sequential'"
     ) from caught.error
 
 
@@ -209,7 +202,7 @@ def _serve() -> None:
         threading.Thread(target=_read_lines, args=(units, lines), daemon=True).start()
         expert = _load_expert(lines.get(), answers)
         while True:
-            _write(answers, _solve_line(expert, lines.get()))
+            _write(answers, solve_text(expert, lines.get()))
 
 
 def _read_lines(units: int, lines: "queue.SimpleQueue[str]") -> None:
@@ -220,7 +213,7 @@ def _read_lines(units: int, lines: "queue.SimpleQueue[str]") -> None:
     os._exit(0)
 
 
-def _load_expert(line: str, answers: IO[str]) -> SingleExpert:
+def _load_expert(line: str, answers: IO[str]) -> AnyExpert:
     with Caught() as caught:
         path, pickled = pickle.loads(base64.b64decode(line))
         sys.path[:] = path
@@ -231,17 +224,10 @@ def _load_expert(line: str, answers: IO[str]) -> SingleExpert:
     sys.exit(1)
 
 
-def _solve_line(expert: SingleExpert, text: str) -> dict[str, Any]:
-    unit = WorkUnit.from_json(text)
-    with Caught() as caught:
-        return {"actions": solve_unit(expert, unit)}
-    return _error_answer(caught.error)
+def _error_answer(error: BaseException | None) -> Answer:
+    return {"error": (type(error).__name__, " ".join(str(error).split()))}
 
 
-def _error_answer(error: Exception | None) -> dict[str, Any]:
-    return {"error": failure_of("", error)[1:]}
-
-
-def _write(answers: IO[str], answer: dict[str, Any]) -> None:
+def _write(answers: IO[str], answer: Answer) -> None:
     answers.write(json.dumps(answer) + "\n")
     answers.flush()

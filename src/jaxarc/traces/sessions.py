@@ -18,9 +18,8 @@ import numpy as np
 
 from jaxarc import constants as c
 from jaxarc.experts.expert import Action, ExpertError, Pair
-from jaxarc.experts.host_canvas import FULL_CANVAS, Grid, HostCanvas, check_action
-from jaxarc.experts.traces.graph import PairId
-from jaxarc.experts.traces.trace import ExpertSpec, Trace, WorkUnit, checked_trace, hash_of
+from jaxarc.experts.host_canvas import Grid, HostCanvas, check_action
+from jaxarc.traces.units import ExpertSpec, PairId, Trace, WorkUnit, checked_trace
 
 if TYPE_CHECKING:
     from jaxarc.datasets import TaskSet
@@ -254,8 +253,7 @@ def _convert(session: HumanSession, tasks: "TaskSet") -> tuple[PairId, Trace, in
         raise _RejectedError("it does not end in the answer", f"its last grid answers none of the {len(outputs)} tests")
     pair = Pair(*tasks.raw_task(task_id).test[index])
     actions, num_rewritten = _actions(session.start, session, pair)
-    unit = WorkUnit(pair, HUMAN)
-    return PairId(task_id, "test", index), checked_trace(hash_of(unit.to_json()), unit, actions), num_rewritten
+    return PairId(task_id, "test", index), checked_trace(WorkUnit(pair, HUMAN), actions), num_rewritten
 
 
 def _task_named(task_id: str, tasks: "TaskSet") -> str:
@@ -291,7 +289,7 @@ def _played(guess: Action, canvas: HostCanvas, after: Grid) -> HostCanvas | None
     """Return the canvas after an action, or None if it is invalid or leaves another grid than the recorded one."""
     tried = copy.deepcopy(canvas)
     try:
-        check_action(guess, 0, "mask", FULL_CANVAS)
+        check_action(guess, "step", "mask")
     except ExpertError:
         return None
     tried.apply(guess, "mask")

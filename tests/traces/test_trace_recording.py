@@ -1,8 +1,6 @@
 """Experts that do not do what they should, time limits, processes, and stopping in between."""
 
 import dataclasses
-import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -21,18 +19,11 @@ from trace_experts import (
 )
 
 from jaxarc.experts import ExpertError
-from jaxarc.experts.traces import BatchExpert, Graph, RecordingFailedError, TraceCache, record_traces
-from jaxarc.experts.traces.hierarchical_trace_cache import record_through_jax
+from jaxarc.traces import Graph, RecordingFailedError, TraceCache, record_traces
 
 PAIRS = tiny_pairs()
 GRAPH = Graph({f"pair {i}": pair for i, pair in enumerate(PAIRS)})
-WAYS = {
-    "here": record_traces,
-    "processes": functools.partial(record_traces, processes=2),
-    "sequential": functools.partial(record_through_jax, parallel_strategy="sequential"),
-    "vmap": functools.partial(record_through_jax, parallel_strategy="vmap"),
-    "vmap and processes": functools.partial(record_through_jax, processes=2, vmap_method="broadcast_all"),
-}
+STRATEGIES = ("sequential", "workers", "vmap")
 
 
 @dataclasses.dataclass
@@ -46,10 +37,10 @@ def failures(recording):
     return {node: recording.failures[one] for node, one in recording.hash_of_node.items() if one in recording.failures}
 
 
-@pytest.mark.parametrize("record", WAYS.values(), ids=WAYS)
-def test_what_fails_is_reported_and_the_others_go_on(record, tmp_path):
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_fails_is_reported_and_the_others_go_on(strategy, tmp_path):
     cache = TraceCache(tmp_path)
-    recording = record(GRAPH, OddExpert(), cache=cache)
+    recording = record_traces(GRAPH, OddExpert(), strategy=strategy, cache=cache)
     found = failures(recording)
     assert {node: failure.kind for node, failure in found.items()} == {
         "pair 0": "CannotSolveError",
@@ -63,9 +54,10 @@ def test_what_fails_is_reported_and_the_others_go_on(record, tmp_path):
     assert recording.num_recorded == 1
 
 
-@pytest.mark.parametrize("record", WAYS.values(), ids=WAYS)
-def test_an_error_of_any_class_is_a_failure(record):
-    assert {failure.kind for failure in record(GRAPH, BrittleExpert()).failures.values()} == {"BrittleError"}
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_error_of_any_class_is_a_failure(strategy):
+    recording = record_traces(GRAPH, BrittleExpert(), strategy=strategy)
+    assert {failure.kind for failure in recording.failures.values()} == {"BrittleError"}
 
 
 @pytest.mark.parametrize("actions", [None, [[1, 2]], [["a"]], [[True, 0, 0, 0, 0]], [[34, 0, 0, 0.5, 0]], 5, [], [5]])
@@ -81,45 +73,44 @@ def test_every_action_format_is_recorded(action_format):
     assert len(record_traces(GRAPH, CellExpert(), action_format).traces) == len(PAIRS)
 
 
-@pytest.mark.parametrize("way", ["here", "sequential", "vmap"])
-def test_an_expert_that_loops_is_stopped_and_the_others_go_on(way):
-    recording = WAYS[way](GRAPH, LoopingExpert(), time_limit_s=0.4)
+def test_an_expert_that_loops_is_stopped_and_the_others_go_on():
+    recording = record_traces(GRAPH, LoopingExpert(), strategy="workers", processes=1, time_limit_s=0.4)
     assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "TimeLimitError"}
     assert "no answer within 0.4 s" in failures(recording)["pair 2"].message
     assert len(recording.traces) == len(PAIRS) - 1
 
 
 def test_what_an_expert_started_is_stopped_with_it():
-    recording = record_traces(GRAPH, ForkingExpert(), time_limit_s=0.4)
+    recording = record_traces(GRAPH, ForkingExpert(), strategy="workers", processes=1, time_limit_s=0.4)
     assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "TimeLimitError"}
 
 
-@pytest.mark.parametrize("processes", [0, 1])
-def test_an_expert_that_exits_ends_no_more_than_its_pair(processes):
-    recording = record_traces(GRAPH, ExitingExpert(), processes=processes)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_expert_that_exits_ends_no_more_than_its_pair(strategy):
+    recording = record_traces(GRAPH, ExitingExpert(), strategy=strategy)
     assert "sys.exit('that is all')" in failures(recording)["pair 2"].message
     assert len(recording.traces) == len(PAIRS) - 1
 
 
 def test_an_expert_that_reads_its_standard_input_finds_it_empty():
-    recording = record_traces(GRAPH, ReadingExpert(), time_limit_s=20)
+    recording = record_traces(GRAPH, ReadingExpert(), strategy="workers", processes=1, time_limit_s=20)
     assert len(recording.traces) == len(PAIRS)
 
 
 def test_an_expert_that_takes_its_process_along_harms_no_other():
-    recording = record_traces(GRAPH, DyingExpert(), processes=1)
+    recording = record_traces(GRAPH, DyingExpert(), strategy="workers", processes=1)
     assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "WorkerDiedError"}
     assert len(recording.traces) == len(PAIRS) - 1
 
 
 def test_processes_give_what_this_process_gives():
     expected = record_traces(GRAPH, CellExpert())
-    assert record_traces(GRAPH, CellExpert(), processes=1).traces == expected.traces
+    assert record_traces(GRAPH, CellExpert(), strategy="workers", processes=1).traces == expected.traces
 
 
 def test_a_process_does_not_import_jax():
     graph = Graph({"a": PAIRS[0]})
-    assert record_traces(graph, ImportWatch(), processes=1).failures == {}
+    assert record_traces(graph, ImportWatch(), strategy="workers", processes=1).failures == {}
 
 
 class ImportWatch(CellExpert):
@@ -139,7 +130,7 @@ def test_an_expert_that_another_process_cannot_load_is_refused():
         pass
 
     with pytest.raises(ValueError, match="the expert 'cells' cannot be sent to another process"):
-        record_traces(GRAPH, Local(), processes=1)
+        record_traces(GRAPH, Local(), strategy="workers", processes=1)
 
 
 def test_an_expert_whose_module_is_gone_is_refused(tmp_path, monkeypatch):
@@ -149,14 +140,14 @@ def test_an_expert_whose_module_is_gone_is_refused(tmp_path, monkeypatch):
 
     (tmp_path / "short_lived.py").unlink()
     with pytest.raises(RecordingFailedError, match=r"cannot be loaded in another process .ModuleNotFoundError"):
-        record_traces(GRAPH, Gone(), processes=1)
+        record_traces(GRAPH, Gone(), strategy="workers", processes=1)
 
 
-@pytest.mark.parametrize("record", WAYS.values(), ids=WAYS)
-def test_a_cache_that_cannot_be_written_is_reported_as_it_is(record, tmp_path):
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_cache_that_cannot_be_written_is_reported_as_it_is(strategy, tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(OSError, match="file"):
-        record(GRAPH, CellExpert(), cache=TraceCache(tmp_path / "file"))
+        record_traces(GRAPH, CellExpert(), strategy=strategy, cache=TraceCache(tmp_path / "file"))
 
 
 def test_whoever_stops_goes_on_where_the_recording_ended(tmp_path):
@@ -193,86 +184,6 @@ def test_an_expert_that_cannot_be_identified_is_refused(fields, complaint):
         record_traces(GRAPH, expert)
 
 
-def test_an_expert_of_batches_records_what_is_not_in_the_cache_yet(tmp_path):
-    expert, cache = Batches(), TraceCache(tmp_path)
-    assert len(record_traces(Graph({"a": PAIRS[0]}), expert, cache=cache).traces) == 1
-    recording = record_traces(GRAPH, expert, cache=cache)
-    assert expert.sizes == [1, 3]
-    assert (recording.num_cached, recording.num_recorded) == (1, 3)
-    assert list(recording.traces) == list(dict.fromkeys(recording.hash_of_node.values()))
-    with pytest.raises(ValueError, match=r"'batches'.*'vmap'"):
-        record_through_jax(GRAPH, expert, parallel_strategy="vmap")
-    with pytest.raises(ValueError, match=r"time_limit_s.*1"):
-        record_traces(GRAPH, expert, time_limit_s=1)
-
-
-class Batches(BatchExpert):
-    """Solves a batch from its last pair to its first."""
-
-    name = "batches"
-    version = 1
-
-    def __init__(self):
-        self.sizes = []
-
-    def solve_all(self, pairs, action_format):
-        self.sizes.append(len(pairs))
-        for place in reversed(range(len(pairs))):
-            yield place, CellExpert().solve(pairs[place], action_format)
-
-
-class Unreliable(Batches):
-    """Answers for one pair of a batch, and then does what it is told."""
-
-    def __init__(self, then):
-        super().__init__()
-        self.then = then
-
-    def solve_all(self, pairs, action_format):
-        yield from itertools.islice(super().solve_all(pairs, action_format), 1)
-        if self.then is not None:
-            raise self.then
-        yield from ()
-
-
-@pytest.mark.parametrize(
-    ("then", "kind", "message"),
-    [
-        (ZeroDivisionError("by nothing"), "ZeroDivisionError", "by nothing"),
-        (ExpertError("too large"), "ExpertError", "too large"),
-        (SystemExit(3), "ExpertError", "it called sys.exit(3), which would end the program; raise an error"),
-        (None, "ExpertError", "batches gave no answer for this pair"),
-    ],
-)
-def test_a_batch_expert_that_raises_or_is_silent_makes_failures_and_keeps_what_it_solved(tmp_path, then, kind, message):
-    expert, cache = Unreliable(then), TraceCache(tmp_path)
-    recording = record_traces(GRAPH, expert, cache=cache)
-    assert (len(recording.traces), len(recording.failures)) == (1, 3)
-    assert {(one.kind, one.message) for one in recording.failures.values()} == {(kind, message)}
-    assert list(cache.traces()) == list(recording.traces.values())
-    assert recording.is_complete
-
-
-class Refusing(Batches):
-    def solve_all(self, pairs, action_format):
-        raise ExpertError("boxes only")
-
-
-@pytest.mark.parametrize("place", [99, "first", None])
-def test_an_answer_for_no_pair_is_a_failure(place):
-    class Lost(Batches):
-        def solve_all(self, pairs, action_format):
-            yield place, []
-
-    recording = record_traces(GRAPH, Lost())
-    assert len(recording.failures) == 4
-
-
-def test_a_batch_expert_that_refuses_to_begin_is_heard_at_once():
-    with pytest.raises(ExpertError, match="boxes only"):
-        record_traces(GRAPH, Refusing())
-
-
 class InterruptedExpert(CellExpert):
     """Somebody presses Ctrl-C while it is at its second pair."""
 
@@ -286,24 +197,27 @@ class InterruptedExpert(CellExpert):
         return super().solve(pair, action_format)
 
 
-@pytest.mark.parametrize("way", ["here", "sequential", "vmap"])
-def test_ctrl_c_amid_a_pair_ends_a_recording_at_once_and_without_a_word_of_jax(tmp_path, caplog, way):
+@pytest.mark.parametrize("strategy", ["sequential", "vmap"])
+def test_ctrl_c_amid_a_pair_ends_a_recording_at_once_and_without_a_word_of_jax(tmp_path, caplog, strategy):
     expert, cache = InterruptedExpert(), TraceCache(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        WAYS[way](GRAPH, expert, cache=cache)
+        record_traces(GRAPH, expert, strategy=strategy, cache=cache)
     assert expert.num_asked == 2
     assert len(list(cache.traces())) == 1
     assert not caplog.records
-    assert len(WAYS[way](GRAPH, CellExpert(), cache=cache).traces) == 4
+    assert len(record_traces(GRAPH, CellExpert(), strategy=strategy, cache=cache).traces) == 4
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"action_format": "boxes"}, "action_format is one of 'point', 'bbox', 'mask', got 'boxes'"),
-        ({"chunk_size": 0}, "chunk_size must be at least 1, got 0"),
-        ({"processes": -1}, "processes must be at least 0, got -1"),
-        ({"time_limit_s": 0}, "time_limit_s must be above 0, got 0"),
+        ({"action_format": "boxes"}, "'boxes'"),
+        ({"strategy": "threads"}, "'threads'"),
+        ({"chunk_size": 0}, "chunk_size.*0"),
+        ({"processes": 0, "strategy": "workers"}, "processes.*0"),
+        ({"time_limit_s": 0, "strategy": "workers"}, "time_limit_s.*0"),
+        ({"processes": 2}, "processes=2.*'sequential'"),
+        ({"time_limit_s": 2, "strategy": "vmap"}, "time_limit_s=2.*'vmap'"),
     ],
 )
 def test_a_wrong_argument_is_refused(arguments, complaint):
@@ -311,7 +225,11 @@ def test_a_wrong_argument_is_refused(arguments, complaint):
         record_traces(GRAPH, CellExpert(), **arguments)
 
 
-@pytest.mark.parametrize("way", ["processes", "vmap and processes"])
-def test_two_processes_work_at_once(tmp_path, way):
-    recording = WAYS[way](GRAPH, MeetingExpert(tmp_path))
+def test_two_processes_work_at_once(tmp_path):
+    recording = record_traces(GRAPH, MeetingExpert(tmp_path), strategy="workers", processes=2)
     assert recording.failures == {}
+
+
+def test_the_store_holds_no_more_than_a_chunk():
+    sizes = [record_traces(GRAPH, CellExpert(), chunk_size=size).store_bytes for size in (1, 4)]
+    assert 0 < sizes[0] < sizes[1] / 3
