@@ -95,8 +95,6 @@ def make(
     if config is not None and not isinstance(config, JaxArcConfig):
         raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
     is_starter = isinstance(dataset, str) and dataset == STARTER
-    if (stacked := fields.pop("stack_observations", None)) is not None:  # an older name of the layout
-        fields["layout"] = "stacked" if stacked else "dict"
     fields = {name: _chosen(name, value) for name, value in fields.items()}
     found, settings = _find(dataset, config, fields)
     if not isinstance(found, TaskGenerator):

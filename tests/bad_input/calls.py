@@ -425,7 +425,6 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "EditAgent",
                 "AnswerPredictingAgent",
                 "RandomPolicy",
-                "ShortProgramAgent",
             ),
             *("SubmitPolicy", "TransitionModel", "apply_counts", "best_first", "candidates_of", "choose_box"),
             *("count_episodes", "count_played_tasks", "create_adaptive_train_step", "create_jax_surrogate_train_step"),

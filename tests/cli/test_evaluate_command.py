@@ -451,17 +451,17 @@ def test_a_painter_needs_the_answers_and_solves_everything_with_them(run, datase
     assert score["output_score"] == 1.0
 
 
-def test_short_programs_fill_boxes_only(run, dataset):
-    code, _, err = run(dataset, "--agent", "short-programs", "--format", "mask", *SMALL)
+def test_the_painter_fills_boxes_only(run, dataset):
+    code, _, err = run(dataset, "--agent", "painter", "--format", "mask", *SMALL)
     assert code == 2
-    assert "the agent 'short-programs' fills boxes, but --format says mask: leave --format out" in err
+    assert "fills boxes, but --format says mask" in err
 
 
 def test_mistakes_are_one_line(run, dataset, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     cases = [
-        (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, short-programs, painter"),
+        (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, painter"),
         (["--agent", bad], 1, "bad.json, line 1: an object with task_id"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),

@@ -2,17 +2,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.training import CheckpointError, load_checkpoint, read_metrics
+from jaxarc.training import CheckpointError, load_checkpoint
 from jaxarc.training.checkpoint import CheckpointRecord, DamagedCheckpointError, read_record, save_checkpoint
 
-FORMAT_4 = Path(__file__).parent / "run_of_format_4"  # metrics and a record that an earlier version wrote
 RECORD = CheckpointRecord(7, 3, 1.5, 0.25, {"training": {"seed": 3}}, {"jax": "1"})
 
 FEW_FILES = """
@@ -99,21 +97,8 @@ def test_a_file_that_is_missing_or_cut_short_is_found(saved):
 
 def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
     monkeypatch.setattr("jaxarc.training.checkpoint._FORMAT", 9)
-    with pytest.raises(CheckpointError, match="checkpoint format 5, this one reads format 9"):
+    with pytest.raises(CheckpointError, match=r"format 5\b.* format 9\b"):
         read_record(saved)
-
-
-def test_a_checkpoint_of_the_version_before_is_refused_in_one_line_that_names_its_format():
-    with pytest.raises(CheckpointError, match="checkpoint format 4, this one reads format 5") as error:
-        read_record(FORMAT_4 / "checkpoints" / "4")
-    assert len(str(error.value).splitlines()) == 1
-
-
-def test_metrics_of_the_version_before_are_read_under_their_new_names():
-    written = json.loads((FORMAT_4 / "metrics.jsonl").read_text().splitlines()[-1])
-    report = read_metrics(FORMAT_4 / "metrics.jsonl")[-1]
-    assert (report.approx_kl, report.clip_fraction) == (written["divergence"], written["clipped"])
-    assert report.policy_loss == written["policy_loss"]
 
 
 def test_a_missing_checkpoint_is_named(tmp_path):

@@ -23,7 +23,7 @@ def environment_ids() -> dict[str, str]:
     return {environment_id(name): name for name in (STARTER, *dataset_names())}
 
 
-_OBSERVATION_NAMES: Final = {"config", "observation", "layout", "grid_format", "stack_observations"}
+_OBSERVATION_NAMES: Final = {"config", "observation", "layout", "grid_format"}
 _ACTION_NAMES: Final = {"config", "action", "selection_format", "flat_actions"}
 
 

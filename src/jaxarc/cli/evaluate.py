@@ -275,15 +275,6 @@ def evaluate(
         raise typer.Exit(130)
 
 
-judge_app = typer.Typer(add_completion=False)
-
-
-@judge_app.command("judge", context_settings={"ignore_unknown_options": True})
-def judge(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    """Refuse the former name of this command, and name the new one."""
-    raise ConfigValidationError(f"jaxarc judge has a new name; write: jaxarc evaluate {' '.join(arguments or ['RUN'])}")
-
-
 def _surrogate_run(path: str, overrides: list[str]) -> tuple[RunFolder, SurrogateExperiment] | None:
     """Return the run of a surrogate in a folder; None for anything else, such as a folder of tasks.
 

@@ -19,7 +19,6 @@ from jaxarc.evaluation import (
     AnswerPredictingAgent,
     EditAgent,
     RecordedAgent,
-    ShortProgramAgent,
     Solver,
     SubmitPolicy,
     read_recordings,
@@ -121,15 +120,11 @@ def _submitting_player(override: RulesOverride) -> Player:
     return Player(SubmitPolicy.for_config(rules), rules)
 
 
-def _searching_player(override: RulesOverride) -> Player:
-    _require_boxes("short-programs", override)
-    return Player(
-        ShortProgramAgent(), _plain_rules(override, include_demonstrations=True, include_input=True, **_PAINTING)
-    )
-
-
 def _painting_player(override: RulesOverride) -> Player:
-    _require_boxes("painter", override)
+    if override.selection_format not in (None, DEFAULT_FORMAT):
+        raise AgentMismatchError(
+            f"the painter fills boxes, but --format says {override.selection_format}: leave --format out"
+        )
     if not override.answers_visible:
         raise AgentMismatchError(
             "the painter looks at the answers, which test mode hides: add --answers-visible to measure how few actions "
@@ -138,17 +133,9 @@ def _painting_player(override: RulesOverride) -> Player:
     return Player(GreedyPainter(), _plain_rules(override, reveal_target=True, **_PAINTING))
 
 
-def _require_boxes(name: str, override: RulesOverride) -> None:
-    if override.selection_format not in (None, DEFAULT_FORMAT):
-        raise AgentMismatchError(
-            f"the agent {name!r} fills boxes, but --format says {override.selection_format}: leave --format out"
-        )
-
-
 PLAIN_AGENTS: Final[Mapping[str, Callable[[RulesOverride], Player]]] = {
     "random": _random_player,
     "submit": _submitting_player,
-    "short-programs": _searching_player,
     "painter": _painting_player,
 }
 """Agents that need no file: name -> function that makes one."""

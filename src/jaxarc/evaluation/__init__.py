@@ -2,7 +2,7 @@
 
 from jaxarc.config import EvaluationConfig
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec
-from jaxarc.evaluation.builtin_agents import AnswerPredictingAgent, EditAgent, ShortProgramAgent, SubmitPolicy
+from jaxarc.evaluation.builtin_agents import AnswerPredictingAgent, EditAgent, SubmitPolicy
 from jaxarc.evaluation.evaluate import Evaluation, evaluate
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
 from jaxarc.evaluation.solve_rate import TaskResults, one_task_per_pair, one_task_per_test, play_every_task
@@ -29,7 +29,6 @@ __all__ = [
     "RecordedAgent",
     "RecordingError",
     "Score",
-    "ShortProgramAgent",
     "Solver",
     "Submission",
     "SubmissionError",

@@ -1,18 +1,16 @@
-"""Agents of evaluations: one that submits at once, short programs, and a trained policy that plays attempts."""
+"""Agents of evaluations: one that submits at once, and a trained policy that plays attempts."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int8, Int32
+from jaxtyping import Array, Int32
 
 from jaxarc import constants as c
-from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, puzzle_of, with_answer
-from jaxarc.agents.answers.programs import search_answers
+from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, with_answer
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
-from jaxarc.experts import GreedyPainter
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
 from jaxarc.experts.canvas_state import canvas_of_observation, check_edits
 from jaxarc.prng import as_typed_key
@@ -81,37 +79,6 @@ def submission(selection_format: str, grid_shape: tuple[int, int]) -> Structured
     if selection_format == "point":
         return PointAction(c.SUBMIT, 0, 0)
     return BboxAction(c.SUBMIT, 0, 0, 0, 0)
-
-
-class ShortProgramAgent(Agent):
-    """Searches short programs that explain the demonstrations, and paints the answer of the best one.
-
-    The second attempt paints the next answer that differs from the first. Nothing is learned.
-    """
-
-    painter: GreedyPainter = GreedyPainter()
-
-    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
-        # All programs are tried once; attempt n paints their n-th distinct answer.
-        answers = search_answers(puzzle_of(jax.tree.map(lambda x: x[None], observation)))[0]
-        return _nth_distinct(answers, spec.attempt_index)
-
-    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
-        return self.painter(key, with_answer(observation, memory)), memory
-
-
-def _nth_distinct(grids: Int8[Array, "N H W"], n: Array) -> Int8[Array, "H W"]:
-    """Return the n-th distinct grid, counted from 0, and the first grid where there are fewer.
-
-    Of the grids ``A A B A C`` each first copy is new, ``1 0 1 0 1``, and a running sum numbers them ``0 0 1 1 2``: the
-    second distinct grid, ``n = 1``, is the one that is new and has the number 1, ``B``.
-    """
-    # [N, N] which grids are equal. Below the diagonal are the earlier ones, so a grid with none there is new; the
-    # running count of new ones, less 1, is its rank.
-    equal = (grids[:, None] == grids[None]).all(axis=(2, 3))
-    is_new = ~jnp.tril(equal, -1).any(axis=1)
-    rank = jnp.cumsum(is_new, dtype=jnp.int32) - 1
-    return grids[jnp.argmax(is_new & (rank == n))]
 
 
 class SurrogateAgent(eqx.Module):

@@ -159,12 +159,9 @@ def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
     if written != computed:
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} does not have its SHA-256; use another checkpoint")
     if content.get("format") != _FORMAT:
-        record = content.get("record")
-        versions = record.get("versions") if isinstance(record, dict) else None
-        version = versions.get("jaxarc", "0.1.0") if isinstance(versions, dict) else "0.1.0"  # which named no version
         raise CheckpointError(
-            f"{path} was written by jaxarc {version!s:.60} with checkpoint format {content.get('format')!r:.60}, "
-            f"this one reads format {_FORMAT}; use the version that wrote it, or train again"
+            f"{path} has checkpoint format {content.get('format')!r:.60}, this version reads format {_FORMAT}; use the "
+            "version that wrote it, or train again"
         )
     if not _is_record(content.get("record")) or not _is_mapping(content.get("files"), str):
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} lacks something; use another checkpoint")

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from jaxarc.files import names_file, without_checksum, write_whole
+from jaxarc.files import names_file, write_whole
 from jaxarc.training.run_folder import RunFolderError
 
 
@@ -43,9 +43,6 @@ class RunReport(Protocol):
 
 
 Kind = TypeVar("Kind", bound=RunReport)
-
-_RENAMED: Final = {"divergence": "approx_kl", "clipped": "clip_fraction"}  # fields of files that earlier versions wrote
-_GONE: Final = ("last_reward_loss", "reward_loss", "next_grid_loss")  # and those that no version writes any more
 
 
 @dataclass(frozen=True)
@@ -165,10 +162,6 @@ def _report(line: bytes, kind: type[Kind]) -> Kind:
     known = [field.name for field in dataclasses.fields(kind)]
     if not isinstance(row, dict):
         raise ValueError("it is no JSON object")
-    # Lines of earlier versions carry a checksum, which is not compared: people edit this file.
-    written = without_checksum(row)
-    # Files of earlier versions stay readable: some fields have another name now, some are gone.
-    row = {_RENAMED.get(name, name): value for name, value in written.items() if name not in _GONE}
     for name, value in row.items():
         if name not in known:
             raise ValueError(f"there is no number {name!r:.60}")

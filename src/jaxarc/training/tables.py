@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jaxarc.evaluation import TaskResults
-from jaxarc.files import without_checksum, write_whole
+from jaxarc.files import write_whole
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
 
 
@@ -36,17 +36,17 @@ def read_table(path: Path) -> tuple[list[dict[str, Any]], int]:
     # A file that was cut between two lines has only good ones, but they say how many there
     # should be: 3 good rows "of" 5 are 2 missing.
     rows = [row for line in lines if (row := read_row(line)) is not None]
-    wanted = [row["of"] for row in rows if type(row.get("of")) is int]  # files of earlier versions lack it
+    wanted = [row["of"] for row in rows if type(row.get("of")) is int]
     return rows, max([len(lines), *wanted]) - len(rows)
 
 
 def read_row(line: bytes) -> dict[str, Any] | None:
-    """Read a line of JSON; None if it is not an object. The checksum that earlier versions wrote is left out."""
+    """Read a line of JSON; None if it is not an object."""
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return without_checksum(content) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 _weights = jax.jit(jax.vmap(curriculum_weights))
