@@ -281,7 +281,7 @@ def main() -> None:
     if options.agent is None:
         policy = EditPolicy.create(jax.random.key(options.seed), rules, NetworkConfig())
     else:
-        policy = load_policy(open_run_folder(Path(options.agent)), "last", options.seed, rules)
+        policy, _ = load_policy(open_run_folder(Path(options.agent)), "last", options.seed, rules)
     params, painter_actions = find_hard_pairs(rules.with_fields(max_episode_steps=MAX_ACTIONS), options.side)
     steps: dict[str, Step] = {"search, real step": RealStep(params)}
     steps |= {

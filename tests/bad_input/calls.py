@@ -423,7 +423,6 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "EdgeScorer",
                 "EditScorer",
                 "EditAgent",
-                "AnswerPredictingAgent",
                 "RandomPolicy",
             ),
             *("SubmitPolicy", "TransitionModel", "apply_counts", "best_first", "candidates_of", "choose_box"),

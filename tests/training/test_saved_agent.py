@@ -11,7 +11,7 @@ from small_run import write_measured_tasks, write_small_tasks
 
 import jaxarc
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, AnswerPredictor, answer_shown_config
+from jaxarc.agents.answers.predictor import AnswerPredictor, answer_shown_config
 from jaxarc.config import (
     AgentConfig,
     ConfigValidationError,
@@ -21,7 +21,7 @@ from jaxarc.config import (
     TaskConfig,
     TrainingConfig,
 )
-from jaxarc.evaluation import AnswerPredictingAgent, EpisodeSpec
+from jaxarc.evaluation import EditAgent, EpisodeSpec
 from jaxarc.nn.precision import DTYPES
 from jaxarc.training import RunFolderError, load_pairs, saved_agent
 from jaxarc.training.checkpoint import CheckpointError
@@ -151,12 +151,12 @@ def test_a_folder_without_a_run_has_no_agent(tmp_path, trained):
 def test_an_agent_that_predicts_the_answer_acts_as_in_an_evaluation():
     hidden = RULES.with_fields(reveal_target=False, include_demonstrations=True, include_input=True)
     key_predictor, key_editor, key = jax.random.split(jax.random.key(0), 3)
-    editor = EditPolicy.create(key_editor, answer_shown_config(hidden), NetworkConfig())
-    policy = AnswerPredictingPolicy(AnswerPredictor(key_predictor, 8), editor)
+    policy = EditPolicy.create(key_editor, answer_shown_config(hidden), NetworkConfig())
+    predictor = AnswerPredictor(key_predictor, 8)
     env, params = jaxarc.make("procedural/gravity", hidden)
     _, observation = env.reset(key, params)
     spec = EpisodeSpec(*(jnp.int32(0) for _ in range(3)))
-    evaluated = AnswerPredictingAgent(policy)
+    evaluated = EditAgent(policy, predictor)
     wanted, _ = evaluated.act(key, observation, evaluated.start(key, spec, observation))
-    found = TrainedAgent(policy, hidden, samples=False).act(key, observation)
+    found = TrainedAgent(policy, hidden, samples=False, predictor=predictor).act(key, observation)
     assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), found, wanted))

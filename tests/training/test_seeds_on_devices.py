@@ -29,7 +29,7 @@ for count in (None, 4):
     if mesh is not None:
         state, shared = place(state, mesh, SPLIT), replicate(params, mesh)
     state, progress = updates.run_updates(state, shared, train_config, 2, mesh)
-    played = updates.measure(state.policy, shared, mesh)
+    played = updates.measure(state.players, shared, mesh)
     leaves = jax.tree.leaves((state, progress, played))
     used = len(leaves[0].sharding.device_set)
     digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).hexdigest()

@@ -78,7 +78,7 @@ def compiled():
         state = updates.start_training(keys, params, EXPERIMENT.train_config, EXPERIMENT.curriculum)
         run_updates = updates.run_updates.lower(state, params, EXPERIMENT.train_config, 2).compile()
         measured = updates.make_params(PAIRS.eval, RULES)
-        measure = updates.measure.lower(state.policy, measured).compile()
+        measure = updates.measure.lower(state.players, measured).compile()
     return state, params, run_updates, measure
 
 

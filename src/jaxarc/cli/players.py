@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.agents import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.training import Precision
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
@@ -16,7 +15,6 @@ from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
     AgentMismatchError,
-    AnswerPredictingAgent,
     EditAgent,
     RecordedAgent,
     Solver,
@@ -188,8 +186,7 @@ def load_trained_agent(folder: RunFolder, request: AgentRequest, rules: JaxArcCo
     Raises:
         CheckpointError: there is no such agent in the folder.
     """
-    policy = load_policy(folder, request.checkpoint, request.seed, rules, request.precision)
-    return EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
+    return EditAgent(*load_policy(folder, request.checkpoint, request.seed, rules, request.precision))
 
 
 def _require_same_rules(folder: RunFolder, rules: JaxArcConfig, override: RulesOverride) -> None:

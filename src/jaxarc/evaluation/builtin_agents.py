@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int32
 
 from jaxarc import constants as c
-from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, with_answer
+from jaxarc.agents.answers.predictor import Predictor, predict_answer, with_answer
 from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
@@ -35,30 +35,22 @@ class SubmitPolicy(eqx.Module):
 
 
 class EditAgent(Agent):
-    """A trained :class:`EditPolicy`: the first attempt is its likeliest choice at every step, the others are drawn."""
+    """A trained :class:`EditPolicy`: the first attempt is its likeliest choice at every step, the others are drawn.
+
+    Where the answer is hidden, the predictor makes one before the first step, and the policy edits towards it.
+    """
 
     policy: EditPolicy
-
-    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
-        return spec.attempt_index
-
-    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
-        return _edit(self.policy, key, observation, memory), memory
-
-
-class AnswerPredictingAgent(Agent):
-    """A trained :class:`AnswerPredictingPolicy`: it predicts the answer once, then edits like an :class:`EditAgent`."""
-
-    policy: AnswerPredictingPolicy
+    predictor: Predictor | None = None  # None where the answer is shown
 
     def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
         # The predictor takes a batch, here of one. The answer is kept in memory: it is the same at every step.
-        answer = self.policy.predict_answer(jax.tree.map(lambda x: x[None], observation))[0]
-        return spec.attempt_index, answer
+        answers = predict_answer(self.predictor, jax.tree.map(lambda x: x[None], observation))
+        return spec.attempt_index, None if answers is None else answers[0]
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
         attempt_index, answer = memory
-        return _edit(self.policy.editor, key, with_answer(observation, answer), attempt_index), memory
+        return _edit(self.policy, key, with_answer(observation, answer), attempt_index), memory
 
 
 def _edit(

@@ -10,11 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.agents import EditPolicy
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, EpisodeSpec
+from jaxarc.evaluation import AgentMismatchError, EditAgent, EpisodeSpec
 from jaxarc.evaluation.episodes import EpisodeTrajectory, record_episodes
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.render.actions import describe_operation
@@ -99,8 +98,7 @@ class EpisodeViewer:
 
     def _trajectories(self) -> list[EpisodeTrajectory]:
         experiment = saved_experiment(self._folder, "last")
-        policy = load_policy(self._folder, "last", self._seed)
-        agent = EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
+        agent = EditAgent(*load_policy(self._folder, "last", self._seed))
         if self._pairs is None:
             self._pairs = _some_pairs(experiment, self._num_pairs)
         buffer = self._pairs.buffer(experiment.environment.grid_shape)

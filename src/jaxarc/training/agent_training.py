@@ -194,7 +194,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
 
     def evaluate(self, state: TrainingState) -> list[Numbers]:
         """Play all pairs; where tasks are made as they are needed there are no training pairs, and no rate of them."""
-        played = to_host(self._measure(state.policy, self.eval_params))
+        played = to_host(self._measure(state.players, self.eval_params))
         self.played = played
         solved = np.asarray(played.solved)
         num_train = self.pairs.num_train
@@ -243,7 +243,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         donated = 0 if update is run_updates else 1
         self._compiling = [
             _compile_in_thread(update, (state, self.train_params), (*choices, *devices), donated),
-            _compile_in_thread(measure, (state.policy, self.eval_params), devices),
+            _compile_in_thread(measure, (state.players, self.eval_params), devices),
         ]
 
     def _params_of(self, tasks: Any) -> EnvParams:

@@ -11,9 +11,10 @@ from jaxtyping import Array, Key
 
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.answers.predictor import (
-    AnswerPredictingPolicy,
+    Predictor,
     PredictorState,
     answer_shown_config,
+    predict_answer,
     with_answer,
 )
 from jaxarc.config import JaxArcConfig, build
@@ -29,7 +30,7 @@ from jaxarc.types import Observation, PRNGKey
 WhichCheckpoint = Literal["best", "last"]
 
 # Where they are in a training state.
-_EDITOR = "learner.policy"
+_POLICY = "learner.policy"
 _PREDICTOR = "predictor_state.predictor"
 
 
@@ -56,8 +57,8 @@ def load_policy(
     seed: int | None = None,
     rules: JaxArcConfig | None = None,
     precision: Precision = "float32",
-) -> EditPolicy | AnswerPredictingPolicy:
-    """Load the policy of one seed.
+) -> tuple[EditPolicy, Predictor | None]:
+    """Load the policy of one seed, and the predictor of its targets; None where the answer is shown.
 
     Args:
         folder: of the run.
@@ -84,8 +85,7 @@ def load_policy(
     index = 0 if seed is None else seeds.index(seed)
     mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)  # JAX would compile each ``[index]``
     mine = cast_floats(mine, DTYPES[precision])
-    editor = mine[_EDITOR]
-    return AnswerPredictingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
+    return mine[_POLICY], mine.get(_PREDICTOR)
 
 
 class TrainedAgent(eqx.Module):
@@ -95,10 +95,11 @@ class TrainedAgent(eqx.Module):
     :func:`jaxarc.evaluate` and :func:`jaxarc.record_episode` take it as it is.
     """
 
-    policy: EditPolicy | AnswerPredictingPolicy
+    policy: EditPolicy
     config: JaxArcConfig = eqx.field(static=True)  # the rules that it plays by
     samples: bool = eqx.field(static=True)  # draws its actions; otherwise it takes the likeliest
     precision: Precision = eqx.field(static=True, default="float32")  # of the weights and of products
+    predictor: Predictor | None = None  # of the answer; None where it is shown
 
     def act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         """Return the action for the observation of one environment with the rules of ``config``."""
@@ -107,12 +108,9 @@ class TrainedAgent(eqx.Module):
 
     def _act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         batch = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], observation)
-        editor = self.policy
-        if isinstance(editor, AnswerPredictingPolicy):
-            batch = with_answer(batch, editor.predict_answer(batch))
-            editor = editor.editor
-        edit = editor.sample(key, batch).edit if self.samples else editor.greedy(batch)
-        return jax.tree.map(lambda leaf: leaf[0], editor.to_action(edit))
+        batch = with_answer(batch, predict_answer(self.predictor, batch))
+        edit = self.policy.sample(key, batch).edit if self.samples else self.policy.greedy(batch)
+        return jax.tree.map(lambda leaf: leaf[0], self.policy.to_action(edit))
 
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
         return self.act(key, observation)
@@ -149,7 +147,8 @@ def load_agent(
     require_precision(precision, "load_agent")
     folder = open_run_folder(Path(run))
     rules = saved_experiment(folder, checkpoint).environment.with_fields(**fields)
-    return TrainedAgent(load_policy(folder, checkpoint, seed, rules, precision), rules, samples, precision)
+    policy, predictor = load_policy(folder, checkpoint, seed, rules, precision)
+    return TrainedAgent(policy, rules, samples, precision, predictor)
 
 
 def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
@@ -177,15 +176,12 @@ def require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[st
 def policy_shapes(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]:
     """Return the shapes of the parts of the policies of all seeds, by their paths in a training state."""
     train_config = experiment.train_config
-    predicts_answers = train_config.answer.is_hidden
+    is_hidden = train_config.answer.is_hidden
+    shown = answer_shown_config(rules) if is_hidden else rules
 
     def make(key: Key[Array, ""]) -> dict[str, Any]:
-        editor = {
-            _EDITOR: EditPolicy.create(
-                key, answer_shown_config(rules) if predicts_answers else rules, train_config.network
-            )
-        }
-        return editor | ({_PREDICTOR: PredictorState.create(key, train_config).predictor} if predicts_answers else {})
+        policy = {_POLICY: EditPolicy.create(key, shown, train_config.network)}
+        return policy | ({_PREDICTOR: PredictorState.create(key, train_config).predictor} if is_hidden else {})
 
     keys = keys_of_seeds(experiment.training.seeds)
     return jax.eval_shape(jax.vmap(make), keys)

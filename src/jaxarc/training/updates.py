@@ -13,10 +13,11 @@ from jaxtyping import Array, Bool, Float32, Int32, Key, UInt32
 
 from jaxarc.agents import EditPolicy, LearnerState, Trajectories, make_optimizer, update
 from jaxarc.agents.answers.predictor import (
-    AnswerPredictingPolicy,
+    Predictor,
     PredictorState,
     answer_shown_config,
     learn_answers,
+    predict_answer,
     with_answer,
 )
 from jaxarc.agents.cloning import CloningExamples
@@ -153,11 +154,9 @@ class TrainingState(eqx.Module):
     key: UInt32[Array, "words"]  # for the next update; never used before
 
     @property
-    def policy(self) -> EditPolicy | AnswerPredictingPolicy:
-        """The policy that is evaluated."""
-        if self.predictor_state is None:
-            return self.learner.policy
-        return AnswerPredictingPolicy(self.predictor_state.predictor, self.learner.policy)
+    def players(self) -> tuple[EditPolicy, Predictor | None]:
+        """The policy that is evaluated, and what predicts its targets."""
+        return self.learner.policy, None if self.predictor_state is None else self.predictor_state.predictor
 
 
 class Progress(NamedTuple):
@@ -203,10 +202,9 @@ def start_seed(
         policy, env_states, _ = clone_expert(
             policy, GreedyPainter().act, _ENV, shown, env_states, key_clone, train_config.cloning, train_config.agent
         )
-    predicts_answers = train_config.answer.is_hidden
     return TrainingState(
         learner=LearnerState(policy, optimizer_state, jnp.int32(0)),
-        predictor_state=PredictorState.create(key_predictor, train_config) if predicts_answers else None,
+        predictor_state=PredictorState.create(key_predictor, train_config) if train_config.answer.is_hidden else None,
         env_states=env_states,
         curriculum=start_curriculum(params.weights, curriculum),
         key=jax.random.key_data(key_state),
@@ -273,7 +271,7 @@ def run_seed(
         curriculum = apply_counts(state.curriculum, shard.sum(by_task))
         predictor_state = state.predictor_state
         answer_loss = None
-        if predictor_state is not None and train_config.answer.source == "predicted":
+        if predictor_state is not None and train_config.answer.source == "predicted":  # a search learns nothing
             puzzles = dataclasses.replace(params, weights=weights)
             predictor_state, answer_loss = learn_answers(predictor_state, key_answers, puzzles, train_config, shard)
         state = TrainingState(learner, predictor_state, env_states, curriculum, jax.random.key_data(key_state))
@@ -291,16 +289,17 @@ def run_seed(
 
 @functools.partial(jax.jit, static_argnames=("mesh", "over"))
 def measure(
-    policies: EditPolicy | AnswerPredictingPolicy, params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
+    players: tuple[EditPolicy, Predictor | None], params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
 ) -> TaskResults:
     """Play every task with the greedy policy of each seed; leaves [K, T].
 
-    With a mesh the seeds are split over it, or, where training splits the environments, the tasks.
+    ``players`` are policies, and what predicts their targets where the answer is hidden, leaves [K, ...]. With a mesh
+    the seeds are split over it, or, where training splits the environments, the tasks.
     """
     shard = _data_shard(mesh, over)
     spec = _split_of(over)
-    play = lambda policy, params: play_every_task(_batch_policy_of(policy, params), params, shard=shard)
-    return _each_seed(play, policies, params, mesh, spec, spec)
+    play = lambda players, params: play_every_task(_greedy(*players, params), params, shard=shard)
+    return _each_seed(play, players, params, mesh, spec, spec)
 
 
 def place_state(state: TrainingState, mesh: Mesh, over: str) -> TrainingState:
@@ -337,24 +336,24 @@ def make_params(task_set: TaskSet | TaskGenerator, config: JaxArcConfig) -> EnvP
     return EnvParams(buffer, uniform_weights(len(task_set)), config)
 
 
-def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvParams) -> BatchPolicy:
-    if isinstance(policy, EditPolicy):
-        return lambda task_index, observation, states: (policy.act(observation), None)
+def _greedy(policy: EditPolicy, predictor: Predictor | None, params: EnvParams) -> BatchPolicy:
     rules = without_augmentation(params)
     env = ArcEnvironment()
 
-    def predict(task_index: Array) -> Array:
-        return policy.predict_answer(
-            jax.tree.map(lambda x: x[None], env.observe(first_state(rules, task_index), rules))
-        )[0]
+    def predict(task_index: Array) -> Array | None:
+        observation = env.observe(first_state(rules, task_index), rules)
+        answers = predict_answer(predictor, jax.tree.map(lambda x: x[None], observation))
+        return None if answers is None else answers[0]
 
     # Each task is predicted once, 64 side by side, and not in each of its steps.
     tasks = jnp.arange(params.tasks.num_tasks, dtype=jnp.int32)
     answers = jax.lax.map(predict, tasks, batch_size=_PUZZLES)
-    return lambda task_index, observation, states: (
-        policy.editor.act(with_answer(observation, answers[task_index])),
-        None,
-    )
+
+    def act(task_index: Array, observation: Observation, states: Any) -> tuple[StructuredAction, None]:
+        answer = None if answers is None else answers[task_index]
+        return policy.act(with_answer(observation, answer)), None
+
+    return act
 
 
 def _data_shard(mesh: Mesh | None, over: str) -> DataShard:

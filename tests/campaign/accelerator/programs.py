@@ -147,7 +147,7 @@ def _update() -> Parts:
 
 def _measure() -> Parts:
     _, params, state = training_parts()
-    return measure, (state.policy, params), {}
+    return measure, (state.players, params), {}
 
 
 def _surrogate(name: str) -> Parts:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.predictor import AnswerPredictingPolicy
+from jaxarc.agents.answers import Predictor
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
@@ -98,7 +98,7 @@ class Baseline(NamedTuple):
     """A trained agent that plays by the rules it learned by, its likeliest edits."""
 
     path: Path  # of its run folder
-    agent: EditPolicy | AnswerPredictingPolicy
+    agent: tuple[EditPolicy, Predictor | None]  # and what predicts its targets where answers are hidden
     params: EnvParams  # the held-out pairs, and its own rules
     learning_seconds: float
 
