@@ -25,10 +25,10 @@ from rich.table import Table
 
 from jaxarc.cli.settings import read_any_experiment
 from jaxarc.config import ConfigValidationError, StructuralModelConfig
+from jaxarc.runs import open_run_folder
+from jaxarc.runs.metrics import read_reports
 from jaxarc.surrogate import edge_probabilities
 from jaxarc.surrogate.structural_models import GraphBatch
-from jaxarc.training import open_run_folder
-from jaxarc.training.metrics import read_reports
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
 from jaxarc.training.surrogates.evaluate import load_models
 from jaxarc.training.surrogates.experiment import EDGES

@@ -10,9 +10,10 @@ from typing import Final
 
 import jax
 
+from jaxarc.agents import Experiment
 from jaxarc.cli.settings import EXPERIMENT, choices_of, read_any_experiment
 from jaxarc.datasets import TaskSet, sample_task_set
-from jaxarc.training import Experiment, load_pairs
+from jaxarc.training.pairs import load_pairs
 from jaxarc.training.seen_pairs import SeenPairs
 
 DRAWN: Final = 20_000

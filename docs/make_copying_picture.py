@@ -18,9 +18,9 @@ from jaxarc.cli.settings import read_any_experiment
 from jaxarc.envs import BboxAction
 from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.render.svg import Drawing, captioned, draw_arrow, draw_grid, hstack, vstack
+from jaxarc.runs import open_run_folder
 from jaxarc.surrogate import TransitionModel
 from jaxarc.surrogate.candidates import describe_boxes
-from jaxarc.training import open_run_folder
 from jaxarc.training.surrogates import SurrogateExperiment, make_tasks
 from jaxarc.training.surrogates.evaluate import load_models
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from jaxarc.training import read_metrics
+from jaxarc.agents import read_metrics
 from jaxarc.training.pairs import rule_of
 
 DOCS = Path(__file__).parent

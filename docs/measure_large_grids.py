@@ -17,8 +17,8 @@ from rich.table import Table
 from jaxarc.cli.settings import read_any_experiment
 from jaxarc.config import TaskConfig
 from jaxarc.envs.structured_actions import get_operation_name
+from jaxarc.runs import open_run_folder
 from jaxarc.surrogate.transition_model import predict_steps
-from jaxarc.training import open_run_folder
 from jaxarc.training.surrogates import SurrogateExperiment, make_tasks
 from jaxarc.training.surrogates.dynamics import TransitionDataset, evaluate_steps
 from jaxarc.training.surrogates.evaluate import load_models

@@ -14,6 +14,8 @@ import jax
 from rich.console import Console
 
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.cloning import clone_examples, load_examples
+from jaxarc.agents.updates import make_params
 from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfig, TaskConfig
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import play_every_task
@@ -21,9 +23,7 @@ from jaxarc.experts import Painter
 from jaxarc.experts.traces import record_traces
 from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace_file import write_trace_file
-from jaxarc.training import load_pairs
-from jaxarc.training.cloning import clone_examples, load_examples
-from jaxarc.training.updates import make_params
+from jaxarc.training.pairs import load_pairs
 
 SIDE = 5
 

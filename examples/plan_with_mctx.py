@@ -29,6 +29,8 @@ from rich.progress import track
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.saved_agent import load_policy
+from jaxarc.agents.updates import make_params
 from jaxarc.cli.settings import read_any_experiment
 from jaxarc.config import AgentConfig, NetworkConfig, TaskConfig
 from jaxarc.envs.environment import ArcEnvironment
@@ -38,14 +40,13 @@ from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import LookaheadAgent, Painter
 from jaxarc.experts.expert import Pair
+from jaxarc.runs import open_run_folder
 from jaxarc.surrogate import TransitionModel
 from jaxarc.surrogate.candidates import describe_boxes
 from jaxarc.surrogate.transition_model import predict_steps
-from jaxarc.training import load_pairs, open_run_folder
-from jaxarc.training.saved_agent import load_policy
+from jaxarc.training.pairs import load_pairs
 from jaxarc.training.surrogates import make_tasks
 from jaxarc.training.surrogates.evaluate import load_models
-from jaxarc.training.updates import make_params
 from jaxarc.types import Observation, PRNGKey
 
 NUM_CANDIDATES: Final = 16  # edits that the agent draws in each situation

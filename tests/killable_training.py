@@ -11,11 +11,12 @@ import numpy as np
 from forked import start_forked
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
+from jaxarc.agents import train as agent_training
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
 from jaxarc.native.library import native_library
 from jaxarc.prng import keys_of_seeds
-from jaxarc.training import agent_training, load_pairs
+from jaxarc.training.pairs import load_pairs
 
 
 def start(target, *arguments: Any) -> BaseProcess:

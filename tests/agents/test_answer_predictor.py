@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from edit_world import with_noise
 
-from jaxarc.agents.answers import AnswerPredictor, Puzzle
-from jaxarc.agents.answers.candidates import NUM_COPIES, line_readings, symmetric_copies
-from jaxarc.agents.answers.predictor import (
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.predictor import (
     NUM_CANDIDATES,
+    AnswerPredictor,
     PredictorState,
     _as_grid,
     answer_shown_config,
@@ -20,7 +20,12 @@ from jaxarc.agents.answers.predictor import (
     puzzle_of,
     with_answer,
 )
-from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents.puzzles import (
+    NUM_COPIES,
+    Puzzle,
+    line_readings,
+    symmetric_copies,
+)
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, JaxArcConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.nn.precision import cast_floats

@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.answers import Puzzle, searched
-from jaxarc.agents.answers.predictor import PredictorState
-from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents import searched_answers as searched
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.predictor import PredictorState
+from jaxarc.agents.puzzles import Puzzle
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
 
 SIDE = 3

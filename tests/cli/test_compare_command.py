@@ -4,7 +4,7 @@ import pytest
 
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
-from jaxarc.training import create_run_folder
+from jaxarc.runs import create_run_folder
 
 RATE = "evaluation_solve_rate"
 

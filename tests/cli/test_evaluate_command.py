@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from jaxarc import constants as c
+from jaxarc.agents import Report
+from jaxarc.agents.updates import make_params, start_training
 from jaxarc.cli.main import main
 from jaxarc.cli.players import AgentRequest, RulesOverride, load_player
 from jaxarc.cli.settings import experiment_of
 from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import AgentMismatchError
-from jaxarc.training import CheckpointError, Report, RunFolder, load_pairs
-from jaxarc.training.run_state import RunState, save_run_state
-from jaxarc.training.updates import make_params, start_training
+from jaxarc.runs import CheckpointError, RunFolder
+from jaxarc.runs.state import RunState, save_run_state
+from jaxarc.training.pairs import load_pairs
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
 INPUTS = {"flip": [[[2, 1]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7]]]}

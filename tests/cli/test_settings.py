@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from jaxarc.agents import Experiment
 from jaxarc.cli.settings import (
     EXPERIMENT,
     SURROGATE_RUN,
@@ -16,7 +17,7 @@ from jaxarc.cli.settings import (
     topics_of,
 )
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
-from jaxarc.training import Experiment, create_run_folder
+from jaxarc.runs import create_run_folder
 from jaxarc.training.surrogates import SurrogateExperiment
 
 

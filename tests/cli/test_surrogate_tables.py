@@ -7,7 +7,7 @@ from rich.console import Console
 
 from jaxarc.cli.surrogate_run import show_evaluation
 from jaxarc.envs.structured_actions import get_operation_name
-from jaxarc.training import RunFolder
+from jaxarc.runs import RunFolder
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy
 from jaxarc.training.surrogates.evaluate import EvalResult, SurrogateEvaluation

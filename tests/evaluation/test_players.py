@@ -8,11 +8,19 @@ import pytest
 from scripted_policies import repairing_policy
 from small_exam import SIDE, rules, task, task_set
 
-from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers import AnswerPredictor
-from jaxarc.agents.answers.predictor import NUM_CANDIDATES, answer_shown_config, with_answer
+from jaxarc.agents import EditAgent, EditPolicy
+from jaxarc.agents.predictor import (
+    NUM_CANDIDATES,
+    AnswerPredictor,
+    answer_shown_config,
+    with_answer,
+)
 from jaxarc.config import ConfigValidationError, NetworkConfig
-from jaxarc.evaluation import AgentMismatchError, EditAgent, EpisodeSpec, evaluate
+from jaxarc.evaluation import (
+    AgentMismatchError,
+    EpisodeSpec,
+    evaluate,
+)
 
 HIDDEN = rules(include_demonstrations=True, include_input=True, include_step_count=True, max_episode_steps=12)
 SHOWN = answer_shown_config(HIDDEN)

@@ -8,6 +8,7 @@ import optax
 import pytest
 
 from jaxarc import constants as c
+from jaxarc.agents.updates import make_params
 from jaxarc.config import JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
@@ -23,7 +24,6 @@ from jaxarc.surrogate.candidates import describe_boxes
 from jaxarc.surrogate.copying import Copied, CopiedCanvas, CopyingNetwork, spread
 from jaxarc.tasks import RawTask
 from jaxarc.training.surrogates.dynamics import random_trajectories
-from jaxarc.training.updates import make_params
 
 SIDE = 4
 OPERATIONS = (1, 12, *range(c.MOVE_UP, c.SUBMIT))

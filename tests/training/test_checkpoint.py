@@ -8,8 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.training import CheckpointError, load_checkpoint
-from jaxarc.training.checkpoint import CheckpointRecord, DamagedCheckpointError, read_record, save_checkpoint
+from jaxarc.runs import CheckpointError, load_checkpoint
+from jaxarc.runs.checkpoint import (
+    CheckpointRecord,
+    DamagedCheckpointError,
+    read_record,
+    save_checkpoint,
+)
 
 RECORD = CheckpointRecord(7, 3, 1.5, 0.25, {"training": {"seed": 3}}, {"jax": "1"})
 
@@ -17,7 +22,7 @@ FEW_FILES = """
 import os, resource, sys, threading
 from pathlib import Path
 import jax, numpy as np
-from jaxarc.training.checkpoint import CheckpointRecord, load_checkpoint, save_checkpoint
+from jaxarc.runs.checkpoint import CheckpointRecord, load_checkpoint, save_checkpoint
 jax.devices()
 tree = {f"array {i}": np.full((9, 9), i) for i in range(200)}
 count = lambda folder: len(os.listdir(f"/proc/self/{folder}"))
@@ -96,7 +101,7 @@ def test_a_file_that_is_missing_or_cut_short_is_found(saved):
 
 
 def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("jaxarc.training.checkpoint._FORMAT", 9)
+    monkeypatch.setattr("jaxarc.runs.checkpoint._FORMAT", 9)
     with pytest.raises(CheckpointError, match=r"format 5\b.* format 9\b"):
         read_record(saved)
 
@@ -125,7 +130,7 @@ def test_a_checkpoint_that_is_half_written_has_no_name_yet(tmp_path, monkeypatch
     def fail(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("jaxarc.training.checkpoint._digests", fail)
+    monkeypatch.setattr("jaxarc.runs.checkpoint._digests", fail)
     with pytest.raises(OSError, match="no space left"):
         save_checkpoint(tmp_path / "7", tree(), RECORD)
     assert not (tmp_path / "7").exists()

@@ -4,8 +4,9 @@ import json
 import numpy as np
 import pytest
 
+from jaxarc.agents import Experiment, Report
 from jaxarc.config import JaxArcConfig, LoggingConfig, ScheduleConfig, TrainingConfig
-from jaxarc.training import Experiment, Report, RunFolder
+from jaxarc.runs import RunFolder
 from jaxarc.training.comparison import ComparisonError, Curve, band_of, differences, read_groups
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)

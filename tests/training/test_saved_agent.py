@@ -10,8 +10,15 @@ import pytest
 from small_run import write_measured_tasks, write_small_tasks
 
 import jaxarc
-from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.predictor import AnswerPredictor, answer_shown_config
+from jaxarc.agents import EditAgent, EditPolicy, saved_agent
+from jaxarc.agents.experiment import Experiment, Report
+from jaxarc.agents.predictor import AnswerPredictor, answer_shown_config
+from jaxarc.agents.saved_agent import (
+    TrainedAgent,
+    policy_shapes,
+    require_weights_fit,
+)
+from jaxarc.agents.updates import make_params, start_training
 from jaxarc.config import (
     AgentConfig,
     ConfigValidationError,
@@ -21,16 +28,13 @@ from jaxarc.config import (
     TaskConfig,
     TrainingConfig,
 )
-from jaxarc.evaluation import EditAgent, EpisodeSpec
+from jaxarc.evaluation import EpisodeSpec
 from jaxarc.nn.precision import DTYPES
-from jaxarc.training import RunFolderError, load_pairs, saved_agent
-from jaxarc.training.checkpoint import CheckpointError
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.metrics import Report
-from jaxarc.training.run_folder import RunFolder, create_run_folder
-from jaxarc.training.run_state import RunState, save_run_state
-from jaxarc.training.saved_agent import TrainedAgent, policy_shapes, require_weights_fit
-from jaxarc.training.updates import make_params, start_training
+from jaxarc.runs import RunFolderError
+from jaxarc.runs.checkpoint import CheckpointError
+from jaxarc.runs.folder import RunFolder, create_run_folder
+from jaxarc.runs.state import RunState, save_run_state
+from jaxarc.training.pairs import load_pairs
 
 RULES = JaxArcConfig().with_fields(
     max_grid_height=5,

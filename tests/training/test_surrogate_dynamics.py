@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from jaxarc import constants as c
+from jaxarc.agents.updates import make_params
 from jaxarc.config import EditStepsConfig, JaxArcConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.surrogate import CandidateSet, TransitionPrediction, init_optimizer, make_surrogate_optimizer
@@ -18,7 +19,6 @@ from jaxarc.training.surrogates.dynamics import (
     open_loop_error,
     trajectory_operations,
 )
-from jaxarc.training.updates import make_params
 
 RULES = JaxArcConfig().with_fields(
     selection_format="bbox",

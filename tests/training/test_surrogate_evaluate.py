@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxarc import constants as c
-from jaxarc.agents import EditPolicy
+from jaxarc.agents import EditPolicy, Experiment, Report
 from jaxarc.config import (
     AgentConfig,
     ConfigValidationError,
@@ -20,10 +20,10 @@ from jaxarc.config import (
 )
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation import SubmitPolicy, TaskResults
-from jaxarc.training import Experiment, Report, RunFolder
-from jaxarc.training.checkpoint import CheckpointRecord
-from jaxarc.training.metrics import MetricsFile
-from jaxarc.training.run_folder import make_new_folder
+from jaxarc.runs import RunFolder
+from jaxarc.runs.checkpoint import CheckpointRecord
+from jaxarc.runs.folder import make_new_folder
+from jaxarc.runs.metrics import MetricsFile
 from jaxarc.training.surrogates import SurrogateExperiment
 from jaxarc.training.surrogates.agreement import agreement
 from jaxarc.training.surrogates.evaluate import compare_policies, load_held_out_pairs, summarize

@@ -19,7 +19,7 @@ from jaxarc.config import ParentSetsConfig
 from jaxarc.config import StructuralModelConfig
 from jaxarc.config import SurrogateMeshConfig
 from jaxarc.config import SurrogateConfig
-from jaxarc.training import RunFolder
+from jaxarc.runs import RunFolder
 from jaxarc.training.surrogates import SurrogateExperiment, make_tasks, train_surrogate
 
 def learn(folder, steps=99, resume=False, **mesh):

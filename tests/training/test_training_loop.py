@@ -8,7 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents import EditPolicy
+from jaxarc.agents import (
+    EditPolicy,
+    Experiment,
+    read_metrics,
+    updates,
+)
+from jaxarc.agents import (
+    train as agent_training,
+)
+from jaxarc.agents.ppo import collect
+from jaxarc.agents.train import train
 from jaxarc.config import (
     AgentConfig,
     CheckpointConfig,
@@ -20,24 +30,18 @@ from jaxarc.config import (
 )
 from jaxarc.datasets import TaskSet
 from jaxarc.prng import keys_of_seeds
-from jaxarc.tasks import RawTask, TaskBuffer
-from jaxarc.tasks.curriculum import effective_task_count
-from jaxarc.training import (
+from jaxarc.runs import (
     CheckpointError,
     DamagedCheckpointWarning,
-    Experiment,
     IncompatibleRunError,
     RunFolder,
     RunFolderError,
-    TrainingPairs,
-    agent_training,
     load_checkpoint,
     loop,
-    read_metrics,
-    train,
-    updates,
 )
-from jaxarc.training.updates import collect
+from jaxarc.tasks import RawTask, TaskBuffer
+from jaxarc.tasks.curriculum import effective_task_count
+from jaxarc.training.pairs import TrainingPairs
 
 AGENT = AgentConfig(num_envs=8, rollout_steps=4, num_minibatches=2)
 RULES = JaxArcConfig().with_fields(

@@ -10,9 +10,9 @@ import pytest
 from scripted_policies import repairing_policy
 
 from jaxarc import constants as c
-from jaxarc.agents.answers import AnswerPredictor
-from jaxarc.agents.answers.predictor import NUM_CANDIDATES
-from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents import updates
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.predictor import NUM_CANDIDATES, AnswerPredictor
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -25,7 +25,6 @@ from jaxarc.config import (
 from jaxarc.datasets import TaskSet
 from jaxarc.prng import keys_of_seeds
 from jaxarc.tasks import RawTask
-from jaxarc.training import updates
 
 SIDE = 2
 RULES = JaxArcConfig().with_fields(

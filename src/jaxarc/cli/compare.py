@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from jaxarc.agents.experiment import Report
 from jaxarc.cli.console import mean_number, mean_share, number_table
+from jaxarc.runs.metrics import RunReport
 from jaxarc.training.comparison import METRICS, Axis, Group, band_of, differences, kind_of_runs, read_groups
-from jaxarc.training.metrics import Report, RunReport
 from jaxarc.training.surrogates import SurrogateReport
 
 _SAMPLES: Final[dict[type[RunReport], str]] = {Report: "environment steps", SurrogateReport: "examples"}

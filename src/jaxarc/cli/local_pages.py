@@ -19,7 +19,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.experts import ActionFormat
 from jaxarc.experts.traces.trace_file import TraceFileError
-from jaxarc.training import open_run_folder
+from jaxarc.runs import open_run_folder
 
 if TYPE_CHECKING:
     from jaxarc.play.local_site import LocalSite

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from jaxarc.agents import EditAgent, Experiment
+from jaxarc.agents.saved_agent import (
+    WhichCheckpoint,
+    load_policy,
+    saved_experiment,
+)
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.training import Precision
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
@@ -15,7 +21,6 @@ from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
     AgentMismatchError,
-    EditAgent,
     RecordedAgent,
     Solver,
     SubmitPolicy,
@@ -24,8 +29,7 @@ from jaxarc.evaluation import (
 from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
-from jaxarc.training import Experiment, RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint, load_policy, saved_experiment
+from jaxarc.runs import RunFolder
 from jaxarc.training.seen_pairs import pairs_seen_by
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode

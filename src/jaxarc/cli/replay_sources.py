@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import typer
 
+from jaxarc.agents.saved_agent import WhichCheckpoint, saved_experiment
 from jaxarc.cli.players import AgentRequest, load_trained_agent
 from jaxarc.cli.trace_options import find_pair
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
@@ -22,10 +23,10 @@ from jaxarc.experts.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pair
 from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
+from jaxarc.runs import RunFolder
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
-from jaxarc.training import RunFolder, load_pairs
-from jaxarc.training.saved_agent import WhichCheckpoint, saved_experiment
+from jaxarc.training.pairs import load_pairs
 
 DEFAULT_DATASET: Final = "arc-agi-1/training"
 _SIDE: Final = MAX_GRID_SIZE  # of the canvas that traces are recorded on

@@ -33,7 +33,7 @@ from jaxarc.parallel import (
     use_host_cores,
 )
 from jaxarc.registration import make
-from jaxarc.training.run_folder import library_versions
+from jaxarc.runs.folder import library_versions
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 _CHUNK_STEPS = 500  # a fraction of a second, between two moves of the progress bar

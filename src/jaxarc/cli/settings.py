@@ -20,10 +20,10 @@ from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEve
 
 import jaxarc
 from jaxarc import __version__
+from jaxarc.agents.experiment import Experiment
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
 from jaxarc.files import CHECKSUM
-from jaxarc.training.experiment import Experiment
 from jaxarc.training.surrogates import SurrogateExperiment
 
 AnyExperiment: TypeAlias = Experiment | SurrogateExperiment

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.cli.console import LiveLine, number_table, percent, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured
 from jaxarc.cli.training_run import left_out
@@ -21,13 +22,21 @@ from jaxarc.config.training import Precision
 from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
+from jaxarc.runs import (
+    RunFolder,
+    create_run_folder,
+    open_run_folder,
+)
+from jaxarc.runs.folder import remove_unused
+from jaxarc.runs.metrics import read_reports
+from jaxarc.runs.writers import (
+    LogWriter,
+    LogWriters,
+    check_extras,
+    open_log_writers,
+)
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import RunFolder, create_run_folder, open_run_folder
-from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
-from jaxarc.training.metrics import read_reports
-from jaxarc.training.run_folder import remove_unused
-from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates import (
     SurrogateExperiment,
     SurrogateReport,

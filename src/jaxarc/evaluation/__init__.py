@@ -2,7 +2,7 @@
 
 from jaxarc.config import EvaluationConfig
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec
-from jaxarc.evaluation.builtin_agents import EditAgent, SubmitPolicy
+from jaxarc.evaluation.builtin_agents import SubmitPolicy
 from jaxarc.evaluation.evaluate import Evaluation, evaluate
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
 from jaxarc.evaluation.solve_rate import TaskResults, one_task_per_pair, one_task_per_test, play_every_task
@@ -21,7 +21,6 @@ from jaxarc.evaluation.task_rows import TaskRow, best_first, rows_of_submission,
 __all__ = [
     "Agent",
     "AgentMismatchError",
-    "EditAgent",
     "EpisodeSpec",
     "Evaluation",
     "EvaluationConfig",

@@ -1,16 +1,12 @@
-"""Agents of evaluations: one that submits at once, and a trained policy that plays attempts."""
+"""Agents of evaluations: one that submits at once, and one that goes by a surrogate."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int32
 
 from jaxarc import constants as c
-from jaxarc.agents.answers.predictor import Predictor, predict_answer, with_answer
-from jaxarc.agents.policy import EditPolicy
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
 from jaxarc.experts.canvas_state import canvas_of_observation, check_edits
 from jaxarc.prng import as_typed_key
@@ -32,36 +28,6 @@ class SubmitPolicy(eqx.Module):
 
     def __call__(self, key: PRNGKey, observation: Observation) -> StructuredAction:
         return submission(self.selection_format, self.grid_shape)
-
-
-class EditAgent(Agent):
-    """A trained :class:`EditPolicy`: the first attempt is its likeliest choice at every step, the others are drawn.
-
-    Where the answer is hidden, the predictor makes one before the first step, and the policy edits towards it.
-    """
-
-    policy: EditPolicy
-    predictor: Predictor | None = None  # None where the answer is shown
-
-    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
-        # The predictor takes a batch, here of one. The answer is kept in memory: it is the same at every step.
-        answers = predict_answer(self.predictor, jax.tree.map(lambda x: x[None], observation))
-        return spec.attempt_index, None if answers is None else answers[0]
-
-    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
-        attempt_index, answer = memory
-        return _edit(self.policy, key, with_answer(observation, answer), attempt_index), memory
-
-
-def _edit(
-    policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
-) -> StructuredAction:
-    batch = jax.tree.map(lambda x: x[None], observation)
-    # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
-    likeliest = policy.greedy(batch)
-    drawn = policy.sample(key, batch).edit
-    edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
-    return jax.tree.map(lambda x: x[0], policy.to_action(edit))
 
 
 def submission(selection_format: str, grid_shape: tuple[int, int]) -> StructuredAction:

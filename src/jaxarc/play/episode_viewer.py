@@ -10,18 +10,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxarc.agents import EditAgent
+from jaxarc.agents.experiment import Experiment
+from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import AgentMismatchError, EditAgent, EpisodeSpec
+from jaxarc.evaluation import AgentMismatchError, EpisodeSpec
 from jaxarc.evaluation.episodes import EpisodeTrajectory, record_episodes
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.render.actions import describe_operation
+from jaxarc.runs import CheckpointError, RunFolder
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.raw_task import crop_padding
-from jaxarc.training import CheckpointError, RunFolder, load_pairs
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.saved_agent import load_policy, saved_experiment
+from jaxarc.training.pairs import load_pairs
 
 _MOST_KEPT: Final = 200  # results of checkpoints
 _UNPLAYABLE: Final = (

@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
+from jaxarc.agents.experiment import Report
 from jaxarc.errors import UsageError
-from jaxarc.training.metrics import Report, RunReport, read_reports
-from jaxarc.training.run_folder import RunFolder
+from jaxarc.runs.folder import RunFolder
+from jaxarc.runs.metrics import RunReport, read_reports
 from jaxarc.training.surrogates.experiment import SurrogateReport
 
 Axis = Literal["steps", "seconds"]

@@ -14,10 +14,10 @@ from unittest import mock
 import jax
 import numpy as np
 
+from jaxarc.agents.train import train
 from jaxarc.cli.settings import read_experiment
 from jaxarc.nn import layers
-from jaxarc.training import load_pairs
-from jaxarc.training.agent_training import train
+from jaxarc.training.pairs import load_pairs
 
 _BFLOAT16 = {"exponent_bits": 8, "mantissa_bits": 7}
 

@@ -42,9 +42,13 @@ from jaxarc.experts.traces.trace_file import (
     write_trace_file,
 )
 from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
+from jaxarc.runs import CheckpointError, load_checkpoint
+from jaxarc.runs.checkpoint import (
+    CheckpointRecord,
+    read_record,
+    save_checkpoint,
+)
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import CheckpointError, load_checkpoint
-from jaxarc.training.checkpoint import CheckpointRecord, read_record, save_checkpoint
 
 
 class Kind(NamedTuple):

@@ -15,8 +15,8 @@ from jaxarc.experts.traces import PairId
 from jaxarc.play.local_site import MOST_BYTES, Guard
 from jaxarc.play.play_site import Game, PlaySite
 from jaxarc.play.watch_site import RunView, WatchSite
-from jaxarc.training import RunFolder
-from jaxarc.training.run_folder import RunFolderError
+from jaxarc.runs import RunFolder
+from jaxarc.runs.folder import RunFolderError
 
 _PORT: Final = 8000
 _LOOP: Final = asyncio.new_event_loop()

@@ -11,18 +11,23 @@ import numpy as np
 
 from campaign.inputs.input_target import Maker, Target, require
 from campaign.inputs.task_inputs import small_tasks
+from jaxarc.agents.experiment import Report, read_metrics
+from jaxarc.agents.saved_agent import saved_experiment
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.envs import arc_reset
 from jaxarc.io.serialization import MAGIC, StateFileError, load_state_efficiently, save_state_efficiently
+from jaxarc.runs import CheckpointError, RunFolder
+from jaxarc.runs.checkpoint import (
+    CheckpointRecord,
+    check_checkpoint,
+    save_checkpoint,
+)
+from jaxarc.runs.folder import RunFolderError
+from jaxarc.runs.metrics import MetricsFile
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.testing import create_test_config
-from jaxarc.training import CheckpointError, RunFolder
-from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, save_checkpoint
 from jaxarc.training.comparison import ComparisonError, band_of, differences, kind_of_runs, read_groups
-from jaxarc.training.metrics import MetricsFile, Report, read_metrics
-from jaxarc.training.run_folder import RunFolderError
-from jaxarc.training.saved_agent import saved_experiment
 
 
 def state_file(folder: Path) -> Target:

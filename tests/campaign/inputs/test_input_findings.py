@@ -15,11 +15,11 @@ from jaxarc.datasets import SubsetError
 from jaxarc.evaluation.recording import RecordingError, read_recordings
 from jaxarc.experts.traces.cache import DamagedTraceWarning
 from jaxarc.io.serialization import StateFileError
+from jaxarc.runs import CheckpointError, DamagedCheckpointWarning
+from jaxarc.runs.folder import RunFolderError
+from jaxarc.runs.state import IncompatibleRunError, require_same_choices
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import CheckpointError, DamagedCheckpointWarning
 from jaxarc.training.comparison import ComparisonError
-from jaxarc.training.run_folder import RunFolderError
-from jaxarc.training.run_state import IncompatibleRunError, require_same_choices
 
 DEEP = b"[" * 900 + b"]" * 900
 PAIRS = [[[[0, 1]], [[2], [3]]]]

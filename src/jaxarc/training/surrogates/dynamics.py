@@ -97,7 +97,7 @@ class TransitionDataset:
         """Load both data sets.
 
         Raises:
-            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
+            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.pairs.load_pairs`.
         """
         train_params, eval_params, num_left_out = load_params(task, rules)
         return cls(train_params, eval_params, config, network, num_left_out)

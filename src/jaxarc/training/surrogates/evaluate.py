@@ -15,7 +15,15 @@ import numpy as np
 from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers import Predictor
+from jaxarc.agents.experiment import Experiment, read_metrics
+from jaxarc.agents.predictor import Predictor
+from jaxarc.agents.saved_agent import (
+    WhichCheckpoint,
+    chosen_checkpoint,
+    load_policy,
+    saved_experiment,
+)
+from jaxarc.agents.updates import make_params, measure
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
@@ -25,20 +33,16 @@ from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import write_whole
+from jaxarc.runs.checkpoint import load_checkpoint
+from jaxarc.runs.folder import RunFolder
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.checkpoint import load_checkpoint
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.metrics import read_metrics
 from jaxarc.training.pairs import load_pairs
-from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint, load_policy, saved_experiment
 from jaxarc.training.seen_pairs import pairs_seen_by, without_seen
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.dynamics import OpenLoopError, StepAccuracy, TransitionDataset
 from jaxarc.training.surrogates.experiment import CANDIDATES, SurrogateExperiment
 from jaxarc.training.surrogates.graphs import GraphAccuracy
 from jaxarc.training.surrogates.task import SurrogateTask
-from jaxarc.training.updates import make_params, measure
 from jaxarc.types import Observation
 from jaxarc.unroll import BatchPolicy, Policy
 

@@ -12,11 +12,17 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float32
 
+from jaxarc.runs.folder import RunFolder
+from jaxarc.runs.loop import (
+    Intervals,
+    Numbers,
+    Trainable,
+    TrainResult,
+    run,
+)
 from jaxarc.surrogate import DataPrefetcher, init_optimizer, make_surrogate_optimizer
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.loop import Intervals, Numbers, Trainable, TrainResult, run
-from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.experiment import SurrogateExperiment, SurrogateReport
 from jaxarc.training.surrogates.task import Step, SurrogateTask
 
@@ -48,7 +54,7 @@ def train_surrogate(
 ) -> SurrogateResult:
     """Train the models of a surrogate, each on its task; they alternate step by step.
 
-    Arguments, result and errors are those of :func:`jaxarc.training.loop.run`; ``tasks`` are those of
+    Arguments, result and errors are those of :func:`jaxarc.runs.loop.run`; ``tasks`` are those of
     :func:`jaxarc.training.surrogates.make_tasks`.
     """
     training = SurrogateTraining(experiment, tasks)

@@ -3,16 +3,29 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Bool, Float32, Int32, Key, UInt32
+from jaxtyping import Array, Float32, Int32, Key, UInt32
 
-from jaxarc.agents import EditPolicy, LearnerState, Trajectories, make_optimizer, update
-from jaxarc.agents.answers.predictor import (
+from jaxarc.agents import ppo, reinforce
+from jaxarc.agents.cloning import CloningExamples, clone_examples, clone_expert
+from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.ppo import (
+    EpisodeCounts,
+    LearnerState,
+    Losses,
+    TrainConfig,
+    Trajectories,
+    collect,
+    make_optimizer,
+    make_update_batch,
+)
+from jaxarc.agents.predictor import (
     Predictor,
     PredictorState,
     answer_shown_config,
@@ -20,9 +33,6 @@ from jaxarc.agents.answers.predictor import (
     predict_answer,
     with_answer,
 )
-from jaxarc.agents.cloning import CloningExamples
-from jaxarc.agents.learner import Losses, TrainConfig, make_update_batch
-from jaxarc.agents.policy import PolicyOutput
 from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
@@ -46,9 +56,8 @@ from jaxarc.tasks.curriculum import (
     effective_task_count,
     start_curriculum,
 )
-from jaxarc.training.cloning import clone_examples, clone_expert
-from jaxarc.types import Observation, PRNGKey
-from jaxarc.unroll import BatchPolicy, Transition, unroll
+from jaxarc.types import Observation
+from jaxarc.unroll import BatchPolicy
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
@@ -56,92 +65,8 @@ Tree = TypeVar("Tree")
 Result = TypeVar("Result")
 _PUZZLES: Final = 64  # number of answers that are predicted side by side in an evaluation
 _ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
-
-
-class PlayedSteps(NamedTuple):
-    """The task of each step, and the endings."""
-
-    task_index: Int32[Array, "S B"]
-    ended: Bool[Array, "S B"]
-    solved: Bool[Array, "S B"]  # whether the task is solved so far
-
-
-class EpisodeCounts(NamedTuple):
-    """Sums over the episodes that ended."""
-
-    ended: Int32[Array, ""]
-    solved: Int32[Array, ""]
-    return_sum: Float32[Array, ""]
-    length_sum: Int32[Array, ""]
-
-
-def collect(
-    policy: EditPolicy,
-    env: EpisodeStatistics,
-    params: EnvParams,
-    states: StatisticsState,
-    key: PRNGKey,
-    num_steps: int,
-    shard: DataShard = UNSHARDED,
-) -> tuple[StatisticsState, Trajectories, PlayedSteps, EpisodeCounts]:
-    """Take ``num_steps`` steps in each environment with edits drawn from the policy.
-
-    Args:
-        policy: what acts.
-        env: episode statistics around an auto-reset.
-        params: tasks and rules.
-        states: of B environments.
-        key: for the draws.
-        num_steps: S, static.
-        shard: of the environments that these are; the counts are of these alone.
-    """
-
-    def act(key: PRNGKey, observation: Observation, states: StatisticsState) -> tuple[StructuredAction, PolicyOutput]:
-        # The value belongs to the observation before the step. A truncated episode is over after it, and the
-        # environment has begun the next one, so the value of its final observation is taken here.
-        output = policy.sample(key, observation, shard)
-        return policy.to_action(output.edit), output
-
-    def record(transition: Transition[StatisticsState]) -> tuple[tuple, PlayedSteps, EpisodeCounts]:
-        done = transition.done
-        info = transition.info
-        final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
-        counts = EpisodeCounts(
-            ended=done.sum(dtype=jnp.int32),
-            solved=(done & info["success"]).sum(dtype=jnp.int32),
-            return_sum=jnp.where(done, info["episode_return"], jnp.float32(0)).sum(),
-            length_sum=jnp.where(done, info["episode_length"], jnp.int32(0)).sum(dtype=jnp.int32),
-        )
-        endings = info["terminated"], info["truncated"]
-        learned_from = (transition.observation, transition.extras, transition.reward, *endings, final_value)
-        return learned_from, PlayedSteps(info["task_index"], done, info["success"]), counts
-
-    keys = jax.random.split(key, num_steps)
-    states, (learned_from, played, counts) = unroll(env, params, act, states, keys, record)
-    observation, output, reward, terminated, truncated, final_value = learned_from
-    trajectories = Trajectories(
-        observation=observation,
-        edit=output.edit,
-        log_prob=output.log_prob,
-        value=output.value,
-        reward=reward,
-        terminated=terminated,
-        truncated=truncated,
-        final_value=final_value,
-        last_value=policy.value(env.observe(states, params)),
-    )
-    return states, trajectories, played, jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)
-
-
-def _value_where_needed(
-    policy: EditPolicy, observation: Observation, needed: Bool[Array, " B"]
-) -> Float32[Array, " B"]:
-    """Value the observations if any is needed: truncations are rare, and the network is most of a step's cost."""
-    return jax.lax.cond(
-        jnp.any(needed),
-        lambda: policy.value(observation),
-        lambda: jnp.zeros(needed.shape, jnp.float32),
-    )
+ALGORITHMS: Final = MappingProxyType({"ppo": ppo.update, "reinforce": reinforce.update})
+"""What improves a policy on its trajectories, by ``agent.algorithm``."""
 
 
 class TrainingState(eqx.Module):
@@ -253,6 +178,7 @@ def run_seed(
     are this device's share of all.
     """
     optimizer = make_optimizer(train_config)
+    update = ALGORITHMS[train_config.agent.algorithm]
     shown = answer_shown_params(params, train_config)
 
     def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple]:

@@ -10,8 +10,8 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from jaxarc.config import ConfigValidationError, LoggingConfig
 from jaxarc.errors import JaxarcError
-from jaxarc.training.metrics import Kind, RunReport
-from jaxarc.training.run_folder import RunConfig, RunFolder
+from jaxarc.runs.folder import RunConfig, RunFolder
+from jaxarc.runs.metrics import Kind, RunReport
 
 _EXTRAS: Final = {"tensorboard": "tensorboardX", "wandb": "wandb"}  # field of LoggingConfig and extra -> its library
 _AXES: Final = ("update", "environment_steps", "examples", "seed")  # of a report: positions on an axis, no measurements

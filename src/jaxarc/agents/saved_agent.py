@@ -1,4 +1,4 @@
-"""Load an agent, or its policy, from a run folder, without the rest of its training state."""
+"""Trained policies as agents, and how they are loaded from a run folder, without the rest of the training state."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -7,10 +7,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Int32, Key
 
-from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.predictor import (
+from jaxarc.agents.experiment import Experiment
+from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.predictor import (
     Predictor,
     PredictorState,
     answer_shown_config,
@@ -19,12 +20,16 @@ from jaxarc.agents.answers.predictor import (
 )
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.config.training import Precision
-from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.envs.structured_actions import BboxAction, StructuredAction
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
-from jaxarc.training.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.run_folder import RunFolder, open_run_folder
+from jaxarc.runs.checkpoint import (
+    CheckpointError,
+    CheckpointRecord,
+    load_checkpoint,
+)
+from jaxarc.runs.folder import RunFolder, open_run_folder
 from jaxarc.types import Observation, PRNGKey
 
 WhichCheckpoint = Literal["best", "last"]
@@ -86,6 +91,36 @@ def load_policy(
     mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)  # JAX would compile each ``[index]``
     mine = cast_floats(mine, DTYPES[precision])
     return mine[_POLICY], mine.get(_PREDICTOR)
+
+
+class EditAgent(Agent):
+    """A trained :class:`EditPolicy`: the first attempt is its likeliest choice at every step, the others are drawn.
+
+    Where the answer is hidden, the predictor makes one before the first step, and the policy edits towards it.
+    """
+
+    policy: EditPolicy
+    predictor: Predictor | None = None  # None where the answer is shown
+
+    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
+        # The predictor takes a batch, here of one. The answer is kept in memory: it is the same at every step.
+        answers = predict_answer(self.predictor, jax.tree.map(lambda x: x[None], observation))
+        return spec.attempt_index, None if answers is None else answers[0]
+
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        attempt_index, answer = memory
+        return _edit(self.policy, key, with_answer(observation, answer), attempt_index), memory
+
+
+def _edit(
+    policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
+) -> StructuredAction:
+    batch = jax.tree.map(lambda x: x[None], observation)
+    # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
+    likeliest = policy.greedy(batch)
+    drawn = policy.sample(key, batch).edit
+    edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
+    return jax.tree.map(lambda x: x[0], policy.to_action(edit))
 
 
 class TrainedAgent(eqx.Module):

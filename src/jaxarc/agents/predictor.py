@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float32, Int8, Key, PyTree
 
-from jaxarc.agents.answers.candidates import (
+from jaxarc.agents.networks.network import neighbors
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.puzzles import (
     NUM_COPIES,
     NUM_TABLES,
     Puzzle,
@@ -24,9 +26,7 @@ from jaxarc.agents.answers.candidates import (
     recolored,
     symmetric_copies,
 )
-from jaxarc.agents.answers.searched import SearchedAnswers
-from jaxarc.agents.learner import TrainConfig
-from jaxarc.agents.networks.network import neighbors
+from jaxarc.agents.searched_answers import SearchedAnswers
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.environment import ArcEnvironment
