@@ -12,9 +12,7 @@ import numpy as np
 from campaign.inputs.input_target import Maker, Target, require
 from campaign.inputs.task_inputs import small_tasks
 from jaxarc.agents.experiment import Report, read_metrics
-from jaxarc.agents.saved_agent import saved_experiment
 from jaxarc.cli.settings import read_experiment
-from jaxarc.config import ConfigValidationError
 from jaxarc.envs import arc_reset
 from jaxarc.io.serialization import MAGIC, StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.runs import CheckpointError, RunFolder
@@ -75,26 +73,6 @@ def checkpoint_record(folder: Path) -> Target:
     return Target(read, (CheckpointError,), ((path / "record.json").read_bytes(),), _RECORD_WORDS)
 
 
-def checked_record(folder: Path) -> Target:
-    """A record whose checksum is right, up to the experiment in it."""
-    path = _checkpoint(folder)
-    body = json.loads((path / "record.json").read_bytes())
-    del body["sha256"]
-
-    def read(content: bytes) -> None:
-        try:
-            data = json.loads(content)
-            checksum = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-            content = json.dumps({"sha256": checksum, **data} if isinstance(data, dict) else [checksum, data]).encode()
-        except (ValueError, RecursionError):
-            pass
-        (path / "record.json").write_bytes(content)
-        saved_experiment(RunFolder(folder), "best")
-        check_checkpoint(path)
-
-    return Target(read, (CheckpointError, ConfigValidationError), (json.dumps(body).encode(),), _RECORD_WORDS)
-
-
 def metrics_file(folder: Path) -> Target:
     """The lines of a run's metrics, as a resume and as a comparison read them."""
     run = RunFolder(folder)
@@ -139,8 +117,7 @@ def run_config(folder: Path) -> Target:
 TARGETS: Final[dict[Maker, int]] = {
     state_file: 10,
     checked_state: 3,
-    checkpoint_record: 12,
-    checked_record: 2,
+    checkpoint_record: 14,
     metrics_file: 5,
     run_config: 4,
 }
