@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Float32, Int32, Key, UInt32
+from jaxtyping import Array, Float32, Int8, Int32, Key, UInt32
 
 from jaxarc.agents import ppo, reinforce
 from jaxarc.agents.cloning import CloningExamples, clone_examples, clone_expert
@@ -30,7 +30,7 @@ from jaxarc.agents.predictor import (
     PredictorState,
     answer_shown_config,
     learn_answers,
-    predict_answer,
+    puzzle_of,
     with_answer,
 )
 from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
@@ -224,7 +224,7 @@ def measure(
     """
     shard = _data_shard(mesh, over)
     spec = _split_of(over)
-    play = lambda players, params: play_every_task(_greedy(*players, params), params, shard=shard)
+    play = lambda players, params: play_every_task(_greedy(players, params), params, shard=shard)
     return _each_seed(play, players, params, mesh, spec, spec)
 
 
@@ -262,24 +262,26 @@ def make_params(task_set: TaskSet | TaskGenerator, config: JaxArcConfig) -> EnvP
     return EnvParams(buffer, uniform_weights(len(task_set)), config)
 
 
-def _greedy(policy: EditPolicy, predictor: Predictor | None, params: EnvParams) -> BatchPolicy:
-    rules = without_augmentation(params)
-    env = ArcEnvironment()
-
-    def predict(task_index: Array) -> Array | None:
-        observation = env.observe(first_state(rules, task_index), rules)
-        answers = predict_answer(predictor, jax.tree.map(lambda x: x[None], observation))
-        return None if answers is None else answers[0]
-
-    # Each task is predicted once, 64 side by side, and not in each of its steps.
-    tasks = jnp.arange(params.tasks.num_tasks, dtype=jnp.int32)
-    answers = jax.lax.map(predict, tasks, batch_size=_PUZZLES)
+def _greedy(players: tuple[EditPolicy, Predictor | None], params: EnvParams) -> BatchPolicy:
+    policy, predictor = players
+    answers = None if predictor is None else _predict_all(predictor, without_augmentation(params))
 
     def act(task_index: Array, observation: Observation, states: Any) -> tuple[StructuredAction, None]:
         answer = None if answers is None else answers[task_index]
         return policy.act(with_answer(observation, answer)), None
 
     return act
+
+
+def _predict_all(predictor: Predictor, params: EnvParams) -> Int8[Array, "T H W"]:
+    """Predict the answer of each task once, 64 side by side, and not in each of its steps."""
+    env = ArcEnvironment()
+
+    def predict(task_index: Int32[Array, ""]) -> Int8[Array, "H W"]:
+        observation = env.observe(first_state(params, task_index), params)
+        return predictor.predict(puzzle_of(jax.tree.map(lambda x: x[None], observation)))[0]
+
+    return jax.lax.map(predict, jnp.arange(params.tasks.num_tasks, dtype=jnp.int32), batch_size=_PUZZLES)
 
 
 def _data_shard(mesh: Mesh | None, over: str) -> DataShard:

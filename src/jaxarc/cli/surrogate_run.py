@@ -93,7 +93,7 @@ def learn_surrogate(
             *open_log_writers(experiment, folder),
             SurrogateProgress(console, experiment.num_updates),
         ]
-        with GracefulStop(keeps=False) as stop, LogWriters[SurrogateReport](writers, warn) as all_writers:
+        with GracefulStop(keeps=False) as stop, LogWriters(writers, warn) as all_writers:
 
             def note(report: SurrogateReport) -> None:
                 all_writers.write(report)
