@@ -10,11 +10,11 @@ from typing import Final
 
 import jax
 
-from jaxarc.cli.settings import read_any_experiment
-from jaxarc.config.choices import EXPERIMENT, choices_of
+from jaxarc.agents import Experiment
+from jaxarc.cli.settings import EXPERIMENT, choices_of, read_any_experiment
 from jaxarc.datasets import TaskSet, sample_task_set
 from jaxarc.datasets.seen_pairs import SeenPairs
-from jaxarc.training import Experiment, load_pairs
+from jaxarc.datasets.training_pairs import load_pairs
 
 DRAWN: Final = 20_000
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
+from jaxarc.agents import read_metrics
 from jaxarc.datasets.training_pairs import rule_of
-from jaxarc.training import read_metrics
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "learning.md"

@@ -16,7 +16,7 @@ from jaxarc.constants import PADDING
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.files import write_whole
 from jaxarc.render.pictures import episodes_gif
-from jaxarc.training import RunFolder
+from jaxarc.runs import RunFolder
 
 OUT: Final = Path(__file__).parent / "images" / "solving.gif"
 NUM_EPISODES: Final = 5

@@ -13,12 +13,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from jaxarc.agents.updates import make_params
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import one_task_per_pair, play_every_task
 from jaxarc.experts import ActionFormat, GreedyPainter, NotSolvedError, Pair
 from jaxarc.experts.painter import Painter
-from jaxarc.training.updates import make_params
 
 SETS = (
     *("arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation"),

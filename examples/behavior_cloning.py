@@ -14,16 +14,16 @@ import jax
 from rich.console import Console
 
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.cloning import clone_examples, load_examples
+from jaxarc.agents.updates import make_params
 from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfig, TaskConfig
 from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import Painter
 from jaxarc.traces import record_traces
-from jaxarc.traces.units import PairId
 from jaxarc.traces.files import write_trace_file
-from jaxarc.training import load_pairs
-from jaxarc.training.cloning import clone_examples, load_examples
-from jaxarc.training.updates import make_params
+from jaxarc.traces.units import PairId
 
 SIDE = 5
 

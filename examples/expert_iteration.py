@@ -23,15 +23,15 @@ import jaxarc
 from jaxarc.agents import EditPolicy, LearnerState
 from jaxarc.agents.cloning import CloningExamples, clone, make_cloning_optimizer, start_cloning
 from jaxarc.agents.edits import Edit
-from jaxarc.agents.learner import bootstrap_values, estimate_advantages
+from jaxarc.agents.ppo import bootstrap_values, estimate_advantages
+from jaxarc.agents.updates import make_params
 from jaxarc.config import AgentConfig, CloningConfig, NetworkConfig, TaskConfig
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation import play_every_task
-from jaxarc.training import load_pairs
-from jaxarc.training.updates import make_params
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import unroll
 from jaxarc.wrappers import AutoReset

@@ -26,7 +26,10 @@ from rich.progress import track
 
 import jaxarc
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.saved_agent import load_policy
+from jaxarc.agents.updates import make_params
 from jaxarc.config import AgentConfig, NetworkConfig, TaskConfig
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -34,9 +37,7 @@ from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import LookaheadAgent, Painter
 from jaxarc.experts.expert import Pair
-from jaxarc.training import load_pairs, open_run_folder
-from jaxarc.training.saved_agent import load_policy
-from jaxarc.training.updates import make_params
+from jaxarc.runs.folder import open_run_folder
 from jaxarc.types import Observation, PRNGKey
 
 NUM_CANDIDATES: Final = 16  # edits that the agent draws in each situation
@@ -212,7 +213,7 @@ def main() -> None:
     if options.agent is None:
         policy = EditPolicy.create(jax.random.key(options.seed), rules, NetworkConfig())
     else:
-        policy = load_policy(open_run_folder(Path(options.agent)), "last", options.seed, rules)
+        policy, _ = load_policy(open_run_folder(Path(options.agent)), "last", options.seed, rules)
     params, painter_actions = find_hard_pairs(rules.with_fields(max_episode_steps=MAX_ACTIONS), options.side)
     plan = make_planner(params, policy, options.candidates, options.simulations)
     rows: dict[str, tuple[Act, int]] = {

@@ -63,7 +63,9 @@ _LAST = ("examples", "docs", "campaign", "cli", "benchmarks")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--nightly-part", metavar="K/N", help="of the nightly tests, the part K of 0 .. N - 1, and no others")
+    parser.addoption(
+        "--nightly-part", metavar="K/N", help="of the nightly tests, the part K of 0 .. N - 1, and no others"
+    )
 
 
 def pytest_collection_modifyitems(config, items):

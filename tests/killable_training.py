@@ -13,9 +13,10 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
+from jaxarc.cli.train import train as agent_training
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.native.library import native_library
 from jaxarc.prng import keys_of_seeds
-from jaxarc.training import agent_training, load_pairs
 
 
 def start(target, *arguments: Any) -> BaseProcess:

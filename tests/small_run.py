@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.training import RunFolder, read_metrics
+from jaxarc.agents import read_metrics
+from jaxarc.runs import RunFolder
 
 STEPS_PER_UPDATE: Final = 32
 SMALL: Final = (

@@ -49,17 +49,18 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "traces": CORE | TASKS | {"experts", "parallel"},
     "surrogate": CORE | {"parallel", "io", "nn"},
     "search": {"config", "errors", "native.library", "tasks.raw_task"},
-    "agents": CORE | {"wrappers", "parallel", "nn", "search", "tasks.raw_task"},
-    "evaluation": CORE | TASKS | {"wrappers", "parallel", "agents", "surrogate", "experts", "traces", "io"},
+    "evaluation": CORE | TASKS | {"wrappers", "parallel", "surrogate", "experts", "traces", "io"},
+    "runs": LEAF | {"config", "parallel"},
+    "agents": CORE | TASKS | {"wrappers", "parallel", "nn", "search", "experts", "traces", "evaluation", "runs"},
     "training": CORE
     | TASKS
-    | {"wrappers", "parallel", "nn", "agents", "surrogate", "experts", "traces", "evaluation", "io"},
+    | {"wrappers", "parallel", "nn", "agents", "surrogate", "experts", "traces", "evaluation", "runs"},
     "testing": CORE | TASKS | {"wrappers", "adapters"},
-    "play": CORE | TASKS | {"registration", "experts", "traces", "agents", "evaluation", "training", "render", "files"},
+    "play": CORE | TASKS | {"registration", "experts", "traces", "agents", "evaluation", "runs", "render", "files"},
     "profiling": LEAF | {"utils"},
     "benchmarks": CORE
     | TASKS
-    | {"wrappers", "registration", "parallel", "adapters", "agents", "training", "experts", "surrogate", "profiling"},
+    | {"wrappers", "registration", "parallel", "adapters", "agents", "runs", "experts", "surrogate", "profiling"},
 }
 MAY_IMPORT_ANYTHING = {"__init__", "__main__", "cli"}
 FRONT_DOOR = LEAF | {"config", "utils", "envs", "wrappers"} | TASKS  # all that `jaxarc.make` and a step may reach
@@ -81,15 +82,15 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "pooch": {"datasets"},
     "orjson": {"datasets"},
     "requests": {"datasets"},
-    "filelock": {"files", "native", "datasets", "training"},
+    "filelock": {"files", "native", "datasets", "runs"},
     "urllib3": {"datasets"},
     "platformdirs": {"datasets", "traces"},
     "scipy": {"search"},
     "yaml": {"config", "datasets", "cli"},
     "starlette": {"play"},
     "uvicorn": {"play"},
-    "tensorboardX": {"training"},
-    "wandb": {"training"},
+    "tensorboardX": {"runs"},
+    "wandb": {"runs"},
 }
 IN_A_STEP = {"envs", "wrappers"}  # what runs inside a step never calls back to the host
 HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print", "debug.breakpoint", "host_callback")
@@ -113,6 +114,7 @@ MAX_LINES = {
     "play": 1310,
     "profiling": 950,
     "render": 1910,
+    "runs": 1500,
     "search": 4510,
     "surrogate": 3320,
     "tasks": 2750,
@@ -470,9 +472,9 @@ ALLOWED = [
     ),
     ("envs/reset.py", "import equinox as eqx\nx = eqx.error_if(0, False, 'no')\ny = getattr(x, 'name')"),
     ("registration.py", "from jaxarc.wrappers import FlatActions\nfrom jaxarc.datasets import catalogue"),
-    ("cli/main.py", "import hydra, rich, typer\nfrom jaxarc.training import loop\nprint(hasattr(loop, 'run'))"),
+    ("cli/main.py", "import hydra, rich, typer\nfrom jaxarc.runs import loop\nprint(hasattr(loop, 'run'))"),
     ("render/grid.py", "import matplotlib.pyplot as plt\nfrom jaxarc.envs.state import State"),
-    ("training/loop.py", "import optax\ntry:\n    pass\nexcept KeyboardInterrupt:\n    pass"),
+    ("agents/loop.py", "import optax\ntry:\n    pass\nexcept KeyboardInterrupt:\n    pass"),
     ("experts/search.py", "import jax\njax.pure_callback(f, x)"),
 ]
 

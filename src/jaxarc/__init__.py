@@ -14,6 +14,7 @@ from jaxarc.notebooks import draw_with as _draw_with
 
 if _TYPE_CHECKING:
     from jaxarc import adapters, datasets, evaluation, render, tasks, wrappers
+    from jaxarc.agents.saved_agent import load_agent
     from jaxarc.config import JaxArcConfig
     from jaxarc.datasets import dataset_names, load_tasks
     from jaxarc.display import record_episode, show
@@ -31,7 +32,6 @@ if _TYPE_CHECKING:
     from jaxarc.envs.environment import Environment
     from jaxarc.evaluation import evaluate
     from jaxarc.registration import make
-    from jaxarc.training.saved_agent import load_agent
 
 __version__ = "0.2.0"
 
@@ -40,7 +40,7 @@ _HOMES = {
     "JaxArcConfig": "jaxarc.config",
     "Environment": "jaxarc.envs.environment",
     "evaluate": "jaxarc.evaluation",
-    "load_agent": "jaxarc.training.saved_agent",
+    "load_agent": "jaxarc.agents.saved_agent",
     **dict.fromkeys(["dataset_names", "load_tasks"], "jaxarc.datasets"),
     **dict.fromkeys(["record_episode", "show"], "jaxarc.display"),
     **dict.fromkeys(

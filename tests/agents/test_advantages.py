@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.learner import bootstrap_values, estimate_advantages
+from jaxarc.agents.ppo import bootstrap_values, estimate_advantages
 
 GAMMA, LAMBDA = 0.9, 0.8
 STEPS, ENVS = 23, 7

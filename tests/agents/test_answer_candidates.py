@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.answers.candidates import (
+from jaxarc.agents.puzzles import (
     UNKNOWN,
     color_tables,
     enclosed_cells,

@@ -7,20 +7,25 @@ import numpy as np
 import pytest
 from edit_world import with_noise
 
-from jaxarc.agents.answers import AnswerPredictor, Puzzle
-from jaxarc.agents.answers.candidates import NUM_COPIES, line_readings, symmetric_copies
-from jaxarc.agents.answers.predictor import (
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.predictor import (
     NUM_CANDIDATES,
-    AnswerPredictingPolicy,
+    AnswerPredictor,
     PredictorState,
     _as_grid,
     answer_shown_config,
     learn_answers,
     missing_for_answer_prediction,
+    predict_answer,
     puzzle_of,
     with_answer,
 )
-from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents.puzzles import (
+    NUM_COPIES,
+    Puzzle,
+    line_readings,
+    symmetric_copies,
+)
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, JaxArcConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.nn.precision import cast_floats
@@ -171,12 +176,11 @@ def test_a_rule_is_learned_from_its_tasks(learned):
 
 def test_the_hidden_answer_never_enters(learned):
     params, _, after, _ = learned
-    policy = AnswerPredictingPolicy(after.predictor, None)
 
     @jax.jit
     def predict(state):
         observation = jax.tree.map(lambda x: x[None], ENV.observe(state, params))
-        return policy.predict_answer(observation)[0]
+        return predict_answer(after.predictor, observation)[0]
 
     state, observation = jax.jit(ENV.reset)(jax.random.key(3), params)
     before = predict(state)
@@ -189,6 +193,7 @@ def test_the_hidden_answer_never_enters(learned):
 def test_a_predicted_answer_takes_the_place_of_a_shown_one():
     shown = {name: jnp.int32(place) for place, name in enumerate(("working_grid", "input_grid", "step_count"))}
     assert with_answer(shown, jnp.int8(5)) == {"working_grid": 0, "step_count": 2, "target_grid": 5}
+    assert with_answer(shown, predict_answer(None, shown)) is shown
 
 
 def test_the_editor_practices_on_shown_answers_by_rules_that_are_otherwise_the_same():

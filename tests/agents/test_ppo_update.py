@@ -4,9 +4,21 @@ import numpy as np
 import optax
 import pytest
 
-from jaxarc.agents import Edit, EditPolicy, LearnerState, Trajectories, make_optimizer, update
-from jaxarc.agents.algorithms import ppo_loss
-from jaxarc.agents.learner import TrainConfig, UpdateBatch, make_update_batch, shuffle_into_minibatches
+from jaxarc.agents import (
+    Edit,
+    EditPolicy,
+    LearnerState,
+    Trajectories,
+    make_optimizer,
+)
+from jaxarc.agents.ppo import (
+    TrainConfig,
+    UpdateBatch,
+    make_update_batch,
+    ppo_loss,
+    shuffle_into_minibatches,
+    update,
+)
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,

@@ -5,9 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents import EditPolicy, LearnerState, TrainConfig, Trajectories, make_optimizer, update
-from jaxarc.agents.algorithms import reinforce_loss
-from jaxarc.agents.learner import UpdateBatch
+from jaxarc.agents import (
+    EditPolicy,
+    LearnerState,
+    TrainConfig,
+    Trajectories,
+    make_optimizer,
+)
+from jaxarc.agents.ppo import UpdateBatch
+from jaxarc.agents.reinforce import reinforce_loss, update
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,

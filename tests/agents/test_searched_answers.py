@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.answers import Puzzle, searched
-from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, PredictorState
-from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents import searched_answers as searched
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.predictor import PredictorState
+from jaxarc.agents.puzzles import Puzzle
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
 
 SIDE = 3
@@ -36,28 +37,28 @@ def puzzle_of(asked, num_shown=2):
 
 
 @pytest.fixture
-def policy(monkeypatch):
+def predictor(monkeypatch):
     monkeypatch.setattr(searched, "_answers", {})
     state = PredictorState.create(jax.random.key(0), CONFIG)
     assert jax.tree.leaves(state) == []  # nothing of it is trained, split or saved
-    return AnswerPredictingPolicy(state.predictor, None)
+    return state.predictor
 
 
-def test_the_answer_is_searched_in_compiled_code(policy):
-    found = jax.jit(policy.predictor.predict)(puzzle_of(ASKED))
+def test_the_answer_is_searched_in_compiled_code(predictor):
+    found = jax.jit(predictor.predict)(puzzle_of(ASKED))
     np.testing.assert_array_equal(found, [on_canvas(mirrored(ASKED))])
 
 
-def test_equal_puzzles_of_a_mapped_batch_are_searched_once(policy, monkeypatch):
+def test_equal_puzzles_of_a_mapped_batch_are_searched_once(predictor, monkeypatch):
     asked = []
     search_all = searched.search_all
     monkeypatch.setattr(searched, "search_all", lambda some, *rest: asked.extend(some) or search_all(some, *rest))
     other = [[4, 5]]
     batch = jax.tree.map(lambda *parts: jnp.stack(parts), *map(puzzle_of, (ASKED, other, ASKED)))
-    found = jax.vmap(policy.predictor.predict)(batch)
+    found = jax.vmap(predictor.predict)(batch)
     np.testing.assert_array_equal(found[:, 0], [on_canvas(mirrored(grid)) for grid in (ASKED, other, ASKED)])
     assert len(asked) == 2
 
 
-def test_without_a_demonstration_the_answer_is_the_input(policy):
-    np.testing.assert_array_equal(policy.predictor.predict(puzzle_of(ASKED, num_shown=0)), [on_canvas(ASKED)])
+def test_without_a_demonstration_the_answer_is_the_input(predictor):
+    np.testing.assert_array_equal(predictor.predict(puzzle_of(ASKED, num_shown=0)), [on_canvas(ASKED)])

@@ -40,7 +40,7 @@ ROOMS: Final = (
         "traces",
         "surrogate",
     ),
-    *("agents", "training", "evaluation", "search", "parallel", "render", "io.serialization", "testing", "profiling"),
+    *("agents", "runs", "evaluation", "search", "parallel", "render", "io.serialization", "testing", "profiling"),
 )
 """Whose names are public, as the pages of the API list them."""
 _NEEDS_MORE: Final = {

@@ -7,15 +7,15 @@ import ppo_peer
 import pytest
 from worker_ours import game
 
+from jaxarc.agents.updates import make_params, start_seed
 from jaxarc.benchmarks import Budget, measure_rows, suite, training_rows
 from jaxarc.benchmarks.training import with_environments
 from jaxarc.benchmarks.training_parts import Replay, Speeds, record
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config import ConfigValidationError
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs import ArcEnvironment
-from jaxarc.training import load_pairs
-from jaxarc.training.updates import make_params, start_seed
 from jaxarc.wrappers import AutoReset
 
 ENV = AutoReset(ArcEnvironment())

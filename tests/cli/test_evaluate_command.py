@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from jaxarc import constants as c
+from jaxarc.agents import Report
+from jaxarc.agents.updates import make_params, start_training
 from jaxarc.cli.main import main
 from jaxarc.cli.players import AgentRequest, RulesOverride, load_player
 from jaxarc.cli.settings import experiment_of
 from jaxarc.datasets import load_tasks
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.evaluation import AgentMismatchError
-from jaxarc.training import CheckpointError, Report, RunFolder, load_pairs
-from jaxarc.training.run_state import RunState, save_run_state
-from jaxarc.training.updates import make_params, start_training
+from jaxarc.runs import CheckpointError, RunFolder
+from jaxarc.runs.state import RunState, save_run_state
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
 INPUTS = {"flip": [[[2, 1]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7]]]}
@@ -451,17 +453,17 @@ def test_a_painter_needs_the_answers_and_solves_everything_with_them(run, datase
     assert score["output_score"] == 1.0
 
 
-def test_short_programs_fill_boxes_only(run, dataset):
-    code, _, err = run(dataset, "--agent", "short-programs", "--format", "mask", *SMALL)
+def test_the_painter_fills_boxes_only(run, dataset):
+    code, _, err = run(dataset, "--agent", "painter", "--format", "mask", *SMALL)
     assert code == 2
-    assert "the agent 'short-programs' fills boxes, but --format says mask: leave --format out" in err
+    assert "fills boxes, but --format says mask" in err
 
 
 def test_mistakes_are_one_line(run, dataset, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     cases = [
-        (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, short-programs, painter"),
+        (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, painter"),
         (["--agent", bad], 1, "bad.json, line 1: an object with task_id"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),

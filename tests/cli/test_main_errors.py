@@ -84,9 +84,8 @@ def test_every_command_explains_itself(capsys, monkeypatch, arguments, words):
 
 
 def all_commands():
-    for name, entry in COMMANDS.items():
-        if not entry.is_hidden:
-            yield from subcommands(load_command(name))
+    for name in COMMANDS:
+        yield from subcommands(load_command(name))
 
 
 def test_a_command_is_asked_for_help_in_three_ways(capsys):
@@ -99,24 +98,6 @@ def test_a_command_is_asked_for_help_in_three_ways(capsys):
     assert (code, err) == (0, "")
     assert "jaxarc tasks show" in out
     assert run(capsys, "help") == run(capsys, "--help") == run(capsys, "-h")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["rollout", "--dataset", "nowhere"],
-        ["profile", "rollout", "--folder", "x", "--dataset", "nowhere"],
-        ["tasks", "show", "nowhere", "--out", "x.svg"],
-        ["replay", "nowhere", "--action-format", "bbox", "--out", "x.html", "--dataset", "nowhere"],
-        ["evaluate", "nowhere", "--agent", "random", "--out", "x"],
-        ["traces", "verify", "nowhere", "--action-format", "bbox"],
-    ],
-)
-def test_the_former_names_of_options_are_still_understood(capsys, arguments):
-    code, _, err = run(capsys, *arguments)
-    assert code == 2
-    assert "'nowhere'" in err
-    assert "o such option" not in err
 
 
 def test_the_version_is_that_of_the_package(capsys):
@@ -166,9 +147,8 @@ def test_help_joins_the_lines_of_a_paragraph():
 
 
 def leaves():
-    for name, entry in COMMANDS.items():
-        if not entry.is_hidden:
-            yield from _leaves(name, load_command(name))
+    for name in COMMANDS:
+        yield from _leaves(name, load_command(name))
 
 
 def _leaves(path, command):
@@ -241,15 +221,8 @@ def test_help_loads_no_jax_and_no_command():
     assert "benchmark" in done.stdout
 
 
-@pytest.mark.parametrize("name", [name for name, entry in COMMANDS.items() if not entry.is_hidden])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_of_the_table_can_be_loaded(name):
     command = load_command(name)
     assert command.name == name
     assert command.help or command.get_short_help_str()
-
-
-def test_judge_says_what_to_type_now(capsys):
-    code, out, err = run(capsys, "judge", "runs/one", "--against", "runs/two")
-    assert (code, out) == (2, "")
-    assert "jaxarc evaluate runs/one --against runs/two" in err
-    assert len(err.splitlines()) == 1

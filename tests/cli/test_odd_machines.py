@@ -15,10 +15,10 @@ from jaxarc.cli.main import main
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.installed import data_folder
 from jaxarc.errors import UsageError
-from jaxarc.experts.traces.cache import default_folder
 from jaxarc.files import CacheFolderError, compiled_folder, user_cache, user_path
 from jaxarc.native.library import cache_folder
-from jaxarc.training.run_folder import make_new_folder
+from jaxarc.runs.folder import make_new_folder
+from jaxarc.traces.cache import default_folder
 
 FOLDERS = (data_folder, default_folder, cache_folder, compiled_folder, lambda: user_cache("compiled"))
 TASK = '{"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}'

@@ -13,13 +13,15 @@ import pytest
 from PIL import Image
 from run_command import run_command
 
+from jaxarc.agents import Report
+from jaxarc.agents.updates import make_params, start_training
 from jaxarc.cli import replay_sources
 from jaxarc.cli.settings import experiment_of
 from jaxarc.config import ConfigValidationError
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.render import ARC_COLORS, SAFE_COLORS
-from jaxarc.training import Report, RunFolder, load_pairs
-from jaxarc.training.run_state import RunState, save_run_state
-from jaxarc.training.updates import make_params, start_training
+from jaxarc.runs import RunFolder
+from jaxarc.runs.state import RunState, save_run_state
 
 FLIP = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1, 2]], "output": [[2, 1]]}]}
 SUBMIT = [34, 0, 0, 0, 0]

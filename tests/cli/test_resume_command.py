@@ -12,7 +12,7 @@ from killable_training import arrays_of
 from small_run import reports_of, small_run, write_small_tasks
 
 from jaxarc.cli.main import main
-from jaxarc.training import RunFolder
+from jaxarc.runs import RunFolder
 
 UPDATES = 40
 
@@ -101,7 +101,7 @@ def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(trai
 def begun(dataset, tmp_path_factory):
     """The folder of a run that was killed before its first checkpoint."""
     from jaxarc.cli.settings import read_experiment
-    from jaxarc.training import create_run_folder
+    from jaxarc.runs import create_run_folder
 
     return create_run_folder(read_experiment(run_in(tmp_path_factory.mktemp("runs"), dataset))).path
 

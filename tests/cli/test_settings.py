@@ -5,10 +5,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jaxarc.cli.settings import SURROGATE_RUN, TOPICS, experiment_of, read_experiment, topics_of
+from jaxarc.agents import Experiment
+from jaxarc.cli.settings import (
+    EXPERIMENT,
+    SURROGATE_RUN,
+    TOPICS,
+    choices_of,
+    config_folder,
+    experiment_of,
+    read_experiment,
+    topics_of,
+)
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
-from jaxarc.config.choices import EXPERIMENT, choices_of, config_folder
-from jaxarc.training import Experiment, create_run_folder
+from jaxarc.runs import create_run_folder
 from jaxarc.training.surrogates import SurrogateExperiment
 
 

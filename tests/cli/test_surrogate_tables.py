@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from jaxarc.cli.surrogate_run import show_evaluation
-from jaxarc.training import RunFolder
+from jaxarc.runs import RunFolder
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.evaluate import PlayedPairs, SurrogateEvaluation
 

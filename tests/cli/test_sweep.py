@@ -4,10 +4,13 @@ import functools
 
 import pytest
 
+from jaxarc.agents import Report
+from jaxarc.agents.train import AgentResult
 from jaxarc.cli.main import main
 from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError
-from jaxarc.training import AgentResult, Report, TrainingDivergedError, load_pairs
+from jaxarc.datasets.training_pairs import load_pairs
+from jaxarc.runs import TrainingDivergedError
 
 _load_pairs_once = functools.cache(load_pairs)
 

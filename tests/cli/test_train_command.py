@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxarc.training import read_metrics
+from jaxarc.agents import read_metrics
 
 TINY = [
     "experiment=small_grids",

@@ -15,8 +15,8 @@ from jaxarc.cli.main import main
 from jaxarc.cli.settings import SURROGATE_RUN, read_any_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.choices import choices_of, config_folder
-from jaxarc.training import RunFolder
-from jaxarc.training.metrics import read_reports
+from jaxarc.runs import RunFolder
+from jaxarc.runs.metrics import read_reports
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
 
 STEPS = 120

@@ -3,9 +3,9 @@ import io
 import pytest
 from rich.console import Console
 
+from jaxarc.agents import Report
 from jaxarc.cli.console import mean_number, mean_share, range_share
 from jaxarc.cli.training_run import TrainingProgress
-from jaxarc.training import Report
 
 
 def shown(num_seeds, *reports):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import jaxarc
+from jaxarc.agents import Experiment
 from jaxarc.constants import COPY, PASTE
 from jaxarc.envs.action_masks import flat_action_mask
-from jaxarc.training import Experiment
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions, Trials
 
 RULES = {"selection_format": "point", "max_grid_height": 4, "max_grid_width": 3, "max_episode_steps": 5}

@@ -8,11 +8,19 @@ import pytest
 from scripted_policies import repairing_policy
 from small_exam import SIDE, rules, task, task_set
 
-from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers import AnswerPredictor
-from jaxarc.agents.answers.predictor import NUM_CANDIDATES, AnswerPredictingPolicy, answer_shown_config, with_answer
+from jaxarc.agents import EditAgent, EditPolicy
+from jaxarc.agents.predictor import (
+    NUM_CANDIDATES,
+    AnswerPredictor,
+    answer_shown_config,
+    with_answer,
+)
 from jaxarc.config import ConfigValidationError, NetworkConfig
-from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, EpisodeSpec, evaluate
+from jaxarc.evaluation import (
+    AgentMismatchError,
+    EpisodeSpec,
+    evaluate,
+)
 
 HIDDEN = rules(include_demonstrations=True, include_input=True, include_step_count=True, max_episode_steps=12)
 SHOWN = answer_shown_config(HIDDEN)
@@ -48,12 +56,12 @@ def repairing():
 
 @pytest.fixture(scope="module")
 def mirroring(repairing):
-    """A policy that predicts every input mirrored, and edits towards it without a fault."""
+    """An agent that predicts every input mirrored, and edits towards it without a fault."""
     predictor = AnswerPredictor(jax.random.key(0), 4)
     sure = jnp.where(jnp.arange(NUM_CANDIDATES) == MIRROR_LEFT_RIGHT, 60.0, 0.0)
     last = lambda p: (p.choice_last.weight, p.choice_last.bias)
     predictor = eqx.tree_at(last, predictor, (jnp.zeros_like(predictor.choice_last.weight), sure))
-    return AnswerPredictingPolicy(predictor, repairing)
+    return EditAgent(repairing, predictor)
 
 
 @eqx.filter_jit
@@ -96,21 +104,21 @@ def test_a_predicting_agent_edits_towards_what_it_predicts_in_every_attempt(poli
         "working_grid": grid, "input_grid": grid, "step_count": OBSERVATION["step_count"], "demonstrations": shown,
     }  # fmt: skip
     predicted = jnp.array([[2, 1, -1], [4, 3, -1], [-1, -1, -1]], jnp.int8)
-    agent = AnswerPredictingAgent(AnswerPredictingPolicy(mirroring.predictor, policy))
+    agent = EditAgent(policy, mirroring.predictor)
     check_attempts(agent, observation, policy, with_answer(observation, predicted))
 
 
 def test_a_predicting_agent_plays_tests_whose_answers_it_never_sees(mirroring):
-    result = evaluate(AnswerPredictingAgent(mirroring), MIRRORS, HIDDEN)
+    result = evaluate(mirroring, MIRRORS, HIDDEN)
     assert result.score.solved == {"first": (True, True), "second": (True,), "no mirror": (False,)}
     wrong_cells = {"first": [4, 2], "second": [4], "no mirror": [2]}
     for row in result.rows:
         assert row.mean_steps == np.mean(wrong_cells[row.task_id]) + 1
         assert row.submitted == row.attempts
     with pytest.raises(ConfigValidationError, match="would show the hidden target"):
-        evaluate(AnswerPredictingAgent(mirroring), MIRRORS, HIDDEN.with_fields(reveal_target=True))
+        evaluate(mirroring, MIRRORS, HIDDEN.with_fields(reveal_target=True))
     with pytest.raises(AgentMismatchError, match="cannot act on what this environment shows"):
-        evaluate(AnswerPredictingAgent(mirroring), MIRRORS, HIDDEN.with_fields(include_input=False))
+        evaluate(mirroring, MIRRORS, HIDDEN.with_fields(include_input=False))
 
 
 def test_a_policy_that_is_shown_the_answer_repairs_any_grid(repairing):

@@ -13,7 +13,7 @@ from jaxarc.parallel import allgather_text, any_process, broadcast_flag, require
 HERE = Path(__file__).parent
 SLOW_TO_LEAVE = f"""
 import time, jax
-from jaxarc.training import loop
+from jaxarc.runs import loop
 check = loop.require_same_run
 def check_slowly(experiment):
     try:

@@ -9,10 +9,10 @@ from local_pages import served
 from page_checks import nameless, pale_texts
 
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.experiment import Experiment
 from jaxarc.config import JaxArcConfig, TaskConfig
-from jaxarc.training.checkpoint import CheckpointRecord, save_checkpoint
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.run_folder import RunFolder
+from jaxarc.runs.checkpoint import CheckpointRecord, save_checkpoint
+from jaxarc.runs.folder import RunFolder
 
 pytest_plugins = ["browser"]
 

@@ -5,13 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from jaxarc.agents import Report
+from jaxarc.agents.train import write_measured_table
 from jaxarc.evaluation import TaskResults
 from jaxarc.play import watch_site
 from jaxarc.play.watch_site import MetricsReader, RunView
-from jaxarc.training import Report, RunFolder
-from jaxarc.training.metrics import MetricsFile
-from jaxarc.training.run_folder import RunFolderError
-from jaxarc.training.tables import write_measured_table
+from jaxarc.runs import RunFolder
+from jaxarc.runs.folder import RunFolderError
+from jaxarc.runs.metrics import MetricsFile
 
 
 def line(update, seed=0, **more):

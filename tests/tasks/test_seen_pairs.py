@@ -8,12 +8,11 @@ import pytest
 from jaxarc.config import AugmentationConfig, TaskConfig
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.seen_pairs import SeenPairs, canonical_form
-from jaxarc.datasets.training_pairs import load_evaluation_tasks
+from jaxarc.datasets.training_pairs import load_evaluation_tasks, load_pairs
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.augmentation import augment_grid, draw_augmentation
 from jaxarc.tasks.raw_task import pad_grids
-from jaxarc.training import load_pairs
 
 PAIRS = [pair for task in load_tasks("arc-agi-1/training").select(max_side=6)[:40] for pair in task.pairs]
 CHANGES = [

@@ -2,24 +2,27 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.training import CheckpointError, load_checkpoint, read_metrics
-from jaxarc.training.checkpoint import CheckpointRecord, DamagedCheckpointError, read_record, save_checkpoint
+from jaxarc.runs import CheckpointError, load_checkpoint
+from jaxarc.runs.checkpoint import (
+    CheckpointRecord,
+    DamagedCheckpointError,
+    read_record,
+    save_checkpoint,
+)
 
-FORMAT_4 = Path(__file__).parent / "run_of_format_4"  # metrics and a record that an earlier version wrote
 RECORD = CheckpointRecord(7, 3, 1.5, 0.25, {"training": {"seed": 3}}, {"jax": "1"})
 
 FEW_FILES = """
 import os, resource, sys, threading
 from pathlib import Path
 import jax, numpy as np
-from jaxarc.training.checkpoint import CheckpointRecord, load_checkpoint, save_checkpoint
+from jaxarc.runs.checkpoint import CheckpointRecord, load_checkpoint, save_checkpoint
 jax.devices()
 tree = {f"array {i}": np.full((9, 9), i) for i in range(200)}
 count = lambda folder: len(os.listdir(f"/proc/self/{folder}"))
@@ -98,22 +101,9 @@ def test_a_file_that_is_missing_or_cut_short_is_found(saved):
 
 
 def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("jaxarc.training.checkpoint._FORMAT", 9)
-    with pytest.raises(CheckpointError, match="checkpoint format 5, this one reads format 9"):
+    monkeypatch.setattr("jaxarc.runs.checkpoint._FORMAT", 9)
+    with pytest.raises(CheckpointError, match=r"format 5\b.* format 9\b"):
         read_record(saved)
-
-
-def test_a_checkpoint_of_the_version_before_is_refused_in_one_line_that_names_its_format():
-    with pytest.raises(CheckpointError, match="checkpoint format 4, this one reads format 5") as error:
-        read_record(FORMAT_4 / "checkpoints" / "4")
-    assert len(str(error.value).splitlines()) == 1
-
-
-def test_metrics_of_the_version_before_are_read_under_their_new_names():
-    written = json.loads((FORMAT_4 / "metrics.jsonl").read_text().splitlines()[-1])
-    report = read_metrics(FORMAT_4 / "metrics.jsonl")[-1]
-    assert (report.approx_kl, report.clip_fraction) == (written["divergence"], written["clipped"])
-    assert report.policy_loss == written["policy_loss"]
 
 
 def test_a_missing_checkpoint_is_named(tmp_path):
@@ -140,7 +130,7 @@ def test_a_checkpoint_that_is_half_written_has_no_name_yet(tmp_path, monkeypatch
     def fail(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("jaxarc.training.checkpoint._digests", fail)
+    monkeypatch.setattr("jaxarc.runs.checkpoint._digests", fail)
     with pytest.raises(OSError, match="no space left"):
         save_checkpoint(tmp_path / "7", tree(), RECORD)
     assert not (tmp_path / "7").exists()

@@ -4,8 +4,12 @@ import jax.numpy as jnp
 import pytest
 
 from jaxarc.config import CheckpointConfig, ConfigValidationError
-from jaxarc.training import CheckpointError, Checkpoints, DamagedCheckpointWarning
-from jaxarc.training.checkpoint import CheckpointRecord
+from jaxarc.runs import (
+    CheckpointError,
+    Checkpoints,
+    DamagedCheckpointWarning,
+)
+from jaxarc.runs.checkpoint import CheckpointRecord
 
 RECORD = CheckpointRecord(0, 0, 0.0, None, {}, {})
 

@@ -8,11 +8,11 @@ import pytest
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.cloning import clone_expert, collect_examples
 from jaxarc.config import AgentConfig, CloningConfig, NetworkConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import GreedyPainter
 from jaxarc.tasks import RawTask
-from jaxarc.training.cloning import clone_expert, collect_examples
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 SIDE, NUM_TASKS = 5, 64

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from process_group import run_python
 
-from jaxarc.agents import Edit
-from jaxarc.agents.learner import UpdateBatch, shuffle_into_minibatches
+from jaxarc.agents import Edit, Experiment
+from jaxarc.agents.ppo import UpdateBatch, shuffle_into_minibatches
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
 from jaxarc.parallel.shards import DataShard
-from jaxarc.training import Experiment, IncompatibleRunError
-from jaxarc.training.run_state import require_same_choices
+from jaxarc.runs import IncompatibleRunError
+from jaxarc.runs.state import require_same_choices
 
 SCRIPT = """
 import json, sys, tempfile
@@ -22,7 +22,10 @@ import jax, numpy as np
 from jaxarc.config import *
 from jaxarc.datasets import TaskSet
 from jaxarc.tasks import RawTask
-from jaxarc.training import Experiment, RunFolder, TrainingPairs, train
+from jaxarc.agents import Experiment
+from jaxarc.agents.train import train
+from jaxarc.runs import RunFolder
+from jaxarc.training.pairs import TrainingPairs
 
 rules = JaxArcConfig().with_fields(
     selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,

@@ -11,8 +11,9 @@ from campaign.faults.test_faults import NoDiskError, faulty_disk
 from killable_training import arrays_of, command, prepare, start
 from small_run import reports_of, small_run, write_small_tasks
 
-from jaxarc.training import RunFolder, read_metrics
-from jaxarc.training.checkpoint import check_checkpoint
+from jaxarc.agents import read_metrics
+from jaxarc.runs import RunFolder
+from jaxarc.runs.checkpoint import check_checkpoint
 
 KILLS = 20
 UPDATES = 120  # a few for each kill: an update takes milliseconds

@@ -7,10 +7,17 @@ import types
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
+from jaxarc.agents import Experiment, Report
 from jaxarc.cli.main import main
 from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TrainingConfig
-from jaxarc.training import Experiment, Report, RunFolder
-from jaxarc.training.log_writers import LogWriterError, LogWriters, TensorBoardWriter, check_extras, open_log_writers
+from jaxarc.runs import RunFolder
+from jaxarc.runs.writers import (
+    LogWriterError,
+    LogWriters,
+    TensorBoardWriter,
+    check_extras,
+    open_log_writers,
+)
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 

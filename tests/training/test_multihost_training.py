@@ -9,7 +9,7 @@ from killable_training import arrays_of
 from process_group import TRAIN, ProcessGroup, places
 from small_run import reports_of, small_run, write_small_tasks
 
-from jaxarc.training import RunFolder
+from jaxarc.runs import RunFolder
 
 UPDATES = 30
 HEARTBEAT = 10  # seconds

@@ -6,15 +6,14 @@ import jax
 import numpy as np
 import pytest
 
+from jaxarc.agents.updates import make_params
 from jaxarc.config import JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet, load_tasks
-from jaxarc.datasets.training_pairs import pairs_by_rule
+from jaxarc.datasets.training_pairs import load_pairs, pairs_by_rule
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks, UnknownRuleError
-from jaxarc.training import load_pairs
-from jaxarc.training.updates import make_params
 
 CONFIG = TaskConfig()
 RULES = TaskConfig("procedural/transpose+gravity", "procedural/gravity+transpose", min_side=2, max_side=3, num_unseen=4)

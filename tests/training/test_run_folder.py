@@ -6,10 +6,19 @@ import subprocess
 
 import pytest
 
+from jaxarc.agents import (
+    Experiment,
+    Report,
+    read_metrics,
+)
 from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TaskConfig, TrainingConfig
-from jaxarc.training import Experiment, Report, RunFolderError, create_run_folder, open_run_folder, read_metrics
-from jaxarc.training.metrics import MetricsFile
-from jaxarc.training.run_folder import git_revision, remove_unused
+from jaxarc.runs import (
+    RunFolderError,
+    create_run_folder,
+    open_run_folder,
+)
+from jaxarc.runs.folder import git_revision, remove_unused
+from jaxarc.runs.metrics import MetricsFile
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 

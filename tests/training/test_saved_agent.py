@@ -10,8 +10,15 @@ import pytest
 from small_run import write_measured_tasks, write_small_tasks
 
 import jaxarc
-from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.predictor import AnswerPredictingPolicy, AnswerPredictor, answer_shown_config
+from jaxarc.agents import EditAgent, EditPolicy, saved_agent
+from jaxarc.agents.experiment import Experiment, Report
+from jaxarc.agents.predictor import AnswerPredictor, answer_shown_config
+from jaxarc.agents.saved_agent import (
+    TrainedAgent,
+    policy_shapes,
+    require_weights_fit,
+)
+from jaxarc.agents.updates import make_params, start_training
 from jaxarc.config import (
     AgentConfig,
     ConfigValidationError,
@@ -21,16 +28,13 @@ from jaxarc.config import (
     TaskConfig,
     TrainingConfig,
 )
-from jaxarc.evaluation import AnswerPredictingAgent, EpisodeSpec
+from jaxarc.datasets.training_pairs import load_pairs
+from jaxarc.evaluation import EpisodeSpec
 from jaxarc.nn.precision import DTYPES
-from jaxarc.training import RunFolderError, load_pairs, saved_agent
-from jaxarc.training.checkpoint import CheckpointError
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.metrics import Report
-from jaxarc.training.run_folder import RunFolder, create_run_folder
-from jaxarc.training.run_state import RunState, save_run_state
-from jaxarc.training.saved_agent import TrainedAgent, policy_shapes, require_weights_fit
-from jaxarc.training.updates import make_params, start_training
+from jaxarc.runs import RunFolderError
+from jaxarc.runs.checkpoint import CheckpointError
+from jaxarc.runs.folder import RunFolder, create_run_folder
+from jaxarc.runs.state import RunState, save_run_state
 
 RULES = JaxArcConfig().with_fields(
     max_grid_height=5,
@@ -151,12 +155,12 @@ def test_a_folder_without_a_run_has_no_agent(tmp_path, trained):
 def test_an_agent_that_predicts_the_answer_acts_as_in_an_evaluation():
     hidden = RULES.with_fields(reveal_target=False, include_demonstrations=True, include_input=True)
     key_predictor, key_editor, key = jax.random.split(jax.random.key(0), 3)
-    editor = EditPolicy.create(key_editor, answer_shown_config(hidden), NetworkConfig())
-    policy = AnswerPredictingPolicy(AnswerPredictor(key_predictor, 8), editor)
+    policy = EditPolicy.create(key_editor, answer_shown_config(hidden), NetworkConfig())
+    predictor = AnswerPredictor(key_predictor, 8)
     env, params = jaxarc.make("procedural/gravity", hidden)
     _, observation = env.reset(key, params)
     spec = EpisodeSpec(*(jnp.int32(0) for _ in range(3)))
-    evaluated = AnswerPredictingAgent(policy)
+    evaluated = EditAgent(policy, predictor)
     wanted, _ = evaluated.act(key, observation, evaluated.start(key, spec, observation))
-    found = TrainedAgent(policy, hidden, samples=False).act(key, observation)
+    found = TrainedAgent(policy, hidden, samples=False, predictor=predictor).act(key, observation)
     assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), found, wanted))

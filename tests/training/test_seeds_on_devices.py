@@ -8,11 +8,11 @@ SCRIPT = """
 import hashlib, json
 import jax, jax.numpy as jnp, numpy as np
 from jaxarc.config import *
-from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents.ppo import TrainConfig
 from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
 from jaxarc.datasets import TaskSet
 from jaxarc.tasks import RawTask
-from jaxarc.training import updates
+from jaxarc.agents import updates
 rules = JaxArcConfig().with_fields(
     selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,
     include_step_count=True, invalid_action_policy="noop", history_enabled=False, allowed_operations=(1, 2, 33, 34))
@@ -29,7 +29,7 @@ for count in (None, 4):
     if mesh is not None:
         state, shared = place(state, mesh, SPLIT), replicate(params, mesh)
     state, progress = updates.run_updates(state, shared, train_config, 2, mesh)
-    played = updates.measure(state.policy, shared, mesh)
+    played = updates.measure(state.players, shared, mesh)
     leaves = jax.tree.leaves((state, progress, played))
     used = len(leaves[0].sharding.device_set)
     digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).hexdigest()

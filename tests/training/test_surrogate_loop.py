@@ -13,10 +13,15 @@ import numpy as np
 import pytest
 
 from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateTrainingConfig
+from jaxarc.runs import (
+    IncompatibleRunError,
+    RunFolder,
+    RunFolderError,
+    TrainingDivergedError,
+)
+from jaxarc.runs.checkpoint import CheckpointError
+from jaxarc.runs.metrics import read_reports
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
-from jaxarc.training import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
-from jaxarc.training.checkpoint import CheckpointError
-from jaxarc.training.metrics import read_reports
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, train_surrogate
 from jaxarc.training.surrogates.agreement import agreement
 from jaxarc.training.surrogates.evaluate import load_model

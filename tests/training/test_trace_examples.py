@@ -9,6 +9,12 @@ import pytest
 
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.cloning import (
+    TraceExampleError,
+    clone_examples,
+    load_examples,
+)
+from jaxarc.agents.updates import make_params
 from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import one_task_per_pair, play_every_task
@@ -17,8 +23,6 @@ from jaxarc.files import CHECKSUM
 from jaxarc.tasks import RawTask
 from jaxarc.traces import Graph, pairs_by_id, record_traces
 from jaxarc.traces.files import write_trace_file
-from jaxarc.training.cloning import TraceExampleError, clone_examples, load_examples
-from jaxarc.training.updates import make_params
 
 SIDE, NUM_TASKS = 3, 8
 RULES = JaxArcConfig().with_fields(

@@ -8,7 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents import EditPolicy
+from jaxarc.agents import (
+    EditPolicy,
+    Experiment,
+    read_metrics,
+    updates,
+)
+from jaxarc.agents.ppo import collect
+from jaxarc.cli.train import train
+from jaxarc.cli.train import train as agent_training
 from jaxarc.config import (
     AgentConfig,
     CheckpointConfig,
@@ -19,25 +27,19 @@ from jaxarc.config import (
     TrainingConfig,
 )
 from jaxarc.datasets import TaskSet
+from jaxarc.datasets.training_pairs import TrainingPairs
 from jaxarc.prng import keys_of_seeds
-from jaxarc.tasks import RawTask, TaskBuffer
-from jaxarc.tasks.curriculum import effective_task_count
-from jaxarc.training import (
+from jaxarc.runs import (
     CheckpointError,
     DamagedCheckpointWarning,
-    Experiment,
     IncompatibleRunError,
     RunFolder,
     RunFolderError,
-    TrainingPairs,
-    agent_training,
     load_checkpoint,
     loop,
-    read_metrics,
-    train,
-    updates,
 )
-from jaxarc.training.updates import collect
+from jaxarc.tasks import RawTask, TaskBuffer
+from jaxarc.tasks.curriculum import effective_task_count
 
 AGENT = AgentConfig(num_envs=8, rollout_steps=4, num_minibatches=2)
 RULES = JaxArcConfig().with_fields(
@@ -78,7 +80,7 @@ def compiled():
         state = updates.start_training(keys, params, EXPERIMENT.train_config, EXPERIMENT.curriculum)
         run_updates = updates.run_updates.lower(state, params, EXPERIMENT.train_config, 2).compile()
         measured = updates.make_params(PAIRS.eval, RULES)
-        measure = updates.measure.lower(state.policy, measured).compile()
+        measure = updates.measure.lower(state.players, measured).compile()
     return state, params, run_updates, measure
 
 

@@ -10,9 +10,9 @@ import pytest
 from scripted_policies import repairing_policy
 
 from jaxarc import constants as c
-from jaxarc.agents.answers import AnswerPredictor
-from jaxarc.agents.answers.predictor import NUM_CANDIDATES, AnswerPredictingPolicy
-from jaxarc.agents.learner import TrainConfig
+from jaxarc.agents import updates
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.predictor import NUM_CANDIDATES, AnswerPredictor
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -25,7 +25,6 @@ from jaxarc.config import (
 from jaxarc.datasets import TaskSet
 from jaxarc.prng import keys_of_seeds
 from jaxarc.tasks import RawTask
-from jaxarc.training import updates
 
 SIDE = 2
 RULES = JaxArcConfig().with_fields(
@@ -152,9 +151,7 @@ def test_policy_and_predictor_learn_side_by_side_where_the_answer_is_predicted(b
     assert not same(before.predictor_state.predictor, after.predictor_state.predictor)
     assert not same(before.learner.policy, after.learner.policy)
     assert np.isfinite(progress.answer_loss).all()
-    assert isinstance(after.policy, AnswerPredictingPolicy)
-    assert same(after.policy.predictor, after.predictor_state.predictor)
-    assert same(after.policy.editor, after.learner.policy)
+    assert same(after.players, (after.learner.policy, after.predictor_state.predictor))
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +163,7 @@ def repairing():
 def test_measuring_plays_every_pair_with_the_policy_of_each_seed(repairing):
     """The first knows how to repair grids; the second paints one cell for ever."""
     policies = jax.tree.map(lambda x: jnp.stack([x, jnp.zeros_like(x)]), repairing)
-    played = updates.measure(policies, PAIRS)
+    played = updates.measure((policies, None), PAIRS)
     assert played.solved.tolist() == [[True, False, True], [False] * 3]  # the second takes a resize and four cells
     assert played.steps.tolist() == [[3, 4, 1], [4] * 3]
 
@@ -176,7 +173,7 @@ def test_measuring_a_predicting_policy_plays_towards_what_it_predicts_without_se
     mirror = jnp.where(jnp.arange(NUM_CANDIDATES) == 1, 60.0, 0.0)
     last = lambda p: (p.choice_last.weight, p.choice_last.bias)
     predictor = eqx.tree_at(last, predictor, (jnp.zeros_like(predictor.choice_last.weight), mirror))
-    policies = jax.tree.map(lambda x: x[None], AnswerPredictingPolicy(predictor, repairing))
-    played = updates.measure(policies, MIRRORS)
+    players = jax.tree.map(lambda x: x[None], (repairing, predictor))
+    played = updates.measure(players, MIRRORS)
     assert played.solved.tolist() == [[True, False, True, True]]
     assert played.steps.tolist() == [[3, 3, 3, 1]]

@@ -1,19 +1,31 @@
-"""Policies, and the algorithms that train them."""
+"""Policies, the algorithms that train them, and their runs."""
 
-from jaxarc.agents.algorithms import ALGORITHMS, update
 from jaxarc.agents.edits import Edit
-from jaxarc.agents.learner import LearnerState, Losses, TrainConfig, Trajectories, make_optimizer
+from jaxarc.agents.experiment import Experiment, Report, read_metrics
 from jaxarc.agents.policy import EditPolicy, PolicyOutput
+from jaxarc.agents.ppo import LearnerState, Losses, TrainConfig, Trajectories, make_optimizer
+from jaxarc.agents.saved_agent import EditAgent, TrainedAgent, load_agent, load_policy
+from jaxarc.agents.updates import ALGORITHMS, TrainingState
+from jaxarc.datasets.training_pairs import TrainingPairs, load_pairs
 
 __all__ = [
     "ALGORITHMS",
     "Edit",
+    "EditAgent",
     "EditPolicy",
+    "Experiment",
     "LearnerState",
     "Losses",
     "PolicyOutput",
+    "Report",
     "TrainConfig",
+    "TrainedAgent",
+    "TrainingPairs",
+    "TrainingState",
     "Trajectories",
+    "load_agent",
+    "load_pairs",
+    "load_policy",
     "make_optimizer",
-    "update",
+    "read_metrics",
 ]

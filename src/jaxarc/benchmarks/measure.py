@@ -16,7 +16,7 @@ import jax
 
 from jaxarc.benchmarks.suite import Budget, Measure, Suite
 from jaxarc.errors import UsageError
-from jaxarc.training.run_folder import DISTRIBUTION
+from jaxarc.runs.folder import DISTRIBUTION
 
 
 class UnknownRowError(UsageError, KeyError):

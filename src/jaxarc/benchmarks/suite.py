@@ -7,13 +7,13 @@ from typing import Final
 
 import jax
 
+from jaxarc.agents.experiment import Experiment
 from jaxarc.benchmarks.fresh_start import start_fresh
 from jaxarc.benchmarks.speed import DATASET, NO_AUGMENTATION, PythonLoop, Rolling, Throughput, play_params
 from jaxarc.benchmarks.training_parts import Speeds, TrainingParts
 from jaxarc.config import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS
 from jaxarc.envs import ArcEnvironment, EnvParams
-from jaxarc.training.experiment import Experiment
 
 
 @dataclass(frozen=True)

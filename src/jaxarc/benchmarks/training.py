@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from jaxarc.agents.experiment import Experiment
 from jaxarc.benchmarks.measure import Row
 from jaxarc.benchmarks.suite import Measure
 from jaxarc.benchmarks.training_parts import Speeds
-from jaxarc.training.experiment import Experiment
 
 DEFAULT_TRAINING_SIZES: Final = (256, 1024)
 

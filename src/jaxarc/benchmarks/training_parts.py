@@ -13,12 +13,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from jaxarc.agents import EditPolicy
+from jaxarc.agents.experiment import Experiment
+from jaxarc.agents.ppo import collect
+from jaxarc.agents.updates import TrainingState, answer_shown_params, make_params, run_seed, start_seed
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.environment import Action, Environment, Step
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.updates import TrainingState, answer_shown_params, collect, make_params, run_seed, start_seed
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.unroll import Transition, replay_actions, unroll
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
@@ -72,7 +73,7 @@ class TrainingParts:
         """Compile, and play until the episodes have lost step with one another.
 
         Raises:
-            TaskFormatError, UnknownDatasetError, ValueError: see :func:`jaxarc.training.load_pairs`.
+            TaskFormatError, UnknownDatasetError, ValueError: see :func:`jaxarc.training.pairs.load_pairs`.
         """
         train_config = experiment.train_config
         agent = experiment.agent

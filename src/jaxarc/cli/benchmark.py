@@ -52,7 +52,6 @@ _Cores = Annotated[int, typer.Option(min=1, help="Processor cores to use, where 
 _OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="File to write the results to, as JSON.", dir_okay=False)
 ]
-_FormerOutput = Annotated[Path | None, typer.Option("--json", hidden=True, dir_okay=False)]
 
 
 @app.command()
@@ -64,7 +63,6 @@ def core(
     quick: _Quick = False,
     cores: _Cores = 1,
     output: _OutputOption = None,
-    former_output: _FormerOutput = None,
 ) -> None:
     """Measure steps per second, resets, memory and start-up time with a random policy on 400 real tasks.
 
@@ -74,7 +72,7 @@ def core(
         jaxarc benchmark core --quick
         jaxarc benchmark core --output core.json
     """
-    run_benchmark("core", _choose(rows, core_rows(_parse_sizes(sizes))), quick, cores, output or former_output)
+    run_benchmark("core", _choose(rows, core_rows(_parse_sizes(sizes))), quick, cores, output)
 
 
 @app.command()
@@ -83,14 +81,13 @@ def operations(
     quick: _Quick = False,
     cores: _Cores = 1,
     output: _OutputOption = None,
-    former_output: _FormerOutput = None,
 ) -> None:
     """Measure what a step costs in which all environments draw operations of one family.
 
     Examples:
         jaxarc benchmark operations --quick
     """
-    run_benchmark("operations", _choose(rows, operation_rows()), quick, cores, output or former_output)
+    run_benchmark("operations", _choose(rows, operation_rows()), quick, cores, output)
 
 
 @app.command()
@@ -105,7 +102,6 @@ def training(
     quick: _Quick = False,
     cores: _Cores = 1,
     output: _OutputOption = None,
-    former_output: _FormerOutput = None,
 ) -> None:
     """Measure steps per second with learning and without, where the time goes, and what free environments would bring.
 
@@ -116,9 +112,7 @@ def training(
     """
     names = [name.strip() for name in experiments.split(",")]
     chosen = {name: read_experiment([f"experiment={name}"]) for name in names}
-    run_benchmark(
-        "training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, output or former_output
-    )
+    run_benchmark("training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, output)
 
 
 def run_benchmark(

@@ -1,44 +1,54 @@
-"""``jaxarc compare``: runs of several experiments beside each other, in a picture and in tables."""
+"""``jaxarc compare``: the learning curves of runs in one picture, those of one experiment as a mean with its spread."""
 
+import json
 import os
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
+import numpy as np
 import typer
+from jaxtyping import Float64
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from jaxarc.cli.console import mean_number, mean_share, number_table
-from jaxarc.training.comparison import METRICS, Axis, Group, band_of, differences, kind_of_runs, read_groups
-from jaxarc.training.metrics import Report, RunReport
-from jaxarc.training.surrogates import SurrogateReport
+from jaxarc.errors import UsageError
+from jaxarc.runs import RunFolder
+from jaxarc.runs.metrics import read_table
 
-_SAMPLES: Final[dict[type[RunReport], str]] = {Report: "environment steps", SurrogateReport: "examples"}
-_DEFAULTS: Final[dict[type[RunReport], str]] = {Report: "evaluation_solve_rate", SurrogateReport: "kl"}
-_SHARES: Final = ("_rate", "_agreement", "_accuracy", "_grids")  # endings of metrics that are shares of 0 .. 1
-_LEVELS: Final = (0.9, 0.99)
-_MOST_FIELDS: Final = 3  # of a label
+_NOT_THE_EXPERIMENT: Final = (
+    *("logging.", "checkpoint.", "parallel.", "versions."),
+    *("training.seed", "training.num_seeds", "training.compilation_cache"),
+    *("surrogate.seed", "surrogate.compilation_cache", "surrogate.buffer_size"),
+)
+_RESAMPLES: Final = 2000
+
+Axis = Literal["steps", "seconds"]
+Curve = Float64[np.ndarray, "3 N"]
+"""Samples, seconds and values of a metric of one seed."""
+
+
+class ComparisonError(UsageError, ValueError):
+    """Runs cannot be compared: a folder is not that of a run, or it lacks what is asked for."""
+
+
+class Group(NamedTuple):
+    """Runs of one experiment: their configs differ in nothing but seeds and logging."""
+
+    runs: list[Path]
+    fields: dict[str, Any]  # ``topic.field`` -> value, without seeds and logging
+    curves: list[Curve]  # of all seeds of all runs
 
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders, such as a sweep.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The picture, a PNG file; by default comparison.png in the runs' folder."),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What to draw: {', '.join(METRICS[Report])}. Of surrogates: {', '.join(METRICS[SurrogateReport])}.",
-            show_default=" or ".join(_DEFAULTS.values()),
-        ),
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A PNG file; else in the runs' folder.")] = None,
+    metric: Annotated[str | None, typer.Option(help="A number of metrics.jsonl; else a solve rate, or kl.")] = None,
     x: Annotated[Axis, typer.Option(help="Horizontal axis; the steps of a surrogate are examples.")] = "steps",
 ) -> None:
-    """Draw the learning curves of runs, and print their final values and the differences of their configs.
+    """Draw the learning curves of runs, and print their final values.
 
     Runs whose configs differ only in seeds and logging are one experiment: the line is the mean over its seeds,
     the band the 95 % confidence interval of that mean (percentile bootstrap over seeds).
@@ -47,103 +57,103 @@ def compare(
         jaxarc compare runs/*-sweep
         jaxarc compare runs/A runs/B -o curves.png --x seconds
     """
-    if output is not None and output.suffix.lower() != ".png":
-        raise typer.BadParameter(f"must end in .png, got {output.name!r}", param_hint="--output")
-    kind = kind_of_runs(runs)
-    metric = metric or _DEFAULTS[kind]
-    samples = _SAMPLES[kind]
-    groups = read_groups(runs, metric)
-    picture = output or _common_folder(groups) / "comparison.png"
-    _draw(groups, metric, x, picture, samples if x == "steps" else "seconds of learning, without compilation")
-    console = Console()
-    console.print(_endings(groups, metric, x, samples))
-    if len(groups) > 1:
-        console.print(_config_differences(groups))
-    for name, group in zip(_names(groups), groups, strict=True):
-        console.print(f"{name}: {escape(_list_runs(group.runs))}", highlight=False, soft_wrap=True)
-    console.print(f"Picture: {escape(str(picture))}", highlight=False, soft_wrap=True)
-
-
-def _common_folder(groups: Sequence[Group]) -> Path:
-    """Return the innermost folder that holds all runs; a single run's own."""
-    return Path(os.path.commonpath([os.path.abspath(run) for group in groups for run in group.runs]))
-
-
-def _names(groups: Sequence[Group]) -> list[str]:
-    """Return A, B, ... and, beyond Z, numbers."""
-    return [chr(ord("A") + number) if number < 26 else str(number + 1) for number in range(len(groups))]
-
-
-def _labels(groups: Sequence[Group]) -> list[str]:
-    """Return the fields in which the groups differ, at most :data:`_MOST_FIELDS`, or else their first runs."""
-    shown = list(differences(groups).items())[:_MOST_FIELDS]
-    labels = []
-    for number, (name, group) in enumerate(zip(_names(groups), groups, strict=True)):
-        fields = ", ".join(f"{field}={_spell(values[number])}" for field, values in shown)
-        count = len(group.curves)
-        seeds = f"{count} seed{'s' if count > 1 else ''}"
-        labels.append(f"{name}: {fields or group.runs[0].name} ({seeds})")
-    return labels
-
-
-def _draw(groups: Sequence[Group], metric: str, x: Axis, path: Path, x_label: str) -> None:
     # Matplotlib takes half a second to import; a mistyped command must not wait for it.
     from jaxarc.render.figures import AxisLabels, BandedCurve, draw_comparison
 
-    curves = []
+    if output is not None and output.suffix.lower() != ".png":
+        raise typer.BadParameter(f"must end in .png, got {output.name!r}", param_hint="--output")
+    groups, metric = read_groups(runs, metric)
+    is_share = metric.endswith(("_rate", "_agreement", "_accuracy", "_grids"))
+    table = number_table("experiment", "seeds", "last", "steps", "learning\nseconds", title=metric)
+    bands = []
     for label, group in zip(_labels(groups), groups, strict=True):
-        band = band_of(group.curves, x)
-        curves.append(BandedCurve(label, band.x.tolist(), band.mean.tolist(), band.low.tolist(), band.high.tolist()))
-    axes = AxisLabels(x_label, metric.replace("_", " "), _is_share(metric))
-    draw_comparison(curves, axes, path, "mean over seeds, with its 95 % confidence band")
+        bands.append(BandedCurve(label, *(line.tolist() for line in band_of(group.curves, x))))
+        samples, seconds, last = ([float(curve[row, -1]) for curve in group.curves] for row in range(3))
+        ending = mean_share(last) if is_share else mean_number(last)
+        means = f"{statistics.fmean(samples):,.0f}", f"{statistics.fmean(seconds):.1f}"
+        table.add_row(escape(label), str(len(group.curves)), ending, *means)
+    every_run = [os.path.abspath(run) for group in groups for run in group.runs]
+    picture = output or Path(os.path.commonpath(every_run)) / "comparison.png"
+    x_label = "environment steps, or examples" if x == "steps" else "seconds of learning, without compilation"
+    axes = AxisLabels(x_label, metric.replace("_", " "), is_share)
+    draw_comparison(bands, axes, picture, "mean over seeds, with its 95 % confidence band")
+    Console().print(table, f"Picture: {escape(str(picture))}", highlight=False, soft_wrap=True)
 
 
-def _endings(groups: Sequence[Group], metric: str, x: Axis, samples: str) -> Table:
-    levels = _LEVELS if _is_share(metric) else ()
-    at = [f"{100 * level:.0f} % after\n(median)" for level in levels]
-    counted = samples.replace(" ", "\n")
-    table = number_table("", "seeds", "last", *at, counted, "learning\nseconds", title=metric)
-    for name, group in zip(_names(groups), groups, strict=True):
-        last = [float(curve.values[-1]) for curve in group.curves]
-        table.add_row(
-            name,
-            str(len(group.curves)),
-            mean_share(last) if _is_share(metric) else mean_number(last),
-            *[_reached(group, level, x) for level in levels],
-            f"{statistics.fmean(curve.steps[-1] for curve in group.curves):,.0f}",
-            f"{statistics.fmean(curve.seconds[-1] for curve in group.curves):.1f}",
-        )
-    return table
+def read_groups(folders: Sequence[Path], metric: str | None = None) -> tuple[list[Group], str]:
+    """Read runs, or folders of them, put those of one experiment together, and return the metric too.
+
+    Raises:
+        ComparisonError: a folder is not that of a run, a file in it is damaged, or a run never measured the metric.
+    """
+    groups: dict[str, Group] = {}
+    for run in dict.fromkeys(run for folder in folders for run in _runs_in(folder)):
+        fields = _experiment_fields(run.config)
+        metric = metric or ("kl" if "surrogate.problem" in fields else "evaluation_solve_rate")
+        group = groups.setdefault(json.dumps(fields, sort_keys=True), Group([], fields, []))
+        group.runs.append(run.path)
+        group.curves.extend(_curves(run.metrics, metric))
+    return list(groups.values()), metric or ""
 
 
-def _list_runs(runs: Sequence[Path]) -> str:
-    """Write where runs are, the folder around them once if it is the same."""
-    parents = {run.parent for run in runs}
-    if len(runs) == 1 or len(parents) > 1:
-        return ", ".join(map(str, runs))
-    return f"{runs[0].parent}/ {', '.join(run.name for run in runs)}"
+def band_of(curves: Sequence[Curve], axis: Axis) -> tuple[Float64[np.ndarray, " M"], ...]:
+    """Return x, the mean over curves, and its 95 % confidence interval, as far as the shortest curve goes.
+
+    The interval is a percentile bootstrap over the curves, with the same draws in every call.
+    """
+    row = 0 if axis == "steps" else 1
+    start = max(curve[row, 0] for curve in curves)
+    end = max(start, min(curve[row, -1] for curve in curves))
+    x = np.unique(np.concatenate([curve[row] for curve in curves]))
+    x = x[(x >= start) & (x <= end)]
+    values = np.stack([np.interp(x, curve[row], curve[2]) for curve in curves])
+    # How often each of n curves comes up in n draws: for 3 curves a row may be 2 0 1. Times the values [n, M], divided
+    # by n, it is the mean of that resample.
+    count = len(curves)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), _RESAMPLES)
+    return x, values.mean(axis=0), *np.percentile(drawn @ values / count, (2.5, 97.5), axis=0)
 
 
-def _reached(group: Group, level: float, x: Axis) -> str:
-    """Write where the seeds that came to a level were there first, and how many came."""
-    reached = [first for curve in group.curves if (first := curve.first_at(level, x)) is not None]
-    share = f"{len(reached)}/{len(group.curves)} seeds"
-    if not reached:
-        return f"never\n{share}"
-    median = statistics.median(reached)
-    return f"{median:,.0f}\n{share}" if x == "steps" else f"{median:.1f} s\n{share}"
+def _labels(groups: Sequence[Group]) -> list[str]:
+    """Name each group by the first fields in which they differ, or by its first run."""
+    names = dict.fromkeys(name for group in groups for name in group.fields)
+    differ = [name for name in names if any(group.fields.get(name) != groups[0].fields.get(name) for group in groups)]
+    spelled = lambda group: ", ".join(f"{name}={group.fields.get(name, '-')}" for name in differ[:3])
+    return [spelled(group) or group.runs[0].name for group in groups]
 
 
-def _config_differences(groups: Sequence[Group]) -> Table:
-    table = Table("config", *_names(groups))
-    for field, values in differences(groups).items():
-        table.add_row(field, *[escape(_spell(value)) for value in values])
-    return table
+def _runs_in(folder: Path) -> list[RunFolder]:
+    below = sorted(folder.iterdir()) if folder.is_dir() else []
+    found = [RunFolder(path) for path in (folder, *below)]
+    found = [run for run in found if run.config.is_file() and run.metrics.is_file()]
+    if not found:
+        raise ComparisonError(f"{folder} is no run folder, and holds none; give what `jaxarc train` made")
+    return found
 
 
-def _is_share(metric: str) -> bool:
-    return metric.endswith(_SHARES)
+def _curves(path: Path, metric: str) -> list[Curve]:
+    rows, num_bad = read_table(path)
+    points: dict[int, list[list[float]]] = {}
+    try:
+        for row in rows:
+            if row.get(metric) is not None:
+                point = [row.get("environment_steps", row.get("examples")), row["seconds"], row[metric]]
+                points.setdefault(row["seed"], []).append([float(number) for number in point])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ComparisonError(f"{path} has a line that is no report: {error!r:.200}; bring the file back") from error
+    if num_bad or not points:
+        known = sorted({name for row in rows for name, value in row.items() if value is not None})
+        what = f"{num_bad} lines that are no JSON objects" if num_bad else f"no {metric!r}, but {known}"
+        raise ComparisonError(f"{path} has {what:.500}; name what it has, or another run")
+    return [np.asarray(of_seed, np.float64).T for of_seed in points.values()]
 
 
-def _spell(value: Any) -> str:
-    return "-" if value is None else str(value)
+def _experiment_fields(file: Path) -> dict[str, Any]:
+    try:
+        saved = json.loads(file.read_text(encoding="utf-8"))
+        topics = {**saved.pop("environment"), **saved}
+        known = [(topic, content) for topic, content in topics.items() if isinstance(content, dict)]
+        fields = {f"{topic}.{name}": value for topic, content in known for name, value in content.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ComparisonError(f"{file} is not the config of a run: {error!r:.200}") from error
+    return {name: value for name, value in fields.items() if not name.startswith(_NOT_THE_EXPERIMENT)}

@@ -32,7 +32,6 @@ DatasetArgument: TypeAlias = Annotated[
         autocompletion=complete_dataset,
     ),
 ]
-FormerDatasetOption: TypeAlias = Annotated[str | None, typer.Option("--dataset", hidden=True)]  # an argument now
 QuietOption: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors, no bar and no table.")
 ]

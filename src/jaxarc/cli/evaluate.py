@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from jaxarc.agents.saved_agent import WhichCheckpoint
 from jaxarc.cli.console import JsonOption, QuietOption, print_json, progress_bar, warn
 from jaxarc.cli.evaluation_files import BenchmarkFiles, benchmark_files, print_evaluation, write_evaluation
 from jaxarc.cli.players import (
@@ -46,8 +47,7 @@ from jaxarc.evaluation import evaluate as run_evaluation
 from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.evaluation.task_rows import ActionCounts
 from jaxarc.nn import products_in
-from jaxarc.training import RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint
+from jaxarc.runs import RunFolder
 from jaxarc.training.surrogates import SurrogateExperiment
 
 
@@ -267,15 +267,6 @@ def evaluate(
     if len(result.rows) < len(tasks):
         warn(f"stopped: {len(result.rows):,} of {len(tasks):,} tasks are done, and only these are counted")
         raise typer.Exit(130)
-
-
-judge_app = typer.Typer(add_completion=False)
-
-
-@judge_app.command("judge", context_settings={"ignore_unknown_options": True})
-def judge(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    """Refuse the former name of this command, and name the new one."""
-    raise ConfigValidationError(f"jaxarc judge has a new name; write: jaxarc evaluate {' '.join(arguments or ['RUN'])}")
 
 
 def _surrogate_run(path: str, overrides: list[str]) -> tuple[RunFolder, SurrogateExperiment] | None:

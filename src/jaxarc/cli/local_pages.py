@@ -18,8 +18,8 @@ from jaxarc.cli.trace_options import FormatOption, action_format_of, pair_id_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.experts import ActionFormat
+from jaxarc.runs import open_run_folder
 from jaxarc.traces.files import TraceFileError
-from jaxarc.training import open_run_folder
 
 if TYPE_CHECKING:
     from jaxarc.play.local_site import LocalSite

@@ -28,7 +28,6 @@ class CommandEntry(NamedTuple):
     module: str
     attribute: str  # a function, or a Typer of commands
     help: str
-    is_hidden: bool = False
 
 
 COMMANDS: Final = {
@@ -37,7 +36,6 @@ COMMANDS: Final = {
     "rollout": CommandEntry("rollout", "rollout", "Play random actions, and print steps per second and returns."),
     "evaluate": CommandEntry("evaluate", "evaluate", "Score an agent by the rules of ARC, or evaluate a surrogate."),
     "search": CommandEntry("search", "search", "Search programs that explain a task, and answer its test inputs."),
-    "judge": CommandEntry("evaluate", "judge_app", "Now called: jaxarc evaluate RUN.", is_hidden=True),
     "play": CommandEntry("local_pages", "play", "Solve tasks by hand, in the browser."),
     "watch": CommandEntry("local_pages", "watch", "Watch a training run in the browser."),
     "replay": CommandEntry("replay", "replay", "Write episodes into one HTML file, or as a picture."),
@@ -50,8 +48,6 @@ COMMANDS: Final = {
 
 
 _NO_CACHE: Final = "--no-cache"
-_FEWEST_COLUMNS: Final = 20  # a terminal that says less does not know, as one of 0
-_FORMER_OPTIONS: Final = {"action-format": "format", "out": "output", "folder": "output"}  # still understood
 
 
 class LazyGroup(TyperGroup):
@@ -77,7 +73,7 @@ class LazyGroup(TyperGroup):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        return TyperCommand(cmd_name, help=entry.help, hidden=entry.is_hidden, rich_markup_mode="rich")
+        return TyperCommand(cmd_name, help=entry.help, rich_markup_mode="rich")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called itself."""
@@ -124,10 +120,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={  # commands inherit both
-        "help_option_names": ["--help", "-h"],
-        "token_normalize_func": lambda name: _FORMER_OPTIONS.get(name, name),
-    },
+    context_settings={"help_option_names": ["--help", "-h"]},  # commands inherit it
 )
 
 

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.agents import EditPolicy
+from jaxarc.agents import EditAgent, Experiment
+from jaxarc.agents.saved_agent import (
+    WhichCheckpoint,
+    load_policy,
+    saved_experiment,
+)
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.training import Precision
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
@@ -17,10 +22,7 @@ from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
     AgentMismatchError,
-    AnswerPredictingAgent,
-    EditAgent,
     RecordedAgent,
-    ShortProgramAgent,
     Solver,
     SubmitPolicy,
     read_recordings,
@@ -28,8 +30,7 @@ from jaxarc.evaluation import (
 from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
-from jaxarc.training import Experiment, RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint, load_policy, saved_experiment
+from jaxarc.runs import RunFolder
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 DEFAULT_FORMAT: Final = "bbox"
@@ -121,15 +122,11 @@ def _submitting_player(override: RulesOverride) -> Player:
     return Player(SubmitPolicy.for_config(rules), rules)
 
 
-def _searching_player(override: RulesOverride) -> Player:
-    _require_boxes("short-programs", override)
-    return Player(
-        ShortProgramAgent(), _plain_rules(override, include_demonstrations=True, include_input=True, **_PAINTING)
-    )
-
-
 def _painting_player(override: RulesOverride) -> Player:
-    _require_boxes("painter", override)
+    if override.selection_format not in (None, DEFAULT_FORMAT):
+        raise AgentMismatchError(
+            f"the painter fills boxes, but --format says {override.selection_format}: leave --format out"
+        )
     if not override.answers_visible:
         raise AgentMismatchError(
             "the painter looks at the answers, which test mode hides: add --answers-visible to measure how few actions "
@@ -138,17 +135,9 @@ def _painting_player(override: RulesOverride) -> Player:
     return Player(GreedyPainter(), _plain_rules(override, reveal_target=True, **_PAINTING))
 
 
-def _require_boxes(name: str, override: RulesOverride) -> None:
-    if override.selection_format not in (None, DEFAULT_FORMAT):
-        raise AgentMismatchError(
-            f"the agent {name!r} fills boxes, but --format says {override.selection_format}: leave --format out"
-        )
-
-
 PLAIN_AGENTS: Final[Mapping[str, Callable[[RulesOverride], Player]]] = {
     "random": _random_player,
     "submit": _submitting_player,
-    "short-programs": _searching_player,
     "painter": _painting_player,
 }
 """Agents that need no file: name -> function that makes one."""
@@ -201,8 +190,7 @@ def load_trained_agent(folder: RunFolder, request: AgentRequest, rules: JaxArcCo
     Raises:
         CheckpointError: there is no such agent in the folder.
     """
-    policy = load_policy(folder, request.checkpoint, request.seed, rules, request.precision)
-    return EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
+    return EditAgent(*load_policy(folder, request.checkpoint, request.seed, rules, request.precision))
 
 
 def _require_same_rules(folder: RunFolder, rules: JaxArcConfig, override: RulesOverride) -> None:

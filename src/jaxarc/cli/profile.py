@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, FormerDatasetOption, JsonOption, print_json
+from jaxarc.cli.console import DatasetArgument, JsonOption, print_json
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -51,7 +51,6 @@ def rollout(
         "runs/profile"
     ),
     top: Annotated[int, typer.Option(min=1, help="Operations to list.")] = 10,
-    former_dataset: FormerDatasetOption = None,
 ) -> None:
     """Trace random play in one compiled call, and list the operations that take the time.
 
@@ -60,7 +59,7 @@ def rollout(
         jaxarc profile rollout --format mask --output runs/profile
     """
     console = Console()
-    _, params = make(former_dataset or dataset, selection_format=selection_format, invalid_action_policy="noop")
+    _, params = make(dataset, selection_format=selection_format, invalid_action_policy="noop")
     key_reset, key_actions = jax.random.split(jax.random.key(0))
     free = available_memory()
     keys = jax.random.split(key_reset, num_envs)

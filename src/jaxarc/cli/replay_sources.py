@@ -8,23 +8,24 @@ from typing import Final, NamedTuple
 import numpy as np
 import typer
 
+from jaxarc.agents.saved_agent import WhichCheckpoint, saved_experiment
 from jaxarc.cli.players import AgentRequest, load_trained_agent
 from jaxarc.cli.trace_options import find_pair
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs import EnvParams
 from jaxarc.evaluation import Agent, EpisodeSpec, RecordedAgent
 from jaxarc.evaluation.episodes import EpisodeTrajectory
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
+from jaxarc.runs import RunFolder
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.traces.files import TraceFileError, read_trace_file
-from jaxarc.training import RunFolder, load_pairs
-from jaxarc.training.saved_agent import WhichCheckpoint, saved_experiment
 
 DEFAULT_DATASET: Final = "arc-agi-1/training"
 _SIDE: Final = MAX_GRID_SIZE  # of the canvas that traces are recorded on

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, FormerDatasetOption, JsonOption, print_json, progress_bar
+from jaxarc.cli.console import DatasetArgument, JsonOption, print_json, progress_bar
 from jaxarc.config import ParallelConfig
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
@@ -33,7 +33,7 @@ from jaxarc.parallel import (
     use_host_cores,
 )
 from jaxarc.registration import make
-from jaxarc.training.run_folder import library_versions
+from jaxarc.runs.folder import library_versions
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 _CHUNK_STEPS = 500  # a fraction of a second, between two moves of the progress bar
@@ -67,7 +67,6 @@ def rollout(
     num_processes: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
     process_id: Annotated[int | None, typer.Option(help="Index of this process; process 0 prints.")] = None,
     as_json: JsonOption = False,
-    former_dataset: FormerDatasetOption = None,
 ) -> None:
     """Play random actions, and print steps per second, returns and solved episodes.
 
@@ -78,7 +77,6 @@ def rollout(
     """
     if tasks not in _PLACEMENTS:
         raise typer.BadParameter(f"{tasks!r} is neither {' nor '.join(_PLACEMENTS)}", param_hint="--tasks")
-    dataset = former_dataset or dataset
     _use_cores(cores)
     processes = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
     config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}

@@ -18,11 +18,11 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
 from jaxarc import __version__
+from jaxarc.agents.experiment import Experiment
 from jaxarc.config import ConfigValidationError, build
 from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
 from jaxarc.config.choices import EXPERIMENT, RULES, SURROGATE, check_choice, choices_of, config_folder
 from jaxarc.files import CHECKSUM
-from jaxarc.training.experiment import Experiment
 from jaxarc.training.surrogates import SurrogateExperiment
 
 AnyExperiment: TypeAlias = Experiment | SurrogateExperiment

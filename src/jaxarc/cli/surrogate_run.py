@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.cli.console import LiveLine, number_table, percent, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured
 from jaxarc.cli.training_run import left_out
@@ -18,12 +19,19 @@ from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.config.training import Precision
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
+from jaxarc.runs import (
+    RunFolder,
+    create_run_folder,
+)
+from jaxarc.runs.folder import remove_unused
+from jaxarc.runs.writers import (
+    LogWriter,
+    LogWriters,
+    check_extras,
+    open_log_writers,
+)
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
-from jaxarc.training import RunFolder, create_run_folder
-from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
-from jaxarc.training.run_folder import remove_unused
-from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.training.surrogates import (
     SurrogateExperiment,
     SurrogateReport,
@@ -78,7 +86,7 @@ def learn_surrogate(
             *open_log_writers(experiment, folder),
             SurrogateProgress(console, experiment.num_updates),
         ]
-        with GracefulStop(keeps=False) as stop, LogWriters[SurrogateReport](writers, warn) as all_writers:
+        with GracefulStop(keeps=False) as stop, LogWriters(writers, warn) as all_writers:
 
             def note(report: SurrogateReport) -> None:
                 all_writers.write(report)

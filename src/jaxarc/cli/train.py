@@ -16,14 +16,20 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperCommand
 
+from jaxarc.agents import Experiment
+from jaxarc.agents.train import AgentResult
 from jaxarc.cli.console import QuietOption, mean_share, number_table
 from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, read_any_experiment, topics_of
 from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
 from jaxarc.cli.training_run import last_reports, learn
 from jaxarc.config import ConfigValidationError
-from jaxarc.training import AgentResult, Experiment, RunFolder, TrainingDivergedError, open_run_folder
-from jaxarc.training.run_folder import make_new_folder
-from jaxarc.training.run_state import require_same_choices
+from jaxarc.runs import (
+    RunFolder,
+    TrainingDivergedError,
+    open_run_folder,
+)
+from jaxarc.runs.folder import make_new_folder
+from jaxarc.runs.state import require_same_choices
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult
 
 _PARAGRAPHS: Final = (

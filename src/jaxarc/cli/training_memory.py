@@ -6,14 +6,14 @@ import equinox as eqx
 import jax
 from rich.table import Table
 
+from jaxarc.agents import Experiment
+from jaxarc.agents.train import AgentTraining, update_program
 from jaxarc.cli.console import number_table
 from jaxarc.cli.settings import AnyExperiment
 from jaxarc.cli.surrogate_run import load_surrogate_task
 from jaxarc.cli.training_run import load_training_pairs
 from jaxarc.nn import init_optimizer, make_surrogate_optimizer
 from jaxarc.profiling import MemoryReport, memory_report
-from jaxarc.training import Experiment
-from jaxarc.training.agent_training import AgentTraining, update_program
 from jaxarc.training.surrogates import SurrogateExperiment
 
 _ROWS: Final = {

@@ -12,11 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.agents.answers.searched import SearchedAnswers
+from jaxarc.agents import Experiment, Report
+from jaxarc.agents.searched_answers import SearchedAnswers
+from jaxarc.agents.train import AgentResult, training_mesh
 from jaxarc.cli.console import LiveLine, mean_share, number_table, progress_bar, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured, signals_interrupt
+from jaxarc.cli.train import train as run_training
 from jaxarc.config import AnswerConfig, ConfigValidationError, ParallelConfig
-from jaxarc.datasets.training_pairs import pairs_by_rule
+from jaxarc.datasets.training_pairs import TrainingPairs, load_pairs, pairs_by_rule
 from jaxarc.parallel import (
     ProcessError,
     allgather_text,
@@ -25,16 +28,19 @@ from jaxarc.parallel import (
     is_primary,
     use_host_cores,
 )
+from jaxarc.runs import RunFolder, create_run_folder
+from jaxarc.runs.folder import remove_unused
+from jaxarc.runs.loop import TrainingDivergedError
+from jaxarc.runs.writers import (
+    LogWriter,
+    LogWriters,
+    check_extras,
+    open_log_writers,
+)
 from jaxarc.search import Question
 from jaxarc.tasks import TaskFormatError
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks
-from jaxarc.training import AgentResult, Experiment, Report, RunFolder, TrainingPairs, create_run_folder, load_pairs
-from jaxarc.training import train as run_training
-from jaxarc.training.agent_training import training_mesh
-from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
-from jaxarc.training.loop import TrainingDivergedError
-from jaxarc.training.run_folder import remove_unused
 
 
 def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> AgentResult:
@@ -113,7 +119,7 @@ def load_training_pairs(experiment: Experiment) -> TrainingPairs:
 
     Raises:
         ConfigValidationError: no task is left.
-        TaskFormatError, UnknownDatasetError: see :func:`jaxarc.training.load_pairs`.
+        TaskFormatError, UnknownDatasetError: see :func:`jaxarc.training.pairs.load_pairs`.
     """
     try:
         hides = experiment.answer.is_hidden

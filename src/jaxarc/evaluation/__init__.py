@@ -3,7 +3,7 @@
 from jaxarc.config import EvaluationConfig
 from jaxarc.datasets.training_pairs import one_task_per_pair, one_task_per_test
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec
-from jaxarc.evaluation.builtin_agents import AnswerPredictingAgent, EditAgent, ShortProgramAgent, SubmitPolicy
+from jaxarc.evaluation.builtin_agents import SubmitPolicy
 from jaxarc.evaluation.evaluate import Evaluation, evaluate
 from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
 from jaxarc.evaluation.solve_rate import TaskResults, play_every_task
@@ -22,15 +22,12 @@ from jaxarc.evaluation.task_rows import TaskRow, best_first, rows_of_submission,
 __all__ = [
     "Agent",
     "AgentMismatchError",
-    "AnswerPredictingAgent",
-    "EditAgent",
     "EpisodeSpec",
     "Evaluation",
     "EvaluationConfig",
     "RecordedAgent",
     "RecordingError",
     "Score",
-    "ShortProgramAgent",
     "Solver",
     "Submission",
     "SubmissionError",

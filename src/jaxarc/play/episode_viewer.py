@@ -10,19 +10,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.agents import EditPolicy
+from jaxarc.agents import EditAgent
+from jaxarc.agents.experiment import Experiment
+from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation import AgentMismatchError, AnswerPredictingAgent, EditAgent, EpisodeSpec
+from jaxarc.evaluation import AgentMismatchError, EpisodeSpec
 from jaxarc.evaluation.episodes import EpisodeTrajectory, record_episodes
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.render.actions import describe_operation
+from jaxarc.runs import CheckpointError, RunFolder
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.raw_task import crop_padding
-from jaxarc.training import CheckpointError, RunFolder, load_pairs
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.saved_agent import load_policy, saved_experiment
 
 _MOST_KEPT: Final = 200  # results of checkpoints
 _UNPLAYABLE: Final = (
@@ -99,8 +100,7 @@ class EpisodeViewer:
 
     def _trajectories(self) -> list[EpisodeTrajectory]:
         experiment = saved_experiment(self._folder, "last")
-        policy = load_policy(self._folder, "last", self._seed)
-        agent = EditAgent(policy) if isinstance(policy, EditPolicy) else AnswerPredictingAgent(policy)
+        agent = EditAgent(*load_policy(self._folder, "last", self._seed))
         if self._pairs is None:
             self._pairs = _some_pairs(experiment, self._num_pairs)
         buffer = self._pairs.buffer(experiment.environment.grid_shape)

@@ -13,12 +13,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from jaxarc.files import without_checksum
 from jaxarc.play.episode_viewer import EpisodeViewer
 from jaxarc.play.local_site import page_file, palette_sheet
-from jaxarc.training import RunFolder
-from jaxarc.training.run_folder import RunFolderError
-from jaxarc.training.tables import read_row, read_table
+from jaxarc.runs import RunFolder
+from jaxarc.runs.folder import RunFolderError
+from jaxarc.runs.metrics import read_row, read_table
 
 MOST_ROWS: Final = 6000  # that a page gets at once; of longer files it gets every second, third, ... update
 
@@ -110,7 +109,6 @@ class RunView:
         self._config = _object(folder.config.read_bytes())
         if self._config is None:
             raise RunFolderError(f"{folder.config} is no JSON object; bring the file back, or name another run")
-        self._config = without_checksum(self._config)
         try:
             self._lines = [[name, json.dumps(value)] for name, value in _leaves(self._config)]
         except RecursionError as error:

@@ -15,9 +15,9 @@ import jax
 import numpy as np
 
 from jaxarc.cli.settings import read_experiment
+from jaxarc.cli.train import train
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.nn import layers
-from jaxarc.training import load_pairs
-from jaxarc.training.agent_training import train
 
 _BFLOAT16 = {"exponent_bits": 8, "mantissa_bits": 7}
 

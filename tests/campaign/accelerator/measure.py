@@ -24,10 +24,10 @@ import jaxarc
 from campaign.accelerator.check import BANDWIDTH, RESULT
 from campaign.accelerator.program_costs import LAUNCH_SECONDS
 from campaign.accelerator.programs import SURROGATES, TRAINED_ENVS, training_parts
+from jaxarc.agents.train import run_updates_in_place
+from jaxarc.agents.updates import start_training
 from jaxarc.prng import keys_of_seeds
 from jaxarc.surrogate import create_jax_surrogate_train_step, kl_divergence_loss_jax
-from jaxarc.training.agent_training import run_updates_in_place
-from jaxarc.training.updates import start_training
 from jaxarc.unroll import RandomPolicy, unroll, vectorize
 from jaxarc.wrappers import AutoReset
 

@@ -12,6 +12,12 @@ from surrogate_rows import WORKLOADS
 from surrogate_workload import Learner
 
 import jaxarc
+from jaxarc.agents.train import run_updates_in_place
+from jaxarc.agents.updates import (
+    make_params,
+    measure,
+    start_training,
+)
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import load_tasks
@@ -19,8 +25,6 @@ from jaxarc.envs import MaskAction, batch_reset, batch_step
 from jaxarc.prng import keys_of_seeds
 from jaxarc.surrogate import create_jax_surrogate_train_step, kl_divergence_loss_jax
 from jaxarc.tasks import create_task
-from jaxarc.training.agent_training import run_updates_in_place
-from jaxarc.training.updates import make_params, measure, start_training
 from jaxarc.unroll import RandomPolicy, unroll, vectorize
 from jaxarc.wrappers import AutoReset
 
@@ -147,7 +151,7 @@ def _update() -> Parts:
 
 def _measure() -> Parts:
     _, params, state = training_parts()
-    return measure, (state.policy, params), {}
+    return measure, (state.players, params), {}
 
 
 def _surrogate(name: str) -> Parts:

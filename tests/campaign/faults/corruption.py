@@ -34,6 +34,8 @@ from jaxarc.evaluation import read_recordings, read_submission, write_submission
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, SubmissionError
 from jaxarc.experts import Painter, Pair
 from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
+from jaxarc.runs import CheckpointError, load_checkpoint
+from jaxarc.runs.checkpoint import CheckpointRecord, read_record, save_checkpoint
 from jaxarc.tasks import TaskFormatError
 from jaxarc.traces import (
     DamagedCacheError,
@@ -50,8 +52,6 @@ from jaxarc.traces.files import (
     read_trace_file,
     write_trace_file,
 )
-from jaxarc.training import CheckpointError, load_checkpoint
-from jaxarc.training.checkpoint import CheckpointRecord, read_record, save_checkpoint
 
 
 class Kind(NamedTuple):

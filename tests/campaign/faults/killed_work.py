@@ -14,6 +14,7 @@ from killable_training import arrays_of, command
 from small_run import reports_of, small_run
 
 from campaign.faults.victim import Teller
+from jaxarc.agents import read_metrics
 from jaxarc.cli import replay_sources
 from jaxarc.cli.main import main
 from jaxarc.datasets import load_tasks
@@ -22,10 +23,10 @@ from jaxarc.datasets.installed import has_published_set, read_installed
 from jaxarc.evaluation import read_submission
 from jaxarc.play.play_site import Game
 from jaxarc.profiling import enable_compilation_cache
+from jaxarc.runs import RunFolder
+from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
 from jaxarc.traces import Graph, PairId, TraceCache, get_trace_hierarchical
 from jaxarc.traces.files import read_trace_file
-from jaxarc.training import RunFolder, read_metrics
-from jaxarc.training.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
 
 
 def write_tasks(folder: Path, count: int, side: int = 3, seed: int = 0) -> Path:

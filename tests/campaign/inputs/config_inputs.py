@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
+from jaxarc.agents.experiment import Experiment
 from jaxarc.cli import settings
 from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, topics_of
 from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.run_state import require_same_choices
+from jaxarc.runs.state import require_same_choices
 from jaxarc.training.surrogates import SurrogateExperiment
 
 _KINDS: Final = {

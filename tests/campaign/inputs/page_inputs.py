@@ -14,9 +14,9 @@ from campaign.inputs.task_inputs import small_tasks
 from jaxarc.play.local_site import MOST_BYTES, Guard
 from jaxarc.play.play_site import Game, PlaySite
 from jaxarc.play.watch_site import RunView, WatchSite
+from jaxarc.runs import RunFolder
+from jaxarc.runs.folder import RunFolderError
 from jaxarc.traces import PairId
-from jaxarc.training import RunFolder
-from jaxarc.training.run_folder import RunFolderError
 
 _PORT: Final = 8000
 _LOOP: Final = asyncio.new_event_loop()

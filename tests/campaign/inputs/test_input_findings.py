@@ -3,23 +3,22 @@
 import dataclasses
 import io
 import json
-import warnings
 import zipfile
 
 import pytest
 
 from campaign.inputs.input_feeding import MAKERS, feed
-from campaign.inputs.run_inputs import checked_record, checked_state
+from campaign.inputs.run_inputs import checked_state
+from jaxarc.cli.compare import ComparisonError
 from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.datasets import SubsetError
 from jaxarc.evaluation.recording import RecordingError, read_recordings
 from jaxarc.io.serialization import StateFileError
+from jaxarc.runs import CheckpointError
+from jaxarc.runs.folder import RunFolderError
+from jaxarc.runs.state import IncompatibleRunError, require_same_choices
 from jaxarc.tasks import TaskFormatError
 from jaxarc.traces.cache import DamagedTraceWarning
-from jaxarc.training import CheckpointError, DamagedCheckpointWarning
-from jaxarc.training.comparison import ComparisonError
-from jaxarc.training.run_folder import RunFolderError
-from jaxarc.training.run_state import IncompatibleRunError, require_same_choices
 
 DEEP = b"[" * 900 + b"]" * 900
 PAIRS = [[[[0, 1]], [[2], [3]]]]
@@ -70,9 +69,9 @@ def zip_of(name):
             ConfigValidationError,
             "must be EnvironmentConfig",
         ),
-        ("metrics_file", b'{"update": 0, "train_solve_rate": "x"}', ComparisonError, "a number or null, got 'x'"),
-        ("metrics_file", b'{"update\\u007f": 0}', ComparisonError, r"there is no number 'update\\x7f'"),
-        ("metrics_file", b'{"seed": ' + DEEP + b"}", ComparisonError, "seed is a number or null"),
+        ("metrics_file", b'{"update": 0, "train_solve_rate": "x"}', ComparisonError, "no report"),
+        ("metrics_file", b'{"update\\u007f": 0}', ComparisonError, r"'train_solve_rate'"),
+        ("metrics_file", b'{"seed": ' + DEEP + b"}", ComparisonError, "'train_solve_rate'"),
         ("metrics_file", b"3", ComparisonError, "no JSON object"),
         ("config_file", b"action: " + DEEP[:40] + DEEP[-40:], ConfigValidationError, "nested over 10 deep"),
         ("checkpoint_record", b"[" * 1200, CheckpointError, "cannot be read"),
@@ -123,26 +122,6 @@ def test_a_saved_state_with_right_checksums_and_wrong_contents_is_refused(tmp_pa
     for text in (b"3", b"{", b"\xff", b"[" * 1200):
         with pytest.raises(StateFileError, match="its header does not say"):
             target.read(text)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"format": None},
-        {"record": {"update": 5}},
-        {"files": ["a"]},
-        {"files": {"a": 1}},
-        {"record": None},
-    ],
-    ids=str,
-)
-def test_a_checkpoint_with_a_right_checksum_and_wrong_contents_is_refused(tmp_path, change):
-    target = checked_record(tmp_path)
-    target.read(target.seeds[0])
-    body = {name: value for name, value in {**json.loads(target.seeds[0]), **change}.items() if value is not None}
-    warnings.simplefilter("ignore", DamagedCheckpointWarning)
-    with pytest.raises(CheckpointError):
-        target.read(json.dumps(body).encode())
 
 
 def test_a_line_separator_inside_of_json_does_not_end_a_line(tmp_path):

@@ -11,16 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int32
 
-<<<<<<< HEAD
-from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.predictor import AnswerPredictingPolicy
-from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
-from jaxarc.datasets import TaskSet
-from jaxarc.datasets.seen_pairs import pairs_seen_by, without_seen
-from jaxarc.datasets.training_pairs import load_pairs
-from jaxarc.envs.environment import ArcEnvironment
-=======
->>>>>>> studies
+from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
@@ -28,17 +19,9 @@ from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import write_whole
+from jaxarc.runs.checkpoint import load_checkpoint
+from jaxarc.runs.folder import RunFolder
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.checkpoint import load_checkpoint
-<<<<<<< HEAD
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.metrics import read_metrics
-from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint, load_policy, saved_experiment
-=======
-from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
->>>>>>> studies
 from jaxarc.training.surrogates.agreement import Agreement
 from jaxarc.training.surrogates.experiment import SurrogateExperiment
 from jaxarc.training.surrogates.graphs import GraphAccuracy

@@ -76,7 +76,7 @@ class LookaheadTask(CandidateTask):
         """Load both data sets.
 
         Raises:
-            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
+            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.pairs.load_pairs`.
             ValueError: there are too few candidates.
         """
         require_count(config.num_candidates, rules)

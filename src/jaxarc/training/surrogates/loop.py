@@ -12,11 +12,17 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float32
 
+from jaxarc.runs.folder import RunFolder
+from jaxarc.runs.loop import (
+    Intervals,
+    Numbers,
+    Trainable,
+    TrainResult,
+    run,
+)
 from jaxarc.surrogate import DataPrefetcher, init_optimizer, make_surrogate_optimizer
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.loop import Intervals, Numbers, Trainable, TrainResult, run
-from jaxarc.training.run_folder import RunFolder
 from jaxarc.training.surrogates.experiment import SurrogateExperiment, SurrogateReport
 from jaxarc.training.surrogates.task import SurrogateTask
 
@@ -48,7 +54,7 @@ def train_surrogate(
 ) -> SurrogateResult:
     """Train a surrogate on its task.
 
-    Arguments, result and errors are those of :func:`jaxarc.training.loop.run`; the task is that of
+    Arguments, result and errors are those of :func:`jaxarc.runs.loop.run`; the task is that of
     :func:`jaxarc.training.surrogates.make_task`, or one of your own.
     """
     training = SurrogateTraining(experiment, task)

@@ -16,6 +16,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float32
 
+from jaxarc.agents.updates import make_params
 from jaxarc.config import JaxArcConfig, ParentSetsConfig, TaskConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.training_pairs import load_pairs
@@ -34,7 +35,6 @@ from jaxarc.surrogate import (
 )
 from jaxarc.surrogate.train_step import Model, Step
 from jaxarc.training.surrogates.agreement import Agreement, agreement
-from jaxarc.training.updates import make_params
 from jaxarc.types import PRNGKey
 
 HELD_OUT_SEED: Final = 2**31 - 1  # of held-out examples; SurrogateConfig allows runs only the seeds below it
@@ -156,7 +156,7 @@ def load_params(task: TaskConfig, rules: JaxArcConfig) -> tuple[EnvParams, EnvPa
         Both with the rules, and how many pairs of the held-out data set training holds, which are left out.
 
     Raises:
-        UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.load_pairs`.
+        UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.pairs.load_pairs`.
     """
     pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
     held_out = TaskSet("held-out pairs", tuple(pairs.eval)[pairs.num_train :])

@@ -1,10 +1,11 @@
-"""Train agents: what the training loop asks of them, answered with the compiled calls of ``updates.py``."""
+"""Train agents: what the loop of a run asks of them, answered with the compiled calls of ``updates.py``."""
 
 import functools
 import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import jax
@@ -12,8 +13,19 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
-from jaxarc.agents.cloning import CloningExamples
-from jaxarc.agents.learner import Losses, TrainConfig
+from jaxarc.agents.cloning import CloningExamples, TraceExampleError, load_examples
+from jaxarc.agents.experiment import Experiment, Report
+from jaxarc.agents.ppo import EpisodeCounts, Losses, TrainConfig
+from jaxarc.agents.updates import (
+    Progress,
+    TrainingState,
+    answer_shown_params,
+    make_params,
+    measure,
+    place_state,
+    run_updates,
+    start_training,
+)
 from jaxarc.config import ConfigValidationError, CurriculumConfig
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.datasets.training_pairs import TrainingPairs
@@ -31,24 +43,17 @@ from jaxarc.parallel import (
 )
 from jaxarc.parallel.stored_programs import stored_path, trace_or_load
 from jaxarc.prng import keys_of_seeds
-from jaxarc.training.cloning import TraceExampleError, load_examples
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.loop import Intervals, Numbers, Trainable, TrainResult, run
-from jaxarc.training.metrics import Report
-from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.run_state import RunState, require_same_start
-from jaxarc.training.tables import write_measured_table, write_task_table
-from jaxarc.training.updates import (
-    EpisodeCounts,
-    Progress,
-    TrainingState,
-    answer_shown_params,
-    make_params,
-    measure,
-    place_state,
-    run_updates,
-    start_training,
+from jaxarc.runs.folder import RunFolder
+from jaxarc.runs.loop import (
+    Intervals,
+    Numbers,
+    Trainable,
+    TrainResult,
+    run,
 )
+from jaxarc.runs.metrics import write_table
+from jaxarc.runs.state import RunState, require_same_start
+from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
 
 _RESULTS: Final = (Progress, EpisodeCounts, Losses, TaskResults)
 _GROWTH: Final = 4.0  # memory of an update over that of the state before it
@@ -82,7 +87,7 @@ def train(
 ) -> AgentResult:
     """Train an agent of each seed, and evaluate it on every training pair and every evaluation pair.
 
-    Arguments, result and errors are those of :func:`jaxarc.training.loop.run`; ``pairs`` are the tasks to learn and to
+    Arguments, result and errors are those of :func:`jaxarc.runs.loop.run`; ``pairs`` are the tasks to learn and to
     evaluate on. The folder also gets tables of all training tasks and all evaluation pairs.
     """
     training = AgentTraining(experiment, pairs)
@@ -194,7 +199,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
 
     def evaluate(self, state: TrainingState) -> list[Numbers]:
         """Play all pairs; where tasks are made as they are needed there are no training pairs, and no rate of them."""
-        played = to_host(self._measure(state.policy, self.eval_params))
+        played = to_host(self._measure(state.players, self.eval_params))
         self.played = played
         solved = np.asarray(played.solved)
         num_train = self.pairs.num_train
@@ -243,7 +248,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
         donated = 0 if update is run_updates else 1
         self._compiling = [
             _compile_in_thread(update, (state, self.train_params), (*choices, *devices), donated),
-            _compile_in_thread(measure, (state.policy, self.eval_params), devices),
+            _compile_in_thread(measure, (state.players, self.eval_params), devices),
         ]
 
     def _params_of(self, tasks: Any) -> EnvParams:
@@ -275,7 +280,7 @@ def start_once(
     curriculum: CurriculumConfig,
     examples: CloningExamples | None,
 ) -> TrainingState:
-    """Run :func:`~jaxarc.training.updates.start_training`, compiled quickly where it only draws a state and runs once.
+    """Run :func:`~jaxarc.agents.updates.start_training`, compiled quickly where it only draws a state and runs once.
 
     On a CPU that takes two fifths of the time, and the result is bitwise equal. Imitation is learning, and is compiled
     as learning is.
@@ -324,3 +329,60 @@ def _losses_of(progress: Progress) -> dict[str, Any]:
     if progress.answer_loss is not None:
         losses["answer_loss"] = progress.answer_loss
     return losses
+
+
+_weights = jax.jit(jax.vmap(curriculum_weights))
+
+
+def write_task_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], curricula: Curriculum) -> None:
+    """Write attempts, solves, success rates and the weight of the next draw, in the order of seeds and ``task_ids``.
+
+    ``success_rate`` is that of all attempts, null where there was none; ``recent_success_rate`` is what the curriculum
+    goes by, the prior where there was none.
+
+    Args:
+        path: of the file.
+        seeds: of K agents.
+        task_ids: of T tasks.
+        curricula: leaves [K, T].
+    """
+    statistics = curricula.statistics
+    columns = (statistics.attempts, statistics.solves, statistics.success_rate, _weights(curricula))
+    table = []
+    # Columns [K, T] are walked seed by seed, and then task by task.
+    for seed, *of_seed in zip(seeds, *(np.asarray(column) for column in columns), strict=True):
+        rows = zip(task_ids, *(column.tolist() for column in of_seed), strict=True)
+        table += [
+            {
+                "seed": seed,
+                "task_id": task_id,
+                "attempts": attempts,
+                "solves": solves,
+                "success_rate": solves / attempts if attempts else None,
+                "recent_success_rate": recent,
+                "weight": weight,
+            }
+            for task_id, attempts, solves, recent, weight in rows
+        ]
+    write_table(path, table)
+
+
+def write_measured_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], played: TaskResults) -> None:
+    """Write whether the greedy policy of each seed solved each pair, and in how many steps, the submit included.
+
+    Args:
+        path: of the file.
+        seeds: of K agents.
+        task_ids: of T pairs.
+        played: leaves [K, T].
+    """
+    solved = np.asarray(played.solved)
+    steps = np.asarray(played.steps)
+    write_table(
+        path,
+        [
+            {"seed": seed, "task_id": task_id, "solved": bool(solved[k, t]), "steps": int(steps[k, t])}
+            for k, seed in enumerate(seeds)
+            for t, task_id in enumerate(task_ids)
+        ],
+    )

@@ -1,16 +1,16 @@
-"""Metrics: the reports of a run, one line of JSON for each seed and moment."""
+"""Metrics: the reports of a run, one line of JSON for each seed and moment; and tables, a line of JSON for each row."""
 
 import dataclasses
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from jaxarc.files import names_file, without_checksum, write_whole
-from jaxarc.training.run_folder import RunFolderError
+from jaxarc.files import names_file, write_whole
+from jaxarc.runs.folder import RunFolderError
 
 
 class RunReport(Protocol):
@@ -43,43 +43,6 @@ class RunReport(Protocol):
 
 
 Kind = TypeVar("Kind", bound=RunReport)
-
-_RENAMED: Final = {"divergence": "approx_kl", "clipped": "clip_fraction"}  # fields of files that earlier versions wrote
-_GONE: Final = ("last_reward_loss", "reward_loss", "next_grid_loss")  # and those that no version writes any more
-
-
-@dataclass(frozen=True)
-class Report:
-    """The metrics of an agent at one moment; rates are 0 .. 1, and None stands for what was not measured."""
-
-    update: int  # updates so far
-    environment_steps: int  # so far, over all environments of this seed
-    seconds: float  # since learning began, without compilation and saving
-    seed: int = 0  # of the agent
-    steps_per_second: float | None = None  # of this seed's environments, with learning
-    episodes: int = 0  # training episodes that ended
-    mean_return: float | None = None  # of those episodes, undiscounted
-    mean_length: float | None = None  # their steps
-    episode_solve_rate: float | None = None  # of those episodes: sampled edits, some starts partly solved
-    train_solve_rate: float | None = None  # of the training pairs, each played once by the greedy policy
-    evaluation_solve_rate: float | None = None  # of the unseen pairs, each played once by the greedy policy
-    policy_loss: float | None = None
-    value_loss: float | None = None
-    entropy: float | None = None
-    approx_kl: float | None = None
-    clip_fraction: float | None = None
-    gradient_norm: float | None = None  # before it is clipped
-    answer_loss: float | None = None  # of the predictor of answers, in nats a cell
-    tasks_played: int | None = None  # tasks on which an episode ended, since learning began
-    effective_tasks: float | None = None  # equally likely tasks that would be as hard to guess as the next one drawn
-
-    @property
-    def samples(self) -> int:
-        return self.environment_steps
-
-    @property
-    def score(self) -> float | None:
-        return self.evaluation_solve_rate
 
 
 @dataclass(frozen=True)
@@ -132,15 +95,6 @@ class MetricsFile(Generic[Kind]):
         return self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
 
 
-def read_metrics(path: Path) -> list[Report]:
-    """Read the reports of a metrics file, in order.
-
-    Raises:
-        ValueError: a line is not a report.
-    """
-    return read_reports(path, Report)
-
-
 def read_reports(path: Path, kind: type[Kind]) -> list[Kind]:
     """Read the reports of a kind, in order.
 
@@ -165,10 +119,6 @@ def _report(line: bytes, kind: type[Kind]) -> Kind:
     known = [field.name for field in dataclasses.fields(kind)]
     if not isinstance(row, dict):
         raise ValueError("it is no JSON object")
-    # Lines of earlier versions carry a checksum, which is not compared: people edit this file.
-    written = without_checksum(row)
-    # Files of earlier versions stay readable: some fields have another name now, some are gone.
-    row = {_RENAMED.get(name, name): value for name, value in written.items() if name not in _GONE}
     for name, value in row.items():
         if name not in known:
             raise ValueError(f"there is no number {name!r:.60}")
@@ -177,3 +127,39 @@ def _report(line: bytes, kind: type[Kind]) -> Kind:
         if value is not None and not is_number:
             raise ValueError(f"{name} is a number or null, got {value!r:.60}")
     return kind(**row)
+
+
+def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows, whole or not at all; each row has in ``of`` the number of rows, so that a reader misses none.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    rows = list(rows)
+    write_whole(path, "".join(json.dumps({**row, "of": len(rows)}) + "\n" for row in rows).encode())
+
+
+def read_table(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return the rows, and how many are unreadable or missing; a missing file has no rows.
+
+    Raises:
+        OSError: the file is there and cannot be read.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return [], 0
+    # A file that was cut between two lines has only good ones, but they say how many there
+    # should be: 3 good rows "of" 5 are 2 missing.
+    rows = [row for line in lines if (row := read_row(line)) is not None]
+    wanted = [row["of"] for row in rows if type(row.get("of")) is int]
+    return rows, max([len(lines), *wanted]) - len(rows)
+
+
+def read_row(line: bytes) -> dict[str, Any] | None:
+    """Read a line of JSON; None if it is not an object."""
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None

@@ -18,7 +18,7 @@ from jaxarc.config import CheckpointConfig, LoggingConfig
 from jaxarc.errors import JaxarcError, UsageError
 from jaxarc.files import user_path, write_whole
 from jaxarc.parallel import is_primary
-from jaxarc.training.checkpoint import Checkpoints
+from jaxarc.runs.checkpoint import Checkpoints
 
 DISTRIBUTION: Final = "jaxarc-rl"  # by which pip knows this package
 _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost network drive must not hold up a run

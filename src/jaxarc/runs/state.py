@@ -12,9 +12,18 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.config.build import spell
 from jaxarc.files import code_digest
 from jaxarc.parallel import allgather_text, digest, is_primary, require_same
-from jaxarc.training.checkpoint import CheckpointRecord, check_checkpoint, load_checkpoint
-from jaxarc.training.metrics import Kind, MetricsFile
-from jaxarc.training.run_folder import RunConfig, RunFolder, RunFolderError, library_versions
+from jaxarc.runs.checkpoint import (
+    CheckpointRecord,
+    check_checkpoint,
+    load_checkpoint,
+)
+from jaxarc.runs.folder import (
+    RunConfig,
+    RunFolder,
+    RunFolderError,
+    library_versions,
+)
+from jaxarc.runs.metrics import Kind, MetricsFile
 
 State = TypeVar("State")
 """A pytree of arrays."""

@@ -3,25 +3,36 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Bool, Float32, Int32, Key, UInt32
+from jaxtyping import Array, Float32, Int8, Int32, Key, UInt32
 
-from jaxarc.agents import EditPolicy, LearnerState, Trajectories, make_optimizer, update
-from jaxarc.agents.answers.predictor import (
-    AnswerPredictingPolicy,
+from jaxarc.agents import ppo, reinforce
+from jaxarc.agents.cloning import CloningExamples, clone_examples, clone_expert
+from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.ppo import (
+    EpisodeCounts,
+    LearnerState,
+    Losses,
+    TrainConfig,
+    Trajectories,
+    collect,
+    make_optimizer,
+    make_update_batch,
+)
+from jaxarc.agents.predictor import (
+    Predictor,
     PredictorState,
     answer_shown_config,
     learn_answers,
+    puzzle_of,
     with_answer,
 )
-from jaxarc.agents.cloning import CloningExamples
-from jaxarc.agents.learner import Losses, TrainConfig, make_update_batch
-from jaxarc.agents.policy import PolicyOutput
 from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
@@ -45,9 +56,8 @@ from jaxarc.tasks.curriculum import (
     effective_task_count,
     start_curriculum,
 )
-from jaxarc.training.cloning import clone_examples, clone_expert
-from jaxarc.types import Observation, PRNGKey
-from jaxarc.unroll import BatchPolicy, Transition, unroll
+from jaxarc.types import Observation
+from jaxarc.unroll import BatchPolicy
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
@@ -55,92 +65,8 @@ Tree = TypeVar("Tree")
 Result = TypeVar("Result")
 _PUZZLES: Final = 64  # number of answers that are predicted side by side in an evaluation
 _ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
-
-
-class PlayedSteps(NamedTuple):
-    """The task of each step, and the endings."""
-
-    task_index: Int32[Array, "S B"]
-    ended: Bool[Array, "S B"]
-    solved: Bool[Array, "S B"]  # whether the task is solved so far
-
-
-class EpisodeCounts(NamedTuple):
-    """Sums over the episodes that ended."""
-
-    ended: Int32[Array, ""]
-    solved: Int32[Array, ""]
-    return_sum: Float32[Array, ""]
-    length_sum: Int32[Array, ""]
-
-
-def collect(
-    policy: EditPolicy,
-    env: EpisodeStatistics,
-    params: EnvParams,
-    states: StatisticsState,
-    key: PRNGKey,
-    num_steps: int,
-    shard: DataShard = UNSHARDED,
-) -> tuple[StatisticsState, Trajectories, PlayedSteps, EpisodeCounts]:
-    """Take ``num_steps`` steps in each environment with edits drawn from the policy.
-
-    Args:
-        policy: what acts.
-        env: episode statistics around an auto-reset.
-        params: tasks and rules.
-        states: of B environments.
-        key: for the draws.
-        num_steps: S, static.
-        shard: of the environments that these are; the counts are of these alone.
-    """
-
-    def act(key: PRNGKey, observation: Observation, states: StatisticsState) -> tuple[StructuredAction, PolicyOutput]:
-        # The value belongs to the observation before the step. A truncated episode is over after it, and the
-        # environment has begun the next one, so the value of its final observation is taken here.
-        output = policy.sample(key, observation, shard)
-        return policy.to_action(output.edit), output
-
-    def record(transition: Transition[StatisticsState]) -> tuple[tuple, PlayedSteps, EpisodeCounts]:
-        done = transition.done
-        info = transition.info
-        final_value = _value_where_needed(policy, info["final_observation"], info["truncated"])
-        counts = EpisodeCounts(
-            ended=done.sum(dtype=jnp.int32),
-            solved=(done & info["success"]).sum(dtype=jnp.int32),
-            return_sum=jnp.where(done, info["episode_return"], jnp.float32(0)).sum(),
-            length_sum=jnp.where(done, info["episode_length"], jnp.int32(0)).sum(dtype=jnp.int32),
-        )
-        endings = info["terminated"], info["truncated"]
-        learned_from = (transition.observation, transition.extras, transition.reward, *endings, final_value)
-        return learned_from, PlayedSteps(info["task_index"], done, info["success"]), counts
-
-    keys = jax.random.split(key, num_steps)
-    states, (learned_from, played, counts) = unroll(env, params, act, states, keys, record)
-    observation, output, reward, terminated, truncated, final_value = learned_from
-    trajectories = Trajectories(
-        observation=observation,
-        edit=output.edit,
-        log_prob=output.log_prob,
-        value=output.value,
-        reward=reward,
-        terminated=terminated,
-        truncated=truncated,
-        final_value=final_value,
-        last_value=policy.value(env.observe(states, params)),
-    )
-    return states, trajectories, played, jax.tree.map(lambda x: x.sum(axis=0, dtype=x.dtype), counts)
-
-
-def _value_where_needed(
-    policy: EditPolicy, observation: Observation, needed: Bool[Array, " B"]
-) -> Float32[Array, " B"]:
-    """Value the observations if any is needed: truncations are rare, and the network is most of a step's cost."""
-    return jax.lax.cond(
-        jnp.any(needed),
-        lambda: policy.value(observation),
-        lambda: jnp.zeros(needed.shape, jnp.float32),
-    )
+ALGORITHMS: Final = MappingProxyType({"ppo": ppo.update, "reinforce": reinforce.update})
+"""What improves a policy on its trajectories, by ``agent.algorithm``."""
 
 
 class TrainingState(eqx.Module):
@@ -153,11 +79,9 @@ class TrainingState(eqx.Module):
     key: UInt32[Array, "words"]  # for the next update; never used before
 
     @property
-    def policy(self) -> EditPolicy | AnswerPredictingPolicy:
-        """The policy that is evaluated."""
-        if self.predictor_state is None:
-            return self.learner.policy
-        return AnswerPredictingPolicy(self.predictor_state.predictor, self.learner.policy)
+    def players(self) -> tuple[EditPolicy, Predictor | None]:
+        """The policy that is evaluated, and what predicts its targets."""
+        return self.learner.policy, None if self.predictor_state is None else self.predictor_state.predictor
 
 
 class Progress(NamedTuple):
@@ -203,10 +127,9 @@ def start_seed(
         policy, env_states, _ = clone_expert(
             policy, GreedyPainter().act, _ENV, shown, env_states, key_clone, train_config.cloning, train_config.agent
         )
-    predicts_answers = train_config.answer.is_hidden
     return TrainingState(
         learner=LearnerState(policy, optimizer_state, jnp.int32(0)),
-        predictor_state=PredictorState.create(key_predictor, train_config) if predicts_answers else None,
+        predictor_state=PredictorState.create(key_predictor, train_config) if train_config.answer.is_hidden else None,
         env_states=env_states,
         curriculum=start_curriculum(params.weights, curriculum),
         key=jax.random.key_data(key_state),
@@ -255,6 +178,7 @@ def run_seed(
     are this device's share of all.
     """
     optimizer = make_optimizer(train_config)
+    update = ALGORITHMS[train_config.agent.algorithm]
     shown = answer_shown_params(params, train_config)
 
     def once(state: TrainingState, _: None) -> tuple[TrainingState, tuple]:
@@ -273,7 +197,7 @@ def run_seed(
         curriculum = apply_counts(state.curriculum, shard.sum(by_task))
         predictor_state = state.predictor_state
         answer_loss = None
-        if predictor_state is not None and train_config.answer.source == "predicted":
+        if predictor_state is not None and train_config.answer.source == "predicted":  # a search learns nothing
             puzzles = dataclasses.replace(params, weights=weights)
             predictor_state, answer_loss = learn_answers(predictor_state, key_answers, puzzles, train_config, shard)
         state = TrainingState(learner, predictor_state, env_states, curriculum, jax.random.key_data(key_state))
@@ -291,16 +215,17 @@ def run_seed(
 
 @functools.partial(jax.jit, static_argnames=("mesh", "over"))
 def measure(
-    policies: EditPolicy | AnswerPredictingPolicy, params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
+    players: tuple[EditPolicy, Predictor | None], params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
 ) -> TaskResults:
     """Play every task with the greedy policy of each seed; leaves [K, T].
 
-    With a mesh the seeds are split over it, or, where training splits the environments, the tasks.
+    ``players`` are policies, and what predicts their targets where the answer is hidden, leaves [K, ...]. With a mesh
+    the seeds are split over it, or, where training splits the environments, the tasks.
     """
     shard = _data_shard(mesh, over)
     spec = _split_of(over)
-    play = lambda policy, params: play_every_task(_batch_policy_of(policy, params), params, shard=shard)
-    return _each_seed(play, policies, params, mesh, spec, spec)
+    play = lambda players, params: play_every_task(_greedy(players, params), params, shard=shard)
+    return _each_seed(play, players, params, mesh, spec, spec)
 
 
 def place_state(state: TrainingState, mesh: Mesh, over: str) -> TrainingState:
@@ -337,24 +262,26 @@ def make_params(task_set: TaskSet | TaskGenerator, config: JaxArcConfig) -> EnvP
     return EnvParams(buffer, uniform_weights(len(task_set)), config)
 
 
-def _batch_policy_of(policy: EditPolicy | AnswerPredictingPolicy, params: EnvParams) -> BatchPolicy:
-    if isinstance(policy, EditPolicy):
-        return lambda task_index, observation, states: (policy.act(observation), None)
-    rules = without_augmentation(params)
+def _greedy(players: tuple[EditPolicy, Predictor | None], params: EnvParams) -> BatchPolicy:
+    policy, predictor = players
+    answers = None if predictor is None else _predict_all(predictor, without_augmentation(params))
+
+    def act(task_index: Array, observation: Observation, states: Any) -> tuple[StructuredAction, None]:
+        answer = None if answers is None else answers[task_index]
+        return policy.act(with_answer(observation, answer)), None
+
+    return act
+
+
+def _predict_all(predictor: Predictor, params: EnvParams) -> Int8[Array, "T H W"]:
+    """Predict the answer of each task once, 64 side by side, and not in each of its steps."""
     env = ArcEnvironment()
 
-    def predict(task_index: Array) -> Array:
-        return policy.predict_answer(
-            jax.tree.map(lambda x: x[None], env.observe(first_state(rules, task_index), rules))
-        )[0]
+    def predict(task_index: Int32[Array, ""]) -> Int8[Array, "H W"]:
+        observation = env.observe(first_state(params, task_index), params)
+        return predictor.predict(puzzle_of(jax.tree.map(lambda x: x[None], observation)))[0]
 
-    # Each task is predicted once, 64 side by side, and not in each of its steps.
-    tasks = jnp.arange(params.tasks.num_tasks, dtype=jnp.int32)
-    answers = jax.lax.map(predict, tasks, batch_size=_PUZZLES)
-    return lambda task_index, observation, states: (
-        policy.editor.act(with_answer(observation, answers[task_index])),
-        None,
-    )
+    return jax.lax.map(predict, jnp.arange(params.tasks.num_tasks, dtype=jnp.int32), batch_size=_PUZZLES)
 
 
 def _data_shard(mesh: Mesh | None, over: str) -> DataShard:

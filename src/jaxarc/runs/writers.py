@@ -6,12 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Protocol, Self
 
 from jaxarc.config import ConfigValidationError, LoggingConfig
 from jaxarc.errors import JaxarcError
-from jaxarc.training.metrics import Kind, RunReport
-from jaxarc.training.run_folder import RunConfig, RunFolder
+from jaxarc.runs.folder import RunConfig, RunFolder
+from jaxarc.runs.metrics import RunReport
 
 _EXTRAS: Final = {"tensorboard": "tensorboardX", "wandb": "wandb"}  # field of LoggingConfig and extra -> its library
 _AXES: Final = ("update", "environment_steps", "examples", "seed")  # of a report: positions on an axis, no measurements
@@ -21,37 +21,27 @@ class LogWriterError(JaxarcError, RuntimeError):
     """Reports cannot be sent where they were to go."""
 
 
-_Report_contra = TypeVar("_Report_contra", bound=RunReport, contravariant=True)
-
-
-class LogWriter(Protocol[_Report_contra]):
+class LogWriter(Protocol):
     """Takes the reports of a run, one after the other; several seeds alternate.
 
     ``logging.writers=[my_module:MyWriter]`` calls ``my_module.MyWriter(experiment, folder)`` with the experiment, which
     has ``as_dict()``, and the path of the run folder. :func:`numbers_of` has the measurements of a report by name.
+    Both methods raise LogWriterError or OSError where a report went nowhere, and the next one would not fare better.
     """
 
-    def write(self, report: _Report_contra) -> None:
-        """Take one report.
+    def write(self, report: Any, /) -> None: ...
 
-        Raises:
-            LogWriterError, OSError: it went nowhere, and the next one would not fare better.
-        """
-        ...
-
-    def close(self) -> None:
-        """Flush; no report follows."""
-        ...
+    def close(self) -> None: ...
 
 
-class LogWriters(Generic[Kind]):
+class LogWriters:
     """Several writers as one, for use in a ``with`` statement.
 
     One that fails is closed to further reports after a warning, and the run goes on: what it learns is worth more than
     a second copy of its numbers. The first copy, metrics.jsonl, is no writer: when that cannot be written the run ends.
     """
 
-    def __init__(self, writers: Iterable[LogWriter[Kind]], warn: Callable[[str], None]):
+    def __init__(self, writers: Iterable[LogWriter], warn: Callable[[str], None]):
         self._open = list(writers)
         self._warn = warn
 
@@ -62,11 +52,10 @@ class LogWriters(Generic[Kind]):
         for writer in self._open:
             self._try(writer, writer.close)
 
-    def write(self, report: Kind) -> None:
-        # Each writer takes the report, and stays only if it could: a full disk or a lost network does not stop the run.
+    def write(self, report: RunReport) -> None:
         self._open = [writer for writer in self._open if self._try(writer, lambda writer=writer: writer.write(report))]
 
-    def _try(self, writer: LogWriter[Kind], act: Callable[[], None]) -> bool:
+    def _try(self, writer: LogWriter, act: Callable[[], None]) -> bool:
         try:
             act()
         except (LogWriterError, OSError) as error:
@@ -80,7 +69,7 @@ class TensorBoardWriter:
 
     def __init__(self, folder: Path):
         # The writer under tensorboardX's SummaryWriter: that one writes in a thread, where a full disk stops the run.
-        self._writers = importlib.import_module("tensorboardX.event_file_writer")
+        self._files_of = importlib.import_module("tensorboardX.event_file_writer")
         self._events = importlib.import_module("tensorboardX.proto.event_pb2")
         self._summary = importlib.import_module("tensorboardX.summary")
         self._folder = folder
@@ -90,13 +79,11 @@ class TensorBoardWriter:
         if report.seed not in self._files:
             folder = self._folder / f"seed_{report.seed}"
             folder.mkdir(parents=True, exist_ok=True)
-            self._files[report.seed] = self._writers.EventsWriter(str(folder / "events"))
-        # A file for each seed, opened with its first report; the x axis is what was learned from so far.
+            self._files[report.seed] = self._files_of.EventsWriter(str(folder / "events"))
         file = self._files[report.seed]
-        now = time.time()
         for name, value in numbers_of(report).items():
             scalar = self._summary.scalar(name, value)
-            file.write_event(self._events.Event(wall_time=now, step=report.samples, summary=scalar))
+            file.write_event(self._events.Event(wall_time=time.time(), step=report.samples, summary=scalar))
         file.flush()
 
     def close(self) -> None:
@@ -115,18 +102,16 @@ class WandbWriter:
         wandb = importlib.import_module("wandb")
         self._error: type[Exception] = wandb.Error
         self._has_seeds = len(experiment.seeds) > 1
+        project = experiment.logging.wandb_project
         try:
-            self._run = wandb.init(
-                project=experiment.logging.wandb_project, name=folder.name, dir=str(folder), config=experiment.as_dict()
-            )
+            self._run = wandb.init(project=project, name=folder.name, dir=str(folder), config=experiment.as_dict())
         except self._error as error:
             raise LogWriterError(f"wandb: {error}; WANDB_MODE=offline keeps the reports here") from error
 
     def write(self, report: RunReport) -> None:
         prefix = f"seed_{report.seed}/" if self._has_seeds else ""
-        values = {f"{prefix}{name}": value for name, value in numbers_of(report).items()}
         try:
-            self._run.log(values, step=report.samples)
+            self._run.log({prefix + name: value for name, value in numbers_of(report).items()}, step=report.samples)
         except self._error as error:
             raise LogWriterError(f"wandb: {error}") from error
 
@@ -152,27 +137,22 @@ def check_extras(logging: LoggingConfig) -> None:
                 ) from error
 
 
-def open_log_writers(experiment: RunConfig, folder: RunFolder) -> list[LogWriter[RunReport]]:
+def open_log_writers(experiment: RunConfig, folder: RunFolder) -> list[LogWriter]:
     """Open what the experiment's logging asks for.
 
     Raises:
         LogWriterError: one cannot be opened.
     """
-    writers: list[LogWriter[RunReport]] = []
+    writers: list[LogWriter] = []
     if experiment.logging.tensorboard:
         writers.append(TensorBoardWriter(folder.path / "tensorboard"))
     if experiment.logging.wandb:
         writers.append(WandbWriter(experiment, folder.path))
-    writers += [_find_writer(name)(experiment, folder.path) for name in experiment.logging.writers]
-    return writers
+    return writers + [_find_writer(name)(experiment, folder.path) for name in experiment.logging.writers]
 
 
-def _find_writer(name: str) -> Callable[[RunConfig, Path], LogWriter[RunReport]]:
-    """Return a class by ``module:class``; modules are looked for in the working directory too.
-
-    Raises:
-        ConfigValidationError: there is none.
-    """
+def _find_writer(name: str) -> Callable[[RunConfig, Path], LogWriter]:
+    """Return a class by ``module:class``; modules are looked for in the working directory too."""
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.append(here)
     module, _, attribute = name.partition(":")

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int8
 
-from jaxarc.agents.answers.candidates import Puzzle
+from jaxarc.agents.puzzles import Puzzle
 from jaxarc.config import SearchConfig
 from jaxarc.constants import PADDING
 from jaxarc.search import Question, search_all

@@ -1,4 +1,4 @@
-"""Candidates for the colors of an answer: copies of the input, turned, recolored or read along its lines."""
+"""Puzzles, and candidates for the colors of their answers: copies of the input, turned, recolored or read in lines."""
 
 from typing import Final, NamedTuple
 

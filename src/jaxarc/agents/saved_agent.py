@@ -1,4 +1,4 @@
-"""Load an agent, or its policy, from a run folder, without the rest of its training state."""
+"""Trained policies as agents, and how they are loaded from a run folder, without the rest of the training state."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -7,29 +7,35 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Int32, Key
 
-from jaxarc.agents import EditPolicy
-from jaxarc.agents.answers.predictor import (
-    AnswerPredictingPolicy,
+from jaxarc.agents.experiment import Experiment
+from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.predictor import (
+    Predictor,
     PredictorState,
     answer_shown_config,
+    predict_answer,
     with_answer,
 )
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.config.training import Precision
-from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.envs.structured_actions import BboxAction, StructuredAction
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
-from jaxarc.training.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint
-from jaxarc.training.experiment import Experiment
-from jaxarc.training.run_folder import RunFolder, open_run_folder
+from jaxarc.runs.checkpoint import (
+    CheckpointError,
+    CheckpointRecord,
+    load_checkpoint,
+)
+from jaxarc.runs.folder import RunFolder, open_run_folder
 from jaxarc.types import Observation, PRNGKey
 
 WhichCheckpoint = Literal["best", "last"]
 
 # Where they are in a training state.
-_EDITOR = "learner.policy"
+_POLICY = "learner.policy"
 _PREDICTOR = "predictor_state.predictor"
 
 
@@ -56,8 +62,8 @@ def load_policy(
     seed: int | None = None,
     rules: JaxArcConfig | None = None,
     precision: Precision = "float32",
-) -> EditPolicy | AnswerPredictingPolicy:
-    """Load the policy of one seed.
+) -> tuple[EditPolicy, Predictor | None]:
+    """Load the policy of one seed, and the predictor of its targets; None where the answer is shown.
 
     Args:
         folder: of the run.
@@ -84,8 +90,37 @@ def load_policy(
     index = 0 if seed is None else seeds.index(seed)
     mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)  # JAX would compile each ``[index]``
     mine = cast_floats(mine, DTYPES[precision])
-    editor = mine[_EDITOR]
-    return AnswerPredictingPolicy(mine[_PREDICTOR], editor) if _PREDICTOR in mine else editor
+    return mine[_POLICY], mine.get(_PREDICTOR)
+
+
+class EditAgent(Agent):
+    """A trained :class:`EditPolicy`: the first attempt is its likeliest choice at every step, the others are drawn.
+
+    Where the answer is hidden, the predictor makes one before the first step, and the policy edits towards it.
+    """
+
+    policy: EditPolicy
+    predictor: Predictor | None = None  # None where the answer is shown
+
+    def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
+        # The predictor takes a batch, here of one. The answer is kept in memory: it is the same at every step.
+        answers = predict_answer(self.predictor, jax.tree.map(lambda x: x[None], observation))
+        return spec.attempt_index, None if answers is None else answers[0]
+
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+        attempt_index, answer = memory
+        return _edit(self.policy, key, with_answer(observation, answer), attempt_index), memory
+
+
+def _edit(
+    policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
+) -> StructuredAction:
+    batch = jax.tree.map(lambda x: x[None], observation)
+    # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
+    likeliest = policy.greedy(batch)
+    drawn = policy.sample(key, batch).edit
+    edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
+    return jax.tree.map(lambda x: x[0], policy.to_action(edit))
 
 
 class TrainedAgent(eqx.Module):
@@ -95,10 +130,11 @@ class TrainedAgent(eqx.Module):
     :func:`jaxarc.evaluate` and :func:`jaxarc.record_episode` take it as it is.
     """
 
-    policy: EditPolicy | AnswerPredictingPolicy
+    policy: EditPolicy
     config: JaxArcConfig = eqx.field(static=True)  # the rules that it plays by
     samples: bool = eqx.field(static=True)  # draws its actions; otherwise it takes the likeliest
     precision: Precision = eqx.field(static=True, default="float32")  # of the weights and of products
+    predictor: Predictor | None = None  # of the answer; None where it is shown
 
     def act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         """Return the action for the observation of one environment with the rules of ``config``."""
@@ -107,12 +143,9 @@ class TrainedAgent(eqx.Module):
 
     def _act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         batch = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], observation)
-        editor = self.policy
-        if isinstance(editor, AnswerPredictingPolicy):
-            batch = with_answer(batch, editor.predict_answer(batch))
-            editor = editor.editor
-        edit = editor.sample(key, batch).edit if self.samples else editor.greedy(batch)
-        return jax.tree.map(lambda leaf: leaf[0], editor.to_action(edit))
+        batch = with_answer(batch, predict_answer(self.predictor, batch))
+        edit = self.policy.sample(key, batch).edit if self.samples else self.policy.greedy(batch)
+        return jax.tree.map(lambda leaf: leaf[0], self.policy.to_action(edit))
 
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
         return self.act(key, observation)
@@ -149,7 +182,8 @@ def load_agent(
     require_precision(precision, "load_agent")
     folder = open_run_folder(Path(run))
     rules = saved_experiment(folder, checkpoint).environment.with_fields(**fields)
-    return TrainedAgent(load_policy(folder, checkpoint, seed, rules, precision), rules, samples, precision)
+    policy, predictor = load_policy(folder, checkpoint, seed, rules, precision)
+    return TrainedAgent(policy, rules, samples, precision, predictor)
 
 
 def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
@@ -177,15 +211,12 @@ def require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[st
 def policy_shapes(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]:
     """Return the shapes of the parts of the policies of all seeds, by their paths in a training state."""
     train_config = experiment.train_config
-    predicts_answers = train_config.answer.is_hidden
+    is_hidden = train_config.answer.is_hidden
+    shown = answer_shown_config(rules) if is_hidden else rules
 
     def make(key: Key[Array, ""]) -> dict[str, Any]:
-        editor = {
-            _EDITOR: EditPolicy.create(
-                key, answer_shown_config(rules) if predicts_answers else rules, train_config.network
-            )
-        }
-        return editor | ({_PREDICTOR: PredictorState.create(key, train_config).predictor} if predicts_answers else {})
+        policy = {_POLICY: EditPolicy.create(key, shown, train_config.network)}
+        return policy | ({_PREDICTOR: PredictorState.create(key, train_config).predictor} if is_hidden else {})
 
     keys = keys_of_seeds(experiment.training.seeds)
     return jax.eval_shape(jax.vmap(make), keys)

@@ -24,9 +24,15 @@ import jax
 
 from jaxarc.errors import JaxarcError
 from jaxarc.parallel import any_process, broadcast_flag, is_primary
-from jaxarc.training.metrics import Kind, MetricsFile
-from jaxarc.training.run_folder import RunConfig, RunFolder
-from jaxarc.training.run_state import RunState, load_run_state, require_same_run, require_unused, save_run_state
+from jaxarc.runs.folder import RunConfig, RunFolder
+from jaxarc.runs.metrics import Kind, MetricsFile
+from jaxarc.runs.state import (
+    RunState,
+    load_run_state,
+    require_same_run,
+    require_unused,
+    save_run_state,
+)
 
 State = TypeVar("State")
 """A pytree; its arrays are saved."""

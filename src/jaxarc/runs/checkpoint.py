@@ -7,6 +7,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -58,11 +59,21 @@ def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
     # All processes gather, one writes, and the barrier holds the others until the files are there.
     arrays = to_host(_named_arrays(tree))
     part = path.with_name(f".{path.name}.part")
-    try:
-        if is_primary():
-            _write(part, arrays, record, path)
-    finally:
-        if is_primary():
+    if is_primary():
+        # What an earlier attempt left is removed; then arrays, flushed to the disk; then the record, with digests of
+        # what is there; and the name last. A folder with a number for a name is therefore complete.
+        try:
+            with names_file(path):
+                shutil.rmtree(part, ignore_errors=True)
+                part.mkdir(parents=True)
+                with (part / _ARRAYS).open("wb") as file:
+                    np.savez(file, **arrays)
+                    file.flush()
+                    os.fsync(file.fileno())
+                body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
+                write_whole(part / _RECORD, json.dumps({"sha256": _digest_of(body), **body}).encode())
+                part.rename(path)
+        finally:
             shutil.rmtree(part, ignore_errors=True)  # gone already when the rename succeeded
     barrier(f"saved {path}")
 
@@ -73,7 +84,7 @@ def read_record(path: Path) -> CheckpointRecord:
     Raises:
         CheckpointError: there is no checkpoint, or its record is damaged.
     """
-    return _read(path)[0]
+    return CheckpointRecord(**_read(path)["record"])
 
 
 def check_checkpoint(path: Path) -> CheckpointRecord:
@@ -82,17 +93,16 @@ def check_checkpoint(path: Path) -> CheckpointRecord:
     Raises:
         CheckpointError: there is no checkpoint, or it is damaged.
     """
-    record, files = _read(path)
-    there = _digests(path)
-    # A file that is missing has the digest None, which differs too. The record's
-    # own digest was compared as it was read.
-    bad = [name for name, digest in files.items() if there.get(name) != digest]
-    if bad:
+    content = _read(path)
+    try:
+        is_whole = content["files"] == _digests(path)
+    except FileNotFoundError:
+        is_whole = False
+    if not is_whole:
         raise DamagedCheckpointError(
-            f"{path} is damaged: {len(bad)} of its files are missing or do not have their SHA-256, first {bad[0]}; "
-            "use another checkpoint"
+            f"{path} is damaged: {_ARRAYS} is missing or does not have its SHA-256; use another checkpoint"
         )
-    return record
+    return CheckpointRecord(**content["record"])
 
 
 def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
@@ -118,23 +128,6 @@ def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
     return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in wanted])
 
 
-def _write(part: Path, arrays: dict[str, Any], record: CheckpointRecord, path: Path) -> None:
-    """Write everything into a folder, and give it its name."""
-    with names_file(path):
-        # What an earlier attempt left is removed; then arrays, flushed to the disk; then the record, with digests of
-        # what is there; and the name last. A folder with a number for a name is therefore complete.
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        with (part / _ARRAYS).open("wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
-        content = json.dumps({"sha256": _digest(_canonical(body)), **body})
-        write_whole(part / _RECORD, content.encode())
-        part.rename(path)
-
-
 def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
     """Name each leaf by its path, such as ``learner.policy.network.positions``, in the order of the leaves."""
     named, _ = jax.tree.flatten_with_path(tree)
@@ -142,51 +135,26 @@ def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
     return {".".join(filter(None, (within, path))): leaf for path, leaf in paths}
 
 
-def _read(path: Path) -> tuple[CheckpointRecord, dict[str, str]]:
-    """Return the record, and the digest of each of the other files."""
+def _read(path: Path) -> dict[str, Any]:
+    """Return the content of the record file, which has the digest that it names."""
     file = path / _RECORD
     try:
-        # The digest is of everything else in the record, written in one canonical order of keys.
         content = json.loads(file.read_bytes())
-        written = content.pop("sha256")
-        computed = _digest(_canonical(content))
+        is_whole = content.pop("sha256") == _digest_of(content)
     except OSError as error:
         if path.is_dir():
             raise DamagedCheckpointError(f"{path} is damaged: cannot read its {_RECORD}: {error.strerror}") from error
         raise CheckpointError(f"there is no checkpoint {path}; name a folder inside a run's checkpoints/") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} cannot be read; use another checkpoint") from error
-    if written != computed:
+    if not is_whole:
         raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} does not have its SHA-256; use another checkpoint")
-    if content.get("format") != _FORMAT:
-        record = content.get("record")
-        versions = record.get("versions") if isinstance(record, dict) else None
-        version = versions.get("jaxarc", "0.1.0") if isinstance(versions, dict) else "0.1.0"  # which named no version
+    if content["format"] != _FORMAT:
         raise CheckpointError(
-            f"{path} was written by jaxarc {version!s:.60} with checkpoint format {content.get('format')!r:.60}, "
-            f"this one reads format {_FORMAT}; use the version that wrote it, or train again"
+            f"{path} has checkpoint format {content['format']}, this version reads format {_FORMAT}; use the version "
+            "that wrote it, or train again"
         )
-    if not _is_record(content.get("record")) or not _is_mapping(content.get("files"), str):
-        raise DamagedCheckpointError(f"{path} is damaged: {_RECORD} lacks something; use another checkpoint")
-    return CheckpointRecord(**content["record"]), content["files"]
-
-
-def _is_record(record: Any) -> bool:
-    """Return whether it has the fields of :class:`CheckpointRecord`, each of its type."""
-    if not isinstance(record, dict) or set(record) != {field.name for field in dataclasses.fields(CheckpointRecord)}:
-        return False
-    numbers = (record["seconds"], 0.0 if record["score"] is None else record["score"])
-    counts = (record["update"], record["num_lines"])
-    return (
-        all(type(count) is int and count >= 0 for count in counts)
-        and all(type(number) in (int, float) for number in numbers)
-        and isinstance(record["config"], dict)
-        and _is_mapping(record["versions"], str)
-    )
-
-
-def _is_mapping(value: Any, kind: type) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, kind) for one in value.values())
+    return content
 
 
 def _require_same(path: Path, there: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -204,21 +172,12 @@ def _require_same(path: Path, there: dict[str, Any], wanted: dict[str, Any]) -> 
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """Hash every file below but the record, in the order of their names."""
-    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
-    return {
-        file.relative_to(folder).as_posix(): _digest(file.read_bytes())
-        for file in sorted(files)
-        if file.name != _RECORD
-    }
+    return {_ARRAYS: hashlib.sha256((folder / _ARRAYS).read_bytes()).hexdigest()}
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _canonical(body: dict[str, Any]) -> bytes:
-    return json.dumps(body, sort_keys=True).encode()
+def _digest_of(body: dict[str, Any]) -> str:
+    """Hash a record in one canonical order of its keys."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 class DamagedCheckpointWarning(UserWarning):
@@ -264,8 +223,8 @@ class Checkpoints:
 
         Where none was measured it is the newest. Warns and raises as :meth:`newest`.
         """
-        ranked = self._measured()
-        return self._first_sound(reversed(ranked)) if ranked else self.newest()
+        ranked = self._ranked()
+        return self._first_sound(ranked) if ranked else self.newest()
 
     def keep(self, last: int, best: int) -> None:
         """Remove all but the newest and the best ones."""
@@ -274,8 +233,7 @@ class Checkpoints:
         # Updates 10 20 30 40 with the scores 0.1 0.9 0.3 0.2, keep the last 2 and the
         # best 1: {30, 40} and {20}; 10 goes.
         updates = self.updates()
-        ranked = self._measured()
-        kept = {*updates[-last:], *ranked[len(ranked) - min(best, len(ranked)) :]}
+        kept = {*updates[-last:], *self._ranked()[:best]}
         self._remove(update for update in updates if update not in kept)
 
     def remove_after(self, update: int) -> None:
@@ -286,15 +244,14 @@ class Checkpoints:
         for entry in (*self.path.glob(".*.part"), *self.path.glob(".*.removed")):
             shutil.rmtree(entry)
 
-    def _measured(self) -> list[int]:
-        """Return the updates that have a score, the best last."""
+    def _ranked(self) -> list[int]:
+        """Return the updates that have a score, the best first, of equal ones the later."""
         scores = {}
         for update in self.updates():
-            try:
+            with suppress(DamagedCheckpointError):  # reported when it is wanted
                 scores[update] = read_record(self.at(update)).score
-            except DamagedCheckpointError:
-                continue  # reported when it is wanted
-        return sorted((update for update in scores if scores[update] is not None), key=lambda u: (scores[u], u))
+        measured = [(score, update) for update, score in scores.items() if score is not None]
+        return [update for _, update in sorted(measured, reverse=True)]
 
     def _first_sound(self, updates: Iterable[int]) -> CheckpointRecord:
         for update in updates:

@@ -1,4 +1,4 @@
-"""A network that predicts a task's answer, its training, and a policy that edits towards the prediction.
+"""A network that predicts a task's answer, and its training. Where the answer is hidden, the prediction is the target.
 
 For each cell the network says where its color comes from. It never writes a color of its own: it weighs candidates
 (turned copies of the input, readings of its rows and columns, the colors that a color always becomes in the
@@ -6,7 +6,7 @@ demonstrations, black, outside), so all ten colors are alike to it. How well eac
 shows it which rule is at work.
 """
 
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import equinox as eqx
 import jax
@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float32, Int8, Key, PyTree
 
-from jaxarc.agents.answers.candidates import (
+from jaxarc.agents.networks.network import neighbors
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.puzzles import (
     NUM_COPIES,
     NUM_TABLES,
     Puzzle,
@@ -24,10 +26,7 @@ from jaxarc.agents.answers.candidates import (
     recolored,
     symmetric_copies,
 )
-from jaxarc.agents.answers.searched import SearchedAnswers
-from jaxarc.agents.learner import TrainConfig
-from jaxarc.agents.networks.network import neighbors
-from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.searched_answers import SearchedAnswers
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.environment import ArcEnvironment
@@ -156,13 +155,16 @@ def _as_grid(colors: Int8[Array, "B H W"]) -> Int8[Array, "B H W"]:
     return jnp.where(area, jnp.maximum(colors, jnp.int8(0)), jnp.int8(PADDING))
 
 
+Predictor: TypeAlias = AnswerPredictor | SearchedAnswers
+"""``predict`` makes the answers of a batch of puzzles."""
+
 _ENV = ArcEnvironment()
 
 
 class PredictorState(eqx.Module):
     """A predictor and the state of its optimizer, which a search has none of."""
 
-    predictor: AnswerPredictor | SearchedAnswers
+    predictor: Predictor
     optimizer_state: PyTree[Array]
 
     @classmethod
@@ -220,22 +222,18 @@ def _optimizer(train_config: TrainConfig) -> optax.GradientTransformation:
     return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))
 
 
-class AnswerPredictingPolicy(eqx.Module):
-    """A policy for hidden answers: it predicts the answer once, and edits towards it as if it were shown.
+def predict_answer(predictor: Predictor | None, observation: Observation) -> Int8[Array, "B H W"] | None:
+    """Predict the answers, the same at every step of an episode; None without a predictor, where they are shown.
 
-    It takes a batch of observations with the keys ``working_grid``, ``input_grid``, ``demonstrations``, ``step_count``.
+    The observations have the keys ``input_grid`` and ``demonstrations``.
     """
-
-    predictor: AnswerPredictor | SearchedAnswers
-    editor: EditPolicy
-
-    def predict_answer(self, observation: Observation) -> Int8[Array, "B H W"]:
-        """Predict the answers; the same at every step of an episode."""
-        return self.predictor.predict(puzzle_of(observation))
+    return None if predictor is None else predictor.predict(puzzle_of(observation))
 
 
-def with_answer(observation: Observation, answer: Int8[Array, "B H W"]) -> Observation:
-    """Return an observation for the editor, with the predicted answer as its target."""
+def with_answer(observation: Observation, answer: Int8[Array, "*B H W"] | None) -> Observation:
+    """Fill in the target that a policy edits towards; an observation that shows the answer stays as it is."""
+    if answer is None:
+        return observation
     return {
         "working_grid": observation["working_grid"],
         "step_count": observation["step_count"],
@@ -244,12 +242,12 @@ def with_answer(observation: Observation, answer: Int8[Array, "B H W"]) -> Obser
 
 
 def answer_shown_config(config: JaxArcConfig) -> JaxArcConfig:
-    """Return the rules by which the editor of an answer-predicting policy learns: the same, with the answer shown."""
+    """Return the rules by which a policy learns to edit: the same, with the answer shown."""
     return config.with_fields(reveal_target=True, include_demonstrations=False, include_input=False)
 
 
 def missing_for_answer_prediction(config: JaxArcConfig) -> list[str]:
-    """List what a config lacks for an :class:`AnswerPredictingPolicy`, each as one sentence; else empty."""
+    """List what a config lacks for predicting the answer, each as one sentence; else empty."""
     wanted = {
         "observation.layout": (config.observation.layout, "dict"),
         "observation.reveal_target": (config.observation.reveal_target, False),

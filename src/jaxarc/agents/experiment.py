@@ -1,11 +1,12 @@
-"""Everything that one training run depends on: the rules, the learning, the data and their order."""
+"""Everything that a run of agents depends on, and what it reports."""
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from jaxarc.agents.answers.predictor import answer_shown_config, missing_for_answer_prediction
-from jaxarc.agents.learner import TrainConfig
 from jaxarc.agents.policy import missing_for_editing
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.predictor import answer_shown_config, missing_for_answer_prediction
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -23,6 +24,7 @@ from jaxarc.config import (
 )
 from jaxarc.config.choices import rules_for_editing
 from jaxarc.experts import missing_for_painting
+from jaxarc.runs.metrics import read_reports
 
 
 @dataclass(frozen=True)
@@ -87,3 +89,46 @@ class Experiment(CheckedConfig):
         if self.parallel.num_devices:
             problems += self.uneven_over(self.parallel.num_devices)
         return problems + self.task.too_large_for(self.environment.grid_shape)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The metrics of an agent at one moment; rates are 0 .. 1, and None stands for what was not measured."""
+
+    update: int  # updates so far
+    environment_steps: int  # so far, over all environments of this seed
+    seconds: float  # since learning began, without compilation and saving
+    seed: int = 0  # of the agent
+    steps_per_second: float | None = None  # of this seed's environments, with learning
+    episodes: int = 0  # training episodes that ended
+    mean_return: float | None = None  # of those episodes, undiscounted
+    mean_length: float | None = None  # their steps
+    episode_solve_rate: float | None = None  # of those episodes: sampled edits, some starts partly solved
+    train_solve_rate: float | None = None  # of the training pairs, each played once by the greedy policy
+    evaluation_solve_rate: float | None = None  # of the unseen pairs, each played once by the greedy policy
+    policy_loss: float | None = None
+    value_loss: float | None = None
+    entropy: float | None = None
+    approx_kl: float | None = None
+    clip_fraction: float | None = None
+    gradient_norm: float | None = None  # before it is clipped
+    answer_loss: float | None = None  # of the predictor of answers, in nats a cell
+    tasks_played: int | None = None  # tasks on which an episode ended, since learning began
+    effective_tasks: float | None = None  # equally likely tasks that would be as hard to guess as the next one drawn
+
+    @property
+    def samples(self) -> int:
+        return self.environment_steps
+
+    @property
+    def score(self) -> float | None:
+        return self.evaluation_solve_rate
+
+
+def read_metrics(path: Path) -> list[Report]:
+    """Read the reports of a metrics file, in order.
+
+    Raises:
+        ValueError: a line is not a report.
+    """
+    return read_reports(path, Report)
