@@ -24,6 +24,7 @@ from jaxtyping import Array, Int
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.environment import Environment
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BaseAction, action_numbers
@@ -105,6 +106,7 @@ def record_episode(
         ValueError: the environment resets itself, or an episode consists of several trials.
         IndexError: there is no such task or pair.
     """
+    require_own_jax()
     _require_one_episode(env, params)
     key_reset, key_policy = jax.random.split(as_typed_key(key))
     state, observation = env.reset(key_reset, params, task_index, pair_index)

@@ -2,13 +2,10 @@
 
 import dataclasses
 import difflib
-import os
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import jax
 import jax.numpy as jnp
 
 from jaxarc.config import AugmentationConfig, JaxArcConfig
@@ -20,9 +17,9 @@ from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.datasets.training_pairs import load_evaluation_tasks, load_train_tasks
 from jaxarc.envs.environment import ArcEnvironment, Defaults, Environment
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.errors import JaxarcError
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX, STARTER
@@ -108,43 +105,6 @@ def make(
     if is_starter if flat_actions is None else flat_actions:
         env = FlatActions(env)
     return env, params
-
-
-class ForkedProcessError(JaxarcError, RuntimeError):
-    """This process was forked from one in which JAX ran, and a compiled call in it would wait forever."""
-
-
-_forks: list[int] = []  # ids of this process, if JAX had started before the fork that began it
-
-
-def _note_fork() -> None:
-    # JAX refuses to change this option once it has started, and has no other public way to ask whether it has.
-    name = "jax_num_cpu_devices"
-    value = jax.config.values[name]
-    try:
-        jax.config.update(name, value + 1)
-    except RuntimeError:
-        _forks.append(os.getpid())
-    else:
-        jax.config.update(name, value)
-
-
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_note_fork)
-
-
-def require_own_jax() -> None:
-    """Raise in a process that cannot run JAX, such as a worker that Gymnasium's ``AsyncVectorEnv`` forked.
-
-    Raises:
-        ForkedProcessError: saying how to start workers.
-    """
-    if os.getpid() in _forks:
-        raise ForkedProcessError(
-            f"process {os.getpid()} was forked after JAX had started, and JAX hangs in it; start workers with "
-            "context='spawn' (gymnasium.make_vec: vector_kwargs={'context': 'spawn'}), or step all environments in one "
-            "process with vectorization_mode='vector_entry_point'"
-        )
 
 
 def _name_of(dataset: Any, found: TaskSet | TaskGenerator) -> str:

@@ -15,10 +15,7 @@ from jaxarc.adapters import GymnasiumEnv, host_episodes, to_gymnasium
 from jaxarc.adapters.host_episodes import HostEpisodes, plays_on_host
 from jaxarc.wrappers import EpisodeStatistics
 
-pytestmark = [
-    pytest.mark.skipif("native" not in EXECUTORS, reason="no C++ compiler is installed"),
-    pytest.mark.filterwarnings("ignore::jaxarc.adapters.gymnasium_making.SingleEnvironmentsWarning"),
-]
+pytestmark = pytest.mark.skipif("native" not in EXECUTORS, reason="no C++ compiler is installed")
 
 EVERY_OPERATION = {"allowed_operations": None}
 ODD_REWARDS = {"gamma": 0.9, "similarity_weight": 0.7, "success_bonus": 0.3, "unsolved_submission_penalty": -0.07}

@@ -1,6 +1,5 @@
 """The single Gymnasium environment plays what ours plays."""
 
-import gc
 import importlib.util
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from compiling import EXECUTORS
 from gymnasium.utils.env_checker import check_env
 
 from jaxarc.adapters import GymnasiumEnv, register_gymnasium
-from jaxarc.adapters.gymnasium_making import SingleEnvironmentsWarning
 from jaxarc.config.build import UnknownFieldError
 from jaxarc.envs import PointAction
 from jaxarc.envs.action_masks import factored_action_mask, flat_action_mask
@@ -291,13 +289,6 @@ def test_masks_as_selections_have_no_action_masks():
     env.reset(seed=0)
     with pytest.raises(ValueError, match="selection_format"):
         env.action_masks()
-
-
-def test_several_single_environments_are_advised_against_once(world):
-    gc.collect()
-    with pytest.warns(SingleEnvironmentsWarning, match="vector_entry_point") as caught:
-        kept = [GymnasiumEnv(*world) for _ in range(6)]
-    assert len(caught) == 1, len(kept)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")

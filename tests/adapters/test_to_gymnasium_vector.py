@@ -56,7 +56,6 @@ def assert_alike(ours, theirs):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.filterwarnings("ignore::jaxarc.adapters.gymnasium_making.SingleEnvironmentsWarning")
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
 def test_it_returns_what_gymnasium_returns_for_as_many_single_environments(world, mode):
     ours = GymnasiumVectorEnv(*world, num_envs=B, autoreset_mode=mode)

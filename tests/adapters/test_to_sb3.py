@@ -62,7 +62,6 @@ def test_masks_are_refused():
         jaxarc.adapters.Sb3VecEnv(*jaxarc.make("007bbfb7"), 2)
 
 
-@pytest.mark.filterwarnings("ignore::jaxarc.adapters.gymnasium_making.SingleEnvironmentsWarning")
 @pytest.mark.parametrize("flat_actions", [True, False])
 def test_maskable_ppo_takes_no_action_that_its_masks_leave_out(flat_actions):
     contrib = pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")

@@ -234,6 +234,18 @@ class GoesOnAfterTheEnd(Toy):
         return after, self.observe(after, params), reward, after.terminated | after.truncated, self.info(after, params)
 
 
+class PaysNothingWhereItGoesOn(Toy):
+    def step_and_reset(self, state, action, params):
+        after, observation, reward, *rest = super().step_and_reset(state, action, params)
+        return after, observation, jnp.zeros_like(reward), *rest
+
+
+class StaysWhereItGoesOn(Toy):
+    def step_and_reset(self, state, action, params):
+        after, observation, reward, done, info = self.step(state, action, params)
+        return after, observation, reward, done, {**info, "final_observation": observation}
+
+
 # Calls.
 class CountingState(ToyState):
     count: int = eqx.field(static=True, default=0)

@@ -111,6 +111,8 @@ FAULTS = {  # environment -> the check that finds it, and what the sentence says
     faulty.DiscountsTruncation: ("endings", "a truncated episode keeps the discount 1"),
     faulty.EndsTwice: ("endings", "both terminated and was truncated"),
     faulty.GoesOnAfterTheEnd: ("inert when done", "a step in a state that is done has a reward"),
+    faulty.PaysNothingWhereItGoesOn: ("step and reset", r"in \[2\]"),
+    faulty.StaysWhereItGoesOn: ("step and reset", r"in \[0\]\.key"),
     faulty.CountsInStaticField: ("no retrace", r"step is traced \d times in a loop of 3"),
     faulty.DrawsFromNumpy: ("same alone and in a batch", r"step 0 called by itself gives another result.*task_index"),
     faulty.ChangesItsArguments: ("pure", "step changes its arguments"),

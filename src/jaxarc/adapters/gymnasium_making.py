@@ -1,8 +1,6 @@
 """What both Gymnasium environments check when they are made, and what Gymnasium reads of them."""
 
 import dataclasses
-import warnings
-import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -37,31 +35,6 @@ def make_from_arguments(choice: Mapping[str, Any]) -> tuple[Environment[Any], En
         if error.field not in choice:
             raise
         raise UnexpectedArgumentError(f"got an unexpected keyword argument {error.field!r}; {error}") from error
-
-
-class SingleEnvironmentsWarning(UserWarning):
-    """Several single environments live in one process, where a vector environment would step them in one call."""
-
-
-_MANY: Final = 4  # a client that compares has one to train and one to measure, and perhaps one to look at
-_living: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-def advise_batch(env: Any) -> None:
-    """Recommend the vector environment when the fourth single one is made in this process.
-
-    Warns:
-        SingleEnvironmentsWarning: once, by Python's default filter.
-    """
-    _living.add(env)
-    if len(_living) == _MANY:
-        warnings.warn(
-            f"{_MANY} single environments in one process are stepped one after the other; "
-            "gymnasium.make_vec(id, num_envs, vectorization_mode='vector_entry_point'), or jaxarc.adapters.Sb3VecEnv, "
-            "steps them in one compiled call",
-            SingleEnvironmentsWarning,
-            stacklevel=3,
-        )
 
 
 class LimitInSpec:

@@ -28,7 +28,6 @@ from jaxarc.adapters.gymnasium_conversion import (
 from jaxarc.adapters.gymnasium_making import (
     RENDER_MODES,
     LimitInSpec,
-    advise_batch,
     make_from_arguments,
     require_made,
     require_no_auto_reset,
@@ -38,8 +37,8 @@ from jaxarc.adapters.gymnasium_making import (
 from jaxarc.adapters.host_episodes import HostEpisodes, plays_on_host
 from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.environment import Environment
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
-from jaxarc.registration import require_own_jax
 
 
 class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -65,9 +64,6 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
     Raises:
         ValueError: the environment resets itself, or the render mode is unknown.
         ForkedProcessError: this process was forked after JAX had started.
-
-    Warns:
-        SingleEnvironmentsWarning: there are several in this process; :class:`GymnasiumVectorEnv` is faster.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 10}  # noqa: RUF012  # as in the base
@@ -84,7 +80,6 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         self.observation_space = to_gymnasium_space(env.observation_space(params))
         kind = HostEpisodes if plays_on_host(env, self._params) else _CompiledEpisodes
         self._episodes = kind(env, self._params, self.action_space)
-        advise_batch(self)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode.
@@ -93,6 +88,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
             ValueError: an option is unknown, or the seed is out of range.
             IndexError: there is no such task or pair.
         """
+        require_own_jax()
         super().reset(seed=seed)
         chosen = read_options(options, ("task_index", "pair_index"))
         # Without a seed the next episode follows from the state's own key. A seed, a chosen task
@@ -109,6 +105,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
             ResetNeeded: no episode has been started.
             ValueError: the action is not in the action space.
         """
+        require_own_jax()
         self._require_episode()
         return self._episodes.step(action)
 
@@ -122,6 +119,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
             ResetNeeded: no episode has been started.
             ValueError: selections are masks, which have no numbers.
         """
+        require_own_jax()
         self._require_episode()
         return np.array(action_mask(self._env, self._episodes.state, self._params))
 

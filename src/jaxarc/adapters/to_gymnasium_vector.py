@@ -39,10 +39,10 @@ from jaxarc.adapters.gymnasium_making import (
 )
 from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.compilation import choose_executor, update_rows
+from jaxarc.envs.conditional_reset import RESET_FRACTION
 from jaxarc.envs.environment import Environment
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
-from jaxarc.registration import require_own_jax
-from jaxarc.wrappers.conditional_reset import RESET_FRACTION
 
 _VECTOR_ONLY: Final = ("num_envs", "autoreset_mode", "render_mode")
 _OPTIONS: Final = ("task_index", "pair_index", "reset_mask")
@@ -116,6 +116,7 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
             IndexError: there is no such task or pair.
             ResetNeeded: a mask is given before all environments were reset once.
         """
+        require_own_jax()
         options = read_options(options, _OPTIONS)
         mask = self._read_mask(options.pop("reset_mask", None))
         self._states = self._start(seed, options, mask)
@@ -219,6 +220,7 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         return mask
 
     def _require_started(self) -> None:
+        require_own_jax()
         if self._states is None:
             raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
 

@@ -17,6 +17,8 @@ except ImportError as error:
 
 from jaxarc.adapters.conversion import action_of_fields, choice_of_id, environment_ids, field_sizes
 from jaxarc.datasets.task_set import TaskSet
+from jaxarc.envs.conditional_reset import reset_where, with_next_mask
+from jaxarc.envs.forks import in_own_process
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.envs.state import ArcEnvState
@@ -24,7 +26,6 @@ from jaxarc.prng import as_typed_key, from_key_data
 from jaxarc.registration import make
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.types import Info, Observation, PRNGKey
-from jaxarc.wrappers.conditional_reset import reset_where, with_next_mask
 
 
 @struct.dataclass
@@ -85,6 +86,12 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         """All tasks with equal weights, and the config's time limit."""
         return self._default_params
 
+    @in_own_process
+    def reset(self, key: PRNGKey, params: GymnaxParams | None = None) -> tuple[Observation, GymnaxState]:
+        """Start an episode."""
+        return super().reset(key, params)
+
+    @in_own_process
     @partial(jax.jit, static_argnames=("self",))
     def step(
         self, key: PRNGKey, state: GymnaxState, action: Any, params: GymnaxParams | None = None
@@ -104,7 +111,7 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         words = jax.random.key_data(as_typed_key(key_reset))
         after = reset_where(done, self._start, ended.arc, words, params.arc)
         info = {**info, "terminated": terminated, "truncated": truncated, "final_observation": last}
-        info = with_next_mask(self._env, info, after, params.arc)
+        info = with_next_mask(self._env.info, info, after, params.arc)
         started = self._env.observe(after, params.arc), GymnaxState(after.step_count, after), reward
         return (*started, done, info) if self._has_legacy_step else (*started, terminated, truncated, info)
 

@@ -20,6 +20,7 @@ from jaxarc.agents.predictor import (
 )
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.config.training import Precision
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision
@@ -138,6 +139,7 @@ class TrainedAgent(eqx.Module):
 
     def act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         """Return the action for the observation of one environment with the rules of ``config``."""
+        require_own_jax()
         with products_in(self.precision):
             return self._act(key, observation)
 

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Int32, PyTree, UInt32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import GridShape
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.fusion import compiles_for_cpu, materialize_call
 from jaxarc.utils.error_handling import JAXErrorHandler
 
@@ -59,6 +60,7 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
 
         @functools.wraps(function)
         def call(*args: Any) -> Result:
+            require_own_jax()
             mode = JAXErrorHandler.mode_to_compile()
             # A call returns before the device is done, so a failed check would be raised wherever the result is used
             # first. To raise it here, the call waits where checks exist.

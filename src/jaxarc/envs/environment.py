@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,8 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.compilation import compiled, update_rows
+from jaxarc.envs.conditional_reset import RESET_FRACTION, step_then_reset, with_next_mask
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.native_batch import advances_natively, restart_natively
 from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
@@ -26,9 +28,6 @@ from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
 from jaxarc.tasks.sampling import next_task_index, sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
-
-# Of a batch, in a block of the compact executor: an episode of 35 random operations lasts about 20 steps.
-RESET_FRACTION: Final = 1 / 16
 
 State = TypeVar("State")
 Step = tuple[State, Observation, Float32[Array, ""], Bool[Array, ""], Info]
@@ -47,18 +46,16 @@ class Environment(abc.ABC, Generic[State]):
     """The interface of agents and wrappers; every method is pure and works under jit, vmap and scan.
 
     Every kind is a frozen dataclass that is a pytree, and no ``eqx.Module``: looking up a method of one takes longer
-    than a step.
-
-    Class data sheet:
-        state: :class:`ArcEnvState`, a few kilobytes at 30x30.
-        observation: int8[H, W] working grid, -1 as padding; more by ``config.observation``.
-        action: :class:`PointAction`, :class:`BboxAction` or :class:`MaskAction` by ``config.action.selection_format``.
-        reward: float32, see :func:`jaxarc.envs.transition.compute_reward`.
-        done: ``terminated | truncated``; both are in ``info``.
+    than a step. A kind of your own derives from this class or from :class:`jaxarc.wrappers.Wrapper`. Those of this
+    package are final: compiled programs take their parts as one, so that a part that is overridden would be left out.
     """
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
+        for base in cls.__mro__[1:]:
+            if "__final__" in vars(base):  # of typing.final
+                instead = "jaxarc.wrappers.Wrapper, and put it around one, or from jaxarc.Environment"
+                raise TypeError(f"{base.__name__} is final; derive {cls.__name__} from {instead}")
         if "step" in cls.__dict__:
             cls.step = _explain_order(cls.step)
 
@@ -79,25 +76,19 @@ class Environment(abc.ABC, Generic[State]):
         It draws with the state's key, or with ``episode.task_order="in_turn"`` goes on to the next task.
         """
 
-    def reset_next_natively(self, states: State, need: Bool[Array, " B"], params: EnvParams) -> State | None:
-        """Return the states of a batch, those that need it after ``reset_next``, by one call of the C++ library.
-
-        None where the library cannot.
-        """
-        return None
-
-    def step_and_reset_natively(
-        self, state: State, action: Action, params: EnvParams
-    ) -> tuple[Step[State], State, Observation] | None:
-        """Return what ``step`` returns, then the state and observation to go on with, by one call of the C++ library.
-
-        Those are of ``reset_next`` where the episode ended; the state of the step itself is no whole one. Or None.
-        """
-        return None
-
     @abc.abstractmethod
     def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
         """Take one step; see :meth:`jaxarc.ArcEnvironment.step`."""
+
+    def step_and_reset(self, state: State, action: Action, params: EnvParams) -> Step[State]:
+        """Take one step, and start the next episode where it ended: ``step``, then ``reset_next``.
+
+        Returns:
+            What ``step`` returns; where the episode ended, state and observation are the first ones of the next.
+            ``info["final_observation"]`` is the observation before any reset, on every step, and
+            ``info["action_mask"]``, where there is one, belongs to the observation that is returned.
+        """
+        return _step_and_reset(self, state, action, params)
 
     @abc.abstractmethod
     def observe(self, state: State, params: EnvParams) -> Observation:
@@ -175,6 +166,7 @@ def _explain_order(step: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@final
 @dataclasses.dataclass(frozen=True)
 class ArcEnvironment(Environment[ArcEnvState]):
     """ARC as a Markov decision process: an agent edits a grid until it is the output that belongs to an input.
@@ -247,23 +239,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
         return _reset(key, params, _index(task_index), _index(pair_index))
 
     def reset_next(self, state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
-        """Start the episode that follows; see :meth:`Environment.reset_next`."""
         return _reset_next(state, params)
-
-    def reset_next_natively(
-        self, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams
-    ) -> ArcEnvState | None:
-        return restart_natively(states, need, params, _reset_next_compactly)
-
-    def step_and_reset_natively(
-        self, state: ArcEnvState, action: Action, params: EnvParams
-    ) -> tuple[Step[ArcEnvState], ArcEnvState, Observation] | None:
-        if not (isinstance(action, StructuredAction) and advances_natively(state, params)):
-            return None
-        require_single(state, action)
-        outcome, after, shown = step_and_restart_natively(state, action, params, _reset_next_compactly)
-        source = pairs_of(outcome.state, params)
-        return _tell(outcome, source, params.config), after, observe(shown, source, params.config)
 
     def step(self, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
         """Apply an action to the working grid; the order is ``(state, action, params)``, and there is no key.
@@ -299,12 +275,15 @@ class ArcEnvironment(Environment[ArcEnvState]):
         """
         return _step(state, action, params)
 
+    def step_and_reset(self, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
+        return _fused_step(self, state, action, params)
+
     def observe(self, state: ArcEnvState, params: EnvParams) -> Observation:
-        """Show a state as ``reset`` and ``step`` do; see :func:`jaxarc.envs.observations.observe`."""
+        _require_params(params)
         return observe(state, pairs_of(state, params), params.config)
 
     def info(self, state: ArcEnvState, params: EnvParams) -> Info:
-        """Metrics of a state, with the keys, shapes and dtypes of a step's info."""
+        _require_params(params)
         return make_info(state, pairs_of(state, params), jnp.zeros_like(state.terminated), params.config)
 
 
@@ -378,6 +357,25 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     return _tell(take_step(state, action, source, params.config), source, params.config, make_info_in_branch)
 
 
+@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+def _step_and_reset(env: Environment[State], state: State, action: Action, params: EnvParams) -> Step[State]:
+    return step_then_reset(env, state, action, params)
+
+
+@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+def _fused_step(env: ArcEnvironment, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
+    """Do both by one call of the C++ library where that can."""
+    if not (isinstance(action, StructuredAction) and advances_natively(state, params)):
+        reset_rows = lambda states, need, params: restart_natively(states, need, params, _reset_next_compactly)
+        return step_then_reset(env, state, action, params, reset_rows)
+    require_single(state, action)
+    outcome, after, shown = step_and_restart_natively(state, action, params, _reset_next_compactly)
+    source = pairs_of(outcome.state, params)
+    _, observation, reward, done, info = _tell(outcome, source, params.config)
+    info = with_next_mask(env.info, {**info, "final_observation": observation}, after, params)
+    return after, observe(shown, source, params.config), reward, done, info
+
+
 def _tell(outcome: StepOutcome, source: PairSource, config: JaxArcConfig, tell: Any = make_info) -> Step[ArcEnvState]:
     state, reward, invalid = outcome
     return state, observe(state, source, config), reward, state.done, tell(state, source, invalid, config)
@@ -393,6 +391,7 @@ def _index(index: Int[Array, ""] | int | None) -> Int32[Array, ""] | None:
 
 
 def _require_params(params: EnvParams) -> None:
+    require_own_jax()
     if not isinstance(params, EnvParams):
         raise TypeError(
             f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}; "

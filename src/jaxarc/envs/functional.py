@@ -4,6 +4,9 @@ A facade over the same core as :mod:`jaxarc.envs.environment`; here the task tra
 """
 
 import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import equinox as eqx
 import jax
@@ -12,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task
 from jaxarc.envs.start import split_for_episode, start_episode
@@ -25,9 +29,30 @@ from jaxarc.types import Info, JaxArcTask, Observation, PRNGKey
 from jaxarc.utils.error_handling import JAXErrorHandler, refuse_unstructured
 
 Step = tuple[ArcEnvState, Observation, Float32[Array, "*B"], Bool[Array, "*B"], Info]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
-@eqx.filter_jit
+def _compiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Compile a function by ``eqx.filter_jit``; it has a method ``lower``, too."""
+
+    def of_mode(mode: str, *args: Any, **named: Any) -> Result:
+        with JAXErrorHandler.compiling(mode):  # a key of the cache: checks are compiled for one error mode
+            return function(*args, **named)
+
+    of_mode.__name__ = of_mode.__qualname__ = function.__name__
+    jitted = eqx.filter_jit(of_mode)
+
+    @functools.wraps(function)
+    def call(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        require_own_jax()
+        return jitted(JAXErrorHandler.mode_to_compile(), *args, **named)
+
+    vars(call)["lower"] = lambda *args, **named: jitted.lower(JAXErrorHandler.mode_to_compile(), *args, **named)
+    return call
+
+
+@_compiled
 def arc_reset(
     key: PRNGKey, config: JaxArcConfig, task_data: JaxArcTask | None = None
 ) -> tuple[ArcEnvState, Observation]:
@@ -73,6 +98,7 @@ def arc_reset(
     return state, observe(state, source, config)
 
 
+@_compiled
 def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig) -> Step:
     """Take one step of an episode; a state that is done stays as it is, with reward 0.
 
@@ -89,22 +115,16 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
         ValueError: a mask has the wrong shape, or the state was made with another config.
         RuntimeError: with policy ``"raise"``, an operation or coordinate is out of range or not allowed.
     """
-    return _arc_step(state, action, config, JAXErrorHandler.mode_to_compile())
-
-
-@eqx.filter_jit
-def _arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig, mode: str) -> Step:
     _require_config(config)
     _require_matching(state, config)
     require_single(state, action)
     assert state.task_data is not None
     source = pairs_of_task(state.task_data, config.grid_shape, config.episode.mode)
-    with JAXErrorHandler.compiling(mode):  # a key of the cache: checks are compiled for one error mode
-        state, reward, invalid = take_step(state, action, source, config)
+    state, reward, invalid = take_step(state, action, source, config)
     return state, observe(state, source, config), reward, state.done, make_info(state, source, invalid, config)
 
 
-@eqx.filter_jit
+@_compiled
 def batch_reset(
     keys: PRNGKey, config: JaxArcConfig, task_data: JaxArcTask | None = None
 ) -> tuple[ArcEnvState, Observation]:
@@ -116,22 +136,17 @@ def batch_reset(
     return jax.vmap(arc_reset, in_axes=(0, None, None))(keys, config, task_data)
 
 
+@_compiled
 def batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig) -> Step:
     """Take one step in every environment of a batch; see :func:`arc_step`.
 
     Raises:
         ValueError: states and actions are no batches of one size.
     """
-    return _batch_step(states, actions, config, JAXErrorHandler.mode_to_compile())
-
-
-@eqx.filter_jit
-def _batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig, mode: str) -> Step:
     _require_config(config)
     refuse_unstructured(actions)
     _require_batches(states, actions)
-    with JAXErrorHandler.compiling(mode):
-        return jax.vmap(arc_step, in_axes=(0, 0, None))(states, actions, config)
+    return jax.vmap(arc_step, in_axes=(0, 0, None))(states, actions, config)
 
 
 def _require_config(config: JaxArcConfig) -> None:

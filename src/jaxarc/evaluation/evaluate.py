@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxarc.config import AugmentationConfig, EvaluationConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent
 from jaxarc.evaluation.episodes import Episodes, play_episodes
@@ -92,6 +93,7 @@ def evaluate(
         UnknownAnswerError: ``answers_visible``, and an answer is unknown.
         ValueError: a task does not fit the canvas.
     """
+    require_own_jax()
     config = config or EvaluationConfig()
     agent = as_agent(agent)
     params = _make_params(tasks, rules, config, answers_visible)

@@ -1,6 +1,6 @@
 // A step of each environment of a batch, and where one ends the start of its next episode, in one pass over the grids.
 //
-// The results are those of step and reset_where in jaxarc/wrappers/auto_reset.py, bit for bit. While a block is finished
+// The results are those of step and reset_next in jaxarc/envs/environment.py, bit for bit. While a block is finished
 // its grids are still in the cache.
 #pragma once
 

@@ -19,6 +19,7 @@ from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array, PyTree, UInt32
 
 from jaxarc.envs.environment import Environment
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.parallel.memory import available_memory, require_memory, size_of
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, drop_padding, pad_rows, padded_size, place, to_host
@@ -159,6 +160,7 @@ class CompiledRollout:
         Without ``keeps`` each chunk takes the memory of the carry that was yielded last; with ``donates`` the first one
         takes that of the states.
         """
+        require_own_jax()
         # Everything that was compiled in is compared, arrays aside: new weights pass, another config does not.
         statics, arrays = make_statics(self._env, params, policy, *self._statics[3:])
         if statics != self._statics:
@@ -265,6 +267,7 @@ def compile_rollout(
 
     Arguments and errors are those of :func:`rollout`. A copy of the states that are given counts as needed.
     """
+    require_own_jax()
     mesh = data_mesh() if mesh is None else mesh
     statics, _ = make_statics(env, params, policy, num_envs, mesh, record, count_tasks)
     lengths = _chunk_lengths(num_steps, chunk_steps)

@@ -17,6 +17,7 @@ from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.testing import reset_checks, rollout_checks, secrecy_checks, trace_checks
 from jaxarc.testing.random_rollout import RandomRollout, RolloutFunction, compile_rollout
 from jaxarc.types import PRNGKey
+from jaxarc.wrappers.auto_reset import AutoReset
 
 _LONGEST = 1000  # steps, when the number is left open
 _REFUSALS = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError, AssertionError, RuntimeError)
@@ -191,6 +192,10 @@ def _check_resets(
 ) -> None:
     log.warn("keys are used once", reset_checks.keys_are_used_once(env, params, key))
     log.warn("keys advance", reset_checks.keys_advance(env, params, run))
+    if rollout_checks.resets_itself(run) and not isinstance(env, AutoReset):
+        log.skipped["step and reset"] = "the environment resets itself"
+    else:
+        log.note("step and reset", reset_checks.step_and_reset_is_both(env, params, run))
     if not rollout_checks.resets_itself(run):
         log.skipped["auto-reset"] = "the environment does not reset itself"
         return

@@ -8,17 +8,43 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from jaxarc.envs.conditional_reset import with_next_mask
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.prng import from_key_data
-from jaxarc.testing.random_rollout import RandomRollout, RolloutFunction, at, differing_leaves
+from jaxarc.testing.random_rollout import RandomRollout, RolloutFunction, at, differing_leaves, to_device, to_host
 from jaxarc.testing.rollout_checks import FINAL, resets_itself, some, where
 from jaxarc.types import PRNGKey
+from jaxarc.wrappers.auto_reset import AutoReset
 from jaxarc.wrappers.wrapper import Wrapper
 
 _CHANCE: Final = 1e-6  # of a fault that is reported where there is none
 _ROLLOUTS: Final = 16  # played at most, to see enough episodes end
 _RUNNING_STEPS: Final = 3  # in which a state's key is exchanged
+_STEPS_OF_A_KIND: Final = 4  # steps that end an episode, and others, that are taken again
+
+
+def step_and_reset_is_both(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
+    """Compare ``step_and_reset``, of which auto-reset is made, with a step and a reset_next."""
+    inner = env.env if isinstance(env, AutoReset) else env
+
+    def by_parts(state: PyTree, action: PyTree) -> PyTree:
+        ended, last, reward, done, info = inner.step(state, action, params)
+        first, _ = inner.reset_next(ended, params)
+        after = jax.tree.map(lambda new, old: jnp.where(done, new, old), first, ended)
+        info = with_next_mask(inner.info, {**info, FINAL: last}, after, params)
+        return after, inner.observe(after, params), reward, done, info
+
+    fused = lambda state, action: inner.step_and_reset(state, action, params)
+    places = [np.argwhere(ends)[:_STEPS_OF_A_KIND] for ends in (run.dones, ~run.dones)]
+    steps = [(run.state_before(*place), run.action(*place)) for place in np.concatenate(places).tolist()]
+    stacked = to_device(jax.tree.map(lambda *leaves: jnp.stack(leaves), *steps))
+    ours, wanted = (to_host(jax.jit(jax.vmap(way))(*stacked)) for way in (fused, by_parts))
+    if leaves := differing_leaves(ours, wanted, exact=False):
+        yield (
+            f"step_and_reset returns something else than step, and reset_next where the episode ended, in "
+            f"{some(leaves)}; leave it as it is in the base class, or change it with them"
+        )
 
 
 def auto_resets_keep_the_contract(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Return and length of every episode, in ``info``."""
 
 import dataclasses
-from typing import Any
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -26,6 +26,7 @@ class StatisticsState(eqx.Module):
     last_length: Int32[Array, "*B"]
 
 
+@final
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class EpisodeStatistics(Wrapper[StatisticsState]):

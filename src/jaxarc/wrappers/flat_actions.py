@@ -1,7 +1,7 @@
 """One integer per action, for agents that choose among a fixed number of actions."""
 
 import dataclasses
-from typing import Any
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from jaxarc.utils.error_handling import JAXErrorHandler, enforce_rules
 from jaxarc.wrappers.wrapper import Wrapper
 
 
+@final
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class FlatActions(Wrapper[State]):
@@ -47,6 +48,10 @@ class FlatActions(Wrapper[State]):
         """
         return _step(self.env, state, _number(action), params)
 
+    def step_and_reset(self, state: State, action: Action, params: EnvParams) -> Step[State]:
+        """Take one step, and start the next episode where it ended; see :meth:`Environment.step_and_reset`."""
+        return _step_and_reset(self.env, state, _number(action), params)
+
     def action_space(self, params: EnvParams) -> Discrete:
         """The numbers of the legal actions; ``n`` is how many there are.
 
@@ -58,12 +63,21 @@ class FlatActions(Wrapper[State]):
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _step(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
+    return env.step(state, _checked(action, params), params)
+
+
+@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+def _step_and_reset(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
+    return env.step_and_reset(state, _checked(action, params), params)
+
+
+def _checked(action: Int32[Array, ""], params: EnvParams) -> StructuredAction:
     # A number out of range becomes operation -1 further down. With the policy "raise" it is refused here, where the
     # message can name the number.
     codec = FlatActionCodec.of(params.config)
     if checks_actions(params) and JAXErrorHandler.stops_on_error():
         action = enforce_rules(action, [(codec.rule, action)], JAXErrorHandler.get_error_mode())
-    return env.step(state, codec.to_structured(action), params)
+    return codec.to_structured(action)
 
 
 def _number(action: Any) -> Int32[Array, "*B"]:

@@ -1,6 +1,7 @@
 """Several trials in one episode: on demonstrations, with rewards, and then on a test, as in learning to learn."""
 
 import dataclasses
+from typing import final
 
 import equinox as eqx
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, Int32, UInt32
 
 from jaxarc.envs.compilation import compiled, vary_like
+from jaxarc.envs.conditional_reset import reset_where, with_next_mask
 from jaxarc.envs.environment import Action, Environment, Step, checks_actions
 from jaxarc.envs.observations import add_number, add_number_space
 from jaxarc.envs.params import EnvParams
@@ -15,7 +17,6 @@ from jaxarc.envs.spaces import Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
 from jaxarc.types import Info, Observation, PRNGKey
-from jaxarc.wrappers.conditional_reset import reset_where, with_next_mask
 from jaxarc.wrappers.wrapper import Wrapper
 
 
@@ -27,6 +28,7 @@ class TrialsState(eqx.Module):
     episode_key: UInt32[Array, "*B words"]  # what each trial is reset with, so that all play the same task
 
 
+@final
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Trials(Wrapper[TrialsState]):
@@ -104,7 +106,7 @@ def _step(env: Environment[ArcEnvState], state: TrialsState, action: Action, par
 
     after = reset_where(goes_on, next_trial, played, (), params)
     observation = _with_trial(env.observe(after.env_state, params), after.trial_index, params)
-    info = with_next_mask(env, info, after.env_state, params)
+    info = with_next_mask(env.info, info, after.env_state, params)
     return after, observation, reward, trial_done & is_last, _trial_info(info, state.trial_index, trial_done, params)
 
 
