@@ -90,9 +90,10 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     Raises:
         TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
     """
-    began = time.monotonic()
     train = check_pairs([(source, target) for source, target in train], "search", "train")
     test_input = check_grid(test_input, "search, test input")
+    kernels.search_library()  # built, if need be, before the clock starts
+    began = time.monotonic()
     found: list[Found] = []
     searches: list[_Search] = []
     deep: list[_Search] = []  # of which dearer pieces may be made

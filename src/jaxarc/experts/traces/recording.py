@@ -143,6 +143,8 @@ def record_traces(
         solve = lambda units: _solve_batch(expert, units, cache)
         _record_in_chunks(recording, work_units, solve, expert.batch_size, progress)
     else:
+        if isinstance(expert, HiddenAnswerExpert):
+            expert.prepare()
         # Only a process can be ended from outside, so a time limit needs one.
         count = max(processes, 1) if time_limit_s is not None else processes
         with _started(expert, count, time_limit_s) as workers:
