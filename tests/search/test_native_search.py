@@ -134,7 +134,7 @@ def test_answers_are_the_same_without_the_library(rule, monkeypatch):
 
 @pytest.fixture
 def slow_compiler(tmp_path, monkeypatch):
-    """An empty cache, and a compiler that takes two seconds and writes into the file returned which process called it."""
+    """An empty cache, and a compiler that takes two seconds, and writes who called it into the file returned."""
     built, _ = load_library(SEARCH_SOURCES, ())
     compiler = tmp_path / "c++"
     compiler.write_text(

@@ -1,6 +1,7 @@
 """``jaxarc search``: programs that explain a task, in words and pictures; and the search as an agent."""
 
 import contextlib
+import dataclasses
 import os
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -159,6 +160,7 @@ def _facts(result: SearchResult, answer: np.ndarray) -> dict[str, Any]:
                 "fits": found.fits,
                 "share": found.share,
                 "cost": found.cost,
+                "knows_sizes": found.knows_sizes,
                 "right": bool(np.array_equal(found.answer, answer)) if answer.size else None,
                 "grid": found.answer.tolist(),
             }
@@ -185,17 +187,17 @@ def _print_result(console: Console, task: RawTask, index: int, result: SearchRes
 
 
 def _fit_in_words(found: Found) -> str:
-    if found.fits_all:
-        return f"explains all {len(found.fits)} demonstrations, cost {found.cost}"
-    explained = f"explains {sum(found.fits)} of {len(found.fits)} demonstrations"
-    return f"{explained}, {percent(found.share)} of their cells, cost {found.cost}"
+    count = "all" if found.fits_all else f"{sum(found.fits)} of"
+    cells = "" if found.fits_all else f", {percent(found.share)} of their cells"
+    sizes = "" if found.knows_sizes else ", but not the size of each"
+    return f"explains {count} {len(found.fits)} demonstrations{sizes}{cells}, cost {found.cost}"
 
 
 def _pieces(program: GridProgram, grid: np.ndarray) -> list[Panel]:
     """Draw each layer of a program of several by itself."""
     if len(program.layers) == 1:
         return []
-    alone = [GridProgram((layer,), program.size, program.recolor) for layer in program.layers]
+    alone = [dataclasses.replace(program, layers=(layer,)) for layer in program.layers]
     return [Panel.fit(render_grid(one(grid)), title=f"layer {number}") for number, one in enumerate(alone, start=1)]
 
 
