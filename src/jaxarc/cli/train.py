@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from rich.console import Console
@@ -17,7 +16,7 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from jaxarc.cli.console import QuietOption, mean_share, number_table
-from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, read_any_experiment, topics_of
+from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override, read_any_experiment, topics_of
 from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
 from jaxarc.cli.training_run import last_reports, learn
 from jaxarc.config import ConfigValidationError
@@ -174,8 +173,7 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
     Raises:
         ConfigValidationError: no override lists values, one cannot be read, or one is a range without end.
     """
-    with one_kind_of_error():
-        parsed = OverridesParser.create().parse_overrides(list(overrides))
+    parsed = [parse_override(override) for override in overrides]
     if not any(override.is_sweep_override() for override in parsed):
         raise ConfigValidationError("jaxarc train: --multirun needs a field with several values: training.seed=0,1,2")
     return [list(combination) for combination in itertools.product(*map(_values_of, parsed))]
