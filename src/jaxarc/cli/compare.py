@@ -8,10 +8,9 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import mean_number, mean_share, number_table
+from jaxarc.cli.console import escape, mean_number, mean_share, number_table
 from jaxarc.training.comparison import METRICS, Axis, Group, band_of, differences, kind_of_runs, read_groups
 from jaxarc.training.metrics import Report, RunReport
 from jaxarc.training.surrogates import SurrogateReport

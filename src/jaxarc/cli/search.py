@@ -11,15 +11,15 @@ import numpy as np
 import typer
 from rich.columns import Columns
 from rich.console import Console
-from rich.markup import escape
 from rich.panel import Panel
 
-from jaxarc.cli.console import JsonOption, percent, print_json, progress_bar
+from jaxarc.cli.console import JsonOption, escape, percent, print_json, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
 from jaxarc.cli.processes import signals_interrupt
 from jaxarc.cli.tasks import find_task
 from jaxarc.config import SearchConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.errors import visible
 from jaxarc.evaluation.solver import SolvedTask
 from jaxarc.files import write_whole
 from jaxarc.render.layout import draw_pairs
@@ -66,7 +66,7 @@ def search(
         print_json({"id": task_id, "dataset": tasks.name, "test": [_facts(*both) for both in _answered(task, results)]})
     else:
         console = Console()
-        console.print(f"{task_id} in {tasks.name}", markup=False, highlight=False, style="bold")
+        console.print(visible(f"{task_id} in {tasks.name}"), markup=False, highlight=False, style="bold")
         for index, (result, answer) in enumerate(_answered(task, results)):
             _print_result(console, task, index, result, answer)
     if output is not None and kind is not None:
@@ -182,7 +182,7 @@ def _print_result(console: Console, task: RawTask, index: int, result: SearchRes
             continue
         console.print(f"[bold]program[/] {escape(str(found.program))}", highlight=False, soft_wrap=True)
         for line in found.program.in_words():
-            console.print(f"  {line}", markup=False, highlight=False)
+            console.print(visible(f"  {line}"), markup=False, highlight=False)
         console.print(Columns(_pieces(found.program, task.test[index][0]), padding=(0, 1)))
 
 

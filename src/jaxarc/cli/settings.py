@@ -251,7 +251,7 @@ def one_kind_of_error() -> Iterator[None]:
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
-        words = str(error).partition("Config search path")[0]
+        words = str(error).partition("Config search path")[0].replace("override ++", "override ")  # see _settable
         raise ConfigValidationError(f"jaxarc train: {' '.join(words.split())}") from error
 
 
@@ -292,8 +292,8 @@ def _settable(run_kind: RunKind, override: str) -> str:
         parsed = parse_override(f"++{override}")
         if parsed.is_sweep_override():
             raise ConfigValidationError(
-                f"jaxarc train: {override!r} has several values; add --multirun for a run of each, or write [1,2] for a "
-                "list"
+                f"jaxarc train: {override!r} has several values; add --multirun for a run of each, or write [1,2] for "
+                "a list"
             )
         return str(parsed.input_line)
     choices = choices_of(group)

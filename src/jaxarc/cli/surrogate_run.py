@@ -10,10 +10,9 @@ from typing import Final
 import jax
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import LiveLine, number_table, percent, range_share, warn
+from jaxarc.cli.console import LiveLine, escape, number_table, percent, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured
 from jaxarc.cli.training_run import left_out
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig

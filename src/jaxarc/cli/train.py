@@ -11,11 +11,10 @@ import typer
 from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperCommand
 
-from jaxarc.cli.console import QuietOption, mean_share, number_table
+from jaxarc.cli.console import QuietOption, escape, mean_share, number_table
 from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override, read_any_experiment, topics_of
 from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
 from jaxarc.cli.training_run import last_reports, learn
@@ -250,7 +249,7 @@ def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tupl
     table.columns[-1].justify = "left"
     table.columns[1].overflow = "fold"
     for number, (chosen, ending) in enumerate(endings.items(), start=1):
-        overrides = escape("\n".join(_differing(chosen, experiments)))
+        overrides = "\n".join(map(escape, _differing(chosen, experiments)))
         if ending.outcome is None:
             table.add_row(str(number), overrides, "-", "-", "-", ending.words)
             continue

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from jaxarc.cli.console import escape
 from jaxarc.cli.settings import (
     AGENT_RUN,
     DEFAULT_SURROGATE,

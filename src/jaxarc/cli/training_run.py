@@ -9,11 +9,10 @@ from pathlib import Path
 
 import jax
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.agents.answers.searched import SearchedAnswers
-from jaxarc.cli.console import LiveLine, mean_share, number_table, progress_bar, range_share, warn
+from jaxarc.cli.console import LiveLine, escape, mean_share, number_table, progress_bar, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured, signals_interrupt
 from jaxarc.config import AnswerConfig, ConfigValidationError, ParallelConfig
 from jaxarc.parallel import (

@@ -25,7 +25,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, JaxarcWarning, visible
 from jaxarc.files import private_folder, user_cache, write_whole
 
 BUILD_SECONDS: Final = 120  # a build that takes longer is given up, and so is the wait for that of another process
@@ -45,7 +45,7 @@ class NativeLibraryError(JaxarcError, RuntimeError):
     """The library cannot be built or loaded; the message says why in a line."""
 
 
-class NativeLibraryWarning(UserWarning):
+class NativeLibraryWarning(JaxarcWarning):
     """The XLA executor runs in place of the native one."""
 
 
@@ -232,7 +232,7 @@ def _lock(stack: ExitStack, folder: Path) -> None:
 def _say(line: str) -> None:
     """Write a line to stderr, where there is one."""
     if sys.stderr is not None:
-        sys.stderr.write(f"jaxarc: {line}\n")
+        sys.stderr.write(f"jaxarc: {visible(line)}\n")
         sys.stderr.flush()
 
 

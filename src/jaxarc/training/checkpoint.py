@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import jax
 import numpy as np
 
-from jaxarc.errors import UsageError
+from jaxarc.errors import JaxarcWarning, UsageError
 from jaxarc.files import names_file, write_whole
 from jaxarc.parallel import barrier, broadcast_flag, is_primary, to_host
 
@@ -221,7 +221,7 @@ def _canonical(body: dict[str, Any]) -> bytes:
     return json.dumps(body, sort_keys=True).encode()
 
 
-class DamagedCheckpointWarning(UserWarning):
+class DamagedCheckpointWarning(JaxarcWarning):
     """A checkpoint is damaged, so that another one is used."""
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import platformdirs
 
+from jaxarc.errors import JaxarcWarning
 from jaxarc.experts.traces.trace import Trace
 from jaxarc.files import write_whole
 
@@ -23,7 +24,7 @@ _ABANDONED_S: Final = 3600.0  # age at which a partial file has no writer any mo
 _TRIM_DIVISOR: Final = 16  # a cache is trimmed after each 1/16 of its limit that was written
 
 
-class DamagedTraceWarning(UserWarning):
+class DamagedTraceWarning(JaxarcWarning):
     """A cached trace cannot be read, and counts as missing."""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, JaxarcWarning
 from jaxarc.experts.expert import Action
 from jaxarc.experts.traces.graph import PairId
 from jaxarc.experts.traces.trace import ExpertSpec, Trace
@@ -22,7 +22,7 @@ class TraceFileError(JaxarcError, ValueError):
     """A file of traces cannot be read."""
 
 
-class ShortTraceFileWarning(UserWarning):
+class ShortTraceFileWarning(JaxarcWarning):
     """A file has fewer lines than were written into it."""
 
 
