@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from jaxarc.cli.console import warn
+from jaxarc.cli.main import main
 from jaxarc.config import ConfigValidationError, JaxArcConfig
+from jaxarc.datasets import load_tasks
 from jaxarc.datasets.catalogue import UnknownDatasetError
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, JaxarcWarning, visible
 from jaxarc.tasks import TaskFormatError
 
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
@@ -47,3 +50,40 @@ def test_a_wrong_name_ends_a_command_with_another_code_than_wrong_data():
     assert caught.value.exit_code == 2
     assert UnknownDatasetError.exit_code == 2
     assert TaskFormatError.exit_code == 1
+
+
+NAME = "a\x1b[31m\n\r\x9b\u202eb\udcff\t.json"  # colors, line breaks, text from right to left, a byte that is no UTF-8
+SHOWN = r"a\x1b[31m\n\r\x9b\u202eb\udcff\t.json"
+
+
+def test_names_are_quoted_so_that_a_terminal_obeys_nothing():
+    assert (
+        visible(NAME)
+        == str(TaskFormatError(NAME))
+        == str(UnknownDatasetError(NAME))
+        == str(JaxarcWarning(NAME))
+        == SHOWN
+    )
+    assert visible("josé's 图 a  b") == "josé's 图 a  b"
+
+
+def test_files_and_tasks_with_such_names_are_shown_so(tmp_path, capsys):
+    name = NAME.replace("\udcff", "")
+    folder = tmp_path / "x\x1b[31m\ny"
+    folder.mkdir()
+    (folder / name).write_text('{"train": 1}')
+    (folder / "some.json").write_text('{"\\u001b[31mid\\n": {"train": 1}}')
+    with pytest.raises(TaskFormatError) as caught:
+        load_tasks(str(folder))
+    assert str(caught.value).isprintable()
+    for arguments in (["tasks", "verify", str(folder)], ["tasks", "stats", str(folder / name)]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        printed = capsys.readouterr()
+        assert r"\x1b[31m" in printed.out + printed.err
+        assert "\x1b" not in printed.out + printed.err
+
+
+def test_a_warning_of_the_command_line_is_visible(capsys):
+    warn(f"{NAME} is damaged")
+    assert SHOWN in capsys.readouterr().err

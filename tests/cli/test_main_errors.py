@@ -26,7 +26,15 @@ def run(capsys, *arguments):
     [
         (["train", "schedule.learning_rte=1"], 2, "Did you mean 'learning_rate'?"),
         (["train", "agent=fast"], 2, "no agent 'fast'; known: ppo"),
-        (["train", "agent.seed=[1"], 2, "no viable alternative"),
+        (["train", "agent.seed=[1"], 2, "no field 'seed'"),
+        (["train", "training.seed=[1"], 2, "seed must be int, got '[1'"),
+        (["train", ":max_side=10"], 2, "':max_side=10' is not an override"),
+        (["train", "=1"], 2, "'=1' is not an override"),
+        (["train", "+"], 2, "'+' is not an override"),
+        (["train", "schedule.learning_rate=é"], 2, "learning_rate must be float, got 'é'"),
+        (["train", "task.train_dataset=~/né"], 2, "'~/né'"),
+        (["train", "--config", "no\x1b[31m\nfile.yaml"], 2, r"no\x1b[31m\nfile.yaml: No such file"),
+        (["tasks", "stats", "no\x1b[31m\nfile.json"], 2, r"no\x1b[31m\nfile.json"),
         (["train", "task.train_dataset=arc-agi-1/trainig"], 2, "did you mean 'arc-agi-1/training'"),
         (["train", "task.max_side=1"], 2, "the smallest of the 400 tasks needs max_side=3"),
         (

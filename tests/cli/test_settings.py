@@ -16,6 +16,7 @@ from jaxarc.cli.settings import (
     read_experiment,
     topics_of,
 )
+from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
 from jaxarc.runs import create_run_folder
 from jaxarc.training.surrogates import SurrogateExperiment
@@ -106,7 +107,7 @@ def test_a_file_that_show_printed_can_be_changed_by_fields(tmp_path):
         ("- 1", "training.seed=1", "is no config; give what --show prints"),
         ("a: [", "training.seed=1", "is not YAML"),
         ("{training: {seed: 1}}", "reward=editing", "'reward=editing' does not go with --config"),
-        ("{training: {seed: 1}}", "training.seed=1,2", "'training.seed=1,2' does not go with --config"),
+        ("{training: {seed: 1}}", "training.seed=1,2", "'training.seed=1,2' has several values"),
         ("{training: {sed: 1}}", "training.seed=1", "no field 'sed'; known fields: seed,"),
         ("{treaning: {seed: 1}}", "training.seed=1", "no field 'treaning'"),
     ],
@@ -144,10 +145,54 @@ def test_a_wrong_override_is_refused_with_what_is_known(override, complaint):
         read_experiment([override])
 
 
-@pytest.mark.parametrize("override", ["agent.seed=[1", "training.seed=1,2"])
-def test_what_hydra_cannot_read_is_an_error_of_the_config(override):
-    with pytest.raises(ConfigValidationError, match="jaxarc train: "):
+@pytest.mark.parametrize(
+    "override",
+    [
+        "training.seed=1,2",
+        "=1",
+        "=",
+        "é=1",
+        "agent.é=1",
+        ":max_side=10",
+        "reward@:x=1",
+        "a\nb=1",
+        "+",
+        "++",
+        "~",
+        ".a=1",
+        "agent..a=1",
+        "agent.clip_range~=1",
+        "~agent.none",
+        "task.train_dataset=${",
+    ],
+)
+def test_what_is_no_override_is_an_error_in_one_line_without_words_of_the_parser(override):
+    with pytest.raises(ConfigValidationError) as caught:
         read_experiment([override])
+    message = str(caught.value)
+    assert message.startswith("jaxarc train: ")
+    assert not any(word in message for word in ("\n", "Lexer", "input '", "hydra", "++t"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("~/tasks", "/home/josé/tasks", "mini-arc:max_side=10", "arc-agi-1/training@kaggle2019:max_side=10", "a=b"),
+        *("a;b", "my (new) tasks!", "it's é", "C:\\é\\", "é\\'", "[a", "'a", "a\nb", "100%"),
+    ],
+)
+def test_a_text_needs_no_quotation_marks_of_hydra(value, tmp_path):
+    override = f"task.train_dataset={value}"
+    assert read_experiment([override]).task.train_dataset == value
+    file = tmp_path / "mine.yaml"
+    file.write_text("{training: {seed: 1}}")
+    assert read_experiment([override], file).task.train_dataset == value
+    assert [read_experiment(one).task.train_dataset for one in expand([override, "training.seed=1,2"])] == [value] * 2
+
+
+def test_values_that_hydra_reads_stay_as_it_reads_them():
+    read = read_experiment(["logging.run_name='a, b'", "schedule.learning_rate=1e-3", "task.min_side=4"])
+    assert (read.logging.run_name, read.schedule.learning_rate, read.task.min_side) == ("a, b", 1e-3, 4)
 
 
 def test_the_last_seed_fits_as_well_as_the_first():

@@ -1,6 +1,7 @@
 """The library is built once, found by its digest, and whatever keeps it from running leaves the compact executor."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,11 @@ import pytest
 from jaxarc.native import library
 from jaxarc.native.library import (
     FLAGS,
+    SEARCH_SOURCES,
     NativeLibraryError,
     NativeLibraryWarning,
     find_compiler,
     is_sound,
-    library_digest,
     load_library,
     native_library,
 )
@@ -70,18 +71,85 @@ def test_a_damaged_library_is_built_again(cache, monkeypatch, damage):
     assert cache.read_bytes() == whole
 
 
+def name_of_library(monkeypatch, tmp_path):
+    """Return the name of the file that a build would write."""
+    monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "none"))
+    names = []
+
+    def note(compiler, path, sources):
+        names.append(path.name)
+        raise NativeLibraryError("not built")
+
+    monkeypatch.setattr(library, "build", note)
+    with pytest.raises(NativeLibraryError, match="not built"):
+        load_library()
+    return names[0]
+
+
 def test_sources_compiler_and_processor_are_in_the_name(monkeypatch, tmp_path):
-    compiler = find_compiler()
-    digest = library_digest(compiler)
-    assert digest == library_digest(compiler)
+    names = [name_of_library(monkeypatch, tmp_path)]
+    assert names == [name_of_library(monkeypatch, tmp_path)]
+    with monkeypatch.context() as patch:
+        patch.setenv("CXX", f"{shlex.join(find_compiler())} -g1")
+        names.append(name_of_library(patch, tmp_path))
     monkeypatch.setattr(library, "_processor", lambda: "another one")
-    other_processor = library_digest(compiler)
+    names.append(name_of_library(monkeypatch, tmp_path))
     monkeypatch.setattr(library, "FLAGS", (*FLAGS, "-g"))
-    other_flags = library_digest(compiler)
+    names.append(name_of_library(monkeypatch, tmp_path))
     copied = shutil.copytree(Path(library.__file__).parent, tmp_path / "native")
     (copied / "flood.h").write_text("// changed\n")
     monkeypatch.setattr(library, "_SOURCES", copied)
-    assert len({digest, other_processor, other_flags, library_digest(compiler)}) == 4
+    assert len({*names, name_of_library(monkeypatch, tmp_path)}) == 5
+
+
+@pytest.mark.parametrize("compiler", ["/nowhere/c++", "none", "sh -c 'exit 1'", "'c++"])
+def test_a_library_that_is_there_is_loaded_when_the_compiler_is_gone_or_fails(cache, monkeypatch, compiler):
+    monkeypatch.setenv("CXX", compiler)
+    assert load_library()[0] == cache
+    damaged = cache.read_bytes()[:-1]
+    cache.unlink()
+    cache.write_bytes(damaged)
+    with pytest.raises((NativeLibraryError, OSError)):
+        load_library()
+
+
+@pytest.mark.parametrize("words", ["{folder}/ccache c++ -m64", "{folder}/c++", "'{folder}/my compilers/c++' -m64"])
+def test_a_compiler_may_be_several_words_or_go_by_its_name(cache, monkeypatch, tmp_path, words):
+    """A launcher such as ccache is followed by a compiler, or looks at the name that it is called by."""
+    (tmp_path / "my compilers").mkdir()
+    known = cache.read_bytes()
+    launcher = tmp_path / "launcher"
+    launcher.write_text(
+        f'#!/bin/sh\necho "${{0##*/}} $1" > {tmp_path}/called\nfor last; do :; done\ncp {tmp_path}/built "$last"\n'
+    )
+    launcher.chmod(0o755)
+    for name in ("ccache", "c++", "my compilers/c++"):
+        (tmp_path / name).symlink_to(launcher)
+    (tmp_path / "built").write_bytes(known)
+    monkeypatch.setenv("CXX", words.format(folder=tmp_path))
+    assert load_library()[0] != cache
+    called = {"ccache": "ccache c++", "c++": "c++ -std=c++17", "my compilers": "c++ -m64"}
+    name = next(name for name in ("my compilers", "ccache", "c++") if f"/{name}" in words)
+    assert (tmp_path / "called").read_text() == f"{called[name]}\n"
+
+
+@pytest.mark.parametrize("sources", [None, SEARCH_SOURCES])
+def test_a_build_is_told_in_one_line_on_stderr_and_a_library_that_is_there_in_none(
+    cache, monkeypatch, tmp_path, capsys, sources
+):
+    compiler = tmp_path / "c++"
+    compiler.write_text(f'#!/bin/sh\nfor last; do :; done\ncp {tmp_path}/built "$last"\n')
+    compiler.chmod(0o755)
+    (tmp_path / "built").write_bytes(cache.read_bytes())
+    monkeypatch.setenv("CXX", str(compiler))
+    load_library(sources, ())
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert str(compiler) in told.err
+    assert str(cache.parent) in told.err
+    load_library(sources, ())
+    assert capsys.readouterr().err == ""
 
 
 def test_source_that_does_not_compile_is_an_error_in_one_line_and_leaves_no_file(monkeypatch, tmp_path):
@@ -102,7 +170,7 @@ def test_sources_compile_without_a_warning():
     """Users build without this check: a compiler to come may warn of what none does today."""
     source = Path(library.__file__).with_name("library.cc")
     strict = ["-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-fsyntax-only", "-isystem", jax.ffi.include_dir()]
-    command = [str(find_compiler()), *(flag for flag in FLAGS if flag != "-w"), *strict, str(source)]
+    command = [*find_compiler(), *(flag for flag in FLAGS if flag != "-w"), *strict, str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -166,6 +234,7 @@ def test_processes_that_start_together_all_get_the_library_that_one_of_them_buil
 def test_sanitizers_find_nothing(tmp_path):
     """Few of the batches of ``make sanitize``; docs/reliability.md says how many more were played."""
     root = Path(library.__file__).parents[3]
-    command = ["make", "--silent", "sanitize", "ARGS=100", f"SANITIZED={tmp_path}", f"CXX={find_compiler()}"]
+    compiler = shlex.join(find_compiler())
+    command = ["make", "--silent", "sanitize", "ARGS=100", f"SANITIZED={tmp_path}", f"CXX={compiler}"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

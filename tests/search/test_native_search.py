@@ -1,16 +1,21 @@
 """The C++ graph makes the same states as the NumPy graph, word by word."""
 
+import os
 import subprocess
 
 import numpy as np
 import pytest
 
 from jaxarc.config import SearchConfig
-from jaxarc.native.library import FLAGS, SEARCH_SOURCES, find_compiler
-from jaxarc.search import kernels, solve
+from jaxarc.datasets import TaskSet
+from jaxarc.experts.searcher import Searcher
+from jaxarc.native.library import FLAGS, SEARCH_SOURCES, NativeLibraryWarning, find_compiler, load_library
+from jaxarc.search import Question, kernels, search_all, solve
 from jaxarc.search.graph import Limits, StateGraph
 from jaxarc.search.native import NativeGraph
 from jaxarc.search.words import vocabulary
+from jaxarc.tasks.raw_task import RawTask
+from jaxarc.traces.hierarchical_trace_cache import record_traces
 
 FRAME = 12
 WORDS = vocabulary(range(10), range(10), [(2, 3)], [(9, 10)])
@@ -127,10 +132,69 @@ def test_answers_are_the_same_without_the_library(rule, monkeypatch):
         np.testing.assert_array_equal(one.answer, other.answer)
 
 
+@pytest.fixture
+def slow_compiler(tmp_path, monkeypatch):
+    """An empty cache, and a compiler that takes two seconds, and writes who called it into the file returned."""
+    built, _ = load_library(SEARCH_SOURCES, ())
+    compiler = tmp_path / "c++"
+    compiler.write_text(
+        f'#!/bin/sh\necho $PPID >> {tmp_path}/calls\nsleep 2\nfor last; do :; done\ncp {built} "$last"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "cache"))
+    kernels.search_library.cache_clear()
+    yield tmp_path / "calls"
+    kernels.search_library.cache_clear()
+
+
+TURN = Question("turn", 0, (([[1, 2, 0]], [[0, 2, 1]]), ([[3, 4]], [[4, 3]])), np.array([[5, 6, 7]]))
+
+
+def test_a_first_search_is_as_good_as_any_other(slow_compiler):
+    found = solve(TURN.train, TURN.test_input, SearchConfig(max_cost=2, seconds=1.5))
+    assert slow_compiler.read_text() == f"{os.getpid()}\n"
+    assert not found.is_cut
+    assert found.answers[0].answer.tolist() == [[7, 6, 5]]
+    kernels.search_library.cache_clear()
+    again = solve(TURN.train, TURN.test_input, SearchConfig(max_cost=2, seconds=1.5))
+    assert again.num_states == found.num_states > 1
+
+
+def test_a_budget_of_minutes_and_processes_begin_after_the_build(slow_compiler):
+    config = SearchConfig(max_cost=2)
+    ((_, alone),) = search_all([TURN], config, minutes=1.5 / 60)
+    assert alone.answers[0].answer.tolist() == [[7, 6, 5]]
+    slow_compiler.with_name("cache").rename(slow_compiler.with_name("other"))
+    kernels.search_library.cache_clear()
+    found = list(search_all([TURN, TURN], config, processes=2))
+    assert [one.answers[0].answer.tolist() for _, one in found] == [[[7, 6, 5]]] * 2
+    assert slow_compiler.read_text() == f"{os.getpid()}\n" * 2
+
+
+def test_the_time_limit_of_a_pair_begins_after_the_build(slow_compiler):
+    grids = [np.eye(2, 3, dtype=np.int8) * color for color in (1, 2, 3, 4)]
+    pairs = tuple((grid, grid[:, ::-1]) for grid in grids)
+    task = RawTask("turn", pairs[:3], pairs[3:])
+    recording = record_traces(TaskSet("turns", (task,)), Searcher(max_cost=2), "bbox", time_limit_s=30.0, processes=2)
+    assert not recording.failures
+    assert slow_compiler.read_text() == f"{os.getpid()}\n"
+
+
+def test_processes_do_not_try_again_what_failed(slow_compiler, monkeypatch, capfd):
+    compiler = slow_compiler.with_name("c++")
+    compiler.write_text(f"#!/bin/sh\necho $PPID >> {slow_compiler}\nexit 1\n")
+    with pytest.warns(NativeLibraryWarning, match="NumPy"):
+        found = list(search_all([TURN, TURN], SearchConfig(max_cost=2), processes=2))
+    assert [one.answers[0].answer.tolist() for _, one in found] == [[[7, 6, 5]]] * 2
+    assert slow_compiler.read_text() == f"{os.getpid()}\n"
+    assert "NumPy" not in capfd.readouterr().err
+
+
 def test_sources_compile_without_a_warning():
     strict = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     command = [
-        str(find_compiler()),
+        *find_compiler(),
         *(flag for flag in FLAGS if flag != "-w"),
         *strict,
         str(SEARCH_SOURCES / "search.cc"),

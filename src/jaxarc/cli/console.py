@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+from rich import markup
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from jaxarc.errors import visible
 
 
 def complete_dataset(incomplete: str) -> list[str]:
@@ -184,6 +186,11 @@ class LiveLine:
         self._console.print(line, highlight=False, soft_wrap=True)
 
 
+def escape(text: str) -> str:
+    """Return a text that Rich prints in one line as it is: without markup, and without what a terminal obeys."""
+    return markup.escape(visible(text))
+
+
 def warn(message: str) -> None:
     """Print a warning on stderr, in one line."""
     Console(stderr=True, soft_wrap=True).print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False)
@@ -208,4 +215,4 @@ def message_of(error: BaseException) -> str:
     if not isinstance(error, OSError) or error.errno is None or error.filename is None:
         return str(error)
     advice = _ADVICE.get(error.errno)
-    return f"{error.filename}: {error.strerror}" + (f"; {advice}" if advice else "")
+    return f"{visible(str(error.filename))}: {error.strerror}" + (f"; {advice}" if advice else "")

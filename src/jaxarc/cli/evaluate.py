@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from jaxarc.agents.saved_agent import WhichCheckpoint
-from jaxarc.cli.console import JsonOption, QuietOption, print_json, progress_bar, warn
+from jaxarc.cli.console import JsonOption, QuietOption, escape, print_json, progress_bar, warn
 from jaxarc.cli.evaluation_files import BenchmarkFiles, benchmark_files, print_evaluation, write_evaluation
 from jaxarc.cli.players import (
     DEFAULT_FORMAT,

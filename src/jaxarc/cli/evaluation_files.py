@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import number_table, percent
+from jaxarc.cli.console import escape, number_table, percent
 from jaxarc.datasets import TaskSet
+from jaxarc.errors import visible
 from jaxarc.evaluation import Evaluation, Score, TaskRow, best_first, write_submission, write_task_rows
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, require_file_names, write_benchmark_files
 from jaxarc.files import write_whole
@@ -104,7 +104,7 @@ def print_evaluation(console: Console, result: Evaluation) -> None:
             f"[bold red]errors[/] at {len(failed):,} of {len(result.rows):,} tasks, without an attempt there:"
         )
         for row in failed[:_SHOWN_TASKS]:
-            console.print(f"  {row.task_id}: {row.error}", markup=False, highlight=False, soft_wrap=True)
+            console.print(visible(f"  {row.task_id}: {row.error}"), markup=False, highlight=False, soft_wrap=True)
         if len(failed) > _SHOWN_TASKS:
             console.print("  ... all of them: tasks.jsonl", highlight=False)
 

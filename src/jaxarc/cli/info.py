@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import jax
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 import jaxarc
-from jaxarc.cli.console import JsonOption, message_of, print_json
+from jaxarc.cli.console import JsonOption, escape, message_of, print_json
 from jaxarc.config.choices import config_folder
 from jaxarc.datasets.installed import data_folder
 from jaxarc.envs.compilation import choose_executor

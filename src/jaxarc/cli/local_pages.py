@@ -17,6 +17,7 @@ from jaxarc.cli.processes import signals_interrupt
 from jaxarc.cli.trace_options import FormatOption, action_format_of, pair_id_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
+from jaxarc.errors import visible
 from jaxarc.experts import ActionFormat
 from jaxarc.runs import open_run_folder
 from jaxarc.traces.files import TraceFileError
@@ -65,7 +66,7 @@ def serve(site: "LocalSite", opens: bool, console: Console) -> None:
     for host in site.allowed_hosts:
         path = site.url.partition(f":{site.port}")[2]
         line = f"Behind the proxy {host}: open its address for port {site.port}, with {path} at the end."
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
     if opens:
         # The command line of a browser can be read by other users: the address on it leads in once only.
         webbrowser.open(site.entrance)
@@ -115,7 +116,9 @@ def play(
     game = _go_on(path, output) if path.suffix == ".jsonl" else _begin(task, pair, form, output)
     pair_id = game.episode.pair_id
     console = Console()
-    console.print(f"{pair_id.node} of {game.dataset}; episodes are saved in {output}", markup=False, soft_wrap=True)
+    console.print(
+        visible(f"{pair_id.node} of {game.dataset}; episodes are saved in {output}"), markup=False, soft_wrap=True
+    )
     serve(LocalSite(PlaySite(game).app(), port, hosts), opens, console)
 
 

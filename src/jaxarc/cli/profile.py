@@ -11,10 +11,9 @@ import typer
 from jax.stages import Compiled
 from jaxtyping import Array, Float32
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, JsonOption, print_json
+from jaxarc.cli.console import DatasetArgument, JsonOption, escape, print_json
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.state import ArcEnvState

@@ -23,6 +23,7 @@ from jaxarc.cli.replay_sources import (
 )
 from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption, find_expert_spec
 from jaxarc.datasets import load_tasks
+from jaxarc.errors import visible
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.experts.expert import EXPERTS
 from jaxarc.files import write_whole
@@ -100,7 +101,7 @@ def replay(
     shown = f"{len(solved):,}" if len(solved) == total else f"{len(solved):,} of {total:,}"
     more = "" if len(solved) == total else f"; add --most {total} to see all"
     line = f"{shown} episodes, {sum(solved):,} solved: {output} ({size:.1f} MiB){more}"
-    Console().print(line, highlight=False, markup=False, soft_wrap=True)
+    Console().print(visible(line), highlight=False, markup=False, soft_wrap=True)
 
 
 def _title_of(path: Path) -> str:

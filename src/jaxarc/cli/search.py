@@ -1,6 +1,7 @@
 """``jaxarc search``: programs that explain a task, in words and pictures; and the search as an agent."""
 
 import contextlib
+import dataclasses
 import os
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -10,15 +11,15 @@ import numpy as np
 import typer
 from rich.columns import Columns
 from rich.console import Console
-from rich.markup import escape
 from rich.panel import Panel
 
-from jaxarc.cli.console import JsonOption, percent, print_json, progress_bar
+from jaxarc.cli.console import JsonOption, escape, percent, print_json, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
 from jaxarc.cli.processes import signals_interrupt
 from jaxarc.cli.tasks import find_task
 from jaxarc.config import SearchConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.errors import visible
 from jaxarc.evaluation.solver import SolvedTask
 from jaxarc.files import write_whole
 from jaxarc.render.layout import draw_pairs
@@ -65,7 +66,7 @@ def search(
         print_json({"id": task_id, "dataset": tasks.name, "test": [_facts(*both) for both in _answered(task, results)]})
     else:
         console = Console()
-        console.print(f"{task_id} in {tasks.name}", markup=False, highlight=False, style="bold")
+        console.print(visible(f"{task_id} in {tasks.name}"), markup=False, highlight=False, style="bold")
         for index, (result, answer) in enumerate(_answered(task, results)):
             _print_result(console, task, index, result, answer)
     if output is not None and kind is not None:
@@ -159,6 +160,7 @@ def _facts(result: SearchResult, answer: np.ndarray) -> dict[str, Any]:
                 "fits": found.fits,
                 "share": found.share,
                 "cost": found.cost,
+                "knows_sizes": found.knows_sizes,
                 "right": bool(np.array_equal(found.answer, answer)) if answer.size else None,
                 "grid": found.answer.tolist(),
             }
@@ -180,22 +182,22 @@ def _print_result(console: Console, task: RawTask, index: int, result: SearchRes
             continue
         console.print(f"[bold]program[/] {escape(str(found.program))}", highlight=False, soft_wrap=True)
         for line in found.program.in_words():
-            console.print(f"  {line}", markup=False, highlight=False)
+            console.print(visible(f"  {line}"), markup=False, highlight=False)
         console.print(Columns(_pieces(found.program, task.test[index][0]), padding=(0, 1)))
 
 
 def _fit_in_words(found: Found) -> str:
-    if found.fits_all:
-        return f"explains all {len(found.fits)} demonstrations, cost {found.cost}"
-    explained = f"explains {sum(found.fits)} of {len(found.fits)} demonstrations"
-    return f"{explained}, {percent(found.share)} of their cells, cost {found.cost}"
+    count = "all" if found.fits_all else f"{sum(found.fits)} of"
+    cells = "" if found.fits_all else f", {percent(found.share)} of their cells"
+    sizes = "" if found.knows_sizes else ", but not the size of each"
+    return f"explains {count} {len(found.fits)} demonstrations{sizes}{cells}, cost {found.cost}"
 
 
 def _pieces(program: GridProgram, grid: np.ndarray) -> list[Panel]:
     """Draw each layer of a program of several by itself."""
     if len(program.layers) == 1:
         return []
-    alone = [GridProgram((layer,), program.size, program.recolor) for layer in program.layers]
+    alone = [dataclasses.replace(program, layers=(layer,)) for layer in program.layers]
     return [Panel.fit(render_grid(one(grid)), title=f"layer {number}") for number, one in enumerate(alone, start=1)]
 
 

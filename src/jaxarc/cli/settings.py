@@ -5,13 +5,14 @@ import json
 import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -64,7 +65,7 @@ TOPICS: Final = AGENT_RUN.topics
 _ABOUT_A_RUN: Final = ("versions", "git_revision")  # what a run folder's config.json tells besides the config
 _MAX_FILE_BYTES: Final = 2**20  # a complete config has 5 kB
 _MAX_DEPTH: Final = 10  # a complete config has 4
-_OVERRIDE: Final = re.compile(r"[\w/]+(\.\w+)*(@[\w.]+)?=")
+_OVERRIDE: Final = re.compile(r"[\w/]+(\.\w+)*(@[\w.]+)?=", re.ASCII)
 
 
 def read_any_experiment(overrides: Sequence[str], file: Path | None = None) -> AnyExperiment:
@@ -209,10 +210,7 @@ def _require_plain(file: Path) -> None:
 def _changed(run_kind: RunKind, mapping: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     """Set fields of a mapping that is complete already."""
     config = OmegaConf.create(mapping)
-    settable = [_settable(run_kind, override) for override in overrides]
-    with one_kind_of_error():
-        parsed = OverridesParser.create().parse_overrides(settable)
-    for override in parsed:
+    for override in [parse_override(_settable(run_kind, override)) for override in overrides]:
         name = override.key_or_group
         if "." not in name or override.is_delete() or override.is_sweep_override():
             raise ConfigValidationError(
@@ -230,15 +228,33 @@ def one_kind_of_error() -> Iterator[None]:
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
-        words = str(error).partition("Config search path")[0]
-        raise ConfigValidationError(f"jaxarc train: {words.strip()}") from error
+        words = str(error).partition("Config search path")[0].replace("override ++", "override ")  # see _settable
+        raise ConfigValidationError(f"jaxarc train: {' '.join(words.split())}") from error
+
+
+def parse_override(override: str) -> Override:
+    """Read an override; a value that Hydra's grammar has no word for is a text, as if it were quoted.
+
+    ``task.train_dataset=~/tasks`` and ``task.train_dataset=mini:max_side=10`` need no quotation marks within others.
+
+    Raises:
+        ConfigValidationError: it is no override.
+    """
+    # 'it\'s' is how Hydra writes it's; a backslash counts as one unless a quotation mark follows.
+    name, equals, value = override.partition("=")
+    quoted = re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + ("\\'" if found[2] else ""), value)
+    for text in (override, f"{name}='{quoted}'") if equals else (override,):
+        with suppress(HydraException):
+            return OverridesParser.create().parse_override(text)
+    written = override.removeprefix("++") or override
+    raise ConfigValidationError(f"jaxarc train: {written!r} is not an override; write topic.field=value")
 
 
 def _settable(run_kind: RunKind, override: str) -> str:
     """Let an override name any field: the YAML files hold few of them, and our own check knows them all."""
     if not _OVERRIDE.match(override):
-        if "=" in override or override.startswith(("~", "+")):
-            return override  # Hydra's own notation, or an error that Hydra explains
+        if override.startswith(("~", "+")) and override.strip("~+"):
+            return str(parse_override(override).input_line)  # Hydra's own notation
         raise ConfigValidationError(f"jaxarc train: {override!r} is not an override; write topic.field=value")
     name, _, value = override.partition("=")
     topic, dot, _ = name.partition(".")
@@ -250,7 +266,13 @@ def _settable(run_kind: RunKind, override: str) -> str:
     known = dict.fromkeys(run_kind.topics if dot else [*run_kind.topics, run_kind.presets])
     check_known("jaxarc train", group, list(known))
     if dot:
-        return f"++{override}"
+        parsed = parse_override(f"++{override}")
+        if parsed.is_sweep_override():
+            raise ConfigValidationError(
+                f"jaxarc train: {override!r} has several values; add --multirun for a run of each, or write [1,2] for "
+                "a list"
+            )
+        return str(parsed.input_line)
     choices = choices_of(group)
     if group == run_kind.presets or group not in run_kind.topics or value != choices[0]:
         return override

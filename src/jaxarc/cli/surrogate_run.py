@@ -8,11 +8,10 @@ from typing import Final
 
 import jax
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
-from jaxarc.cli.console import LiveLine, number_table, percent, range_share, warn
+from jaxarc.cli.console import LiveLine, escape, number_table, percent, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured
 from jaxarc.cli.training_run import left_out
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig

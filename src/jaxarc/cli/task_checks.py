@@ -8,10 +8,9 @@ from typing import Annotated, Any, Final, NamedTuple
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import bar
+from jaxarc.cli.console import bar, escape
 from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
 from jaxarc.datasets.dataset import find_mismatches

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Final
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import task_files
-from jaxarc.cli.console import DatasetArgument, JsonOption, complete_dataset, print_json, split_pair
+from jaxarc.cli.console import DatasetArgument, JsonOption, complete_dataset, escape, print_json, split_pair
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.task_checks import count, counts_table, pairs_table, sides_table, verify
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
@@ -22,6 +21,7 @@ from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import splits_json
 from jaxarc.datasets.published import Erratum, is_concept, known_issues
 from jaxarc.datasets.task_set import TaskSet
+from jaxarc.errors import visible
 from jaxarc.files import write_whole
 from jaxarc.render.layout import draw_pairs, task_pairs
 from jaxarc.render.palette import PALETTES
@@ -116,7 +116,7 @@ def show(
         pairs = [named for named in task_pairs(raw) if name_of_pair in ("", named[0])]
         drawing = draw_pairs(RENDERERS[kind], pairs, title, palette=PALETTES[colors])
         write_whole(output, bytes_of(drawing, title))
-        console.print(f"{title}: {output}", highlight=False, markup=False, soft_wrap=True)
+        console.print(visible(f"{title}: {output}"), highlight=False, markup=False, soft_wrap=True)
     for label, words in (("title", raw.title), ("concept", _concept_of(raw, tasks))):
         if words:
             console.print(Text(f"{label}: {words}"))

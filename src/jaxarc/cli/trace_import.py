@@ -7,10 +7,9 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, number_table
+from jaxarc.cli.console import DatasetArgument, escape, number_table
 from jaxarc.cli.trace_options import CacheOption, find_pair
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.experts import ActionFormat, ExpertError

@@ -7,11 +7,10 @@ from typing import Annotated, cast
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, QuietOption, number_table, progress_bar
+from jaxarc.cli.console import DatasetArgument, QuietOption, escape, number_table, progress_bar
 from jaxarc.cli.processes import GracefulStop
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,

@@ -7,12 +7,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from jaxarc import constants as c
-from jaxarc.cli.console import DatasetArgument, number_table
+from jaxarc.cli.console import DatasetArgument, escape, number_table
 from jaxarc.cli.trace_import import import_traces
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
@@ -29,6 +28,7 @@ from jaxarc.cli.trace_options import (
 from jaxarc.cli.trace_recording import record
 from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
 from jaxarc.datasets.task_search import lasting_name
+from jaxarc.errors import visible
 from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
 from jaxarc.experts.host_canvas import HostCanvas, check_solution
 from jaxarc.render.actions import describe_action
@@ -112,7 +112,7 @@ def verify(
     for words, nodes in (("no trace of", missing), ("not solved", unsolved)):
         if nodes:
             more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
-            console.print(f"{words}: {', '.join(nodes[:_SHOWN])}{more}", highlight=False, markup=False)
+            console.print(visible(f"{words}: {', '.join(nodes[:_SHOWN])}{more}"), highlight=False, markup=False)
     if missing or unsolved:
         raise typer.Exit(1)
 
@@ -135,11 +135,13 @@ def export(
     traces = _traces(load_tasks(dataset), pairs, spec, TraceCache(cache))
     console = Console()
     if not traces:
-        console.print(f"No trace by {spec.title}; record some with: jaxarc traces record {dataset}", markup=False)
+        console.print(
+            visible(f"No trace by {spec.title}; record some with: jaxarc traces record {dataset}"), markup=False
+        )
         raise typer.Exit(1)
     write_trace_file(file, traces, {"dataset": lasting_name(dataset)})
     which = "" if pairs == "all" else f" of {pairs} pairs (--pairs all writes every pair's)"
-    console.print(f"{len(traces):,} traces{which}: {file}", highlight=False, markup=False, soft_wrap=True)
+    console.print(visible(f"{len(traces):,} traces{which}: {file}"), highlight=False, markup=False, soft_wrap=True)
 
 
 def _traces(tasks: TaskSet, pairs: str, spec: ExpertSpec, cache: TraceCache) -> dict[PairId, Trace]:
@@ -231,7 +233,7 @@ def verify_file(file: Path, dataset: str | None, console: Console) -> bool:
             wrong += [f"{where}: the environment says that it is not solved" for where in unsolved]
     console.print(_counts(num_solved, len(wrong)))
     for reason in wrong:
-        console.print(reason, highlight=False, markup=False, soft_wrap=True)
+        console.print(visible(reason), highlight=False, markup=False, soft_wrap=True)
     return num_solved > 0 and not wrong
 
 

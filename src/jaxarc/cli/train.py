@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperCommand
 
 from jaxarc.agents import Experiment
 from jaxarc.agents.train import AgentResult
-from jaxarc.cli.console import QuietOption, mean_share, number_table
-from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, read_any_experiment, topics_of
+from jaxarc.cli.console import QuietOption, escape, mean_share, number_table
+from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override, read_any_experiment, topics_of
 from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
 from jaxarc.cli.training_run import last_reports, learn
 from jaxarc.config import ConfigValidationError
@@ -180,8 +178,7 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
     Raises:
         ConfigValidationError: no override lists values, one cannot be read, or one is a range without end.
     """
-    with one_kind_of_error():
-        parsed = OverridesParser.create().parse_overrides(list(overrides))
+    parsed = [parse_override(override) for override in overrides]
     if not any(override.is_sweep_override() for override in parsed):
         raise ConfigValidationError("jaxarc train: --multirun needs a field with several values: training.seed=0,1,2")
     return [list(combination) for combination in itertools.product(*map(_values_of, parsed))]
@@ -258,7 +255,7 @@ def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tupl
     table.columns[-1].justify = "left"
     table.columns[1].overflow = "fold"
     for number, (chosen, ending) in enumerate(endings.items(), start=1):
-        overrides = escape("\n".join(_differing(chosen, experiments)))
+        overrides = "\n".join(map(escape, _differing(chosen, experiments)))
         if ending.outcome is None:
             table.add_row(str(number), overrides, "-", "-", "-", ending.words)
             continue

@@ -12,13 +12,20 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.cli.settings import AGENT_RUN, DEFAULT_SURROGATE, SURROGATE_RUN, read_any_experiment, topics_of
+from jaxarc.cli.console import escape
+from jaxarc.cli.settings import (
+    AGENT_RUN,
+    DEFAULT_SURROGATE,
+    SURROGATE_RUN,
+    choices_of,
+    config_folder,
+    read_any_experiment,
+    topics_of,
+)
 from jaxarc.config import CheckedConfig
 from jaxarc.config.build import check_known
-from jaxarc.config.choices import choices_of, config_folder
 
 _WIDEST: Final = 120  # columns; wider is hard to read
 _ABOUT: Final = """[bold]What can be changed[/]: a field by [cyan]topic.field=value[/], a file of configs/ by \

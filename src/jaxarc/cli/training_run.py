@@ -9,15 +9,14 @@ from pathlib import Path
 
 import jax
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.agents import Experiment, Report
 from jaxarc.agents.searched_answers import SearchedAnswers
 from jaxarc.agents.train import AgentResult, training_mesh
-from jaxarc.cli.console import LiveLine, mean_share, number_table, progress_bar, range_share, warn
+from jaxarc.agents.train import train as run_training
+from jaxarc.cli.console import LiveLine, escape, mean_share, number_table, progress_bar, range_share, warn
 from jaxarc.cli.processes import GracefulStop, ensured, signals_interrupt
-from jaxarc.cli.train import train as run_training
 from jaxarc.config import AnswerConfig, ConfigValidationError, ParallelConfig
 from jaxarc.datasets.training_pairs import TrainingPairs, load_pairs, pairs_by_rule
 from jaxarc.parallel import (

@@ -244,6 +244,11 @@ def _split_file(file: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     content = read_json_text(file)
     if _is_solutions(file) and not _is_task(content):
         raise TaskFormatError(f"{file}: solutions without tasks; put {_challenges_of(file).name} beside it")
+    if isinstance(content, list) and any(isinstance(value, dict) and _is_task(value) for value in content):
+        raise TaskFormatError(
+            f"{file}: a list of {len(content)} tasks has no ids; write an object with an id for each, "
+            '{"id": {"train": ..., "test": ...}, ...}, or a line for each in a .jsonl file'
+        )
     # An object with "train" or "test" is one task, one whose values have them is many. What is neither counts as one
     # task, whose check then says what is missing.
     holds_tasks = isinstance(content, dict) and any(_is_task(value) for value in content.values())

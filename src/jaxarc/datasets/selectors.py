@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from jaxarc.constants import MAX_GRID_SIZE
-from jaxarc.errors import UsageError
+from jaxarc.errors import JaxarcWarning, UsageError
 from jaxarc.files import user_path
 from jaxarc.tasks.raw_task import RawTask
 
@@ -28,7 +28,7 @@ class SubsetError(UsageError, ValueError):
     """A subset is spelled wrong, or leaves no task."""
 
 
-class TooLargeWarning(UserWarning):
+class TooLargeWarning(JaxarcWarning):
     """Tasks were left out because they do not fit the canvas."""
 
 

@@ -62,6 +62,9 @@ class HiddenAnswerExpert(abc.ABC):
     name: str
     version: int
 
+    def prepare(self) -> None:  # noqa: B027  most experts have nothing to prepare
+        """Do once what takes time and serves all pairs, before any process or time limit of a pair starts."""
+
     @abc.abstractmethod
     def solve_hidden(
         self, demonstrations: Sequence[Pair], grid: Int8[np.ndarray, "h w"], action_format: ActionFormat

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import jax
 import numpy as np
 
-from jaxarc.errors import UsageError
+from jaxarc.errors import JaxarcWarning, UsageError
 from jaxarc.files import names_file, write_whole
 from jaxarc.parallel import barrier, broadcast_flag, is_primary, to_host
 
@@ -180,7 +180,7 @@ def _digest_of(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-class DamagedCheckpointWarning(UserWarning):
+class DamagedCheckpointWarning(JaxarcWarning):
     """A checkpoint is damaged, so that another one is used."""
 
 

@@ -10,12 +10,11 @@ import numpy as np
 from jaxtyping import Int64
 
 from jaxarc.search.images import HashIndex, ImageTable, hash_bytes, images_of
-from jaxarc.search.words import Machine, States, Word
+from jaxarc.search.machine import Machine, States
+from jaxarc.search.words import NEW_ALONE, Word
 
 START: Final = -1
 _CHUNK: Final = 4096  # states between two looks at the clock
-NEW_ALONE: Final = (Word("split", ("frames",)), Word("split", ("windows",)))
-"""Words whose only part is not the image itself."""
 
 
 class Origin(NamedTuple):

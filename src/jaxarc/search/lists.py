@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from jaxarc.search.functions import NUM_COLORS, color_counts
-from jaxarc.search.images import Images, bounding_boxes, windows
+from jaxarc.search.functions import NUM_COLORS, color_counts, common_color
+from jaxarc.search.images import Images, bounding_boxes, hash_cells, windows
 from jaxarc.search.marks import EIGHT, FOUR, labelled
 
 LENGTH: Final = 16  # images of a list at most
@@ -197,6 +197,19 @@ FEATURES: Final[dict[str, Callable[[Images], np.ndarray]]] = {
 def _rare_cells(images: Images) -> np.ndarray:
     counts = np.sort(color_counts(images)[:, 1:], axis=1)[:, ::-1]
     return counts[:, 0] - counts[:, 1:].sum(1)
+
+
+def _size_keys(images: Images) -> Int64[np.ndarray, " N"]:
+    return images.height.astype(np.int64) * 32 + images.width
+
+
+KEYS: Final[dict[str, Callable[[Images], np.ndarray]]] = {
+    "picture": lambda images: hash_cells(images.cells).astype(np.int64) ^ _size_keys(images),
+    "shape": lambda images: hash_cells((images.cells != 0).astype(np.uint8)).astype(np.int64) ^ _size_keys(images),
+    "size": _size_keys,
+    "color": common_color,
+}
+"""Name -> a number that is equal for images of one picture, shape (any color), size or color."""
 
 
 Numbers = Int64[np.ndarray, "S L"]

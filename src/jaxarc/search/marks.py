@@ -217,7 +217,7 @@ def drop_single_cells(images: Images) -> Images:
 
 
 def keep_single_cells(images: Images) -> Images:
-    """Keep only the cells that :func:`drop_single_cells` clears."""
+    """Keep only the cells of which no neighbor, straight or diagonal, has the same color."""
     return images.with_cells(np.where(drop_single_cells(images).cells == 0, images.cells, 0))
 
 

@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from jaxarc.search.graph import NEW_ALONE, Limits, StateGraph
+from jaxarc.search.graph import Limits, StateGraph
 from jaxarc.search.images import Images, images_of, parts_of_frame
 from jaxarc.search.kernels import call
-from jaxarc.search.words import Machine, Word, image_function
+from jaxarc.search.machine import Machine, image_function
+from jaxarc.search.words import NEW_ALONE, Word
 
 _CHUNK: Final = 4096  # states between two looks at the clock
 _LONGEST: Final = 64  # words of a program

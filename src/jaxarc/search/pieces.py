@@ -14,8 +14,8 @@ from jaxtyping import Bool, Int64, UInt8, UInt64
 from jaxarc.search import kernels
 from jaxarc.search.images import hash_bytes
 from jaxarc.search.kernels import call
+from jaxarc.search.machine import Table
 from jaxarc.search.native import Graph, NativeTable
-from jaxarc.search.words import Table
 
 NO_STATE: Final = -1
 _CHUNK: Final = 2048  # states whose cells are compared at once
@@ -29,6 +29,7 @@ class Layer(NamedTuple):
     state: int  # NO_STATE for a plain color
     color: int
     is_solid: bool
+    is_placed: bool = False  # whether an image that has the size of its output stands at its position all the same
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,14 @@ class OutputCells:
         height, width = np.array(self.sizes).T
         heights, widths = table.sizes(numbers)
         return ((heights == height) & (widths == width)).all(1)
+
+    def is_placed(self, table: Table, numbers: Int64[np.ndarray, " P"]) -> bool:
+        """Whether :meth:`draw` puts an image of a state at its position that a program would take as it is."""
+        images = table.images(numbers)
+        height, width = np.array(self.sizes).T
+        has_size = (images.height == height) & (images.width == width)
+        is_moved = (images.row != 0) | (images.column != 0)
+        return bool(not has_size.all() and (has_size & is_moved).any())
 
 
 class Pieces:
@@ -173,7 +182,8 @@ class Pieces:
             cells[covers] = drawn[covers]
             open_cells &= ~covers
             state = NO_STATE if place < 0 else int(self._states[place])
-            layers.append(Layer(state, int(self.color[piece]), is_solid))
+            is_placed = place >= 0 and self.canvas.is_placed(self._graph.table, self._numbers[place])
+            layers.append(Layer(state, int(self.color[piece]), is_solid, is_placed))
         cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1)
         return self.canvas.stack(tuple(layers), cost, cells)
 

@@ -11,12 +11,15 @@ from jaxtyping import Int8, UInt8
 from jaxarc.errors import UsageError
 from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.images import ImageTable, images_of
+from jaxarc.search.machine import Machine
 from jaxarc.search.products import multiplied
-from jaxarc.search.words import Machine, Word, WordError
+from jaxarc.search.words import FUNCTIONS, LARGEST, Number, Word, WordError, kinds_of, parse_words
+from jaxarc.tasks.raw_task import check_grid
 
 _THEN: Final = " > "
 _OVER: Final = " + "
 _SOLID: Final = "solid "
+_PLACED: Final = "placed "
 _TABLE: Final = "table "
 _PRODUCT: Final = "product "
 _BY: Final = " by "
@@ -24,10 +27,11 @@ _SHAPE: Final = "shape of "
 _NO_WORD: Final = "input"
 _AFTER: Final = " => "
 _TRANSPOSED: Final = "transpose"
+_FRAME: Final = "frame "
 _COPIED: Final = " copy "
 _ELSE: Final = ", else = input"
-_FRAME: Final = 30
 _UNKNOWN: Final = 11
+_LARGEST_VALUE: Final = 255  # of a cell of an image that holds bytes
 COPY: Final = 10
 """In a table, the color of the copied image."""
 
@@ -43,10 +47,16 @@ class LayerProgram:
     words: tuple[Word, ...]
     color: int = -1  # of a plain layer; -1: words make it
     is_solid: bool = False  # covers all cells; else those that are not 0
+    is_placed: bool = False  # stands at its position also where it has the size of the answer; else as it is there
+
+    @property
+    def chains(self) -> list[tuple[Word, ...]]:
+        """The words of each image that it is made of."""
+        return [self.words]
 
     def __str__(self) -> str:
         chain = f"color {self.color}" if self.color >= 0 else _text(self.words)
-        return _SOLID * self.is_solid + chain
+        return _SOLID * self.is_solid + _PLACED * self.is_placed + chain
 
     @classmethod
     def parse(cls, text: str) -> "LayerProgram":
@@ -55,8 +65,12 @@ class LayerProgram:
         is_solid = text.startswith(_SOLID)
         text = text.removeprefix(_SOLID).strip()
         if text.startswith("color "):
-            return cls((), int(text.removeprefix("color ")), is_solid)
-        return cls(_words(text), -1, is_solid)
+            color = re.fullmatch(r"color +([0-9])", text)
+            if color is None:
+                raise ProgramError(f"{text!r:.200} is no plain layer; write a color from 0 to 9, such as color 3")
+            return cls((), int(color[1]), is_solid)
+        is_placed = text.startswith(_PLACED)
+        return cls(_words(text.removeprefix(_PLACED)), -1, is_solid, is_placed)
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,11 @@ class TableLayer:
     keeps_unknown: bool = False
     is_solid: Final = True
 
+    @property
+    def chains(self) -> list[tuple[Word, ...]]:
+        """The words of each image that it is made of."""
+        return [*self.sources, self.copied or ()]
+
     def __str__(self) -> str:
         images = " | ".join(map(_text, self.sources))
         copied = "" if self.copied is None else f"{_COPIED}{_text(self.copied)}"
@@ -87,14 +106,20 @@ class TableLayer:
         keeps_unknown = text.strip().endswith(_ELSE)
         images, _, rows = text.strip().removeprefix(_TABLE).removesuffix(_ELSE).partition(":")
         images, _, copied = images.partition(_COPIED)
-        table = []
-        for row in rows.split(","):
-            values, _, color = row.partition("=")
-            if not re.fullmatch(r"[\d ]+=\s*(\d|copy)\s*", row.strip()) or ("copy" in row and not copied):
-                raise ProgramError(f"{row.strip()!r} is no row of a table; write 0 5 = 3, or 0 5 = copy")
-            table.append((tuple(map(int, values.split())), COPY if "copy" in color else int(color)))
         sources = tuple(_words(words) for words in images.split("|"))
-        return cls(sources, tuple(table), _words(copied) if copied else None, keeps_unknown)
+        table: dict[tuple[int, ...], int] = {}
+        for row in rows.split(","):
+            match = re.fullmatch(r"([0-9 ]+)=\s*([0-9]|copy)", row.strip())
+            values = tuple(map(int, match[1].split())) if match else ()
+            if match is None or (match[2] == "copy" and not copied):
+                raise ProgramError(f"{row.strip()!r} is no row of a table; write 0 5 = 3, or 0 5 = copy")
+            if len(values) != len(sources) or max(values) > _LARGEST_VALUE or values in table:
+                raise ProgramError(
+                    f"{row.strip()!r} is no row of a table of {len(sources)} images; write a value from 0 to "
+                    f"{_LARGEST_VALUE} for each, and no row twice"
+                )
+            table[values] = COPY if match[2] == "copy" else int(match[2])
+        return cls(sources, tuple(table.items()), _words(copied) if copied else None, keeps_unknown)
 
 
 @dataclass(frozen=True)
@@ -108,6 +133,11 @@ class ProductLayer:
     fine: tuple[Word, ...]
     has_coarse_colors: bool
     is_solid: Final = True
+
+    @property
+    def chains(self) -> list[tuple[Word, ...]]:
+        """The words of each image that it is made of."""
+        return [self.coarse, self.fine]
 
     def __str__(self) -> str:
         return f"{_PRODUCT}{_text(self.coarse)}{_BY}{_SHAPE * self.has_coarse_colors}{_text(self.fine)}"
@@ -141,13 +171,18 @@ class SizeRule:
     @classmethod
     def parse(cls, text: str) -> "SizeRule":
         """Read a rule back from its text."""
-        chain, _, scale = text.strip().partition(" * ")
-        sides = tuple(int(side) for side in (scale or chain).split("x")) if (scale or chain)[:1].isdigit() else ()
-        if len(sides) not in (0, 2):
-            raise ProgramError(f"{text!r} is no size; write 3x3, input, or the functions of an image")
-        if not scale and sides:
-            return cls((sides[0], sides[1]))
-        return cls(None, _words(chain), (sides[0], sides[1]) if sides else (1, 1))
+        chain, star, scale = (part.strip() for part in text.partition("*"))
+        numbers = scale if star else chain if chain[:1].isdigit() else None
+        if numbers is None:
+            return cls(None, _words(chain))
+        sides = re.fullmatch(r"([0-9]{1,2})x([0-9]{1,2})", numbers)
+        height, width = map(int, sides.groups()) if sides else (0, 0)
+        if not (1 <= height <= LARGEST and 1 <= width <= LARGEST):
+            raise ProgramError(
+                f"{text.strip()!r:.200} is no size; write 3x3, input, input * 2x2 or the functions of an image, with "
+                f"numbers from 1 to {LARGEST}"
+            )
+        return cls(None, _words(chain), (height, width)) if star else cls((height, width))
 
 
 @dataclass(frozen=True)
@@ -162,9 +197,11 @@ class GridProgram:
     recolor: str = "none"  # how colors are renamed first, see :mod:`jaxarc.search.colors`
     is_transposed: bool = False  # rows and columns of the grid are exchanged first, and those of the answer last
     before: "GridProgram | None" = None  # whose answer is the grid of this one
+    frame: int = LARGEST  # rows and columns that an image may have, if the grid is no larger
 
     def __str__(self) -> str:
         text = f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
+        text = text if self.frame == LARGEST else f"{_FRAME}{self.frame}; {text}"
         text = f"{_TRANSPOSED}; {text}" if self.is_transposed else text
         return text if self.before is None else f"{self.before}{_AFTER}{text}"
 
@@ -191,7 +228,7 @@ class GridProgram:
                 lines.append(f"{over}{where} the color {layer.color}.")
             else:
                 steps = ". ".join(word.in_words for word in layer.words) or "the input"
-                lines.append(f"{over}{where}: {steps}.")
+                lines.append(f"{over}{where}: {steps}{', at its place' * layer.is_placed}.")
         return lines
 
     @property
@@ -199,15 +236,20 @@ class GridProgram:
         """The names of the functions of its layers, in order, each once, with ``table`` for a table."""
         names = [] if self.before is None else self.before.functions
         for layer in self.layers:
-            chains = [layer.words] if isinstance(layer, LayerProgram) else []
-            if isinstance(layer, TableLayer):
-                names.append("table")
-                chains = [*layer.sources, layer.copied or ()]
-            elif isinstance(layer, ProductLayer):
-                names.append("product")
-                chains = [layer.coarse, layer.fine]
-            names += [word.name for chain in chains for word in chain]
+            names += ["table"] if isinstance(layer, TableLayer) else []
+            names += ["product"] if isinstance(layer, ProductLayer) else []
+            names += [word.name for chain in layer.chains for word in chain]
         return list(dict.fromkeys(names))
+
+    @property
+    def depends_on_frame(self) -> bool:
+        """Whether an image of a list may be lost because it would be larger than the frame, and others stay."""
+        chains = [self.size.words, *(chain for layer in self.layers for chain in layer.chains)]
+        return any(
+            True in kinds and FUNCTIONS[word.name].can_grow
+            for chain in chains
+            for word, kinds in zip(chain, kinds_of(chain), strict=False)
+        )
 
     @classmethod
     def parse(cls, text: str) -> "GridProgram":
@@ -216,10 +258,16 @@ class GridProgram:
         Raises:
             ProgramError, WordError: the text is no program.
         """
-        before, _, text = text.rpartition(_AFTER.strip())
+        before, after, text = text.rpartition(_AFTER.strip())
         parts = [part.strip() for part in text.split(";")]
         is_transposed = parts[0] == _TRANSPOSED
         parts = parts[is_transposed:]
+        frame = LARGEST
+        if parts and parts[0].startswith(_FRAME):
+            number = Number("rows", 1, LARGEST).read(parts.pop(0).removeprefix(_FRAME).strip())
+            if number is None:
+                raise ProgramError(f"{text!r:.200} has no frame; write a number from 1 to {LARGEST}, such as frame 12")
+            frame = int(number)
         if len(parts) != 3 or not parts[0].startswith("recolor ") or not parts[1].startswith("size "):
             raise ProgramError(f"{text!r:.200} is no program; write: recolor none; size input; crop > rigid(turn_90)")
         recolor = parts[0].removeprefix("recolor ").strip()
@@ -227,19 +275,22 @@ class GridProgram:
             raise ProgramError(f"recolor is {recolor!r}; choose one of {', '.join(RECOLORS)}")
         layers = tuple(_layer(layer.strip()) for layer in parts[2].split(_OVER))
         size = SizeRule.parse(parts[1].removeprefix("size "))
-        return cls(layers, size, recolor, is_transposed, cls.parse(before) if before else None)
+        return cls(layers, size, recolor, is_transposed, cls.parse(before) if after else None, frame)
 
     def __call__(self, grid: Sequence[Sequence[int]] | np.ndarray) -> Int8[np.ndarray, "h w"]:
         """Return the answer for a grid.
 
         Raises:
-            ProgramError: a function has no answer for this grid.
+            ProgramError: a function has no answer for this grid, or the answer would be too large.
+            TaskFormatError: it is no grid.
         """
-        cells = np.asarray(grid if self.before is None else self.before(grid), np.uint8)
+        given = check_grid(grid, "program, grid") if self.before is None else self.before(grid)
+        cells = given.astype(np.uint8)
         cells = cells.T if self.is_transposed else cells
         names = recoloring(self.recolor, cells)
-        machine = Machine(ImageTable(_FRAME))
-        start = machine.table.add(images_of([names[cells]], _FRAME))[:, None, None]
+        frame = max(self.frame, *cells.shape)
+        machine = Machine(ImageTable(frame))
+        start = machine.table.add(images_of([names[cells]], frame))[:, None, None]
         height, width = self._size(machine, start)
         answer = np.zeros((height, width), np.uint8)
         for layer in reversed(self.layers):
@@ -252,7 +303,12 @@ class GridProgram:
         if self.size.fixed is not None:
             return self.size.fixed
         image = machine.table.images([_run(machine, start, self.size.words)])
-        return int(image.height[0]) * self.size.scale[0], int(image.width[0]) * self.size.scale[1]
+        height, width = int(image.height[0]) * self.size.scale[0], int(image.width[0]) * self.size.scale[1]
+        if max(height, width) > LARGEST:
+            raise ProgramError(
+                f"the answer has {height}x{width} cells by size {self.size}; a grid has {LARGEST}x{LARGEST}"
+            )
+        return height, width
 
 
 def _run(machine: Machine, start: np.ndarray, words: tuple[Word, ...]) -> int:
@@ -274,7 +330,7 @@ def _draw(layer: ProgramLayer, machine: Machine, start: np.ndarray, size: tuple[
     if isinstance(layer, LayerProgram):
         if layer.color >= 0:
             return np.full(size, layer.color, np.uint8)
-        return _placed(machine, _run(machine, start, layer.words), *size)
+        return _placed(machine, _run(machine, start, layer.words), *size, is_moved=layer.is_placed)
     if isinstance(layer, ProductLayer):
         coarse, fine = (
             machine.table.images([_run(machine, start, words)]).grid(0) for words in (layer.coarse, layer.fine)
@@ -293,11 +349,11 @@ def _draw(layer: ProgramLayer, machine: Machine, start: np.ndarray, size: tuple[
     return np.where(colors == COPY, _placed(machine, _run(machine, start, layer.copied), *size), colors)
 
 
-def _placed(machine: Machine, number: int, height: int, width: int) -> UInt8[np.ndarray, "h w"]:
-    """Put an image on a canvas: as it is if it has the size, else at its position."""
+def _placed(machine: Machine, number: int, height: int, width: int, is_moved: bool = False) -> UInt8[np.ndarray, "h w"]:
+    """Put an image on a canvas: as it is if it has the size and is not to be moved, else at its position."""
     image = machine.table.images([number])
     grid = image.grid(0)
-    if grid.shape == (height, width):
+    if grid.shape == (height, width) and not is_moved:
         return grid
     return _on_canvas(grid, int(image.row[0]), int(image.column[0]), height, width)
 
@@ -315,9 +371,7 @@ def _text(words: tuple[Word, ...]) -> str:
 
 
 def _words(text: str) -> tuple[Word, ...]:
-    if text.strip() == _NO_WORD:
-        return ()
-    return tuple(Word.parse(word) for word in text.split(_THEN.strip()))
+    return () if text.strip() == _NO_WORD else parse_words(text)
 
 
 __all__ = ["GridProgram", "LayerProgram", "ProgramError", "SizeRule", "WordError"]

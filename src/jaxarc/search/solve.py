@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from jaxarc.search.programs import (
     TableLayer,
 )
 from jaxarc.search.rules import learn_rules
-from jaxarc.search.words import vocabulary
+from jaxarc.search.words import LARGEST, vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -43,7 +43,6 @@ _TRANSPOSED_COST: Final = 2  # at most, with rows and columns exchanged
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
 _EXACT: Final = 6  # single pieces that are compared
-_LARGEST: Final = 30
 DEFAULT: Final = SearchConfig()
 
 
@@ -53,9 +52,10 @@ class Found:
 
     answer: Int8[np.ndarray, "h w"]
     program: GridProgram | None  # None: the input itself, where nothing else is known
-    fits: tuple[bool, ...]  # whether each demonstration comes out exactly
+    fits: tuple[bool, ...]  # whether each demonstration comes out exactly, on a canvas of its output's size
     share: float  # of the cells of the outputs that come out right
     cost: int
+    knows_sizes: bool = True  # else the program has the first output's size, as nothing explains the sizes of all
 
     @property
     def is_table(self) -> bool:
@@ -90,9 +90,10 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     Raises:
         TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
     """
-    began = time.monotonic()
     train = check_pairs([(source, target) for source, target in train], "search", "train")
     test_input = check_grid(test_input, "search, test input")
+    kernels.search_library()  # built, if need be, before the clock starts
+    began = time.monotonic()
     found: list[Found] = []
     searches: list[_Search] = []
     deep: list[_Search] = []  # of which dearer pieces may be made
@@ -106,7 +107,7 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
         for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
             search = _Search(train, test_input, recolor, is_transposed, config, began, room)
             searches.append(search)
-            can_grow = room == 1 and search.graph.table.frame < _LARGEST
+            can_grow = room == 1 and search.graph.table.frame < LARGEST
             for cost in (most,) if is_late else (_FIRST_COST, most):
                 found += search.answers(cost, is_last=cost == most)
                 can_grow &= not search.knows_size
@@ -226,7 +227,7 @@ class _Search:
         height, width = self._inputs[-1].shape
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
-        frame = min(room * max(*sides, *grown, 3), _LARGEST)
+        frame = min(room * max(*sides, *grown, 3), LARGEST)
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
         self._deadline = began + config.seconds
         limits = Limits(config.max_states, max_images, deadline=began + _WORDS_SHARE * config.seconds)
@@ -281,13 +282,15 @@ class _Search:
             before = self._before.program
             cost += self._before.cost
         program = GridProgram(layers, rule, self._recolor, self._is_transposed, before)
+        if program.depends_on_frame:
+            program = replace(program, frame=self.graph.table.frame)
         named = self._original[answer]
-        return Found(named.T if self._is_transposed else named, program, fits, share, cost)
+        return Found(named.T if self._is_transposed else named, program, fits, share, cost, self.knows_size)
 
 
 def _layer(graph: Graph, layer: Layer) -> LayerProgram:
     words = () if layer.state == NO_STATE else graph.program(layer.state)
-    return LayerProgram(words, layer.color, layer.is_solid)
+    return LayerProgram(words, layer.color, layer.is_solid, layer.is_placed)
 
 
 def _stacks(pieces: Pieces, is_last: bool, deadline: float) -> list[Stack]:
@@ -338,7 +341,9 @@ def _size_rules(
     elif len(set(sizes)) == 1:
         rules[sizes[0]] = SizeRule(sizes[0])
     for scale in scales:
-        rules.setdefault((test[0] * scale[0], test[1] * scale[1]), SizeRule(scale=scale))
+        size = test[0] * scale[0], test[1] * scale[1]
+        if max(size) <= LARGEST:
+            rules.setdefault(size, SizeRule(scale=scale))
     states, numbers, costs = graph.images
     height, width = graph.table.sizes(numbers)
     fits = np.all((np.stack([height, width], 2)[:, :-1] == np.array(sizes)), axis=(1, 2))

@@ -13,7 +13,7 @@ from typing import Final
 
 import platformdirs
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, JaxarcWarning
 from jaxarc.files import at_home, user_path
 from jaxarc.traces.units import Trace
 
@@ -22,7 +22,7 @@ _PATIENCE_S: Final = 60.0  # how long to wait for another process that writes
 _FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")  # no room for the file, or for the index of its log
 
 
-class DamagedTraceWarning(UserWarning):
+class DamagedTraceWarning(JaxarcWarning):
     """A cached trace cannot be read, and counts as missing."""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, JaxarcWarning
 from jaxarc.experts.expert import ACTION_FORMATS, Action
 from jaxarc.files import ChecksumError, add_checksum, verify_checksum, write_whole
 from jaxarc.traces.units import ExpertSpec, PairId, Trace
@@ -32,7 +32,7 @@ class TraceFileError(JaxarcError, ValueError):
     """A file of traces or of recorded actions cannot be read."""
 
 
-class ShortTraceFileWarning(UserWarning):
+class ShortTraceFileWarning(JaxarcWarning):
     """A file has fewer lines than were written into it."""
 
 

@@ -227,7 +227,10 @@ def record_traces(
     """
     _check_arguments(action_format, strategy, chunk_size, time_limit_s, processes)
     graph = tasks if isinstance(tasks, Graph) else Graph.of_tasks(tasks, pairs)
-    demonstrations = _demonstrations(tasks, expert) if isinstance(expert, HiddenAnswerExpert) else {}
+    demonstrations: dict[str, tuple[Pair, ...]] = {}
+    if isinstance(expert, HiddenAnswerExpert):
+        expert.prepare()
+        demonstrations = _demonstrations(tasks, expert)
     # Equal pairs have equal texts and one hash, so the expert solves each content once, for all nodes that carry it.
     spec = ExpertSpec.of(expert, action_format)
     hash_of_node, work_units = units_of(graph, spec, demonstrations)

@@ -103,4 +103,5 @@ class Workshop(contextlib.AbstractContextManager["Workshop"]):
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "CI": "1",
             "CXX": "none",
+            "JAXARC_CACHE": str(Path(self._folder.name) / "cache"),
         }
