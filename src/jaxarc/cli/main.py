@@ -46,7 +46,7 @@ COMMANDS: Final = {
     "info": CommandEntry("info", "info", "Print versions, devices, folders and extras."),
 }
 
-
+_FEWEST_COLUMNS: Final = 20  # a terminal that says less does not know, as one of 0
 _NO_CACHE: Final = "--no-cache"
 
 

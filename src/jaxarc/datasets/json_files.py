@@ -251,8 +251,7 @@ def _split_file(file: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
         )
     # An object with "train" or "test" is one task, one whose values have them is many. What is neither counts as one
     # task, whose check then says what is missing.
-    holds_tasks = isinstance(content, dict) and any(_is_task(value) for value in content.values())
-    if _is_task(content) or not holds_tasks:
+    if not isinstance(content, dict) or _is_task(content) or not any(_is_task(value) for value in content.values()):
         return {file.stem: content}, None
     return content, _read_solutions(file, content) if _is_challenges(file) else None
 

@@ -226,7 +226,7 @@ def to_numpy(array: Any, where: str) -> np.ndarray:
         return np.asarray(array) if isinstance(array, _NumpyArray) else np.from_dlpack(array)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:  # on a device, or of a type NumPy does not have
         raise TaskFormatError(
-            f"{where}: {type(array).__name__} cannot be read as an array of NumPy ({' '.join(str(error).split())[:200]}); "
+            f"{where}: {type(array).__name__} cannot be read by NumPy ({' '.join(str(error).split())[:200]}); "
             "copy it to the CPU as integers"
         ) from error
 

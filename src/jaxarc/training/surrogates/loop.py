@@ -171,7 +171,7 @@ class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
         return self.task.batch(self.experiment.surrogate.seed, step)
 
     def _no_sums(self) -> Sums:
-        return dict.fromkeys(self.task.metric_fields, jnp.float32(0))
+        return {metric: jnp.float32(0) for metric in self.task.metric_fields}
 
     def _fields_of(self, sums: Sums) -> Numbers:
         """Name each sum by its field of a report."""
