@@ -70,7 +70,6 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "PIL": {"render", "cli"},
     "drawsvg": {"render", "cli"},
     "pooch": {"datasets"},
-    "orjson": {"datasets"},
     "requests": {"datasets"},
     "filelock": {"files", "native", "datasets", "training"},
     "urllib3": {"datasets"},

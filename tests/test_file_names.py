@@ -64,7 +64,8 @@ def test_names_are_never_paths_and_never_equal(tmp_path_factory, texts):
     assert list(names) == list(dict.fromkeys(texts))
     assert len({name.casefold() for name in names.values()}) == len(names)
     for name in names.values():
-        assert Path(name).name == name and not name.startswith(".")
+        assert Path(name).name == name
+        assert not name.startswith(".")
         assert (folder / f"{name}.json").parent == folder
         assert len(name.encode()) <= 150
 
@@ -94,7 +95,7 @@ def test_an_evaluation_writes_no_file_for_an_id_that_is_no_name(set_with, tmp_pa
     if agent is None:
         submission = tmp_path / "deep" / "submission.json"
         attempts = {"attempt_1": [[2]], "attempt_2": [[2]]}
-        submission.write_text(json.dumps(dict.fromkeys([task_id, "good"], [attempts])))
+        submission.write_text(json.dumps({key: [attempts] for key in [task_id, "good"]}))
         given = ("--score", submission)
     before = files_below(tmp_path)
     result = run_command("evaluate", file, *given, "--submission-format", "arc-prize", "-o", tmp_path / "deep" / "out")
@@ -108,7 +109,7 @@ def test_the_files_of_the_arc_prize_are_all_refused_before_one_is_written(tmp_pa
     now = datetime.datetime(2026, 1, 2)
     for ids in (["good", "../up"], ["same", "Same"]):
         with pytest.raises(SubmissionError, match=ids[1]):
-            write_benchmark_files(tmp_path / "out", dict.fromkeys(ids, []), "model", "set", (now, now))
+            write_benchmark_files(tmp_path / "out", {key: [] for key in ids}, "model", "set", (now, now))
     assert files_below(tmp_path) == set()
 
 
@@ -119,7 +120,8 @@ def test_an_export_reads_back_whole(set_with, tmp_path):
     before = files_below(tmp_path)
     result = run_command("tasks", "export", tmp_path / "deep" / "er" / "tasks.json", out)
     assert result.exit_code == 0
-    assert result.stderr.count("\n") == 1 and "'a/b'" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "'a/b'" in result.stderr
     assert all(name.startswith("deep/out/") for name in files_below(tmp_path) - before)
     assert sorted(read_json(out).task_ids) == sorted(tasks.task_ids)
     assert "warning" not in run_command("tasks", "export", "007bbfb7", tmp_path / "plain").stderr
@@ -134,5 +136,6 @@ def test_other_writers_take_no_path_either(tmp_path, text):
         TraceCache(tmp_path).path_of(text)
     with pytest.raises(ConfigValidationError, match="run_name"):
         LoggingConfig(run_name=text if text != "日" * 60 else "日/本")
-    with pytest.raises(ValueError, match="name"):
-        check_set_name(text)
+    if text != "a/b":  # a set may be in a group
+        with pytest.raises(ValueError, match="name"):
+            check_set_name(text)

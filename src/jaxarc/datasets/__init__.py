@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from jaxarc.datasets.archives import SkippedFilesWarning
 from jaxarc.datasets.catalogue import (
     UnknownDatasetError,
     dataset_names,
@@ -25,6 +26,7 @@ __all__ = [
     "DatasetVersion",
     "Erratum",
     "NotInstalledError",
+    "SkippedFilesWarning",
     "SubsetError",
     "TaskProblem",
     "TaskSet",

@@ -45,8 +45,8 @@ def check_set_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name) or any(file_name(part) != part for part in name.split("/")):
         raise ValueError(
-            f"{name!r:.80} cannot name a task set; a name is letters, digits, '-', '_' and '.', starts with a letter or "
-            "digit, is no device such as 'con', and has at most one '/', such as 'my-tasks' or 'lab/easy'"
+            f"{name!r:.80} cannot name a task set; a name is letters, digits, '-', '_' and '.', starts with a letter "
+            "or digit, is no device such as 'con', and has at most one '/', such as 'my-tasks' or 'lab/easy'"
         )
     return name
 

@@ -171,7 +171,7 @@ def require_file_names(task_ids: Iterable[str]) -> None:
     if wrong:
         raise SubmissionError(
             f"{len(wrong)} task id(s) cannot name a file on every system, such as {wrong[0]!r:.80}; "
-            "arc-agi-benchmarking finds a task by the name of its file: rename the tasks, or write submission.json alone"
+            "arc-agi-benchmarking finds a task by its file: rename the tasks, or write submission.json alone"
         )
 
 
@@ -215,7 +215,8 @@ def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[l
 def _attempts_of(entry: Any, where: str, num_attempts: int) -> list[Any]:
     if not isinstance(entry, dict):
         raise SubmissionError(
-            f'{where}: an object is expected, got {describe_value(entry)}; write {{"attempt_1": grid, "attempt_2": grid}}'
+            f"{where}: an object is expected, got {describe_value(entry)}; "
+            'write {"attempt_1": grid, "attempt_2": grid}'
         )
     return [entry[name] for name in _require_attempts(entry, where, num_attempts)]
 
@@ -305,7 +306,7 @@ def score_submission(submission: Submission, tasks: TaskSet) -> Score:
         tasks: holds the answers.
 
     Raises:
-        SubmissionError: an id is missing or unknown, a task has another number of test inputs, or an attempt is no grid.
+        SubmissionError: an id is missing or unknown, a task has another number of test inputs, or one is no grid.
         UnknownAnswerError: the answer of a test input is unknown.
     """
     submission = check_submission(submission)

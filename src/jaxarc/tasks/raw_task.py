@@ -18,6 +18,7 @@ Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 UNKNOWN: Final = np.zeros((0, 0), np.int8)  # the output of a test pair whose answer is hidden; equals no grid
 UNKNOWN.setflags(write=False)
 NUM_SHOWN: Final = 3  # demonstrations of a task whose file does not say which pairs these are
+MAX_ID_LENGTH: Final = 200
 _COLORS: Final = bytes(range(NUM_COLORS))
 
 
@@ -37,7 +38,7 @@ class RawTask:
     test pair may be None, its answer is unknown then and is kept as an empty grid, ``int8[0, 0]``.
 
     Raises:
-        TaskFormatError: the id is empty, or a pair breaks a rule of the format.
+        TaskFormatError: the id is not 1 .. 200 printable characters, or a pair breaks a rule of the format.
         UnknownAnswerError: the output of a demonstration is such an empty grid.
     """
 
@@ -49,8 +50,7 @@ class RawTask:
     pool: tuple[Pair, ...] = ()  # further pairs of the same rule, see TaskSet.pair_pool; any number
 
     def __post_init__(self) -> None:
-        if not isinstance(self.task_id, str) or not self.task_id:
-            raise TaskFormatError(f"a task id is a non-empty string, got {self.task_id!r}; name the task")
+        check_task_id(self.task_id, "a task")
         object.__setattr__(self, "train", check_pairs(self.train, f"task {self.task_id!r}", "train"))
         object.__setattr__(self, "test", check_pairs(self.test, f"task {self.task_id!r}", "test"))
         checked = (_check_pair(pair, f"task {self.task_id!r}: pool pair {i}") for i, pair in enumerate(self.pool))
@@ -126,6 +126,18 @@ class RawTask:
             for index, pair in enumerate(pairs):
                 for side, grid in zip(("input", "output"), pair, strict=True):
                     yield f"{split} pair {index} {side}", grid
+
+
+def check_task_id(task_id: Any, source: str) -> None:
+    """Check that an id can be shown in a line, whatever terminal shows it.
+
+    Raises:
+        TaskFormatError: it is not 1 .. 200 printable characters.
+    """
+    if not isinstance(task_id, str) or not task_id.isprintable() or not 1 <= len(task_id) <= MAX_ID_LENGTH:
+        raise TaskFormatError(
+            f"{source}: the task id {task_id!r:.60} is not 1..{MAX_ID_LENGTH} printable characters; rename the task"
+        )
 
 
 def check_pairs(pairs: Sequence[tuple[Any, Any]], source: str, split: str) -> tuple[Pair, ...]:
@@ -226,7 +238,7 @@ def to_numpy(array: Any, where: str) -> np.ndarray:
         return np.asarray(array) if isinstance(array, _NumpyArray) else np.from_dlpack(array)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:  # on a device, or of a type NumPy does not have
         raise TaskFormatError(
-            f"{where}: {type(array).__name__} cannot be read as an array of NumPy ({' '.join(str(error).split())[:200]}); "
+            f"{where}: {type(array).__name__} cannot be read by NumPy ({' '.join(str(error).split())[:200]}); "
             "copy it to the CPU as integers"
         ) from error
 
