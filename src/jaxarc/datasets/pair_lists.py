@@ -53,6 +53,8 @@ class LeftOut:
 
 def is_pair_list(data: Any) -> bool:
     """Whether data is a list of pairs, or an object of BARC that holds one."""
+    # What a list begins with tells what it is: rows are lists of numbers, a grid is no task but looks like a list of
+    # pairs, so a pair [grid, grid] does not, a list of pairs does, and a list of tasks does not.
     pairs = data.get(_EXAMPLES) if isinstance(data, Mapping) and "train" not in data else data
     return isinstance(pairs, list) and bool(pairs) and isinstance(pairs[0], Mapping | list) and not is_task(pairs[0])
 
