@@ -115,7 +115,7 @@ def json_files(path: Path) -> list[Path]:
         return [path]
     names = list(files_below(path))
     files = [file for _, file in names if _is_tasks_file(file)]
-    warn_of_skipped(path, [name for name, file in names if file not in set(files)])
+    warn_of_skipped(path, (name for name, file in names if not _is_tasks_file(file)))
     if not files:
         raise TaskFormatError(f"folder {path} has no *.json file; put task files into it or below it")
     return sorted(files, key=lambda file: file.relative_to(path))
