@@ -80,7 +80,6 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "PIL": {"render", "cli"},
     "drawsvg": {"render", "cli"},
     "pooch": {"datasets"},
-    "orjson": {"datasets"},
     "requests": {"datasets"},
     "filelock": {"files", "native", "datasets", "runs"},
     "urllib3": {"datasets"},

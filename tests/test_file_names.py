@@ -137,5 +137,6 @@ def test_other_writers_take_no_path_either(tmp_path, text):
         TraceCache(tmp_path).path_of(text)
     with pytest.raises(ConfigValidationError, match="run_name"):
         LoggingConfig(run_name=text if text != "日" * 60 else "日/本")
-    with pytest.raises(ValueError, match="name"):
-        check_set_name(text)
+    if text != "a/b":  # a set may be in a group
+        with pytest.raises(ValueError, match="name"):
+            check_set_name(text)

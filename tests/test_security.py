@@ -12,7 +12,7 @@ import pytest
 
 from jaxarc.cli.settings import read_any_experiment, read_experiment, topics_of
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
-from jaxarc.datasets.archives import MAX_FILE_BYTES, read_zip
+from jaxarc.datasets.archives import MAX_FILE_BYTES, SkippedFilesWarning, read_zip
 from jaxarc.tasks import TaskFormatError
 
 ROOT = Path(__file__).parents[1]
@@ -203,8 +203,9 @@ def test_an_archive_in_an_archive_is_not_unpacked(tmp_path):
     inner = io.BytesIO()
     with zipfile.ZipFile(inner, "w") as archive:
         archive.writestr("task.json", "{}")
-    with pytest.raises(TaskFormatError, match="no task found"):
-        read_zip(archive_of(tmp_path / "a.zip", "inner.zip", inner.getvalue()))
+    outer = archive_of(tmp_path / "a.zip", "inner.zip", inner.getvalue())
+    with pytest.warns(SkippedFilesWarning, match=r"inner\.zip"), pytest.raises(TaskFormatError, match="no task found"):
+        read_zip(outer)
 
 
 def test_names_of_code_are_taken_from_the_command_line_only():

@@ -110,7 +110,7 @@ def test_every_episode_gets_a_file_of_its_own_with_a_harmless_name(start, tmp_pa
         episode.act((5, 0, 0, 0, 0))
         paths.add(episode.file)
     assert len(paths) == 2
-    assert all(path.parent == tmp_path and "-a-b-c-train-0-" in path.name for path in paths)
+    assert all(path.parent == tmp_path and "-a-b-c-" in path.name and " " not in path.name for path in paths)
 
 
 def test_two_processes_that_begin_a_pair_in_one_second_do_not_write_into_one_file(tmp_path):

@@ -126,7 +126,7 @@ def test_raw_task_does_not_change_with_the_array_it_came_from():
 
 @pytest.mark.parametrize("task_id", ["", None, 3])
 def test_raw_task_needs_an_id(task_id):
-    with pytest.raises(TaskFormatError, match="non-empty string"):
+    with pytest.raises(TaskFormatError, match="task id"):
         RawTask(task_id, ((ONE, ONE),), ((ONE, ONE),))
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from jaxarc.datasets import load_tasks
+from jaxarc.datasets.archives import SkippedFilesWarning
 from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.json_format import MAX_FILE_BYTES
 from jaxarc.tasks import TaskFormatError
@@ -42,7 +43,8 @@ def test_other_and_hidden_files_are_left_out(tmp_path):
     write(tmp_path / ".hidden.json", {})
     write(tmp_path / ".git" / "b.json", {})
     (tmp_path / "LICENSE").write_text("text")
-    assert read_json(str(tmp_path)).task_ids == ("a",)
+    with pytest.warns(SkippedFilesWarning, match=r"\.hidden\.json"):
+        assert read_json(str(tmp_path)).task_ids == ("a",)
 
 
 def test_two_files_of_one_id_are_refused_by_name(tmp_path):

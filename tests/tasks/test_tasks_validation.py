@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxarc.datasets.json_format import check_task, find_problems_of_task
+from jaxarc.datasets.json_format import check_task
 from jaxarc.tasks.raw_task import TaskFormatError, check_grid
 
 
@@ -117,22 +117,6 @@ def test_output_is_checked_like_input():
 def test_sides_of_1_and_30_are_allowed():
     assert check_grid([[9]], "here").shape == (1, 1)
     assert check_grid([[9] * 30] * 30, "here").shape == (30, 30)
-
-
-def test_every_grid_that_is_wrong_is_listed():
-    bad = [[0, 12]]
-    data = task(bad, test=[{"input": bad, "output": [[1], [2, 3]]}, {"input": [[1]]}, 7])
-    places = [problem.removeprefix("a.json: ").partition(":")[0] for problem in find_problems_of_task(data, "a.json")]
-    assert places == [
-        "train pair 1 input, row 0, column 1",
-        "test pair 0 input, row 0, column 1",
-        "test pair 0 output, row 1",
-        "test pair 1",
-        "test pair 2",
-    ]
-    assert find_problems_of_task(task(), "a.json") == []
-    assert len(find_problems_of_task({}, "a.json")) == 2
-    assert len(find_problems_of_task([], "a.json")) == 1
 
 
 def test_null_stands_for_a_color_where_one_is_given():

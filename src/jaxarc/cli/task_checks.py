@@ -128,7 +128,7 @@ def verify(
 ) -> None:
     """Check every task by the rules of the format, and the dataset by its counts and digest.
 
-    Lists every problem. The exit code is 1 if there are any.
+    Lists the first problem of each task. The exit code is 1 if there are any.
 
     Examples:
         jaxarc tasks verify arc-agi-1/training

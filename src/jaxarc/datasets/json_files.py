@@ -7,23 +7,20 @@ A file may also list the pairs of a task without a split, see :mod:`jaxarc.datas
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from jaxarc.constants import NUM_COLORS
-from jaxarc.datasets.json_format import find_problems_of_task, read_json_text
-from jaxarc.datasets.pair_lists import LeftOut, is_pair_list, read_rows, read_task
+from jaxarc.datasets.archives import files_below, warn_of_skipped
+from jaxarc.datasets.json_format import read_json_text
+from jaxarc.datasets.pair_lists import LeftOut, is_task, read_lines, read_task, tasks_by_id
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.tasks.raw_task import RawTask, TaskFormatError
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_task_id
 
 MOST_PROBLEMS_OF_A_FILE: Final = 100
-_MAX_ID_LENGTH: Final = 200
 _CHALLENGES: Final = "challenges.json"
 _SOLUTIONS: Final = "solutions.json"
-
-Report: TypeAlias = Callable[[Path, str, TaskFormatError | OSError], None]
-"""Gets the file, the task id ("" for the file as a whole) and the error of each problem; may raise the error."""
 
 
 class TaskProblem(NamedTuple):
@@ -37,12 +34,12 @@ class TaskProblem(NamedTuple):
 def read_json(path: str | Path, null_color: int | None = None) -> TaskSet:
     """Read a file of tasks, or every ``*.json`` below a folder in the order of their paths.
 
-    A file holds one task, whose id is the file name without ``.json``, or a mapping from id to task; a file ``*.jsonl``
-    holds a task in each line, and a table ``*.csv`` one in each row. A task is an object with ``train`` and ``test``,
-    or a list of pairs. The test outputs of ``*_challenges.json`` come from ``*_solutions.json`` beside it; without that
+    A file holds one task, whose id is the file name without ``.json``, a list of tasks, or a mapping from id to task; a
+    file ``*.jsonl`` holds a task in each line. A task is an object with ``train`` and ``test``, or a list of pairs. The
+    test outputs of ``*_challenges.json`` come from ``*_solutions.json`` beside it; without that
     file those that are missing are unknown (:attr:`jaxarc.tasks.RawTask.has_answers`). The concept of a task is the
-    subfolder of its file. Other files, hidden ones, ``metadata.json`` beside a folder ``tasks`` (re-arc) and links to
-    folders are skipped.
+    subfolder of its file. Links to folders are followed, to each folder once. Other files, hidden ones and
+    ``metadata.json`` beside a folder ``tasks`` (re-arc) are skipped.
 
     Args:
         path: the file or folder.
@@ -56,25 +53,27 @@ def read_json(path: str | Path, null_color: int | None = None) -> TaskSet:
 
     Warns:
         TooLargeWarning: of lists of pairs, pairs over 30x30 are left out; says how many.
+        SkippedFilesWarning: the folder has other files that may hold tasks, or hidden ones; names one.
     """
     if null_color is not None and null_color not in range(NUM_COLORS):
         raise ValueError(f"null_color is a color 0..{NUM_COLORS - 1} or None, got {null_color!r}; Mini-ARC means 0")
 
-    def fail(file: Path, task_id: str, error: TaskFormatError | OSError) -> None:
-        raise error
-
     left_out = LeftOut()
-    tasks = tuple(_read_tasks(Path(path), null_color, fail, left_out))
+    tasks = []
+    for found in _read_tasks(Path(path), null_color, left_out):
+        if isinstance(found, _Fault):
+            raise found.error
+        tasks.append(found)
     left_out.warn(path)
     if not tasks:
         raise TaskFormatError(_no_task(path))
-    return TaskSet(str(path), tasks)
+    return TaskSet(str(path), tuple(tasks))
 
 
 def find_problems(path: str | Path, null_color: int | None = None) -> list[TaskProblem]:
-    """Check a task file, or every one below a folder, and list everything that :func:`read_json` would refuse.
+    """Check a task file, or every one below a folder, and list the first fault of each task and file.
 
-    Of one grid the first problem is listed, and of one file at most 100.
+    What has none, :func:`read_json` reads. Of one file at most 100 are listed.
 
     Args:
         path: the file or folder.
@@ -83,29 +82,23 @@ def find_problems(path: str | Path, null_color: int | None = None) -> list[TaskP
     Raises:
         FileNotFoundError: there is nothing at ``path``.
     """
-    found: list[TaskProblem] = []
-    counts: dict[Path, int] = {}
-
-    def note(file: Path, task_id: str, error: TaskFormatError | OSError) -> None:
-        # A file that is wrong everywhere would fill the report; its further problems
-        # are counted, and named in one line.
-        counts[file] = counts.get(file, 0) + 1
-        if counts[file] <= MOST_PROBLEMS_OF_A_FILE:
-            found.append(TaskProblem(file, task_id, str(error)))
-
-    num_tasks = 0
     try:
-        num_tasks = sum(1 for _ in _read_tasks(Path(path), null_color, note, LeftOut()))
+        found = list(_read_tasks(Path(path), null_color, LeftOut()))
     except FileNotFoundError:
         raise
     except (TaskFormatError, OSError) as error:  # of the folder itself
-        note(Path(path), "", error)
-    for file, count in counts.items():
-        if count > MOST_PROBLEMS_OF_A_FILE:
-            found.append(TaskProblem(file, "", f"{file}: {count - MOST_PROBLEMS_OF_A_FILE} more problems"))
-    if not found and not num_tasks:
-        found.append(TaskProblem(Path(path), "", _no_task(path)))
-    return found
+        found = [_Fault(Path(path), "", error)]
+    faults: dict[Path, list[TaskProblem]] = {}
+    for one in found:
+        if isinstance(one, _Fault):
+            faults.setdefault(one.file, []).append(TaskProblem(one.file, one.task_id, str(one.error)))
+    problems = [problem for of_file in faults.values() for problem in of_file[:MOST_PROBLEMS_OF_A_FILE]]
+    # A file that is wrong everywhere would fill the report; its further problems are named in one line.
+    for file, of_file in faults.items():
+        if len(of_file) > MOST_PROBLEMS_OF_A_FILE:
+            more = len(of_file) - MOST_PROBLEMS_OF_A_FILE
+            problems.append(TaskProblem(file, "", f"{file}: {more} more problems"))
+    return problems if found else [TaskProblem(Path(path), "", _no_task(path))]
 
 
 def json_files(path: Path) -> list[Path]:
@@ -120,144 +113,105 @@ def json_files(path: Path) -> list[Path]:
         raise FileNotFoundError(f"no file or folder {path}; give the path of a task file or of a folder of them")
     if not path.is_dir():
         return [path]
-    files = sorted(_walk(path), key=lambda file: file.relative_to(path))
+    names = list(files_below(path))
+    files = [file for _, file in names if _is_tasks_file(file)]
+    warn_of_skipped(path, (name for name, file in names if not _is_tasks_file(file)))
     if not files:
         raise TaskFormatError(f"folder {path} has no *.json file; put task files into it or below it")
-    return files
+    return sorted(files, key=lambda file: file.relative_to(path))
 
 
 def _no_task(path: str | Path) -> str:
     return f"{path}: holds no task; a file holds one task or an object from id to task"
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    def fail(error: OSError) -> None:
-        raise error
-
-    for parent, folders, names in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(parent) / name for name in names if _is_tasks_file(name, folders))
+def _is_tasks_file(file: Path) -> bool:
+    if file.name.startswith(".") or (file.name == "metadata.json" and (file.parent / "tasks").is_dir()):
+        return False
+    # A link that leads nowhere may be a folder of tasks on a disk that is not there; reading it says so.
+    return file.suffix.lower() == ".json" or (file.is_symlink() and not file.exists())
 
 
-def _is_tasks_file(name: str, folders: list[str]) -> bool:
-    return name.endswith(".json") and not name.startswith(".") and not (name == "metadata.json" and "tasks" in folders)
+class _Unchecked(NamedTuple):
+    """A task as its file has it."""
+
+    task_id: str
+    data: Any
+    source: str  # where it is, for messages
+    solutions: dict[str, Any] | None = None  # of all challenges of the file
+    answers_hidden: bool = False
 
 
-def _read_tasks(path: Path, null_color: int | None, report: Report, left_out: LeftOut) -> Iterator[RawTask]:
-    """Yield the good tasks of a file or folder, and report every problem of the others."""
-    # One walk serves both callers: ``report`` raises at the first problem, or notes it and lets the walk go on.
+class _Fault(NamedTuple):
+    """The first thing that is wrong with a task, or with a file as a whole."""
+
+    file: Path
+    task_id: str  # "" for the file
+    error: TaskFormatError | OSError
+
+
+def _read_tasks(path: Path, null_color: int | None, left_out: LeftOut) -> Iterator[RawTask | _Fault]:
+    """Yield the tasks of a file or folder, and a fault in place of each that is wrong."""
     file_of_id: dict[str, Path] = {}
     for file in json_files(path):
-        if file.suffix in (".jsonl", ".csv"):
-            yield from _read_rows(file, null_color, report, left_out)
-            continue
-        if _is_solutions(file) and _challenges_of(file).exists():
-            if file == path:
-                raise TaskFormatError(f"{file}: holds solutions only; give the path of {_challenges_of(file).name}")
-            continue
-        try:
-            tasks, solutions = _split_file(file)
-            answers_hidden = _is_challenges(file) and solutions is None
-        except (TaskFormatError, OSError) as error:
-            report(file, "", error)
-            continue
         # A folder between the given one and the file is the concept, as in ConceptARC: corpus/Center/Center1.json.
-        concept = file.parent.name if file.parent != path and file != path and not _is_in_tasks_folder(file) else ""
-        for task_id, data in tasks.items():
-            wrong = _problem_of_id(task_id, file, file_of_id)
-            if wrong is not None:
-                report(file, task_id, wrong)
-                continue
-            source = str(file) if task_id == file.stem and len(tasks) == 1 else f"{file}: {task_id}"
-            try:
-                solved = data if solutions is None else _with_solutions(data, task_id, solutions, _solutions_of(file))
-            except TaskFormatError as error:
-                report(file, task_id, error)
-                continue
-            try:
-                task = read_task(
-                    task_id,
-                    solved,
-                    source,
-                    left_out,
-                    null_color=null_color,
-                    answers_hidden=answers_hidden,
-                    concept=concept,
-                )
-            except TaskFormatError as error:
-                if is_pair_list(solved):
-                    report(file, task_id, error)
-                    continue
-                for message in find_problems_of_task(solved, source, null_color, answers_hidden=answers_hidden):
-                    report(file, task_id, TaskFormatError(message))
-            else:
-                if task is not None:
-                    yield task
-
-
-def _read_rows(file: Path, null_color: int | None, report: Report, left_out: LeftOut) -> Iterator[RawTask]:
-    file_of_id: dict[str, Path] = {}
-    for row in read_rows(file):
-        wrong = _problem_of_id(row.task_id, file, file_of_id)
-        if wrong is not None:
-            report(file, row.task_id, wrong)
-            continue
+        is_concept = file.parent != path and file != path and file.parent.name != "tasks"
+        concept = file.parent.name if is_concept else ""
         try:
-            task = read_task(
-                row.task_id,
-                row.data,
-                row.source,
-                left_out,
-                null_color=null_color,
-                concept=row.concept,
-                skips_large=True,
-            )
-        except TaskFormatError as error:
-            report(file, row.task_id, error)
-        else:
-            if task is not None:
-                yield task
+            for one in _unchecked_tasks(file, is_alone=file == path):
+                try:
+                    task = _check(one, file, file_of_id, null_color, left_out, concept)
+                except TaskFormatError as error:
+                    yield _Fault(file, one.task_id, error)
+                else:
+                    if task is not None:
+                        yield task
+        except (TaskFormatError, OSError) as error:
+            yield _Fault(file, "", error)
 
 
-def _is_in_tasks_folder(file: Path) -> bool:
-    return file.parent.name == "tasks"  # which is no concept
-
-
-def _problem_of_id(task_id: str, file: Path, file_of_id: dict[str, Path]) -> TaskFormatError | None:
-    """Check that an id can be printed and is new, and remember its file."""
-    is_new = task_id not in file_of_id
-    other = file_of_id.setdefault(task_id, file)
-    if not task_id.isprintable() or not 1 <= len(task_id) <= _MAX_ID_LENGTH:
-        return TaskFormatError(
-            f"{file}: the task id {task_id[:40]!r} is not 1..{_MAX_ID_LENGTH} printable characters; rename the task"
-        )
-    if not is_new:
-        return TaskFormatError(
-            f"two files give the task id {task_id!r}: {other} and {file}; the id is the file name or the key of a "
+def _check(
+    one: _Unchecked,
+    file: Path,
+    file_of_id: dict[str, Path],
+    null_color: int | None,
+    left_out: LeftOut,
+    concept: str,
+) -> RawTask | None:
+    check_task_id(one.task_id, str(file))
+    other = file_of_id.get(one.task_id)
+    file_of_id.setdefault(one.task_id, file)
+    if other is not None:
+        raise TaskFormatError(
+            f"two files give the task id {one.task_id!r}: {other} and {file}; the id is the file name or the key of a "
             "task, rename one or read the folders one by one"
         )
-    return None
+    data = one.data
+    if one.solutions is not None:
+        data = _with_solutions(data, one.task_id, one.solutions, _solutions_of(file))
+    hidden = one.answers_hidden
+    return read_task(
+        one.task_id, data, one.source, left_out, null_color=null_color, answers_hidden=hidden, concept=concept
+    )
 
 
-def _split_file(file: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the unchecked tasks of a file by id, and for Kaggle's challenges their solutions."""
+def _unchecked_tasks(file: Path, *, is_alone: bool) -> Iterator[_Unchecked]:
+    """Yield the tasks of a file; none of solutions whose challenges are beside them."""
+    if file.suffix.lower() == ".jsonl":
+        yield from (_Unchecked(*line) for line in read_lines(file))
+        return
     content = read_json_text(file)
-    if _is_solutions(file) and not _is_task(content):
-        raise TaskFormatError(f"{file}: solutions without tasks; put {_challenges_of(file).name} beside it")
-    if isinstance(content, list) and any(isinstance(value, dict) and _is_task(value) for value in content):
-        raise TaskFormatError(
-            f"{file}: a list of {len(content)} tasks has no ids; write an object with an id for each, "
-            '{"id": {"train": ..., "test": ...}, ...}, or a line for each in a .jsonl file'
-        )
-    # An object with "train" or "test" is one task, one whose values have them is many. What is neither counts as one
-    # task, whose check then says what is missing.
-    if not isinstance(content, dict) or _is_task(content) or not any(_is_task(value) for value in content.values()):
-        return {file.stem: content}, None
-    return content, _read_solutions(file, content) if _is_challenges(file) else None
-
-
-def _is_task(content: Any) -> bool:
-    return is_pair_list(content) or (isinstance(content, dict) and ("train" in content or "test" in content))
+    if _is_solutions(file) and not (isinstance(content, dict) and is_task(content)):
+        if not _challenges_of(file).exists():
+            raise TaskFormatError(f"{file}: solutions without tasks; put {_challenges_of(file).name} beside it")
+        if is_alone:
+            raise TaskFormatError(f"{file}: holds solutions only; give the path of {_challenges_of(file).name}")
+        return
+    tasks = tasks_by_id(content, file.stem, str(file))
+    solutions = _read_solutions(file, tasks) if _is_challenges(file) and not is_task(content) else None
+    for task_id, data in tasks.items():
+        source = str(file) if task_id == file.stem and len(tasks) == 1 else f"{file}: {task_id}"
+        yield _Unchecked(task_id, data, source, solutions, _is_challenges(file) and solutions is None)
 
 
 def _is_challenges(file: Path) -> bool:

@@ -1,31 +1,33 @@
-"""Tasks as other projects write them: lists of pairs (re-arc, BARC), lines of JSON, and tables (ARC-TGI).
+"""Tasks in parsed JSON: which of its parts are tasks, and lists of pairs without a split (re-arc, BARC).
 
 re-arc has a file for each task, ``[{"input": grid, "output": grid}, ...]`` with 1,000 pairs. BARC has lines of JSON,
 each a task ``{"examples": [[input, output], ...], ...}``. Such a task shows three demonstrations and a test; the other
-pairs are its pool, from which :class:`jaxarc.tasks.pair_pool.PairPool` draws at every reset. ARC-TGI has CSV files with
-a task in each row: ``task_id``, ``generator_name``, ``data`` with the JSON of the task, and others.
+pairs are its pool, from which :class:`jaxarc.tasks.pair_pool.PairPool` draws at every reset.
 """
 
 import base64
 import binascii
-import csv
 import dataclasses
+import re
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
 from jaxarc.datasets.json_format import check_task, parse_json
 from jaxarc.datasets.selectors import TooLargeWarning
-from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError, check_grid, describe_value
+from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError, check_grid, check_task_id, describe_value
 
 _EXAMPLES: Final = "examples"  # of BARC
 _ID_KEYS: Final = ("id", "task_id", "uid")  # of a line, whichever it has
 _MAX_LINE_BYTES: Final = 16 * 2**20
+_SPLIT: Final = re.compile(
+    r"train(s|ing|_pairs)?|tests?|testing|test_pairs|demo(s|nstrations?)?|val|validation|eval|evaluation"
+)
 
 
 @dataclasses.dataclass
@@ -51,8 +53,52 @@ class LeftOut:
 
 def is_pair_list(data: Any) -> bool:
     """Whether data is a list of pairs, or an object of BARC that holds one."""
-    pairs = data.get(_EXAMPLES) if isinstance(data, dict) and "train" not in data else data
-    return isinstance(pairs, list) and bool(pairs) and isinstance(pairs[0], dict | list)
+    # What a list begins with tells what it is: rows are lists of numbers, a grid is no task but looks like a list of
+    # pairs, so a pair [grid, grid] does not, a list of pairs does, and a list of tasks does not.
+    pairs = data.get(_EXAMPLES) if isinstance(data, Mapping) and "train" not in data else data
+    return isinstance(pairs, list) and bool(pairs) and isinstance(pairs[0], Mapping | list) and not is_task(pairs[0])
+
+
+def is_task(data: Any) -> bool:
+    """Whether data has the form of a task: demonstrations, tests, or a list of pairs."""
+    if isinstance(data, Mapping) and any(isinstance(data.get(split, {}), list | tuple) for split in ("train", "test")):
+        return True
+    return is_pair_list(data)
+
+
+def tasks_by_id(content: Any, name: str, source: str) -> dict[str, Any]:
+    """Return the tasks of parsed JSON by id, unchecked: one task, several in a list, or a mapping from id to task.
+
+    Args:
+        content: what has no task in it counts as one, whose check then says what is missing.
+        name: of a task alone, whatever else it calls itself; tasks of a list without an id are ``NAME-0``, ``NAME-1``.
+        source: where it comes from, the start of every message.
+
+    Raises:
+        TaskFormatError: two tasks of a list have one id, or the parts of one task have other names than ``train`` and
+            ``test``.
+    """
+    if isinstance(content, list) and content and any(map(is_task, content)) and not is_pair_list(content):
+        named = [(own_id(task) or f"{name}-{number}", task) for number, task in enumerate(content)]
+        if len(dict(named)) < len(named):
+            ids = [task_id for task_id, _ in named]
+            twice = next(task_id for task_id in ids if ids.count(task_id) > 1)
+            raise TaskFormatError(f"{source}: two tasks of the list have the id {twice!r}; rename one")
+        return dict(named)
+    if not isinstance(content, Mapping) or is_task(content) or not any(map(is_task, content.values())):
+        return {name: content}
+    if all(isinstance(key, str) and _SPLIT.fullmatch(key.casefold()) for key in content):
+        raise TaskFormatError(
+            f"{source}: {' and '.join(map(repr, content))} look like the parts of one task, which are called 'train' "
+            "and 'test'; rename them"
+        )
+    return {str(task_id): task for task_id, task in content.items()}
+
+
+def own_id(data: Any) -> str:
+    """Return what a task in JSON calls itself, or an empty string."""
+    named = [data[key] for key in _ID_KEYS if isinstance(data, Mapping) and isinstance(data.get(key), str)]
+    return named[0] if named else ""
 
 
 def read_task(
@@ -65,22 +111,17 @@ def read_task(
     answers_hidden: bool = False,
     title: str = "",
     concept: str = "",
-    skips_large: bool = False,
 ) -> RawTask | None:
     """Turn the JSON of a task, split into demonstrations and tests or not, into a task.
 
     Pairs of a list that are larger than 30x30 are left out and counted; None if fewer than two are left. A task with
-    demonstrations and tests is refused if a grid is too large; with ``skips_large`` it is left out and counted.
+    demonstrations and tests is refused if a grid is too large.
 
     Raises:
         TaskFormatError: any rule of the format is broken; the message starts with ``source``.
     """
+    check_task_id(task_id, source)
     if not is_pair_list(data):
-        if skips_large and (num_large := _count_large(data)):
-            left_out.num_pairs += num_large
-            left_out.of_pairs += len(data["train"]) + len(data["test"])
-            left_out.num_tasks += 1
-            return None
         train, test = check_task(data, source, null_color, answers_hidden=answers_hidden)
         left_out.of_pairs += len(train) + len(test)
         return RawTask.of_checked_pairs(task_id, train, test, title, concept)
@@ -97,45 +138,7 @@ def read_task(
     return RawTask.of_pool(task_id, pairs, title, concept)
 
 
-class UncheckedTask(NamedTuple):
-    """One task of a file that holds one in each line or row, not yet checked."""
-
-    task_id: str
-    data: Any
-    source: str  # where it is, for messages
-    concept: str = ""
-
-
-def read_rows(file: Path) -> Iterator[UncheckedTask]:
-    """Yield the tasks of a ``*.csv`` of ARC-TGI, or of any other file with a task of JSON in each line.
-
-    Raises:
-        TaskFormatError: a line is no such task.
-        OSError: the file cannot be read.
-    """
-    return _read_table(file) if file.suffix == ".csv" else _read_lines(file)
-
-
-def _read_table(file: Path) -> Iterator[UncheckedTask]:
-    with file.open(encoding="utf-8", errors="replace", newline="") as lines:
-        csv.field_size_limit(_MAX_LINE_BYTES)
-        table = csv.DictReader(lines)
-        try:
-            columns = table.fieldnames or ()
-            if not {"task_id", "data"} <= set(columns):
-                raise TaskFormatError(
-                    f"{file}: a table of tasks has the columns task_id and data, found "
-                    f"{str(list(columns))[:200]}; sessions of people are for jaxarc traces import"
-                )
-            for number, row in enumerate(table, start=1):
-                source = f"{file}: row {number}"
-                data = parse_json((row["data"] or "").encode(), source)
-                yield UncheckedTask(row["task_id"] or "", data, source, (row.get("generator_name") or "").strip())
-        except csv.Error as error:
-            raise TaskFormatError(f"{file}: row {table.line_num}: not a table ({error}); write it as CSV") from error
-
-
-def _read_lines(file: Path) -> Iterator[UncheckedTask]:
+def read_lines(file: Path) -> Iterator[tuple[str, Any, str]]:
     """Yield the tasks of a file with one in each line: id, unchecked data, and where it is.
 
     The id is what the line calls so, or else the name of the file and the number of the line, from 0 on.
@@ -152,8 +155,7 @@ def _read_lines(file: Path) -> Iterator[UncheckedTask]:
                 raise TaskFormatError(f"{source}: more than {_MAX_LINE_BYTES:,} bytes, which no task has; split it")
             if line.strip():
                 data = parse_json(line, source)
-                named = [data[key] for key in _ID_KEYS if isinstance(data, dict) and isinstance(data.get(key), str)]
-                yield UncheckedTask((named or [f"{file.stem}-{number}"])[0], data, source)
+                yield own_id(data) or f"{file.stem}-{number}", data, source
             number += 1
 
 
@@ -167,25 +169,12 @@ def _pair_of(pair: Any, where: str, null_color: int | None) -> Pair | None:
             f"{where}: a pair is {{'input': ..., 'output': ...}} or [input, output], got {describe_value(pair)}; "
             "give both grids"
         )
-    for grid in sides:
-        if not isinstance(grid, list):
-            raise TaskFormatError(f"{where}: a grid is a list of rows, got {describe_value(grid)}; write [[0, 1]]")
     try:
         return check_grid(sides[0], f"{where} input", null_color), check_grid(sides[1], f"{where} output", null_color)
     except TaskFormatError:
-        if any(map(_is_too_large, sides)):
+        if any(isinstance(grid, list) and _is_too_large(grid) for grid in sides):
             return None
         raise
-
-
-def _count_large(data: Any) -> int:
-    """Count the pairs of a task with a grid that is too large; 0 for what is no task."""
-    splits = [data.get("train"), data.get("test")] if isinstance(data, dict) else [None]
-    lists = [pairs for pairs in splits if isinstance(pairs, list)]
-    if len(lists) < 2:
-        return 0
-    pairs = [pair for split in lists for pair in split if isinstance(pair, dict)]
-    return sum(any(isinstance(grid, list) and _is_too_large(grid) for grid in pair.values()) for pair in pairs)
 
 
 def _is_too_large(grid: list[Any]) -> bool:

@@ -14,7 +14,8 @@ from jaxarc.evaluation.submission import score_submission
 from jaxarc.evaluation.task_rows import rows_of_submission
 from jaxarc.experts.expert import Caught
 from jaxarc.tasks import RawTask
-from jaxarc.tasks.raw_task import TaskFormatError, check_grid, is_array, to_numpy
+from jaxarc.tasks.arrays import is_array, to_numpy
+from jaxarc.tasks.raw_task import TaskFormatError, check_grid
 
 Solver: TypeAlias = Callable[[list[tuple[np.ndarray, np.ndarray]], np.ndarray], Any]
 """``solve(train, test_input)``: the demonstrations as (input, output) and a test input, NumPy arrays of whole numbers
@@ -113,7 +114,7 @@ def _grids_of(answer: Any) -> list[np.ndarray]:
 def _depth(value: Any) -> int:
     """How deep lists and arrays are nested along their first entries: a grid has depth 2, a list of grids 3."""
     if is_array(value):
-        return to_numpy(value, "the answer").ndim
+        return to_numpy(value).ndim
     return 1 + _depth(value[0]) if isinstance(value, list | tuple) and value else 0
 
 

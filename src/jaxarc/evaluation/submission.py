@@ -16,9 +16,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from jaxarc.datasets import TaskSet
-from jaxarc.datasets.json_format import MAX_FILE_BYTES, read_json_text
+from jaxarc.datasets.json_format import read_json_text
 from jaxarc.files import file_names, write_whole
-from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_grid, describe_value, is_array, require_answer
+from jaxarc.tasks.arrays import is_array
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_grid, describe_value, require_answer
 
 Submission: TypeAlias = Mapping[str, Sequence[Sequence[Any]]]
 """By task id: for each test input, in their order, the attempts: arrays ``[h, w]`` of any library, or lists of rows."""
@@ -64,8 +65,10 @@ def write_submission(path: str | Path, submission: Submission, num_attempts: int
             and nothing is written.
     """
     # One line a task, so that two submissions can be compared line by line.
-    checked = check_submission(submission, num_attempts)
-    tasks = [f"{json.dumps(task_id)}: {json.dumps(_as_json(inputs))}" for task_id, inputs in checked.items()]
+    tasks = []
+    for task_id, inputs in check_submission(submission, num_attempts).items():
+        entries = [{f"{_ATTEMPT}{i}": grid.tolist() for i, grid in enumerate(grids, start=1)} for grids in inputs]
+        tasks.append(f"{json.dumps(task_id)}: {json.dumps(entries)}")
     return write_whole(path, ("{" + ",\n".join(tasks) + "}\n").encode())
 
 
@@ -171,7 +174,7 @@ def require_file_names(task_ids: Iterable[str]) -> None:
     if wrong:
         raise SubmissionError(
             f"{len(wrong)} task id(s) cannot name a file on every system, such as {wrong[0]!r:.80}; "
-            "arc-agi-benchmarking finds a task by its file's name: rename the tasks, or write submission.json alone"
+            "arc-agi-benchmarking finds a task by its file: rename the tasks, or write submission.json alone"
         )
 
 
@@ -188,18 +191,11 @@ def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[l
         OSError: the file cannot be read.
     """
     file = Path(path)
-    if not file.exists():
-        raise SubmissionError(f"{file}: there is no such file; name a submission file")
-    if file.stat().st_size > MAX_FILE_BYTES:
-        raise SubmissionError(
-            f"{file}: {file.stat().st_size:,} bytes, the limit is {MAX_FILE_BYTES:,}; a submission for 400 tasks takes "
-            "2 MB or less, so leave out everything but the attempts"
-        )
-    _require_as_written(file)
     try:
         data = read_json_text(file)
     except TaskFormatError as error:
         raise SubmissionError(str(error)) from error
+    _require_as_written(file)
     if not isinstance(data, dict):
         raise SubmissionError(f"{file}: a submission is an object from task id to attempts, got {describe_value(data)}")
     listed = {
@@ -215,7 +211,8 @@ def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[l
 def _attempts_of(entry: Any, where: str, num_attempts: int) -> list[Any]:
     if not isinstance(entry, dict):
         raise SubmissionError(
-            f'{where}: an object is expected, got {describe_value(entry)}; write {{"attempt_1": grid, ...}}'
+            f"{where}: an object is expected, got {describe_value(entry)}; "
+            'write {"attempt_1": grid, "attempt_2": grid}'
         )
     return [entry[name] for name in _require_attempts(entry, where, num_attempts)]
 
@@ -233,12 +230,6 @@ def _require_as_written(file: Path) -> None:
             f"{file}: its SHA-256 is not the one in {_SUMMARY} beside it; evaluate again, or move it to another folder "
             "to score it as it is"
         )
-
-
-def _as_json(inputs: Sequence[Sequence[np.ndarray]]) -> list[dict[str, list[list[int]]]]:
-    return [
-        {f"{_ATTEMPT}{number}": grid.tolist() for number, grid in enumerate(attempts, start=1)} for attempts in inputs
-    ]
 
 
 @dataclass(frozen=True)
@@ -305,8 +296,7 @@ def score_submission(submission: Submission, tasks: TaskSet) -> Score:
         tasks: holds the answers.
 
     Raises:
-        SubmissionError: an id is missing or unknown, a task has another number of test inputs, or an attempt is no
-            grid.
+        SubmissionError: an id is missing or unknown, a task has another number of test inputs, or one is no grid.
         UnknownAnswerError: the answer of a test input is unknown.
     """
     submission = check_submission(submission)

@@ -2,8 +2,8 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Int8
@@ -11,6 +11,7 @@ from jaxtyping import Int8
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_COLORS, PADDING
 from jaxarc.errors import JaxarcError
 from jaxarc.notebooks import notebook_picture
+from jaxarc.tasks.arrays import is_array, to_lists, to_numpy
 
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Input and output, each ``int8[h, w]`` with colors 0..9 and sides 1..30; an unknown answer is ``int8[0, 0]``."""
@@ -18,6 +19,7 @@ Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 UNKNOWN: Final = np.zeros((0, 0), np.int8)  # the output of a test pair whose answer is hidden; equals no grid
 UNKNOWN.setflags(write=False)
 NUM_SHOWN: Final = 3  # demonstrations of a task whose file does not say which pairs these are
+MAX_ID_LENGTH: Final = 200
 _COLORS: Final = bytes(range(NUM_COLORS))
 
 
@@ -37,7 +39,7 @@ class RawTask:
     test pair may be None, its answer is unknown then and is kept as an empty grid, ``int8[0, 0]``.
 
     Raises:
-        TaskFormatError: the id is empty, or a pair breaks a rule of the format.
+        TaskFormatError: the id is not 1 .. 200 printable characters, or a pair breaks a rule of the format.
         UnknownAnswerError: the output of a demonstration is such an empty grid.
     """
 
@@ -49,8 +51,7 @@ class RawTask:
     pool: tuple[Pair, ...] = ()  # further pairs of the same rule, see TaskSet.pair_pool; any number
 
     def __post_init__(self) -> None:
-        if not isinstance(self.task_id, str) or not self.task_id:
-            raise TaskFormatError(f"a task id is a non-empty string, got {self.task_id!r}; name the task")
+        check_task_id(self.task_id, "a task")
         object.__setattr__(self, "train", check_pairs(self.train, f"task {self.task_id!r}", "train"))
         object.__setattr__(self, "test", check_pairs(self.test, f"task {self.task_id!r}", "test"))
         checked = (_check_pair(pair, f"task {self.task_id!r}: pool pair {i}") for i, pair in enumerate(self.pool))
@@ -128,6 +129,18 @@ class RawTask:
                     yield f"{split} pair {index} {side}", grid
 
 
+def check_task_id(task_id: Any, source: str) -> None:
+    """Check that an id can be shown in a line, whatever terminal shows it.
+
+    Raises:
+        TaskFormatError: it is not 1 .. 200 printable characters.
+    """
+    if not isinstance(task_id, str) or not task_id.isprintable() or not 1 <= len(task_id) <= MAX_ID_LENGTH:
+        raise TaskFormatError(
+            f"{source}: the task id {task_id!r:.60} is not 1..{MAX_ID_LENGTH} printable characters; rename the task"
+        )
+
+
 def check_pairs(pairs: Sequence[tuple[Any, Any]], source: str, split: str) -> tuple[Pair, ...]:
     """Check ``(input, output)`` tuples of arrays or nested lists and cast their grids to int8.
 
@@ -188,9 +201,9 @@ def check_grid(grid: Any, where: str, null_color: int | None = None) -> np.ndarr
         # through cell by cell, to name the fault.
         checked = _pack_rows(grid)
         if checked is None:
-            checked = _check_rows([_plain(row, where) for row in grid], where, null_color)
+            checked = _check_rows(_read(to_lists, grid, where), where, null_color)
     elif is_array(grid):
-        checked = _check_array(to_numpy(grid, where), where)
+        checked = _check_array(_read(to_numpy, grid, where), where)
     else:
         raise TaskFormatError(
             f"{where}: a grid is a list of rows or an array, got {describe_value(grid)}; write [[0, 1], [2, 3]]"
@@ -199,43 +212,11 @@ def check_grid(grid: Any, where: str, null_color: int | None = None) -> np.ndarr
     return checked
 
 
-@runtime_checkable
-class _NumpyArray(Protocol):
-    def __array__(self) -> np.ndarray: ...
-
-
-@runtime_checkable
-class _DlpackArray(Protocol):
-    def __dlpack__(self) -> Any: ...
-
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-
-
-def is_array(value: Any) -> bool:
-    """Return whether a value is an array of any library, or one of its numbers."""
-    return isinstance(value, _NumpyArray | _DlpackArray)
-
-
-def to_numpy(array: Any, where: str) -> np.ndarray:
-    """Copy what :func:`is_array` takes to NumPy.
-
-    Raises:
-        TaskFormatError: it cannot be copied, as an array of PyTorch on a GPU.
-    """
+def _read(convert: Callable[[Any], Any], grid: Any, where: str) -> Any:
     try:
-        return np.asarray(array) if isinstance(array, _NumpyArray) else np.from_dlpack(array)
-    except (TypeError, ValueError, RuntimeError, BufferError) as error:  # on a device, or of a type NumPy does not have
-        raise TaskFormatError(
-            f"{where}: {type(array).__name__} cannot be read by NumPy ({' '.join(str(error).split())[:200]}); "
-            "copy it to the CPU as integers"
-        ) from error
-
-
-def _plain(part: Any, where: str) -> Any:
-    """Return a row or a cell with lists and Python's numbers in place of arrays and their numbers."""
-    if is_array(part):
-        return to_numpy(part, where).tolist()
-    return [_plain(cell, where) for cell in part] if isinstance(part, list | tuple) else part
+        return convert(grid)
+    except TypeError as error:
+        raise TaskFormatError(f"{where}: {error}") from error
 
 
 def check_canvas(grid_shape: tuple[int, int]) -> tuple[int, int]:

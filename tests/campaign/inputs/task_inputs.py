@@ -13,7 +13,7 @@ from jaxarc.datasets import SubsetError, TaskSet, published
 from jaxarc.datasets.archives import Archive, any_json, read_archive, read_zip
 from jaxarc.datasets.installed import NotInstalledError, install, installed_path, read_installed
 from jaxarc.datasets.json_files import find_problems, read_json
-from jaxarc.datasets.json_format import check_task, find_problems_of_task
+from jaxarc.datasets.json_format import check_task
 from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
 from jaxarc.tasks import RawTask, TaskFormatError, UnknownTaskError
 
@@ -78,19 +78,6 @@ def task_lines(folder: Path) -> Target:
     return Target(read, (TaskFormatError,), (lines,), (*WORDS, "examples", "id"))
 
 
-def task_table(folder: Path) -> Target:
-    """A file of ARC-TGI: a task in each row."""
-    file = folder / "tasks.csv"
-
-    def read(content: bytes) -> None:
-        file.write_bytes(content)
-        _require_sound(read_json(file))
-
-    cells = json_bytes(TASK).decode().replace('"', '""')
-    rows = f'task_id,generator_name,data\r\na,turn,"{cells}"\r\n'.encode()
-    return Target(read, (TaskFormatError,), (rows,), (*WORDS, "task_id", "data", '"', "\r\n"))
-
-
 def _as_lists(pairs: list[dict[str, Any]]) -> list[list[Any]]:
     return [[pair["input"], pair["output"]] for pair in pairs]
 
@@ -107,17 +94,10 @@ def mini_arc_file(folder: Path) -> Target:
 
 
 def task_object(folder: Path) -> Target:
-    """A parsed task: what is refused and what has problems is the same."""
+    """A parsed task."""
 
     def read(content: bytes) -> None:
-        data = parsed_json(content)
-        problems = find_problems_of_task(data, "object")
-        try:
-            check_task(data, "object")
-        except TaskFormatError as error:
-            require(problems[:1] == [str(error)], "the first problem is not the error")
-            raise
-        require(not problems, "a task that is taken has a problem")
+        check_task(parsed_json(content), "object")
 
     return Target(read, (TaskFormatError,), (json_bytes(TASK),), WORDS)
 
@@ -272,7 +252,6 @@ TARGETS: Final[dict[Maker, int]] = {
     task_file: 60,
     pair_list_file: 30,
     task_lines: 30,
-    task_table: 30,
     mini_arc_file: 30,
     task_object: 100,
     raw_task: 60,
