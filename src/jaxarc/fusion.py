@@ -79,12 +79,23 @@ def _in_branch(function: Callable[..., Out]) -> Callable[..., Out]:
         size: int, is_batched: list[PyTree[bool]], predicate_of: Array, *args: PyTree[Array]
     ) -> tuple[Out, PyTree[bool]]:
         """Keep one branch for the whole batch: ``vmap`` of ``cond`` is a select, which fusion crosses."""
+        refuse_empty_batch(size)
         # The batch goes into the function, not around the branch; a further vmap meets this rule again.
         axes = tuple(jax.tree.map(lambda has: 0 if has else None, has) for has in is_batched[1:])
         out = _in_branch(jax.vmap(function, axes, axis_size=size))(predicate_of, *args)
         return out, jax.tree.map(lambda _: True, out)
 
     return call
+
+
+def refuse_empty_batch(size: int) -> None:
+    """Raise where a batch has no environment: there is no first one from which a branch could follow.
+
+    Raises:
+        ValueError: the size is 0.
+    """
+    if size == 0:
+        raise ValueError("a batch has at least one environment, got an axis of size 0; leave the call out")
 
 
 def _opaque_true(values: Array) -> Bool[Array, ""]:

@@ -6,6 +6,8 @@ import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,7 +19,9 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from jaxarc.play.local_site import LocalSite
-answer = lambda request: PlainTextResponse("welcome")
+async def answer(request):
+    await request.body()
+    return PlainTextResponse("welcome")
 app = Starlette(routes=[Route("/", answer), Route("/act", answer, methods=["POST"])])
 site = LocalSite(app, 0, ["hub.example:8443"])
 print(site.url, site.entrance, flush=True)
@@ -25,12 +29,36 @@ site.run()
 """
 
 
+class Site(NamedTuple):
+    addresses: list[str]
+    pid: int
+    first_peak: int  # bytes of memory
+    errors: Path
+
+
 @pytest.fixture(scope="module")
-def addresses():
-    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as process:
-        yield process.stdout.readline().split()
+def site(tmp_path_factory):
+    errors = tmp_path_factory.mktemp("site") / "errors"
+    with (
+        errors.open("w") as file,
+        subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, stderr=file, text=True) as process,
+    ):
+        addresses = process.stdout.readline().split()
+        yield Site(addresses, process.pid, peak_memory(process.pid), errors)
         process.terminate()
         process.wait(10)
+
+
+def peak_memory(pid):
+    """Bytes of memory that a process had at most; 0 where the system does not say."""
+    status = Path(f"/proc/{pid}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+@pytest.fixture(scope="module")
+def addresses(site):
+    return site.addresses
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +196,50 @@ def test_no_path_leads_out_of_the_pages(ask, home, path):
     assert answer.status in (403, 404)
     assert "import" not in answer.text
     assert "root:" not in answer.text
+
+
+ENDLESS = 64 * 2**20  # bytes, of a body that nobody reads
+
+
+def send_long(port, head, chunked):
+    """Send a long body, and return the first bytes of the answer; None where the site closed before."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(head.encode())
+        part = b"x" * 2**20
+        framed = b"%x\r\n%s\r\n" % (len(part), part) if chunked else part
+        try:
+            for _ in range(ENDLESS // len(part)):
+                connection.sendall(framed)
+            return connection.recv(12)
+        except (ConnectionResetError, BrokenPipeError):
+            return None
+
+
+LONG = {
+    "GET": ("GET", "", f"Content-Length: {ENDLESS}"),
+    "GET in chunks": ("GET", "", "Transfer-Encoding: chunked"),
+    "POST in chunks beside a small length": ("POST", "act", "Content-Length: 2\r\nTransfer-Encoding: chunked"),
+}
+
+
+@pytest.mark.parametrize(("method", "path", "length"), LONG.values(), ids=LONG)
+def test_a_body_is_limited_as_it_arrives(port, home, ask, site, method, path, length):
+    head = (
+        f"{method} {home}{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+        f"Content-Type: application/json\r\n{length}\r\n\r\n"
+    )
+    assert send_long(port, head, "chunked" in length) in (None, b"HTTP/1.1 413")
+    assert peak_memory(site.pid) <= site.first_peak + ENDLESS // 4
+    assert ask(home).status == 200
+
+
+def test_a_client_that_leaves_while_it_posts_is_no_event(port, home, ask, site):
+    head = (
+        f"POST {home}act HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+    )
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(head.encode())
+    assert ask(home).status == 200
+    assert site.errors.read_text() == ""

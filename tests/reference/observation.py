@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from reference.canvas import PADDING, PASTE
@@ -68,9 +70,11 @@ class History:
         num_envs: B.
         capacity: records that are kept of each.
         selection_numbers: how many numbers say what an action selects.
+        highest: each of them, where coordinates are clipped to the canvas.
     """
 
-    def __init__(self, num_envs: int, capacity: int, selection_numbers: int):
+    def __init__(self, num_envs: int, capacity: int, selection_numbers: int, highest: Sequence[int] | None = None):
+        self.highest = np.full(selection_numbers, 255) if highest is None else np.array(highest)
         self.records = np.zeros((num_envs, capacity, selection_numbers + HISTORY_NUMBERS), np.float32)
 
     def forget(self, env: int) -> None:
@@ -98,4 +102,4 @@ class History:
         """
         slots = timestamps % self.records.shape[1]
         numbers = np.stack([np.clip(operations, 0, 255), timestamps, pairs, valid], axis=1)
-        self.records[envs, slots] = np.concatenate([np.clip(selections, 0, 255), numbers], axis=1)
+        self.records[envs, slots] = np.concatenate([np.clip(selections, 0, self.highest), numbers], axis=1)

@@ -6,8 +6,10 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
-from jax.interpreters import batching, mlir, partial_eval
+from jax.interpreters import ad, batching, mlir, partial_eval
 from jaxtyping import Array, PyTree
+
+from jaxarc.fusion import refuse_empty_batch
 
 Rows = TypeVar("Rows", bound=PyTree[Array])
 Shared = PyTree[Array]
@@ -79,8 +81,16 @@ def _batch_batched(
     has_axis = [axis is not None for axis in axes]
     leaves = [leaf if axis is None else jnp.moveaxis(leaf, axis, 0) for leaf, axis in zip(leaves, axes, strict=True)]
     (size,) = {leaf.shape[0] for leaf, has in zip(leaves, has_axis, strict=True) if has}
+    refuse_empty_batch(size)
     out = fold(size, has_axis, leaves)
     return [out[i] for i in kept], [0] * len(kept)
+
+
+def _differentiate(
+    primals: Sequence[Array], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, **_: Any
+) -> tuple[list[Array], list[Any]]:
+    """Differentiate the kernel as any function."""
+    return jax.jvp(jaxpr_as_fun(jaxpr), list(primals), [ad.instantiate_zeros(tangent) for tangent in tangents])
 
 
 def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
@@ -95,6 +105,7 @@ def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]
 
 
 batching.primitive_batchers[_batched] = _batch_batched
+ad.primitive_jvps[_batched] = _differentiate
 partial_eval.dce_rules[_batched] = _leave_out_unused
 mlir.register_lowering(_batched, mlir.lower_fun(_run_batched, multiple_results=True))
 

@@ -239,7 +239,10 @@ def append_record(
     invalid: Bool[Array, ""],
     running: Bool[Array, ""],
 ) -> UInt8[Array, "capacity bytes"]:
-    """Write an action over the oldest record; numbers of an invalid one are kept as near as a byte can."""
+    """Write an action over the oldest record; numbers that no byte has, of an invalid one, are cut to 0 .. 255.
+
+    Under the policy ``clip`` the action comes with the coordinates that were used.
+    """
     # Step n goes to slot n % capacity: with a capacity of 3, step 4 overwrites the record of step 1 in slot 1. A state
     # that is done writes to slot 3, which does not exist, and the scatter drops it.
     numbers = [action.operation, pair_index, (~invalid).astype(jnp.int32)]

@@ -339,19 +339,30 @@ def check_action(action: StructuredAction, config: JaxArcConfig) -> tuple[Checke
     return checked, ~valid
 
 
-def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array, " 4"] | Bool[Array, " HW"]:
+def clip_coordinates(action: StructuredAction, shape: tuple[int, int]) -> StructuredAction:
+    """Return the action with its coordinates moved to the nearest cell of the canvas, as the policy ``clip`` does."""
     row_in = lambda row: jnp.clip(row, 0, shape[0] - 1)
     column_in = lambda column: jnp.clip(column, 0, shape[1] - 1)
     match action:
         case PointAction():
+            return PointAction(action.operation, row_in(action.row), column_in(action.col))
+        case BboxAction():
+            corners = (row_in(action.r1), column_in(action.c1), row_in(action.r2), column_in(action.c2))
+            return BboxAction(action.operation, *corners)
+        case MaskAction():
+            return action
+
+
+def _selection(action: StructuredAction, shape: tuple[int, int]) -> Int32[Array, " 4"] | Bool[Array, " HW"]:
+    inside = clip_coordinates(action, shape)
+    match inside:
+        case PointAction():
             # A point is a box whose corners are one cell.
-            row = row_in(action.row)
-            column = column_in(action.col)
-            return jnp.stack([row, column, row, column])
+            return jnp.stack([inside.row, inside.col, inside.row, inside.col])
         case BboxAction():
             # Corners may come in either order: (2, 5) and (4, 1) give the box top 2, left 1, bottom 4, right 5.
-            rows = (row_in(action.r1), row_in(action.r2))
-            columns = (column_in(action.c1), column_in(action.c2))
+            rows = (inside.r1, inside.r2)
+            columns = (inside.c1, inside.c2)
             return jnp.stack([jnp.minimum(*rows), jnp.minimum(*columns), jnp.maximum(*rows), jnp.maximum(*columns)])
         case MaskAction():
-            return action.selection.reshape(-1)
+            return inside.selection.reshape(-1)

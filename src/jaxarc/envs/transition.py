@@ -26,7 +26,7 @@ from jaxarc.envs.operations.execute import execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState, append_record
-from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action, refuse_invalid
+from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action, clip_coordinates, refuse_invalid
 from jaxarc.fusion import compute_once
 from jaxarc.utils.error_handling import refuse_unstructured
 
@@ -171,7 +171,8 @@ def _advance(
     # 6. The new state. The record shows the pair on which the action was taken, not the one that it led to.
     records = state.action_records
     if records is not None:
-        records = append_record(records, action, state.step_count, state.pair_index, invalid, running)
+        taken = clip_coordinates(action, config.grid_shape) if config.action.invalid_action_policy == "clip" else action
+        records = append_record(records, taken, state.step_count, state.pair_index, invalid, running)
     after = dataclasses.replace(
         state,
         canvas=canvas,

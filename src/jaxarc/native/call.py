@@ -12,7 +12,7 @@ from typing import Any, Final
 import jax
 import numpy as np
 from jax.extend.core import Primitive
-from jax.interpreters import mlir, partial_eval
+from jax.interpreters import ad, mlir, partial_eval
 from jaxtyping import Array
 
 from jaxarc.native.library import native_library
@@ -90,6 +90,15 @@ def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]
     return [True] * len(equation.invars), equation.replace(outvars=equation.outvars[:count], params=params)
 
 
+def _differentiate(
+    primals: Sequence[Array], tangents: Sequence[Any], *, like: tuple[Like, ...], in_xla: InXla, **_: Any
+) -> tuple[Sequence[Array], Sequence[Any]]:
+    """Differentiate what XLA does."""
+    function = lambda *arguments: list(in_xla(*arguments)[: len(like)])
+    return jax.jvp(function, list(primals), [ad.instantiate_zeros(tangent) for tangent in tangents])
+
+
+ad.primitive_jvps[_native_call] = _differentiate
 partial_eval.dce_rules[_native_call] = _leave_out_unused
 
 

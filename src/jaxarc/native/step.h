@@ -184,16 +184,19 @@ inline Decision decide(const Steps& steps, const Rules& rules, int64_t index, Bo
 
 inline uint8_t to_byte(int32_t value) { return static_cast<uint8_t>(clip_to(value, 255)); }
 
-// Writes the action over the oldest record: its selection, its operation, its pair, whether it was valid. A mask is
-// stored in bytes of eight rows, each of all columns.
-inline void record(const Steps& steps, int64_t index, int32_t step, int32_t pair, bool is_invalid) {
+// Writes the action over the oldest record: its selection, its operation, its pair, whether it was valid. Coordinates
+// that are clipped are those that were used. A mask is stored in bytes of eight rows, each of all columns.
+inline void record(const Steps& steps, const Rules& rules, int64_t index, int32_t step, int32_t pair, bool is_invalid) {
   if (steps.capacity == 0) return;
   const Shape shape = steps.edit.shape;
   const int64_t slot = (step % steps.capacity + steps.capacity) % steps.capacity;
   uint8_t* at = steps.records + (index * steps.capacity + slot) * steps.record_bytes;
   if (steps.edit.masks == nullptr) {
     const int64_t num_corners = steps.record_bytes - 3;  // 2 of a point, 4 of a box
-    for (int64_t i = 0; i < num_corners; i++) *at++ = to_byte(steps.corners[i][index]);
+    for (int64_t i = 0; i < num_corners; i++) {
+      const int last = rules.clips ? (i % 2 == 0 ? shape.height : shape.width) - 1 : 255;
+      *at++ = static_cast<uint8_t>(clip_to(steps.corners[i][index], last));
+    }
   } else {
     const uint8_t* const mask = steps.edit.masks + index * shape.height * shape.width;
     for (int first = 0; first < shape.height; first += 8) {
@@ -217,7 +220,7 @@ inline void conclude(const Steps& steps, const Rules& rules, int64_t index, int 
   uint8_t* const endings = steps.endings + index * 2;
   const bool is_running = !(endings[0] | endings[1]);
   int32_t facts = (is_running ? kRunning : 0) | (decision.is_invalid ? kInvalid : 0);
-  if (is_running) record(steps, index, counts[kStepCount], counts[kPairIndex], decision.is_invalid);
+  if (is_running) record(steps, rules, index, counts[kStepCount], counts[kPairIndex], decision.is_invalid);
   counts[kStepCount] += is_running;
   counts[kPairIndex] = decision.pair;
   bool terminates = false;

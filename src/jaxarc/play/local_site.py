@@ -71,6 +71,7 @@ class LocalSite:
                 ws="none",
                 lifespan="off",
                 log_config=None,
+                log_level="error",  # a fault of ours is printed, and not what others send
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=1,
@@ -111,11 +112,24 @@ class Guard:
             await send(message)
 
         answer = self._refusal(Request(scope))
-        if answer is None:
-            scope = {**scope, "path": scope["path"].removeprefix(f"/{self.token}"), "root_path": f"/{self.token}"}
-            await self._app(scope, receive, send_with_headers)
-        else:
+        if answer is not None:
             await answer(scope, receive, send_with_headers)
+            return
+        try:
+            body = await _read_body(receive)
+        except _TooLongError:
+            await _too_long()(scope, receive, send_with_headers)
+            return
+        if body is None:
+            return
+
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive_again() -> Message:
+            return whole.pop() if whole else await receive()
+
+        scope = {**scope, "path": scope["path"].removeprefix(f"/{self.token}"), "root_path": f"/{self.token}"}
+        await self._app(scope, receive_again, send_with_headers)
 
     def _refusal(self, request: Request) -> Response | None:
         headers = request.headers
@@ -139,8 +153,8 @@ class Guard:
         if request.method != "POST" or headers.get("content-type") != "application/json":
             return PlainTextResponse("a change is a POST of application/json", 415)
         length = headers.get("content-length", "")
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            return PlainTextResponse(f"a body has at most {MOST_BYTES} bytes, and says how many", 413)
+        if not length.isdecimal() or len(length) > 9 or int(length) > MOST_BYTES:
+            return _too_long()
         return None
 
     def _is_home(self, headers: Headers) -> bool:
@@ -149,6 +163,30 @@ class Guard:
             "none",
             "same-origin",
         )
+
+
+class _TooLongError(Exception):
+    """A body has more bytes than the site takes, whatever its header says."""
+
+
+async def _read_body(receive: Receive) -> bytes | None:
+    """Read the body of a request as it arrives, and no more than the site takes; None where the client has left."""
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if len(body) > MOST_BYTES:
+            raise _TooLongError
+        if not message.get("more_body", False):
+            return body
+
+
+def _too_long() -> Response:
+    # The connection is closed, so that the rest is not read.
+    text = f"a body has at most {MOST_BYTES} bytes, and says how many"
+    return PlainTextResponse(text, 413, {"Connection": "close"})
 
 
 def page_file(name: str) -> Response:

@@ -229,6 +229,8 @@ class JAXErrorHandler:
 
 def refuse_unstructured(action: object) -> None:
     """Raise a ``TypeError`` when an action is not one of the three structured ones."""
+    if isinstance(action, type):
+        raise TypeError(f"an action was expected, got the class {action.__name__}; call it: {action.__name__}(...)")
     if not isinstance(action, CheckableAction):
         raise TypeError(
             f"Unknown action type {type(action).__name__}: an action is a PointAction(operation, row, col), "

@@ -14,7 +14,7 @@ from jaxarc.envs.environment import Action, Environment, State, Step, checks_act
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.utils.error_handling import JAXErrorHandler, enforce_rules
+from jaxarc.utils.error_handling import JAXErrorHandler, enforce_rules, refuse_unstructured
 from jaxarc.wrappers.wrapper import Wrapper
 
 
@@ -81,6 +81,8 @@ def _checked(action: Int32[Array, ""], params: EnvParams) -> StructuredAction:
 
 
 def _number(action: Any) -> Int32[Array, "*B"]:
+    if isinstance(action, type):
+        refuse_unstructured(action)
     if not isinstance(action, jax.Array | np.ndarray | np.generic | int) or isinstance(action, bool):
         raise TypeError(
             f"a flat action is one integer, got a {type(action).__name__}; env.to_flat(action, params) turns a "

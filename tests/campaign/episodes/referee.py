@@ -62,7 +62,10 @@ class Referee:
         self.history: History | None = None
         if setting.history_capacity:
             numbers = {"point": 2, "bbox": 4, "mask": setting.shape[0] * setting.shape[1]}
-            self.history = History(num_envs, setting.history_capacity, numbers[setting["selection_format"]])
+            count = numbers[setting["selection_format"]]
+            clips = setting["invalid_action_policy"] == "clip" and setting["selection_format"] != "mask"
+            highest = [size - 1 for size in setting.shape] * (count // 2) if clips else None
+            self.history = History(num_envs, setting.history_capacity, count, highest)
 
     def begin(self, shown: Facts, places: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Follows episodes that were reset.

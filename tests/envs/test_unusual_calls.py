@@ -1,0 +1,68 @@
+"""Calls that people make by accident or on purpose: classes for actions, empty batches, gradients, leak checks."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compiling import EXECUTORS
+
+import jaxarc
+from jaxarc import PointAction
+from jaxarc.wrappers import AutoReset, FlatActions
+
+DRESSES = {"plain": lambda env: env, "auto-reset": AutoReset}
+
+
+def made(executor="auto"):
+    env, params = jaxarc.make("starter", flat_actions=False, executor=executor)
+    return env, params, env.reset(jax.random.key(0), params)[0]
+
+
+@pytest.mark.parametrize("dress", [*DRESSES.values(), FlatActions], ids=[*DRESSES, "flat"])
+def test_a_class_in_place_of_an_action_is_named(dress):
+    env, params, state = made()
+    with pytest.raises(TypeError, match="class PointAction"):
+        dress(env).step(state, PointAction, params)
+
+
+def test_a_class_in_place_of_an_action_of_the_guide_api_is_named():
+    _, params, _ = made()
+    state, _ = jaxarc.arc_reset(jax.random.key(0), params.config)
+    with pytest.raises(TypeError, match="class PointAction"):
+        jaxarc.arc_step(state, PointAction, params.config)
+    with pytest.raises(TypeError, match="class PointAction"):
+        jaxarc.batch_step(jax.tree.map(lambda x: x[None], state), PointAction, params.config)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_an_empty_batch_is_refused_by_name(executor):
+    env, params, state = made(executor)
+    none = jax.tree.map(lambda x: jnp.zeros((0, *x.shape), x.dtype), (state, PointAction(1, 0, 0)))
+    with pytest.raises(ValueError, match="size 0"):
+        jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(0), 0), params)
+    for dress in DRESSES.values():
+        with pytest.raises(ValueError, match="size 0"):
+            jax.vmap(dress(env).step, (0, 0, None))(*none, params)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("dress", DRESSES.values(), ids=DRESSES)
+def test_a_reward_has_its_gradient_by_the_similarity_before(dress, executor):
+    env, params, state = made(executor)
+
+    def reward(similarity):
+        before = state.replace(similarity_score=similarity)
+        return dress(env).step(before, PointAction(1, 0, 0), params)[2]
+
+    expected = -params.config.reward.similarity_weight
+    assert jax.grad(reward)(jnp.float32(0.25)) == expected
+    np.testing.assert_array_equal(jax.vmap(jax.jacfwd(reward))(jnp.float32([0.25, 0.5])), [expected] * 2)
+
+
+def test_a_step_leaks_no_tracer():
+    env, params, state = made()
+    with jax.checking_leaks():
+        for dress in DRESSES.values():
+            jax.vmap(dress(env).reset, (0, None))(jax.random.split(jax.random.key(0), 2), params)
+            dress(env).step(state, PointAction(1, 0, 0), params)
+            jax.vmap(dress(env).step, (None, None, None), axis_size=2)(state, PointAction(1, 0, 0), params)
