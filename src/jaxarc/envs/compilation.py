@@ -51,7 +51,7 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
         def of_mode(mode: str, *args: Any) -> Result:
             with JAXErrorHandler.compiling(mode):  # a key of the cache: checks are compiled for one error mode
-                return function(*args)
+                return with_axes_of_xla(function)(*args)
 
         of_mode.__name__ = of_mode.__qualname__ = function.__name__
         fast = jax.jit(of_mode, static_argnums=0)
@@ -80,6 +80,17 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
         return call
 
     return decorate
+
+
+def with_axes_of_xla(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Let XLA lay out what is computed for one environment, where the mesh in use has explicit axes.
+
+    A gather by indices of another layout than its operand's has no one layout, and a step has many. The batch keeps the
+    layout of its axis, because that is the one of ``jax.vmap``.
+    """
+    if not jax.sharding.get_abstract_mesh().explicit_axes:
+        return function
+    return jax.sharding.auto_axes(function, out_sharding=jax.sharding.PartitionSpec())
 
 
 def choose_executor(wanted: str) -> str:

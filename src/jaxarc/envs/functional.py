@@ -17,7 +17,7 @@ from jaxarc.envs.pairs import on_canvas, pairs_of_task
 from jaxarc.envs.start import split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import require_single, take_step
+from jaxarc.envs.transition import as_single, take_step
 from jaxarc.prng import from_key_data
 from jaxarc.tasks.augmentation import augment_task, draw_augmentation
 from jaxarc.tasks.task import create_mock_task
@@ -96,7 +96,7 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
 def _arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig, mode: str) -> Step:
     _require_config(config)
     _require_matching(state, config)
-    require_single(state, action)
+    state, action = as_single(state, action, config)
     assert state.task_data is not None
     source = pairs_of_task(state.task_data, config.grid_shape, config.episode.mode)
     with JAXErrorHandler.compiling(mode):  # a key of the cache: checks are compiled for one error mode

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
+from jaxarc.envs.declared import as_declared
 from jaxarc.tasks.buffer import TaskSource
 
 
@@ -138,6 +139,27 @@ class EnvParams(eqx.Module):
                 f"pair_index must be in [0, {count - 1}], got {int(pair_index)}: in {self.config.episode.mode} mode "
                 f"{'no task' if task is None else f'task {int(task)}'} has more pairs; pass the index of a pair"
             )
+
+
+def declared_params(params: EnvParams) -> EnvParams:
+    """Return params with the dtypes and shapes that they declare; see :func:`as_declared`.
+
+    Raises:
+        TypeError: they are no params, or an array has a dtype whose values may not fit.
+        ValueError: an array has another shape.
+    """
+    require_params(params)
+    height, width = params.config.grid_shape
+    return as_declared(params, "params", HW=height * width, T=params.tasks.num_tasks)
+
+
+def require_params(params: EnvParams) -> None:
+    """Raise a ``TypeError`` when something else is given."""
+    if not isinstance(params, EnvParams):
+        raise TypeError(
+            f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}; "
+            "the guide API, arc_reset and arc_step, takes a config"
+        )
 
 
 def _counts(params: EnvParams) -> np.ndarray | None:
