@@ -98,6 +98,10 @@ def make(
     if (stacked := fields.pop("stack_observations", None)) is not None:  # an older name of the layout
         fields["layout"] = "stacked" if stacked else "dict"
     fields = {name: _chosen(name, value) for name, value in fields.items()}
+    if "flax" in sys.modules:  # with which users store states
+        from jaxarc.adapters import register_flax
+
+        register_flax()
     found, settings = _find(dataset, config, fields)
     if not isinstance(found, TaskGenerator):
         params = _params_of(found, settings, tasks)

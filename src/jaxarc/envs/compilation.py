@@ -88,9 +88,23 @@ def with_axes_of_xla(function: Callable[..., Result]) -> Callable[..., Result]:
     A gather by indices of another layout than its operand's has no one layout, and a step has many. The batch keeps the
     layout of its axis, because that is the one of ``jax.vmap``.
     """
-    if not jax.sharding.get_abstract_mesh().explicit_axes:
-        return function
-    return jax.sharding.auto_axes(function, out_sharding=jax.sharding.PartitionSpec())
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Result:
+        arrays, rest = eqx.partition((args, named), lambda leaf: isinstance(leaf, jax.Array))
+        meshes = [jax.sharding.get_abstract_mesh(), *(jax.typeof(x).sharding.mesh for x in jax.tree.leaves(arrays))]
+        mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
+        if mesh is None:
+            return function(*args, **named)
+
+        def on_arrays(arrays: Any) -> Result:
+            args, named = eqx.combine(arrays, rest)
+            return function(*args, **named)
+
+        with jax.sharding.use_abstract_mesh(mesh):
+            return jax.sharding.auto_axes(on_arrays, out_sharding=jax.sharding.PartitionSpec())(arrays)
+
+    return call
 
 
 def choose_executor(wanted: str) -> str:

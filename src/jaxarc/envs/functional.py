@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.compilation import with_axes_of_xla
 from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task
 from jaxarc.envs.start import split_for_episode, start_episode
@@ -28,6 +29,7 @@ Step = tuple[ArcEnvState, Observation, Float32[Array, "*B"], Bool[Array, "*B"], 
 
 
 @eqx.filter_jit
+@with_axes_of_xla
 def arc_reset(
     key: PRNGKey, config: JaxArcConfig, task_data: JaxArcTask | None = None
 ) -> tuple[ArcEnvState, Observation]:
@@ -93,6 +95,7 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
 
 
 @eqx.filter_jit
+@with_axes_of_xla
 def _arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig, mode: str) -> Step:
     _require_config(config)
     _require_matching(state, config)
@@ -113,7 +116,7 @@ def batch_reset(
     See :func:`arc_reset`; environment ``i`` depends on ``keys[i]`` alone.
     """
     _require_keys(keys)
-    return jax.vmap(arc_reset, in_axes=(0, None, None))(keys, config, task_data)
+    return jax.vmap(lambda key: arc_reset(key, config, task_data))(keys)
 
 
 def batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig) -> Step:
@@ -131,7 +134,7 @@ def _batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcCo
     refuse_unstructured(actions)
     _require_batches(states, actions)
     with JAXErrorHandler.compiling(mode):
-        return jax.vmap(arc_step, in_axes=(0, 0, None))(states, actions, config)
+        return jax.vmap(lambda state, action: arc_step(state, action, config))(states, actions)
 
 
 def _require_config(config: JaxArcConfig) -> None:

@@ -173,11 +173,13 @@ def _counts(params: EnvParams) -> np.ndarray | None:
 
 
 def _check_weights(weights: np.ndarray) -> None:
-    if not np.issubdtype(weights.dtype, np.floating):
+    if not jnp.issubdtype(weights.dtype, jnp.floating):
         raise TypeError(f"weights must be floating-point numbers, got dtype {weights.dtype}")
-    if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() <= 0:
+    smallest = float(np.finfo(np.float32).tiny)
+    if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() < smallest:
         raise ValueError(
-            f"weights must be finite and 0 or more, one of them above 0; they are in [{weights.min()}, {weights.max()}]"
+            f"weights must be finite and 0 or more, one of them at least {smallest:.2g}, the smallest normal float32; "
+            f"they are in [{weights.min()}, {weights.max()}]: multiply all by one number"
         )
 
 
