@@ -96,12 +96,16 @@ benchmark-peers: $(READY) $(PEERS)/.ready
 fuzz: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m campaign.episodes.fuzz_episodes $(ARGS)
 
-# The kernels alone, without JAX: the sanitizers see every byte of the arrays.
-sanitize:
+# The kernels alone, without JAX: the sanitizers see every byte of the arrays. The calls need the headers of jaxlib.
+sanitize: $(READY)
 	@mkdir -p $(SANITIZED)
 	$(CXX) -std=c++17 -O1 -g -march=native -Wall -Wextra -Werror -Wno-psabi -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all -I src/jaxarc/native tests/campaign/native/sanitize.cc -o $(SANITIZED)/sanitize
 	$(SANITIZED)/sanitize $(ARGS)
+	$(CXX) -std=c++17 -O1 -g -march=native -Wall -Wextra -Werror -Wno-psabi -fsanitize=address,undefined \
+	    -fno-sanitize-recover=all -I src/jaxarc/native -isystem $$($(BIN)/python -c 'import jax; print(jax.ffi.include_dir())') \
+	    tests/campaign/native/sanitize_calls.cc -o $(SANITIZED)/sanitize_calls
+	$(SANITIZED)/sanitize_calls
 	$(CXX) -std=c++17 -O1 -g -march=native -Wall -Wextra -Werror -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all -I src/jaxarc/native tests/campaign/native/sanitize_search.cc -o $(SANITIZED)/sanitize_search
 	$(SANITIZED)/sanitize_search

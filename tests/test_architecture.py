@@ -42,7 +42,8 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "display": CORE | TASKS | {"wrappers", "render"},
     "render": LEAF | {"envs.state", "envs.operations", "tasks.raw_task"},
     "io": LEAF | {"utils", "tasks.registry"},
-    "adapters": CORE | TASKS | {"wrappers", "registration", "render"},
+    "flax_states": CORE | TASKS | {"wrappers"},
+    "adapters": CORE | TASKS | {"wrappers", "registration", "render", "flax_states"},
     "stoix_adapter": CORE | {"adapters", "registration"},
     "experts": CORE | {"search"},
     "nn": LEAF | {"config"},
@@ -63,7 +64,9 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     | {"wrappers", "registration", "parallel", "adapters", "agents", "runs", "experts", "surrogate", "profiling"},
 }
 MAY_IMPORT_ANYTHING = {"__init__", "__main__", "cli"}
-FRONT_DOOR = LEAF | {"config", "utils", "envs", "wrappers"} | TASKS  # all that `jaxarc.make` and a step may reach
+FRONT_DOOR = (
+    LEAF | {"config", "utils", "envs", "wrappers", "flax_states"} | TASKS
+)  # all that `jaxarc.make` and a step may reach
 ONLY_IN = {  # a library from outside -> the only folders that may import it
     "hydra": {"cli"},
     "omegaconf": {"cli"},
@@ -72,7 +75,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "gymnax": {"adapters"},
     "gymnasium": {"adapters"},
     "stoa": {"adapters", "stoix_adapter"},
-    "flax": {"adapters"},
+    "flax": {"flax_states", "adapters"},
     "stable_baselines3": {"adapters"},
     "optax": {"nn", "surrogate", "agents", "training"},
     "matplotlib": {"render", "cli"},

@@ -32,12 +32,14 @@ def test_threefry_is_the_block_cipher_that_jax_folds_in_with(seed):
     np.testing.assert_array_equal(jnp.stack(threefry(jax.random.key_data(key), counters), 1), folded)
 
 
-def test_other_generators_serve_too():
-    key = jax.random.key(3, impl="rbg")
-    split = jax.random.split(jax.random.clone(key), 4)
-    np.testing.assert_array_equal(split_words(jax.random.clone(key), 4), jax.random.key_data(split))
-    assert random_bits(jax.random.clone(key), 5).shape == (5,)
-    assert fast_bits(key, 5).dtype == jnp.uint32
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_keys_of_other_generators_become_different_keys_of_threefry(impl):
+    keys = [jax.random.key(seed, impl=impl) for seed in range(3)]
+    swapped = jnp.array([[0, 1, 0, 2], [0, 2, 0, 1]], jnp.uint32)
+    keys += [jax.random.wrap_key_data(words, impl=impl) for words in swapped]
+    typed = [as_typed_key(key) for key in keys]
+    assert all(jax.random.key_impl(key) == "threefry2x32" for key in typed)
+    assert len({tuple(jax.random.key_data(key).tolist()) for key in typed}) == len(keys)
 
 
 def test_splitting_follows_the_way_in_which_jax_splits():

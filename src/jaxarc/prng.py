@@ -20,7 +20,8 @@ def keys_of_seeds(seeds: Sequence[int]) -> Key[Array, " K"]:
 def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
     """Return a single key as a typed one, so that ``jax.random.PRNGKey(0)`` and ``jax.random.key(0)`` act alike.
 
-    A key of ``unsafe_rbg`` acts like the one of ``rbg`` with the same words.
+    What XLA draws from a key of ``rbg`` or ``unsafe_rbg`` under ``jax.vmap`` depends on the batch, so such a key gives
+    its words to a key of Threefry, and equal keys give equal episodes.
 
     Raises:
         TypeError: the argument is not one key.
@@ -28,10 +29,9 @@ def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
     if not isinstance(key, jax.Array | np.ndarray):
         raise TypeError(f"a key comes from jax.random.key or jax.random.PRNGKey, got {key!r}")
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        # A state keeps words, which do not say whether they are of ``rbg`` or ``unsafe_rbg``: both are read as ``rbg``.
-        typed = from_key_data(jax.random.key_data(key)) if jax.random.key_impl(key) == "unsafe_rbg" else key
+        typed = key if jax.random.key_impl(key) == THREEFRY else from_key_data(jax.random.key_data(key))
     elif key.dtype == jnp.uint32 and key.ndim > 0 and key.shape[-1] in (2, 4):
-        typed = from_key_data(key)
+        typed = from_key_data(jnp.asarray(key))
     else:
         raise TypeError(f"a key comes from jax.random.key or jax.random.PRNGKey, got {key.dtype}{key.shape}")
     if typed.ndim != 0:
@@ -39,8 +39,8 @@ def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
     return typed
 
 
-def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count words"]:
-    """Return the data of ``jax.random.split(key, count)``, whichever way JAX is configured to split."""
+def split_words(key: Key[Array, ""], count: int) -> UInt32[Array, "count 2"]:
+    """Return the data of ``jax.random.split(key, count)``, of Threefry, whichever way JAX is configured to split."""
     if not splits_by_counter(key):
         return jax.random.key_data(jax.random.split(key, count))
     # Where JAX splits "partitionably", key i is Threefry of the counter (0, i), whatever the count: so are these rows.
@@ -54,9 +54,7 @@ def splits_by_counter(key: Key[Array, ""]) -> bool:
 
 
 def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, " count"]:
-    """Draw random words."""
-    if jax.random.key_impl(key) != THREEFRY:
-        return jax.random.bits(key, (count,), jnp.uint32)
+    """Draw random words from a Threefry key."""
     # Each counter gives two words, of which the left ones are used.
     return threefry(jax.random.key_data(key), jnp.arange(count, dtype=jnp.uint32))[0]
 
@@ -108,8 +106,13 @@ def threefry(key: UInt32[Array, " 2"], counter: UInt32[Array, " n"]) -> tuple[UI
 
 
 def from_key_data(words: UInt32[Array, " words"]) -> Key[Array, ""]:
-    """Turn stored words into a typed key again."""
-    return jax.random.wrap_key_data(words, impl=THREEFRY if words.shape[-1] == 2 else "rbg")
+    """Turn stored words into a typed key again; the four of other generators become the two of Threefry."""
+    if words.shape[-1] == 4:
+        # The first two encrypt the others: of the two blocks, one half each.
+        flat = words.reshape(-1, 4)
+        left, right = jax.vmap(lambda words: threefry(words[:2], words[2:]))(flat)
+        words = jnp.stack([left[:, 0], right[:, 1]], axis=-1).reshape(*words.shape[:-1], 2)
+    return jax.random.wrap_key_data(words, impl=THREEFRY)
 
 
 def to_uniform(word: UInt32[Array, ""]) -> Float32[Array, ""]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -94,6 +95,10 @@ def make(
         raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
     is_starter = isinstance(dataset, str) and dataset == STARTER
     fields = {name: _chosen(name, value) for name, value in fields.items()}
+    if "flax" in sys.modules:  # with which users store states
+        from jaxarc.flax_states import register_flax
+
+        register_flax()
     found, settings = _find(dataset, config, fields)
     if not isinstance(found, TaskGenerator):
         params = _params_of(found, settings, tasks)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import AxisType, PartitionSpec
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from process_group import run_python
 from reference.cases import random_boxes, random_masks, random_operations, random_points
 
@@ -362,8 +362,7 @@ def devices_agree(num_devices):
     actions = eqx.tree_at(lambda a: a.operation, actions, jnp.abs(actions.operation) % 35)
     arguments = start(config, count), actions
     alone = eqx.filter_jit(roll)(*arguments)
-    # equinox.error_if, behind the policy "raise", does not pass JAX's check of what varies between devices
-    everywhere = spread(roll, in_specs=(rows, steps), out_specs=steps, check_vma=False)
+    everywhere = spread(roll, in_specs=(rows, steps), out_specs=steps)
     assert_same_bits(eqx.filter_jit(everywhere)(*arguments), alone)
 
     env, params = make_env("statistics", make_config("bbox"))
@@ -381,6 +380,13 @@ def devices_agree(num_devices):
     everywhere = spread(play, in_specs=(PartitionSpec(), rows, steps), out_specs=steps)
     shared = eqx.filter_jit(everywhere)(*arguments)
     assert_same_bits(shared, eqx.filter_jit(play)(*arguments))
+    # On a mesh whose axes JAX tracks in types, as jax.set_mesh makes them by default.
+    mesh = jax.make_mesh((num_devices,), ("env",), axis_types=(AxisType.Explicit,))
+    specs = (PartitionSpec(), rows, steps)
+    placed = [jax.device_put(x, NamedSharding(mesh, spec)) for x, spec in zip(arguments, specs, strict=True)]
+    assert_same_bits(eqx.filter_jit(play)(*placed), shared)
+    with jax.set_mesh(mesh):
+        assert_same_bits(eqx.filter_jit(play)(*placed), shared)
     return len(jax.tree.leaves(shared)[0].sharding.device_set)
 
 

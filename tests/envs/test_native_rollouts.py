@@ -2,6 +2,7 @@
 
 import resource
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -170,3 +171,34 @@ def test_keys_are_those_of_fold_in_and_split(count):
     far = jax.random.key_data(fold_in_each(key, index * 7919, "native"))
     expected = jax.vmap(jax.random.fold_in, (None, 0))(key, index * 7919)
     np.testing.assert_array_equal(far, jax.random.key_data(expected))
+
+
+@pytest.mark.parametrize("field", ["weights", "pair_index", "tasks"])
+def test_members_with_params_of_their_own_get_the_bits_of_xla(field):
+    """A population of curricula: ``vmap`` over params, or some of them, around a batch that resets itself."""
+    env, params = made(RULES["boxes, a history, weights"])
+    params = params.replace(allowed_operations=(0, 1, 34)).only(pair_index=0)
+    own = lambda leaf: jnp.stack([leaf, jnp.roll(leaf, 1, axis=0) if leaf.ndim else leaf])
+    members = eqx.tree_at(lambda params: getattr(params, field), params, replace_fn=lambda of: jax.tree.map(own, of))
+    flags = [
+        0 if one.ndim < every.ndim else None
+        for one, every in zip(*map(jax.tree.leaves, (params, members)), strict=True)
+    ]
+    sample = jax.vmap(jax.vmap(env.action_space(params).sample))
+
+    @jax.jit
+    def play_members(members):
+        axes = jax.tree.unflatten(jax.tree.structure(members), flags)
+        reset = jax.vmap(jax.vmap(env.reset, (0, None)), (0, axes))
+        take_steps = jax.vmap(jax.vmap(env.step, (0, 0, None)), (0, 0, axes))
+        states, _ = reset(jax.random.split(jax.random.key(0), (2, BATCH)), members)
+
+        def step(states, key):
+            actions = sample(jax.random.split(key, (2, BATCH)))
+            states, *seen = take_steps(states, actions, members)
+            return states, seen
+
+        return jax.lax.scan(step, states, jax.random.split(jax.random.key(1), 12))
+
+    compact = jax.tree.unflatten(jax.tree.structure(params.replace(executor="compact")), jax.tree.leaves(members))
+    jax.tree.map(np.testing.assert_array_equal, play_members(members), play_members(compact))

@@ -8,9 +8,13 @@ import sys
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from jaxarc.native import library
+from jaxarc.native.call import native_call
+from jaxarc.native.host import HostEpisode
 from jaxarc.native.library import (
     FLAGS,
     SEARCH_SOURCES,
@@ -234,7 +238,32 @@ def test_processes_that_start_together_all_get_the_library_that_one_of_them_buil
 def test_sanitizers_find_nothing(tmp_path):
     """Few of the batches of ``make sanitize``; docs/reliability.md says how many more were played."""
     root = Path(library.__file__).parents[3]
-    compiler = shlex.join(find_compiler())
-    command = ["make", "--silent", "sanitize", "ARGS=100", f"SANITIZED={tmp_path}", f"CXX={compiler}"]
+    here = [
+        "READY=",
+        f"BIN={Path(sys.executable).parent}",
+        f"SANITIZED={tmp_path}",
+        f"CXX={shlex.join(find_compiler())}",
+    ]
+    command = ["make", "--silent", "sanitize", "ARGS=100", *here]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("wrong", [jnp.zeros(3, jnp.int8), jnp.zeros(4, jnp.int32), jnp.zeros(3, jnp.float32)])
+def test_a_kernel_refuses_arrays_of_another_type_or_size(wrong):
+    """Whoever calls it: nothing is read of them."""
+    if native_library() is None:
+        pytest.skip("no C++ compiler is installed")
+    words = jnp.zeros((1, 2), jnp.uint32)
+    right = native_call("fold_in", (), (words, jnp.zeros(3, jnp.int32)), ((0, (3, 2)),), 0, None)
+    assert right[0].shape == (3, 2)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"INVALID_ARGUMENT: .*kernel reads"):
+        jax.block_until_ready(native_call("fold_in", (), (words, wrong), ((0, (3, 2)),), 0, None))
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(20, np.int32), np.zeros(19, np.int8), np.zeros((20, 2), np.int8)[:, 0]])
+def test_an_episode_of_the_host_refuses_arrays_of_another_type_or_size(wrong):
+    episode = HostEpisode(height=4, width=5)
+    episode.point_at({"grid": np.zeros(20, np.int8)})
+    with pytest.raises(TypeError, match=r"^grid must be .* 20 int8"):
+        episode.point_at({"grid": wrong})

@@ -1,5 +1,6 @@
 """The C++ graph makes the same states as the NumPy graph, word by word."""
 
+import ctypes
 import os
 import subprocess
 
@@ -201,3 +202,17 @@ def test_sources_compile_without_a_warning():
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_arrays_of_another_dtype_are_refused():
+    numbers = np.zeros(3, np.int64)
+    sizes = np.zeros(3, np.int32)
+    graph = kernels.call("new", FRAME, 1)
+    try:
+        for wrong in (numbers.astype(np.int32), np.zeros((3, 2), np.int64)[:, 0]):
+            with pytest.raises(ctypes.ArgumentError, match="argument 3"):
+                kernels.call("sizes", graph, 3, wrong, sizes, sizes)
+    finally:
+        kernels.call("delete", graph)
+    with pytest.raises(TypeError, match=r"^num_values must be .* int64"):
+        kernels.TableTask().set(num_values=sizes)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxarc
 from jaxarc.datasets import TaskSet, task_weights
 from jaxarc.tasks import RawTask, sample_task, uniform_weights
 from jaxarc.tasks.sampling import cumulative_weights
@@ -136,3 +137,33 @@ def test_every_task_of_a_large_table_is_drawn_alike():
     assert counts.min() > 0
     chi_square = ((counts - 20) ** 2 / 20).sum()
     assert abs(chi_square - num_tasks) < 5 * np.sqrt(2 * num_tasks)  # five standard deviations
+
+
+@pytest.mark.parametrize("scale", [2.0**-126, 1e-30, 2.0**100, 3e38])
+def test_tiny_and_huge_weights_are_drawn_as_others_are(scale):
+    weights = np.array([1.0, 0.0, 0.25, 0.5, 1.0], np.float32)
+    powers = jnp.asarray(weights * np.float32(scale))
+    expected = draw(jnp.asarray(weights), 1000)
+    np.testing.assert_array_equal(draw(powers, 1000), expected)
+    assert np.isfinite(np.asarray(cumulative_weights(powers))).all()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_weights_in_half_precision_reach_every_task(dtype):
+    counts = np.bincount(draw(uniform_weights(400).astype(dtype)), minlength=400)
+    assert counts.min() > 0
+    np.testing.assert_array_equal(draw(jnp.ones(400, dtype), 100), draw(jnp.ones(400, jnp.float32), 100))
+
+
+def test_sums_are_those_of_the_weights_but_for_a_power_of_two():
+    weights = jax.random.uniform(jax.random.key(0), (300,))
+    sums = np.asarray(cumulative_weights(weights))
+    shift = np.float32(2) ** np.round(np.log2(np.asarray(weights).sum() / sums[-1]))
+    np.testing.assert_array_equal(sums * shift, np.asarray(jax.lax.cummax(jnp.cumsum(weights))))
+
+
+@pytest.mark.parametrize("largest", [0.0, 1e-39, np.inf, np.nan])
+def test_params_refuse_weights_of_which_none_can_be_drawn(largest, tasks):
+    _, params = jaxarc.make(tasks)
+    with pytest.raises(ValueError, match=r"^weights must be finite and 0 or more"):
+        params.replace(weights=jnp.full(4, largest, jnp.float32))

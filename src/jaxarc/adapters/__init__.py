@@ -1,7 +1,8 @@
 """Our environment in the types of gymnax, Gymnasium, stable-baselines3 and Stoa; none is imported before it is used.
 
 Where Gymnasium or gymnax is imported already, importing this module registers our environments there, so that
-``gymnasium.register_envs(jaxarc.adapters)`` works as its documentation says.
+``gymnasium.register_envs(jaxarc.adapters)`` works as its documentation says; where flax is, our classes for its
+serialization.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from jaxarc.adapters.to_gymnax import GymnaxEnvironment, GymnaxParams, GymnaxState, register_gymnax
     from jaxarc.adapters.to_sb3 import Sb3VecEnv
     from jaxarc.adapters.to_stoa import StoaEnvironment
+    from jaxarc.flax_states import register_flax
 
 _HOMES = {
     "GymnasiumEnv": "jaxarc.adapters.to_gymnasium",
@@ -25,6 +27,7 @@ _HOMES = {
     "GymnaxState": "jaxarc.adapters.to_gymnax",
     "Sb3VecEnv": "jaxarc.adapters.to_sb3",
     "StoaEnvironment": "jaxarc.adapters.to_stoa",
+    "register_flax": "jaxarc.flax_states",
     "register_gymnasium": "jaxarc.adapters.to_gymnasium",
     "register_gymnax": "jaxarc.adapters.to_gymnax",
 }
@@ -37,6 +40,7 @@ __all__ = [
     "GymnaxState",
     "Sb3VecEnv",
     "StoaEnvironment",
+    "register_flax",
     "register_gymnasium",
     "register_gymnax",
 ]
@@ -44,7 +48,7 @@ __all__ = [
 __getattr__, __dir__ = lazy(__name__, _HOMES)
 
 
-for _library in ("gymnasium", "gymnax"):
+for _library in ("flax", "gymnasium", "gymnax"):
     if sys.modules.get(_library) is not None:
         with contextlib.suppress(ImportError):  # an old version of one library is no reason to refuse the others
             __getattr__(f"register_{_library}")()

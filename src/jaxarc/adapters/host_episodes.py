@@ -24,7 +24,7 @@ from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.native_batch import restart_numbers, restarts_natively, step_numbers
 from jaxarc.envs.pairs import pairs_in_play
-from jaxarc.envs.params import EnvParams
+from jaxarc.envs.params import EnvParams, declared_params
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
 from jaxarc.envs.transition import RewardInputs, compute_reward
 from jaxarc.native.host import INVALID, NEWLY_SOLVED, ROUNDINGS, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
@@ -73,6 +73,7 @@ class HostEpisodes:
         functions = host_functions()
         assert functions is not None, "there is a library where plays_on_host is true"
         self._step, self._restart, _ = functions
+        params = declared_params(params)
         config = params.config
         self._env = env
         self._params = params
@@ -88,7 +89,7 @@ class HostEpisodes:
         self._bytes: Any = None  # of which its arrays are views, where a compiled program returned them
         self._form: Any = None  # what reads them
         self._episode.num_tasks = params.tasks.num_tasks
-        self._episode.point_at(self._arrays)
+        self._episode.point_at({name: self._arrays[name] for name in self._arrays.keys() - {"inputs", "outputs"}})
         if config.action.selection_format == "mask":
             self._episode.point_at({"mask": self._mask})
 

@@ -9,8 +9,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from jaxarc.agents.puzzles import UNKNOWN
-from jaxarc.tasks.raw_task import Pair, TaskFormatError, check_grid, check_pair_count, describe_value
+from jaxarc.tasks.raw_task import UNKNOWN, Pair, TaskFormatError, check_grid, check_pair_count, describe_value
 
 MAX_FILE_BYTES: Final = 64 * 2**20  # ARC-AGI-2 whole takes 4 MB; a larger file is refused before it is read
 

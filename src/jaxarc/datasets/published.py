@@ -13,14 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from jaxarc.agents.puzzles import UNKNOWN
 from jaxarc.datasets.archives import ARCHIVES, PINS
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import installed_path, read_installed
 from jaxarc.datasets.json_format import check_task, read_json_text
 from jaxarc.datasets.selectors import normalize_name
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.tasks.raw_task import RawTask, TaskFormatError
+from jaxarc.tasks.raw_task import UNKNOWN, RawTask, TaskFormatError
 
 _CONCEPT_ARC: Final = "concept-arc/"
 _CONCEPTS: Final = {

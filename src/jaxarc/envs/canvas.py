@@ -28,7 +28,7 @@ class Canvas(eqx.Module):
     grid: Int8[Array, "*B HW"]  # colors 0..9, -1 outside the active area
     clipboard: Int8[Array, "*B HW"]  # content at the origin, -1 where nothing is held
     target: Int8[Array, "*B HW"]  # the grid that a submit is compared with
-    selection: Int8[Array, "*B 4"] | UInt32[Array, "*B W"]  # last used: a box's bounds, or columns of bits
+    selection: Int8[Array, "*B 4"] | UInt32[Array, "*B columns"]  # last used: a box's bounds, or columns of bits
     sizes: Int8[Array, "*B 6"]  # height and width of the active area, of the target and of the clipboard's content
 
 

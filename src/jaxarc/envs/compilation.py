@@ -52,7 +52,7 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
         def of_mode(mode: str, *args: Any) -> Result:
             with JAXErrorHandler.compiling(mode):  # a key of the cache: checks are compiled for one error mode
-                return function(*args)
+                return with_axes_of_xla(function)(*args)
 
         of_mode.__name__ = of_mode.__qualname__ = function.__name__
         fast = jax.jit(of_mode, static_argnums=0)
@@ -82,6 +82,31 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
         return call
 
     return decorate
+
+
+def with_axes_of_xla(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Let XLA lay out what is computed for one environment, where the mesh in use has explicit axes.
+
+    A gather by indices of another layout than its operand's has no one layout, and a step has many. The batch keeps the
+    layout of its axis, because that is the one of ``jax.vmap``.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Result:
+        arrays, rest = eqx.partition((args, named), lambda leaf: isinstance(leaf, jax.Array))
+        meshes = [jax.sharding.get_abstract_mesh(), *(jax.typeof(x).sharding.mesh for x in jax.tree.leaves(arrays))]
+        mesh = next((mesh for mesh in meshes if mesh.explicit_axes), None)
+        if mesh is None:
+            return function(*args, **named)
+
+        def on_arrays(arrays: Any) -> Result:
+            args, named = eqx.combine(arrays, rest)
+            return function(*args, **named)
+
+        with jax.sharding.use_abstract_mesh(mesh):
+            return jax.sharding.auto_axes(on_arrays, out_sharding=jax.sharding.PartitionSpec())(arrays)
+
+    return call
 
 
 def choose_executor(wanted: str) -> str:

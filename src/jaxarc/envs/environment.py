@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeVar, final
+from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -13,16 +13,15 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.compilation import compiled, update_rows
 from jaxarc.envs.conditional_reset import RESET_FRACTION, step_then_reset, with_next_mask
-from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.native_batch import advances_natively, restart_natively
 from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
-from jaxarc.envs.params import EnvParams
+from jaxarc.envs.params import EnvParams, declared_params, require_params
 from jaxarc.envs.spaces import Discrete, Space, action_space
 from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
-from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import StepOutcome, pairs_of, require_single, step_and_restart_natively, take_step
+from jaxarc.envs.transition import StepOutcome, as_single, pairs_of, step_and_restart_natively, take_step
 from jaxarc.fusion import materialize
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
@@ -100,12 +99,12 @@ class Environment(abc.ABC, Generic[State]):
 
     def action_space(self, params: EnvParams) -> Space:
         """The legal actions."""
-        _require_params(params)
+        require_params(params)
         return action_space(params.config)
 
     def observation_space(self, params: EnvParams) -> Space:
         """A space that holds every observation."""
-        _require_params(params)
+        require_params(params)
         return observation_space(params.config, params.tasks.num_slots)
 
     @property
@@ -234,7 +233,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
         # Checked here, on the host: in the compiled function below indices are traced, and no error can be raised for
         # them.
         if not (task_index is None and pair_index is None):
-            _require_params(params)
+            require_params(params)
             params.require_index(task_index, pair_index)
         return _reset(key, params, _index(task_index), _index(pair_index))
 
@@ -279,11 +278,11 @@ class ArcEnvironment(Environment[ArcEnvState]):
         return _fused_step(self, state, action, params)
 
     def observe(self, state: ArcEnvState, params: EnvParams) -> Observation:
-        _require_params(params)
+        require_params(params)
         return observe(state, pairs_of(state, params), params.config)
 
     def info(self, state: ArcEnvState, params: EnvParams) -> Info:
-        _require_params(params)
+        require_params(params)
         return make_info(state, pairs_of(state, params), jnp.zeros_like(state.terminated), params.config)
 
 
@@ -295,7 +294,7 @@ jax.tree_util.register_pytree_node(ArcEnvironment, lambda env: ((), None), lambd
 def _reset(
     key: PRNGKey, params: EnvParams, task_index: Int32[Array, ""] | None, pair_index: Int32[Array, ""] | None
 ) -> tuple[ArcEnvState, Observation]:
-    _require_params(params)
+    params = declared_params(params)
     keys = split_for_episode(key)
     if task_index is None:  # searched once, not again for every cell of the task's grids
         task_index = materialize(sample_task_index(to_uniform(keys.task), params.weights))
@@ -306,6 +305,8 @@ def _reset(
 def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
     # Everything the next episode draws comes from the state's key, which this episode has not used, so that a stored
     # state goes on with the same episodes.
+    params = declared_params(params)
+    state = declared_state(state, ())
     keys = split_for_episode(state.key)
     if params.config.episode.task_order == "in_turn":
         task_index = next_task_index(state.task_index, params.weights)
@@ -314,9 +315,12 @@ def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Obs
     return _start(keys, params, task_index, None)
 
 
-def _reset_next_compactly(states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams) -> ArcEnvState:
+def _reset_next_where(executor: str, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams) -> ArcEnvState:
     reset = lambda states, _: jax.vmap(_reset_next, (0, None))(states, params)[0]
-    return update_rows("compact", need, reset, states, (), RESET_FRACTION)
+    return update_rows(executor, need, reset, states, (), RESET_FRACTION)
+
+
+_RESET_COMPACTLY: Final = functools.partial(_reset_next_where, "compact")
 
 
 def _start(
@@ -349,10 +353,10 @@ def _start(
 
 @compiled(may_raise=lambda state, action, params: checks_actions(params))
 def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
-    _require_params(params)
+    params = declared_params(params)
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
         raise TypeError("env.step takes a state made by env.reset; states of arc_reset are stepped by arc_step")
-    require_single(state, action)
+    state, action = as_single(state, action, params.config)
     source = pairs_of(state, params)
     return _tell(take_step(state, action, source, params.config), source, params.config, make_info_in_branch)
 
@@ -365,11 +369,13 @@ def _step_and_reset(env: Environment[State], state: State, action: Action, param
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _fused_step(env: ArcEnvironment, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
     """Do both by one call of the C++ library where that can."""
+    if all(map(isinstance, (state, action, params), (ArcEnvState, StructuredAction, EnvParams))):
+        state, action = as_single(state, action, params.config)
+        params = declared_params(params)
     if not (isinstance(action, StructuredAction) and advances_natively(state, params)):
-        reset_rows = lambda states, need, params: restart_natively(states, need, params, _reset_next_compactly)
+        reset_rows = lambda states, need, params: restart_natively(states, need, params, _RESET_COMPACTLY)
         return step_then_reset(env, state, action, params, reset_rows)
-    require_single(state, action)
-    outcome, after, shown = step_and_restart_natively(state, action, params, _reset_next_compactly)
+    outcome, after, shown = step_and_restart_natively(state, action, params, _reset_next_where)
     source = pairs_of(outcome.state, params)
     _, observation, reward, done, info = _tell(outcome, source, params.config)
     info = with_next_mask(env.info, {**info, "final_observation": observation}, after, params)
@@ -388,12 +394,3 @@ def checks_actions(params: EnvParams) -> bool:
 
 def _index(index: Int[Array, ""] | int | None) -> Int32[Array, ""] | None:
     return None if index is None else jnp.asarray(index, jnp.int32)
-
-
-def _require_params(params: EnvParams) -> None:
-    require_own_jax()
-    if not isinstance(params, EnvParams):
-        raise TypeError(
-            f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}; "
-            "the guide API, arc_reset and arc_step, takes a config"
-        )

@@ -15,13 +15,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.envs.compilation import with_axes_of_xla
 from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task
 from jaxarc.envs.start import split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import require_single, take_step
+from jaxarc.envs.transition import as_single, take_step
 from jaxarc.prng import from_key_data
 from jaxarc.tasks.augmentation import augment_task, draw_augmentation
 from jaxarc.tasks.task import create_mock_task
@@ -41,7 +42,7 @@ def _compiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Resu
             return function(*args, **named)
 
     of_mode.__name__ = of_mode.__qualname__ = function.__name__
-    jitted = eqx.filter_jit(of_mode)
+    jitted = eqx.filter_jit(with_axes_of_xla(of_mode))
 
     @functools.wraps(function)
     def call(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -117,7 +118,7 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
     """
     _require_config(config)
     _require_matching(state, config)
-    require_single(state, action)
+    state, action = as_single(state, action, config)
     assert state.task_data is not None
     source = pairs_of_task(state.task_data, config.grid_shape, config.episode.mode)
     state, reward, invalid = take_step(state, action, source, config)
@@ -133,7 +134,7 @@ def batch_reset(
     See :func:`arc_reset`; environment ``i`` depends on ``keys[i]`` alone.
     """
     _require_keys(keys)
-    return jax.vmap(arc_reset, in_axes=(0, None, None))(keys, config, task_data)
+    return jax.vmap(lambda key: arc_reset(key, config, task_data))(keys)
 
 
 @_compiled
@@ -146,7 +147,7 @@ def batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcCon
     _require_config(config)
     refuse_unstructured(actions)
     _require_batches(states, actions)
-    return jax.vmap(arc_step, in_axes=(0, 0, None))(states, actions, config)
+    return jax.vmap(lambda state, action: arc_step(state, action, config))(states, actions)
 
 
 def _require_config(config: JaxArcConfig) -> None:

@@ -18,8 +18,8 @@ from jaxarc.envs.batch_rule import with_batch_rule
 from jaxarc.envs.compilation import call_native, choose_executor
 from jaxarc.envs.observations import shows_only_the_grid
 from jaxarc.envs.pairs import PairSource, PairTable, stack_tables
-from jaxarc.envs.params import EnvParams
-from jaxarc.envs.state import ArcEnvState
+from jaxarc.envs.params import EnvParams, declared_params
+from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.prng import from_key_data, splits_by_counter
 from jaxarc.tasks.buffer import LocalRows, TaskBuffer
@@ -33,6 +33,7 @@ _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
 
 Advance = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
 Restart = Callable[[ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]
+RestartOf = Callable[[str, ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]  # with an executor in front
 StepAndRestart = Callable[[ArcEnvState, StructuredAction, EnvParams], "Advanced"]  # of a batch
 
 
@@ -204,6 +205,9 @@ def restart_natively(
         params: what the batch shares.
         in_xla: does the same.
     """
+    states, params = declared_state(states), declared_params(params)
+    if need.dtype != jnp.bool_ or need.shape != states.counts.shape[:-1]:
+        raise TypeError(f"need must be bool{list(states.counts.shape[:-1])}, got {need.dtype}{list(need.shape)}")
     if not restarts_natively(states, params):
         return None
     numbers = [*_form(params.config), *_of_params(params)]
@@ -237,8 +241,6 @@ def _without_sums(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def advances_natively(state: ArcEnvState, params: EnvParams) -> bool:
     """Whether one call of the library takes a step, starts the next episode, and shows its grid."""
-    if not (isinstance(params, EnvParams) and isinstance(state, ArcEnvState)):
-        return False
     config = params.config
     is_native = choose_executor(config.environment.executor) == "native" and shows_only_the_grid(config)
     return is_native and restarts_natively(state, params)

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Int, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
+from jaxarc.envs.declared import as_declared
+from jaxarc.envs.forks import require_own_jax
 from jaxarc.tasks.buffer import TaskSource
 
 
@@ -140,6 +142,28 @@ class EnvParams(eqx.Module):
             )
 
 
+def declared_params(params: EnvParams) -> EnvParams:
+    """Return params with the dtypes and shapes that they declare; see :func:`as_declared`.
+
+    Raises:
+        TypeError: they are no params, or an array has a dtype whose values may not fit.
+        ValueError: an array has another shape.
+    """
+    require_params(params)
+    height, width = params.config.grid_shape
+    return as_declared(params, "params", HW=height * width, T=params.tasks.num_tasks)
+
+
+def require_params(params: EnvParams) -> None:
+    """Raise a ``TypeError`` when something else is given."""
+    require_own_jax()
+    if not isinstance(params, EnvParams):
+        raise TypeError(
+            f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}; "
+            "the guide API, arc_reset and arc_step, takes a config"
+        )
+
+
 def _counts(params: EnvParams) -> np.ndarray | None:
     """How many pairs of each task the mode plays; None inside ``jit``."""
     train, test = params.tasks.count_pairs()
@@ -151,11 +175,13 @@ def _counts(params: EnvParams) -> np.ndarray | None:
 
 
 def _check_weights(weights: np.ndarray) -> None:
-    if not np.issubdtype(weights.dtype, np.floating):
+    if not jnp.issubdtype(weights.dtype, jnp.floating):
         raise TypeError(f"weights must be floating-point numbers, got dtype {weights.dtype}")
-    if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() <= 0:
+    smallest = float(np.finfo(np.float32).tiny)
+    if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() < smallest:
         raise ValueError(
-            f"weights must be finite and 0 or more, one of them above 0; they are in [{weights.min()}, {weights.max()}]"
+            f"weights must be finite and 0 or more, one of them at least {smallest:.2g}, the smallest normal float32; "
+            f"they are in [{weights.min()}, {weights.max()}]: multiply all by one number"
         )
 
 

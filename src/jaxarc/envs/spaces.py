@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
 from jaxarc.envs.canvas import unpack_columns
-from jaxarc.envs.compilation import call_native, choose_executor
+from jaxarc.envs.compilation import call_native, choose_executor, with_axes_of_xla
 from jaxarc.envs.structured_actions import (
     ACTION_CLASSES,
     BboxAction,
@@ -47,7 +47,7 @@ class Box(Space):
     dtype: Any = eqx.field(static=True)
 
     def sample(self, key: Key[Array, ""]) -> Array:
-        return jax.random.randint(key, self.shape, self.low, self.high + 1, jnp.int32).astype(self.dtype)
+        return jax.random.randint(as_typed_key(key), self.shape, self.low, self.high + 1, jnp.int32).astype(self.dtype)
 
     def contains(self, value: Any) -> Bool[Array, ""]:
         if not isinstance(value, jax.Array | np.ndarray):
@@ -100,7 +100,7 @@ class Dict(Space):
     entries: dict[str, Space]
 
     def sample(self, key: Key[Array, ""]) -> dict[str, Any]:
-        keys = jax.random.split(key, len(self.entries))
+        keys = jax.random.split(as_typed_key(key), len(self.entries))
         return {name: space.sample(keys[i]) for i, (name, space) in enumerate(self.entries.items())}
 
     def contains(self, value: Any) -> Bool[Array, ""]:
@@ -126,10 +126,11 @@ class ActionSpace(Space):
 
     def sample(self, key: Key[Array, ""]) -> StructuredAction:
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""
-        key = as_typed_key(key)
-        if jax.random.key_impl(key) == THREEFRY and choose_executor(self.executor) == "native":
-            return _sampler(self)(jax.random.key_data(key), ())
-        return self.sample_in_xla(key)
+        if choose_executor(self.executor) == "native":
+            draw = lambda key: _sampler(self)(jax.random.key_data(as_typed_key(key)), ())
+        else:
+            draw = lambda key: self.sample_in_xla(as_typed_key(key))
+        return with_axes_of_xla(draw)(key)
 
     def sample_in_xla(self, key: Key[Array, ""]) -> StructuredAction:
         """Draw as :meth:`sample` does, without the C++ library."""
@@ -207,7 +208,8 @@ def fold_in_each(key: Key[Array, ""], index: Int32[Array, " B"], executor: str) 
         index: of each key, 0 or more; ``arange(B)`` gives the keys of ``jax.random.split(key, B)``.
         executor: ``"native"`` or ``"auto"``: the C++ library does it where it can, the same keys.
     """
-    if jax.random.key_impl(key) != THREEFRY or choose_executor(executor) != "native":
+    key = as_typed_key(key)
+    if choose_executor(executor) != "native":
         return jax.vmap(jax.random.fold_in, (None, 0))(key, index)
     words = jax.random.key_data(key).reshape(1, 2)
     like = (0, (index.shape[0], 2))

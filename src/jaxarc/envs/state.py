@@ -19,6 +19,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.constants import PADDING
 from jaxarc.envs import canvas as layout
 from jaxarc.envs.canvas import Canvas, from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
+from jaxarc.envs.declared import as_declared
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.notebooks import notebook_picture
@@ -227,8 +228,20 @@ def empty_history(config: JaxArcConfig) -> UInt8[Array, "capacity bytes"] | None
     """Return room for the records of one episode, or None when the history is off."""
     if not config.history.history_enabled:
         return None
-    selection = {"point": 2, "bbox": 4, "mask": num_bytes(config.grid_shape)}[config.action.selection_format]
-    return jnp.zeros((config.history_capacity, selection + STORED_FIELDS), jnp.uint8)
+    size = record_bytes(config.action.selection_format, config.grid_shape)
+    return jnp.zeros((config.history_capacity, size), jnp.uint8)
+
+
+def record_bytes(selection_format: str, grid_shape: tuple[int, int]) -> int:
+    """Return how many bytes the record of an action has."""
+    return {"point": 2, "bbox": 4, "mask": num_bytes(grid_shape)}[selection_format] + STORED_FIELDS
+
+
+def declared_state(state: ArcEnvState, batch: tuple[int, ...] | None = None) -> ArcEnvState:
+    """Return a state, or states, with the dtypes and shapes that it declares; see :func:`as_declared`."""
+    height, width = state.grid_shape
+    size = record_bytes(state.selection_format, state.grid_shape)
+    return as_declared(state, "state", batch, HW=height * width, columns=width, bytes=size)
 
 
 def append_record(

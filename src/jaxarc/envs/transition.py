@@ -7,15 +7,17 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.canvas import CheckedAction, count_union, similarity
 from jaxarc.envs.compilation import statics_of
+from jaxarc.envs.declared import as_declared
 from jaxarc.envs.native_batch import (
     Advanced,
-    Restart,
+    RestartOf,
     StepAndRestart,
     StepFacts,
     advance_natively,
@@ -25,7 +27,7 @@ from jaxarc.envs.native_batch import (
 from jaxarc.envs.operations.execute import execute
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair, pairs_in_play
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.state import ArcEnvState, append_record
+from jaxarc.envs.state import ArcEnvState, append_record, declared_state
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action, clip_coordinates, refuse_invalid
 from jaxarc.fusion import compute_once
 from jaxarc.utils.error_handling import refuse_unstructured
@@ -46,7 +48,6 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         source: the pairs of the state's task.
         config: the one that the state was started with.
     """
-    require_matching_config(state, config)
     if steps_natively(source, config):
         action = refuse_invalid(action, config)
         after, facts = step_natively(state, action, source, config, in_xla=_advance_in_xla)
@@ -69,7 +70,7 @@ def _reward(after: ArcEnvState, running: Bool[Array, ""], inputs: "RewardInputs"
 
 
 def step_and_restart_natively(
-    state: ArcEnvState, action: StructuredAction, params: EnvParams, restart: Restart
+    state: ArcEnvState, action: StructuredAction, params: EnvParams, restart: RestartOf
 ) -> tuple[StepOutcome, ArcEnvState, ArcEnvState]:
     """Take one step, and start the next episode where it ended, by one call of the C++ library.
 
@@ -77,7 +78,7 @@ def step_and_restart_natively(
         state: of one environment.
         action: what to do.
         params: those of the state.
-        restart: starts the next episodes of a batch that need it, in XLA.
+        restart: starts the next episodes of a batch that need it, in XLA; its first argument is an executor.
 
     Returns:
         The outcome of the step, in the state of which only counters, similarity, endings and grid are those of the
@@ -85,7 +86,6 @@ def step_and_restart_natively(
         than the one that the next step changes in place.
     """
     config = params.config
-    require_matching_config(state, config)
     action = refuse_invalid(action, config)
     advanced = advance_natively(state, action, params, *_advances_of(restart))
     with_grid = lambda grid: dataclasses.replace(
@@ -103,20 +103,21 @@ def step_and_restart_natively(
 
 
 @functools.cache
-def _advances_of(restart: Restart) -> tuple[StepAndRestart, StepAndRestart]:
+def _advances_of(restart: RestartOf) -> tuple[StepAndRestart, StepAndRestart]:
     """Return what steps and restarts a batch in XLA, and what steps it by the library and restarts it in XLA."""
 
     def advance(
-        step: Callable[..., Any], states: ArcEnvState, actions: StructuredAction, params: EnvParams
+        step: Callable[..., Any], executor: str, states: ArcEnvState, actions: StructuredAction, params: EnvParams
     ) -> Advanced:
         one = lambda state, action: step(state, action, pairs_of(state, params), params.config)
         ended, facts = jax.vmap(one)(states, actions)
-        after = restart(ended, ended.done, params)
+        after = restart(executor, ended, ended.done, params)
         of_step = (ended.endings, ended.counts, ended.similarity_score, states.similarity_score)
         return Advanced(after, facts, *of_step, after.canvas.grid, ended.canvas.grid)
 
     by_library = functools.partial(step_natively, in_xla=_advance_in_xla)
-    return functools.partial(advance, _advance_in_xla), functools.partial(advance, by_library)
+    # By parts is under vmap over params: there blocks of rows would go on as long as in the batch that needs most.
+    return functools.partial(advance, _advance_in_xla, "compact"), functools.partial(advance, by_library, "dense")
 
 
 def pairs_of(state: ArcEnvState, params: EnvParams) -> PairSource:
@@ -253,12 +254,32 @@ def decide_ending(
     return Ending(terminated, ~terminated & (step_count >= config.max_episode_steps))
 
 
-def require_matching_config(state: ArcEnvState, config: JaxArcConfig) -> None:
-    """Raise when a state was made with a config of another canvas, selection format or history.
+def as_single(
+    state: ArcEnvState, action: StructuredAction, config: JaxArcConfig
+) -> tuple[ArcEnvState, StructuredAction]:
+    """Return the state and the action of one environment with the dtypes that they declare.
 
     Raises:
-        ValueError: naming what differs.
+        TypeError: the action is not a structured one, or an array has a dtype whose values may not fit.
+        ValueError: state or action is a batch, the state was made with a config of another canvas, selection format or
+            history, or an array has another shape.
     """
+    refuse_unstructured(action)
+    shapes = {"state": np.shape(state.counts)[:-1], "action": np.shape(action.operation)}
+    if isinstance(action, MaskAction):
+        shapes["mask"] = np.shape(action.selection)[:-2]
+    for name, shape in shapes.items():
+        if shape != ():
+            raise ValueError(
+                f"one environment takes one step at a time, but the {name} is a batch of shape {shape}; "
+                "use batch_step, or jax.vmap over states and actions"
+            )
+    _require_matching_config(state, config)
+    action.rules(config)  # raises for another format, and for a mask of another canvas
+    return declared_state(state, ()), as_declared(action, "action", ())
+
+
+def _require_matching_config(state: ArcEnvState, config: JaxArcConfig) -> None:
     capacity = config.history_capacity if config.history.history_enabled else None
     records = None if state.action_records is None else state.action_records.shape[-2]
     facts = {
@@ -270,22 +291,4 @@ def require_matching_config(state: ArcEnvState, config: JaxArcConfig) -> None:
         if made != wanted:
             raise ValueError(
                 f"the state was made with {name} {made}, but the config says {wanted}; reset with it first"
-            )
-
-
-def require_single(state: ArcEnvState, action: StructuredAction) -> None:
-    """Raise when a state or an action is a batch, or the action is not a structured one.
-
-    Raises:
-        TypeError, ValueError: naming what was given and what to use instead.
-    """
-    refuse_unstructured(action)
-    shapes = {"state": state.counts.shape[:-1], "action": action.operation.shape}
-    if isinstance(action, MaskAction):
-        shapes["mask"] = action.selection.shape[:-2]
-    for name, shape in shapes.items():
-        if shape != ():
-            raise ValueError(
-                f"one environment takes one step at a time, but the {name} is a batch of shape {shape}; "
-                "use batch_step, or jax.vmap over states and actions"
             )

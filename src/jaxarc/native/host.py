@@ -12,11 +12,21 @@ import numpy as np
 
 from jaxarc.native.library import native_library
 
-_ARRAYS: Final = (  # as in host.h
-    *("grid", "clipboard", "target", "kept_boxes", "kept_words", "sizes", "counts", "similarity", "endings", "key"),
-    *("records", "mask", "inputs", "outputs", "order", "colors"),
-    *("first_pair", "num_train", "num_test", "sums", "pair_index"),
-)
+_ARRAYS: Final[dict[str, Any]] = {  # as in host.h
+    **dict.fromkeys(("grid", "clipboard", "target", "kept_boxes"), np.int8),
+    "kept_words": np.uint32,
+    "sizes": np.int8,
+    "counts": np.int32,
+    "similarity": np.float32,
+    "endings": np.bool_,
+    "key": np.uint32,
+    "records": np.uint8,
+    "mask": np.uint8,
+    **dict.fromkeys(("inputs", "outputs", "order", "colors"), np.int8),
+    **dict.fromkeys(("first_pair", "num_train", "num_test"), np.int32),
+    "sums": np.float32,
+    "pair_index": np.int32,
+}
 _NUMBERS: Final = (
     *("height", "width", "capacity", "record_bytes", "num_pairs", "order_length"),
     *("legal", "flags", "max_submissions", "max_steps", "num_tasks", "mode", "is_in_turn", "is_random_pair"),
@@ -50,9 +60,45 @@ class HostEpisode(ctypes.Structure):
     )
 
     def point_at(self, arrays: Mapping[str, np.ndarray | None]) -> None:
-        """Take the addresses of contiguous arrays; of one that is None or empty there is none."""
+        """Take the addresses of contiguous arrays; of one that is None or empty there is none.
+
+        The numbers on which their sizes depend are set before.
+
+        Raises:
+            TypeError: an array has another dtype or size than the library reads, or is not contiguous.
+        """
         for name, array in arrays.items():
-            setattr(self, name, None if array is None or array.size == 0 else array.ctypes.data)
+            if array is None or array.size == 0:
+                setattr(self, name, None)
+                continue
+            size = self._sizes()[name]
+            if array.dtype != _ARRAYS[name] or array.size != size or not array.flags.c_contiguous:
+                dtype = np.dtype(_ARRAYS[name])
+                raise TypeError(
+                    f"{name} must be a contiguous array of {size} {dtype}, got {array.dtype} of shape {array.shape}; "
+                    "keep the dtypes and shapes of what made it"
+                )
+            setattr(self, name, array.ctypes.data)
+
+    def _sizes(self) -> dict[str, int]:
+        """How many elements the library reads of each array."""
+        cells = self.height * self.width
+        return {
+            **dict.fromkeys(("grid", "clipboard", "target", "mask"), cells),
+            **dict.fromkeys(("inputs", "outputs"), self.num_pairs * cells),
+            **dict.fromkeys(("first_pair", "num_train", "num_test", "sums"), self.num_tasks),
+            "kept_boxes": 4,
+            "kept_words": self.width,
+            "sizes": 6,
+            "counts": 5,
+            "similarity": 1,
+            "endings": 2,
+            "key": 2,
+            "records": self.capacity * self.record_bytes,
+            "order": self.order_length,
+            "colors": 10,
+            "pair_index": 1,
+        }
 
 
 def host_functions() -> tuple[Any, Any, Any] | None:

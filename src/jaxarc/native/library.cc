@@ -16,7 +16,7 @@ namespace jaxarc {
 
 using Fault = const char*;  // why a call is refused; null: it is not
 
-constexpr Fault kWrongShape = "a canvas has at most 30 rows and columns, and a grid all of its cells";
+constexpr Fault kWrongShape = "a canvas has 1 to 30 rows and columns, and there is a task";
 
 // The numbers that begin every call on grids.
 Shape take_shape(Call& call) {
@@ -25,42 +25,52 @@ Shape take_shape(Call& call) {
   return {height, width};
 }
 
-bool fits(const Call& call, Shape shape) {
-  return shape.height <= kMaxSide && shape.width <= kMaxSide && call.length(1) == shape.height * shape.width;
+bool is_canvas(Shape shape) {
+  return shape.height >= 1 && shape.height <= kMaxSide && shape.width >= 1 && shape.width <= kMaxSide;
 }
+
+int64_t cells_of(Shape shape) { return shape.height * shape.width; }
 
 // The arrays of canvases, in place.
 void change_canvases(Call& call, Shape shape, bool has_masks, Batch& batch) {
-  batch.size = call.length(0);
+  const int64_t size = call.length(0);
+  const int64_t cells = size * cells_of(shape);
+  batch.size = size;
   batch.shape = shape;
-  batch.canvas.grid = call.change<Cell>();
-  batch.canvas.clipboard = call.change<Cell>();
-  batch.canvas.target = call.change<Cell>();
-  batch.kept_words = call.change_if<uint32_t>(has_masks);
-  batch.kept_boxes = call.change_if<int8_t>(!has_masks);
-  batch.canvas.sizes = call.change<int8_t>();
+  batch.canvas.grid = call.change<Cell>(cells);
+  batch.canvas.clipboard = call.change<Cell>(cells);
+  batch.canvas.target = call.change<Cell>(cells);
+  batch.kept_words = call.change_if<uint32_t>(has_masks, size * shape.width);
+  batch.kept_boxes = call.change_if<int8_t>(!has_masks, size * 4);
+  batch.canvas.sizes = call.change<int8_t>(size * kSizes);
 }
 
 void take_pairs(Call& call, Batch& batch) {
+  const int64_t cells = cells_of(batch.shape);
   batch.num_pairs = call.length(0);
-  batch.inputs = call.take<Cell>();
-  batch.outputs = call.take<Cell>();
+  batch.inputs = call.take<Cell>(batch.num_pairs * cells);
+  batch.outputs = call.take<Cell>(batch.num_pairs * cells);
 }
 
 Fault edit(Call& call) {
   const Shape shape = take_shape(call);
   const bool has_masks = call.flag();
   const bool has_colors = call.flag();
-  if (!fits(call, shape)) return kWrongShape;
   Batch batch = {};
   change_canvases(call, shape, has_masks, batch);
-  batch.operations = call.take<int32_t>();
-  batch.masks = call.take_if<uint8_t>(has_masks);
-  batch.boxes = call.take_if<int32_t>(!has_masks);
-  batch.rows = call.take<int32_t>();
-  batch.colors = call.take_if<Cell>(has_colors);
+  const int64_t size = batch.size;
+  batch.operations = call.take<int32_t>(size);
+  if (has_masks) {
+    batch.masks = call.take_bools(size * cells_of(shape));
+  } else {
+    batch.boxes = call.take<int32_t>(size * 4);
+  }
+  batch.rows = call.take<int32_t>(size);
+  batch.colors = call.take_if<Cell>(has_colors, size * kColors);
   take_pairs(call, batch);
-  batch.matches = call.give<int32_t>();
+  batch.matches = call.give<int32_t>(size);
+  if (const Fault fault = call.fault()) return fault;
+  if (!is_canvas(shape) || batch.num_pairs < 1) return kWrongShape;
   edit_batch(batch);
   return nullptr;
 }
@@ -80,6 +90,12 @@ Form take_form(Call& call) {
   return {shape, format, call.flag()};
 }
 
+// Of the record of an action: its selection, and three numbers.
+int64_t record_bytes_of(const Form& form) {
+  if (form.format != kMask) return 3 + (form.format == kBox ? 4 : 2);
+  return 3 + (form.shape.height + 7) / 8 * form.shape.width;
+}
+
 Rules take_rules(Call& call) {
   const int64_t legal = call.number();
   const int64_t flags = call.number();
@@ -90,25 +106,28 @@ Rules take_rules(Call& call) {
 // The arrays of states; a step leaves their keys alone.
 void change_states(Call& call, const Form& form, States& states, bool has_keys = true) {
   change_canvases(call, form.shape, form.format == kMask, states.edit);
-  states.counts = call.change<int32_t>();
-  states.similarities = call.change<float>();
-  states.endings = call.change<uint8_t>();
-  states.keys = call.change_if<uint32_t>(has_keys);
+  const int64_t size = states.edit.size;
+  states.counts = call.change<int32_t>(size * kCounts);
+  states.similarities = call.change<float>(size);
+  states.endings = reinterpret_cast<uint8_t*>(call.change<bool>(size * 2));
+  states.keys = call.change_if<uint32_t>(has_keys, size * 2);
   if (form.has_records) {
     states.capacity = call.length(1);
-    states.record_bytes = call.length(2);
-    states.records = call.change<uint8_t>();
+    states.record_bytes = record_bytes_of(form);
+    states.records = call.change<uint8_t>(size * states.capacity * states.record_bytes);
   }
 }
 
 void take_actions(Call& call, const Form& form, Steps& steps) {
-  steps.operations = call.take<int32_t>();
+  const int64_t size = steps.edit.size;
+  steps.operations = call.take<int32_t>(size);
   if (form.format == kMask) {
-    steps.edit.masks = call.take<uint8_t>();
+    steps.edit.masks = call.take_bools(size * cells_of(form.shape));
     return;
   }
   for (int corner = 0; corner < 4; corner++) {
-    steps.corners[corner] = form.format == kPoint && corner > 1 ? steps.corners[corner - 2] : call.take<int32_t>();
+    const bool is_first = form.format == kPoint && corner > 1;  // of a point, whose corners are one cell
+    steps.corners[corner] = is_first ? steps.corners[corner - 2] : call.take<int32_t>(size);
   }
 }
 
@@ -118,50 +137,56 @@ Fault step(Call& call) {
   const bool has_colors = call.flag();
   const bool has_open = call.flag();
   const Rules rules = take_rules(call);
-  if (!fits(call, form.shape)) return kWrongShape;
   Steps steps = {};
   change_states(call, form, steps, false);
   take_actions(call, form, steps);
-  steps.first_rows = call.take<int32_t>();
-  steps.pair_counts = call.take<int32_t>();
+  const int64_t size = steps.edit.size;
+  steps.first_rows = call.take<int32_t>(size);
+  steps.pair_counts = call.take<int32_t>(size);
   if (has_order) steps.order_length = call.length(1);
-  steps.orders = call.take_if<int8_t>(has_order);
-  steps.edit.colors = call.take_if<Cell>(has_colors);
-  steps.num_open = call.take_if<int32_t>(has_open);
+  steps.orders = call.take_if<int8_t>(has_order, size * steps.order_length);
+  steps.edit.colors = call.take_if<Cell>(has_colors, size * kColors);
+  steps.num_open = call.take_if<int32_t>(has_open, size);
   take_pairs(call, steps.edit);
-  steps.facts = call.give<int32_t>();
+  steps.facts = call.give<int32_t>(size);
+  if (const Fault fault = call.fault()) return fault;
+  if (!is_canvas(form.shape) || steps.edit.num_pairs < 1) return kWrongShape;
   step_batch(steps, rules, [](int64_t, int) {});
   return nullptr;
 }
 
 // The arrays of EnvParams, and the cumulative weights.
-Tasks take_tasks(Call& call) {
+Tasks take_tasks(Call& call, Shape shape) {
   Tasks tasks = {};
   tasks.mode = static_cast<Mode>(call.number());
   tasks.is_in_turn = call.flag();
   tasks.is_random_pair = call.flag();
   const bool has_pair = call.flag();
   tasks.num_pairs = call.length(0);
-  tasks.inputs = call.take<Cell>();
-  tasks.outputs = call.take<Cell>();
+  tasks.inputs = call.take<Cell>(tasks.num_pairs * cells_of(shape));
+  tasks.outputs = call.take<Cell>(tasks.num_pairs * cells_of(shape));
   tasks.count = call.length(0);
-  tasks.first_pair = call.take<int32_t>();
-  tasks.num_train = call.take<int32_t>();
-  tasks.num_test = call.take<int32_t>();
-  call.take<int32_t>();  // the tasks' ids
-  call.take<float>();    // the weights
-  tasks.pair_index = call.take_if<int32_t>(has_pair);
-  tasks.sums = call.take<float>();
+  tasks.first_pair = call.take<int32_t>(tasks.count);
+  tasks.num_train = call.take<int32_t>(tasks.count);
+  tasks.num_test = call.take<int32_t>(tasks.count);
+  call.take<int32_t>(tasks.count);  // the tasks' ids
+  call.take<float>(tasks.count);    // the weights
+  tasks.pair_index = call.take_if<int32_t>(has_pair, 1);
+  tasks.sums = call.take<float>(tasks.count);
   return tasks;
 }
 
+bool can_play(const Tasks& tasks, Shape shape) { return is_canvas(shape) && tasks.num_pairs >= 1 && tasks.count >= 1; }
+
 Fault restart(Call& call) {
   const Form form = take_form(call);
-  if (!fits(call, form.shape)) return kWrongShape;
   States states = {};
   change_states(call, form, states);
-  const auto* const need = call.take<uint8_t>();
-  restart_rows(states, take_tasks(call), need);
+  const auto* const need = call.take_bools(states.edit.size);
+  const Tasks tasks = take_tasks(call, form.shape);
+  if (const Fault fault = call.fault()) return fault;
+  if (!can_play(tasks, form.shape)) return kWrongShape;
+  restart_rows(states, tasks, need);
   return nullptr;
 }
 
@@ -172,24 +197,26 @@ constexpr int64_t kPart = 1024;
 Fault advance(Call& call) {
   const Form form = take_form(call);
   const Rules rules = take_rules(call);
-  if (!fits(call, form.shape)) return kWrongShape;
   Steps steps = {};
   change_states(call, form, steps);
   take_actions(call, form, steps);
-  const Tasks tasks = take_tasks(call);
+  const Tasks tasks = take_tasks(call, form.shape);
   steps.tasks = &tasks;
   steps.edit.inputs = tasks.inputs;
   steps.edit.outputs = tasks.outputs;
   steps.edit.num_pairs = tasks.num_pairs;
-  steps.facts = call.give<int32_t>();
-  steps.similarities_before = call.give<float>();
-  Ended ended = {};
-  ended.similarities = call.give<float>();
-  ended.counts = call.give<int32_t>();
-  ended.next_grids = call.give_if_left<Cell>();
-  ended.grids = call.give_if_left<Cell>();
   const int64_t size = steps.edit.size;
-  ended.goes_around_caches = size * form.shape.height * form.shape.width >= kBeyondCaches;
+  const int64_t cells = size * cells_of(form.shape);
+  steps.facts = call.give<int32_t>(size);
+  steps.similarities_before = call.give<float>(size);
+  Ended ended = {};
+  ended.similarities = call.give<float>(size);
+  ended.counts = call.give<int32_t>(size * kCounts);
+  ended.next_grids = call.give_if_left<Cell>(cells);
+  ended.grids = call.give_if_left<Cell>(cells);
+  if (const Fault fault = call.fault()) return fault;
+  if (!can_play(tasks, form.shape)) return kWrongShape;
+  ended.goes_around_caches = cells >= kBeyondCaches;
   if (size < kThreadedBatch) {
     advance_batch(steps, rules, ended);
   } else {
@@ -200,42 +227,58 @@ Fault advance(Call& call) {
   return nullptr;
 }
 
-// Behind the number with which they begin; see spaces.py.
-Choices take_choices(Call& call, Shape shape) {
-  const int64_t count = call.length(0) - 1;
-  return Choices(call.take<int32_t>() + 1, count, shape);
+// Ids of operations, behind the number with which they begin; see spaces.py.
+struct Ids {
+  const int32_t* array;
+  int64_t length;
+};
+
+Ids take_ids(Call& call) {
+  const int64_t length = call.length(0);
+  return {call.take<int32_t>(length), length};
 }
+
+bool can_choose(const Ids& ids, Shape shape) { return is_canvas(shape) && ids.length >= 2; }
+
+Choices choices_of(const Ids& ids, Shape shape) { return Choices(ids.array + 1, ids.length - 1, shape); }
 
 // Draws an action for each key.
 Fault sample_corners(Call& call) {
   const Shape shape = take_shape(call);
   const bool is_box = call.flag();
   const int64_t size = call.length(0);
-  const auto* const keys = call.take<uint32_t>();
-  const Choices choices = take_choices(call, shape);
+  const auto* const keys = call.take<uint32_t>(size * 2);
+  const Ids ids = take_ids(call);
   Drawn drawn = {};
-  drawn.operations = call.give<int32_t>();
-  for (int corner = 0; corner < (is_box ? 4 : 2); corner++) drawn.corners[corner] = call.give<int32_t>();
-  draw_corners(keys, size, choices, drawn, is_box);
+  drawn.operations = call.give<int32_t>(size);
+  for (int corner = 0; corner < (is_box ? 4 : 2); corner++) drawn.corners[corner] = call.give<int32_t>(size);
+  if (const Fault fault = call.fault()) return fault;
+  if (!can_choose(ids, shape)) return kWrongShape;
+  draw_corners(keys, size, choices_of(ids, shape), drawn, is_box);
   return nullptr;
 }
 
 Fault sample_masks(Call& call) {
   const Shape shape = take_shape(call);
-  if (shape.height > kMaxSide || shape.width > kMaxSide) return kWrongShape;
   const int64_t size = call.length(0);
-  const auto* const keys = call.take<uint32_t>();
-  const Choices choices = take_choices(call, shape);
-  auto* const operations = call.give<int32_t>();
-  draw_masks(keys, size, choices, operations, call.give<uint8_t>());
+  const auto* const keys = call.take<uint32_t>(size * 2);
+  const Ids ids = take_ids(call);
+  call.take<bool>(1);  // of the type of the cells
+  auto* const operations = call.give<int32_t>(size);
+  auto* const cells = reinterpret_cast<uint8_t*>(call.give<bool>(size * cells_of(shape)));
+  if (const Fault fault = call.fault()) return fault;
+  if (!can_choose(ids, shape)) return kWrongShape;
+  draw_masks(keys, size, choices_of(ids, shape), operations, cells);
   return nullptr;
 }
 
 Fault fold_in(Call& call) {
-  const auto* const key = call.take<uint32_t>();
+  const auto* const key = call.take<uint32_t>(2);
   const int64_t size = call.length(0);
-  const auto* const counters = call.take<int32_t>();
-  fold_in(key, counters, size, call.give<uint32_t>());
+  const auto* const counters = call.take<int32_t>(size);
+  auto* const keys = call.give<uint32_t>(size * 2);
+  if (const Fault fault = call.fault()) return fault;
+  fold_in(key, counters, size, keys);
   return nullptr;
 }
 

@@ -25,7 +25,6 @@ from jaxarc.parallel.memory import available_memory, require_memory, size_of
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, drop_padding, pad_rows, padded_size, place, to_host
 from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts, sum_metrics, sum_task_metrics
 from jaxarc.parallel.program import (
-    KEY,
     RolloutCarry,
     RolloutStatics,
     Trajectory,
@@ -354,9 +353,8 @@ def _raise_readably(program: Callable[..., Any], *args: Any) -> Any:
 
 
 def _threefry_data(key: PRNGKey) -> UInt32[Array, " 2"]:
-    """Return the data of a threefry key: of the key itself, or drawn with a key of another kind."""
-    data = jax.random.key_data(as_typed_key(key))
-    return data if data.shape == KEY.shape else jax.random.bits(as_typed_key(key), KEY.shape, jnp.uint32)
+    """Return the data of a threefry key: of the key itself, or made of a key of another kind."""
+    return jax.random.key_data(as_typed_key(key))
 
 
 def _bytes_on(mesh: Mesh, tree: PyTree) -> int:

@@ -16,33 +16,40 @@ from jaxarc.errors import JaxarcError
 from jaxarc.native.library import SEARCH_SOURCES, NativeLibraryWarning, load_library
 
 _INT, _LONG, _POINTER, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
+_CELLS, _INTS, _LONGS, _BITS, _DOUBLES, _BOOLS = (  # arrays, whose dtype is compared in every call
+    np.ctypeslib.ndpointer(dtype, flags="C_CONTIGUOUS")
+    for dtype in (np.uint8, np.int32, np.int64, np.uint64, np.float64, np.bool_)
+)
 _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then the arguments, as in search.cc
     "new": (_POINTER, _INT, _INT),
     "delete": (None, _POINTER),
     "num_images": (_LONG, _POINTER),
     "num_states": (_LONG, _POINTER),
-    "add": (None, _POINTER, _LONG, _INT, _POINTER, _POINTER, _POINTER),
-    "images": (None, _POINTER, _LONG, _POINTER, _INT, _POINTER, _POINTER),
-    "sizes": (None, _POINTER, _LONG, _POINTER, _POINTER, _POINTER),
+    "add": (None, _POINTER, _LONG, _INT, _CELLS, _INTS, _LONGS),
+    "images": (None, _POINTER, _LONG, _LONGS, _INT, _CELLS, _INTS),
+    "sizes": (None, _POINTER, _LONG, _LONGS, _INTS, _INTS),
     "declare": (_INT, _POINTER, _TEXT, _TEXT, _TEXT, _POINTER),
-    "start": (None, _POINTER, _POINTER),
+    "start": (None, _POINTER, _INTS),
     "level_size": (_LONG, _POINTER, _INT, _INT),
-    "unknown": (_LONG, _POINTER, _INT, _INT, _INT, _POINTER),
-    "learn": (None, _POINTER, _INT, _LONG, _POINTER, _POINTER),
+    "unknown": (_LONG, _POINTER, _INT, _INT, _INT, _LONGS),
+    "learn": (None, _POINTER, _INT, _LONG, _LONGS, _LONGS),
     "expand": (None, _POINTER, _INT, _INT, _INT, _LONG, _LONG, _INT, _INT),
     "num_image_states": (_LONG, _POINTER),
-    "image_states": (None, _POINTER, _INT, _POINTER, _POINTER, _POINTER),
-    "program": (_INT, _POINTER, _INT, _INT, _POINTER),
-    "draw": (None, _POINTER, _LONG, _INT, _POINTER, _POINTER, _LONG, _POINTER),
+    "image_states": (None, _POINTER, _INT, _LONGS, _LONGS, _LONGS),
+    "program": (_INT, _POINTER, _INT, _INT, _INTS),
+    "draw": (None, _POINTER, _LONG, _INT, _LONGS, _INTS, _LONG, _CELLS),
     "pieces": (
-        *(_LONG, _POINTER, _LONG, _INT, _POINTER, _POINTER, _LONG, _POINTER, _LONG, _POINTER, _LONG),
-        *(_POINTER, _POINTER, _POINTER),
+        *(_LONG, _POINTER, _LONG, _INT, _LONGS, _INTS, _LONG, _CELLS, _LONG, _CELLS, _LONG),
+        *(_BITS, _BITS, _LONGS),
     ),
-    "lay_out": (None, _LONG, _LONG, *[_POINTER] * 5),
-    "gains": (None, _LONG, _LONG, *[_POINTER] * 4),
-    "stack": (_LONG, _LONG, _LONG, *[_POINTER] * 4, _LONG, _LONG, _POINTER),
-    "tables": (_LONG, _POINTER, _LONG, _POINTER),
-    "faults": (None, _LONG, *[_POINTER] * 3, _LONG, *[_POINTER] * 4, _LONG, _LONG, _LONG, _LONG, _POINTER),
+    "lay_out": (None, _LONG, _LONG, *[_BITS] * 5),
+    "gains": (None, _LONG, _LONG, _BITS, _BITS, _BITS, _LONGS),
+    "stack": (_LONG, _LONG, _LONG, _BITS, _BITS, _LONGS, _BITS, _LONG, _LONG, _LONGS),
+    "tables": (_LONG, _POINTER, _LONG, _INTS),
+    "faults": (
+        *(None, _LONG, _CELLS, _LONGS, _LONGS, _LONG, _LONGS, _LONGS, _DOUBLES, _BOOLS, _LONG, _LONG, _LONG, _LONG),
+        _DOUBLES,
+    ),
 }
 
 
@@ -70,15 +77,22 @@ def search_library() -> dict[str, Any] | None:
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Call a function of the library, which is there; arrays are given by their addresses, and must be contiguous."""
+    """Call a function of the library, which is there; arrays are given by their addresses.
+
+    Raises:
+        ctypes.ArgumentError: an argument is of another type, an array of another dtype, or not contiguous.
+    """
     library = search_library()
     assert library is not None
-    return library[name](*(_address(one) if isinstance(one, np.ndarray) else one for one in arguments))
+    return library[name](*arguments)
 
 
-def _address(array: np.ndarray) -> int:
-    assert array.flags.c_contiguous
-    return array.ctypes.data
+_TABLE_ARRAYS: Final[dict[str, tuple[Any, ...]]] = {  # of a TableTask, with the dtypes of the bytes that it reads
+    **dict.fromkeys(("bits", "allowed"), (np.uint64,)),
+    **dict.fromkeys(("are_few", "codes", "asked_codes"), (np.uint8, np.bool_)),
+    **dict.fromkeys(("num_values", "costs"), (np.int64,)),
+    **dict.fromkeys(("colors", "pairs", "copied"), (np.uint8,)),
+}
 
 
 class TableTask(ctypes.Structure):
@@ -88,16 +102,26 @@ class TableTask(ctypes.Structure):
     """
 
     _fields_ = (
-        *((name, _POINTER) for name in ("bits", "allowed", "are_few", "codes", "asked_codes", "num_values", "costs")),
-        *((name, _POINTER) for name in ("colors", "pairs", "copied")),
+        *((name, _POINTER) for name in _TABLE_ARRAYS),
         *((name, _LONG) for name in ("num_sources", "words", "count", "num_asked", "base_cost", "most_rows", "tried")),
         *((name, _LONG) for name in ("keeps_unknown", "unknown_cost", "unforeseen_cost", "rows_of_one_cost")),
     )
 
     def set(self, **values: np.ndarray | int | None) -> None:
-        """Set numbers, and addresses of contiguous arrays."""
+        """Set numbers, and addresses of contiguous arrays.
+
+        Raises:
+            TypeError: an array has another dtype, or is not contiguous.
+        """
         for name, value in values.items():
-            setattr(self, name, _address(value) if isinstance(value, np.ndarray) else value)
+            if not isinstance(value, np.ndarray):
+                setattr(self, name, value)
+                continue
+            dtypes = _TABLE_ARRAYS[name]
+            if value.dtype not in dtypes or not value.flags.c_contiguous:
+                wanted = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+                raise TypeError(f"{name} must be a contiguous array of {wanted}, got {value.dtype}; cast it")
+            setattr(self, name, value.ctypes.data)
 
     def right_tables(self) -> list[tuple[int, tuple[int, ...]]]:
         """Return cost and sources of the tables that no cell contradicts, in the order in which they are tried."""

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Float32, Int32
 
 from jaxarc.config import CurriculumConfig
+from jaxarc.tasks.sampling import scaled_weights
 
 _MOST = 2**31 - 1
 
@@ -179,6 +180,7 @@ def curriculum_weights(curriculum: Curriculum) -> Float32[Array, " T"]:
     if config.kind == "uniform":
         return base
     # The uniform share, where it is above 0, keeps every task of positive base weight in play.
+    base = scaled_weights(base)
     base = base / base.sum()
     chosen = (_by_learnability if config.kind == "learnability" else _by_replay)(curriculum.statistics, base, config)
     return config.uniform_share * base + (1 - config.uniform_share) * chosen
@@ -195,6 +197,7 @@ def effective_task_count(weights: Float32[Array, " T"]) -> Float32[Array, ""]:
     It is T for equal weights and 1 when only one task is drawn.
     """
     # Weights 1/2, 1/4, 1/4: the entropy is 1.04 nats, and exp(1.04) = 2.8 tasks. A weight of 0 adds 0 * log 1.
+    weights = scaled_weights(weights)
     share = weights / weights.sum()
     surprise = -jnp.log(jnp.where(share > 0, share, 1.0))
     return jnp.exp((share * surprise).sum())

@@ -19,10 +19,10 @@ def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:
     (float32) may be lost to rounding, so a table of equal weights may hold millions of tasks. If no weight is positive
     the draw is task 0: :func:`jaxarc.datasets.task_weights` refuses such weights.
     """
-    return sample_task_index(jax.random.uniform(as_typed_key(key), (), weights.dtype), weights)
+    return sample_task_index(jax.random.uniform(as_typed_key(key), (), jnp.float32), weights)
 
 
-def sample_task_index(fraction: Float[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
+def sample_task_index(fraction: Float32[Array, ""], weights: Float[Array, " T"]) -> Int32[Array, ""]:
     """Find the task at a fraction, in [0, 1), of the cumulative weights; see :func:`sample_task`.
 
     The weights 1, 0, 3 have the sums 1, 1, 4. The fraction 0.2 is the threshold 0.8, and the first sum above it is that
@@ -31,7 +31,7 @@ def sample_task_index(fraction: Float[Array, ""], weights: Float[Array, " T"]) -
     O(T) up to ``FEW_TASKS``.
     """
     steps = cumulative_weights(weights)
-    threshold = fraction.astype(weights.dtype) * steps[-1]
+    threshold = fraction * steps[-1]
     # The product may round up to the whole sum, past which no task is: then the last task of positive weight is drawn,
     # the first at the whole sum.
     if not compiles_for_cpu() and weights.shape[0] <= FEW_TASKS:
@@ -59,17 +59,37 @@ def next_task_index(previous: Int32[Array, ""], weights: Float[Array, " T"]) -> 
     return jnp.where(following < weights.shape[0], following, first_above(jnp.zeros_like(steps[0])))
 
 
-def cumulative_weights(weights: Float[Array, " T"]) -> Float[Array, " T"]:
+def cumulative_weights(weights: Float[Array, " T"]) -> Float32[Array, " T"]:
     """Sum the positive weights from the left; the sum never falls, and stays the same where a weight is not positive.
+
+    The sums are of :func:`scaled_weights`, in float32: in bfloat16 the sum of 400 ones would be 256.
 
     A parallel cumulative sum rounds differently from entry to entry: without the running maximum an entry of weight 0
     could stand a hair above its left neighbor and be drawn.
     """
     # Weights 1, 0, 3: the sums 1, 1, 4 with the middle one set to 0 are 1, 0, 4, and the running maximum is 1, 1, 4.
+    weights = scaled_weights(weights)
     positive = weights > 0
     zeros = jnp.zeros_like(weights)
     sums = jnp.cumsum(jnp.where(positive, weights, zeros))
     return jax.lax.cummax(jnp.where(positive, sums, zeros))
+
+
+def scaled_weights(weights: Float[Array, " T"]) -> Float32[Array, " T"]:
+    """Divide weights by a power of two, so that the largest is in [1/2, 1) and no sum overflows; nothing is rounded.
+
+    Of float64 only what float32 holds of their ratios is kept.
+    """
+    if weights.dtype.itemsize > 4:
+        weights = weights / jnp.max(weights)
+    weights = weights.astype(jnp.float32)
+    # The exponent stands above 23 bits of fraction; it is 126 for 1/2 and 254 for 3e38. As 2**-128 is not normal,
+    # the division is made in two steps, each by half of the exponent.
+    bits = jax.lax.bitcast_convert_type(jnp.maximum(jnp.max(weights), 0), jnp.int32)
+    exponent = (bits >> 23) - 126
+    half = exponent >> 1
+    power = lambda exponent: jax.lax.bitcast_convert_type((127 - exponent) << 23, jnp.float32)
+    return weights * power(half) * power(exponent - half)
 
 
 def uniform_weights(num_tasks: int) -> Float32[Array, " T"]:

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from jaxarc.agents.puzzles import UNKNOWN
 from jaxarc.constants import PADDING
-from jaxarc.tasks.raw_task import Pair, RawTask, check_canvas, check_fits, pad_grids
+from jaxarc.tasks.raw_task import UNKNOWN, Pair, RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import NO_TASK, register_task, task_id_of
 from jaxarc.types import JaxArcTask
 

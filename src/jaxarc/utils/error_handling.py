@@ -251,7 +251,17 @@ def enforce_rules(tree: Checked, rules: Sequence[tuple[IntegerRule, Int32[Array,
     code = jnp.int32(0)
     for number, (rule, value) in enumerate(rules):
         code = jnp.maximum(code, jnp.where(rule.is_broken(value), messages.code(number, value), 0))
-    return eqx.branched_error_if(tree, code > 0, code, messages, on_error=mode)
+    if not jax.sharding.get_abstract_mesh().manual_axes:
+        return eqx.branched_error_if(tree, code > 0, code, messages, on_error=mode)
+    # Inside jax.shard_map a result of the check varies over no device, and what passes through must not either: a 0
+    # does. The tree depends on it, so that the check is not left out.
+    passed = eqx.branched_error_if(jnp.int32(0), code > 0, code, messages, on_error=mode) == 0
+    return jax.tree.map(lambda leaf: jnp.where(passed, leaf, _most(leaf.dtype)), tree)
+
+
+def _most(dtype: Any) -> Array:
+    """What a failed check leaves of a number where it does not raise."""
+    return jnp.ones((), dtype) if dtype == jnp.bool_ else jnp.full((), jnp.iinfo(dtype).max, dtype)
 
 
 @eqx.filter_jit
