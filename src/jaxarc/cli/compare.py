@@ -59,7 +59,7 @@ def compare(
     if len(groups) > 1:
         console.print(_config_differences(groups))
     for name, group in zip(_names(groups), groups, strict=True):
-        console.print(f"{name}: {escape(_list_runs(group.runs))}", highlight=False, soft_wrap=True)
+        console.print(f"{escape(name)}: {escape(_list_runs(group.runs))}", highlight=False, soft_wrap=True)
     console.print(f"Picture: {escape(str(picture))}", highlight=False, soft_wrap=True)
 
 

@@ -132,8 +132,8 @@ def _announcement(experiment: SurrogateExperiment, tasks: Mapping[str, Surrogate
     lines = [f"Learning from {_EXPERTS[problem]}: {what}."]
     if problem == "lookahead":
         lines.append(
-            f"Pairs of {task.train_dataset}, sides up to {task.max_side}; measured on those of "
-            f"{task.evaluation_dataset}. [bold]The answer is visible.[/]"
+            f"Pairs of {escape(task.train_dataset)}, sides up to {task.max_side}; measured on those of "
+            f"{escape(task.evaluation_dataset)}. [bold]The answer is visible.[/]"
         )
         counts = [
             each.num_left_out

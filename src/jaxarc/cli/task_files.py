@@ -24,7 +24,7 @@ from jaxarc.datasets.installed import (
 from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_search import find_task
 from jaxarc.datasets.task_set import TaskSet, digest_of
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, visible
 from jaxarc.files import write_whole
 from jaxarc.tasks.raw_task import TaskFormatError
 
@@ -139,7 +139,7 @@ def export(
         )
     for file, task in files.items():
         write_whole(file, json.dumps(arc_json(task)).encode(), flush=False)
-    typer.echo(f"{len(files):,} tasks: {folder}")
+    typer.echo(visible(f"{len(files):,} tasks: {folder}"))
 
 
 def _download_one(name: str, again: bool) -> None:
