@@ -38,7 +38,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "unroll": LEAF | {"envs"},
     "parallel": CORE | TASKS,
     "wrappers": CORE | {"stoix_adapter"},
-    "registration": CORE | TASKS | {"wrappers"},
+    "registration": CORE | TASKS | {"wrappers", "flax_states"},
     "display": CORE | TASKS | {"wrappers", "render"},
     "render": LEAF | {"envs.state", "envs.operations", "tasks.raw_task"},
     "io": LEAF | {"utils", "tasks.registry"},
@@ -64,9 +64,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     | {"wrappers", "registration", "parallel", "adapters", "agents", "runs", "experts", "surrogate", "profiling"},
 }
 MAY_IMPORT_ANYTHING = {"__init__", "__main__", "cli"}
-FRONT_DOOR = (
-    LEAF | {"config", "utils", "envs", "wrappers", "flax_states"} | TASKS
-)  # all that `jaxarc.make` and a step may reach
+FRONT_DOOR = LEAF | {"config", "utils", "envs", "wrappers", "flax_states"} | TASKS  # all that `make` and a step reach
 ONLY_IN = {  # a library from outside -> the only folders that may import it
     "hydra": {"cli"},
     "omegaconf": {"cli"},

@@ -149,7 +149,8 @@ def slow_compiler(tmp_path, monkeypatch):
     kernels.search_library.cache_clear()
 
 
-TURN = Question("turn", 0, (([[1, 2, 0]], [[0, 2, 1]]), ([[3, 4]], [[4, 3]])), np.array([[5, 6, 7]]))
+ROWS = [np.array([row]) for row in ([1, 2, 0], [3, 4, 4], [5, 6, 7])]
+TURN = Question("turn", 0, tuple((row, row[:, ::-1]) for row in ROWS[:2]), ROWS[2])
 
 
 def test_a_first_search_is_as_good_as_any_other(slow_compiler):

@@ -11,9 +11,8 @@ import numpy as np
 import typer
 from jaxtyping import Float64
 from rich.console import Console
-from rich.markup import escape
 
-from jaxarc.cli.console import mean_number, mean_share, number_table
+from jaxarc.cli.console import escape, mean_number, mean_share, number_table
 from jaxarc.errors import UsageError
 from jaxarc.runs import RunFolder
 from jaxarc.runs.metrics import read_table

@@ -132,8 +132,8 @@ def _announcement(experiment: SurrogateExperiment, surrogate_task: SurrogateTask
     lines = [f"Learning from {_EXPERTS[problem]}: {_LEARNED[problem]}."]
     if isinstance(surrogate_task, LookaheadTask):
         lines.append(
-            f"Pairs of {task.train_dataset}, sides up to {task.max_side}; measured on those of "
-            f"{task.evaluation_dataset}. [bold]The answer is visible.[/]"
+            f"Pairs of {escape(task.train_dataset)}, sides up to {task.max_side}; measured on those of "
+            f"{escape(task.evaluation_dataset)}. [bold]The answer is visible.[/]"
         )
         lines[-1] += left_out(surrogate_task.num_left_out)
     return "\n".join([*lines, f"Run folder: {escape(str(folder.path))}"])

@@ -24,7 +24,7 @@ from jaxarc.datasets.installed import (
 from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_search import find_task
 from jaxarc.datasets.task_set import TaskSet, digest_of
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import JaxarcError, visible
 from jaxarc.files import file_names, write_whole
 from jaxarc.tasks.raw_task import TaskFormatError
 
@@ -147,7 +147,7 @@ def export(
             f"{len(renamed):,} of {len(files):,} ids cannot name a file on every system, such as {first!r}; the file "
             f"{renamed[0].name} holds it as a key, so it comes back"
         )
-    typer.echo(f"{len(files):,} tasks: {folder}")
+    typer.echo(visible(f"{len(files):,} tasks: {folder}"))
 
 
 def _download_one(name: str, again: bool) -> None:

@@ -111,7 +111,7 @@ def show(
     console = Console()
     title = f"{task_id} in {tasks.name}"
     if output is None or kind is None:
-        console.print(render_task(raw, title, name_of_pair))
+        console.print(render_task(raw, visible(title), name_of_pair))
     else:
         pairs = [named for named in task_pairs(raw) if name_of_pair in ("", named[0])]
         drawing = draw_pairs(RENDERERS[kind], pairs, title, palette=PALETTES[colors])
@@ -119,7 +119,7 @@ def show(
         console.print(visible(f"{title}: {output}"), highlight=False, markup=False, soft_wrap=True)
     for label, words in (("title", raw.title), ("concept", _concept_of(raw, tasks))):
         if words:
-            console.print(Text(f"{label}: {words}"))
+            console.print(Text(visible(f"{label}: {words}")))
     issue = _issues_of(tasks).get(task_id)
     if issue is not None:
         console.print(Text(f"reported: {issue.report} ({issue.source})", style="yellow"))

@@ -174,14 +174,16 @@ def replay(
     console = Console()
     if trace is None:
         console.print(
-            f"No trace of {pair_id.node} by {spec.title}; run: jaxarc traces record {dataset} --expert {expert} "
-            f"--format {action_format}",
+            escape(
+                f"No trace of {pair_id.node} by {spec.title}; run: jaxarc traces record {dataset} --expert {expert} "
+                f"--format {action_format}"
+            ),
             highlight=False,
             soft_wrap=True,
         )
         raise typer.Exit(1)
     canvas = HostCanvas(pairs[pair_id].input)
-    console.print(Text(f"{pair_id.node} by {spec.title}: {len(trace.actions)} actions", style="bold"))
+    console.print(Text(visible(f"{pair_id.node} by {spec.title}: {len(trace.actions)} actions"), style="bold"))
     console.print(Text("input"), render_grid(canvas.grid), sep="\n")
     for number, action in enumerate(trace.actions, start=1):
         canvas.apply(action, spec.action_format)

@@ -148,9 +148,9 @@ def _announcement(experiment: Experiment, pairs: TrainingPairs, folder: RunFolde
     task = experiment.task
     recolors = experiment.environment.augmentation.recolor != "none"
     lines = [
-        f"Learning from {_material(experiment, pairs)}"
+        f"Learning from {escape(_material(experiment, pairs))}"
         f"{', their colors permuted anew in every episode' if recolors else ''}.",
-        f"Measuring also on {pairs.num_evaluation} {_evaluated(pairs)} pairs of {task.evaluation_dataset}."
+        f"Measuring also on {pairs.num_evaluation} {_evaluated(pairs)} pairs of {escape(task.evaluation_dataset)}."
         f"{left_out(pairs.num_left_out)}",
         f"Run folder: {escape(str(folder.path))}",
     ]

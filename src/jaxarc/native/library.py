@@ -230,10 +230,11 @@ def _lock(stack: ExitStack, folder: Path) -> None:
 
 
 def _say(line: str) -> None:
-    """Write a line to stderr, where there is one."""
-    if sys.stderr is not None:
-        sys.stderr.write(f"jaxarc: {visible(line)}\n")
-        sys.stderr.flush()
+    """Write a line to stderr, where there is one that somebody reads."""
+    with suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            sys.stderr.write(f"jaxarc: {visible(line)}\n")
+            sys.stderr.flush()
 
 
 def _processor() -> str:

@@ -292,7 +292,12 @@ def colors_by_count(images: Images) -> Images:
 
 def bars(images: Images) -> Images:
     """Return a row of as many cells of the commonest color as the image has cells that are not 0."""
-    number = (images.cells != 0).sum((1, 2)).astype(np.int32)
+    return bar(images, (images.cells != 0).sum((1, 2)))
+
+
+def bar(images: Images, number: np.ndarray) -> Images:
+    """Return a row of some cells of the commonest color; one of none, or that is too long, is no image."""
+    number = number.astype(np.int32)
     cells = np.zeros_like(images.cells)
     cells[:, 0] = (np.arange(images.frame) < number[:, None]) * common_color(images)[:, None]
     one = (number > 0).astype(np.int32)

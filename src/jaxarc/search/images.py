@@ -7,7 +7,7 @@ state of the search is a few numbers, and a function is computed once for each i
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Int32, Int64, UInt8, UInt64
@@ -109,19 +109,6 @@ def windows(images: Images, top: np.ndarray, left: np.ndarray, height: np.ndarra
     span = np.arange(images.frame)
     cut = gathered(images, top[:, None] + span, left[:, None] + span, height, width)
     return replace(cut, row=(images.row + top).astype(np.int32), column=(images.column + left).astype(np.int32))
-
-
-def parts_of_frame(sides: np.ndarray) -> Iterator[tuple[Int64[np.ndarray, " K"], int]]:
-    """Yield places of images of about one size, by their larger side, with the frame into which they fit."""
-    # With a largest side of 30: images up to 6, 10, 15 and 30, each in a frame of that side. Time goes by cells.
-    parts = _FRAMES if len(sides) >= _BATCH else (1,)
-    least = 0
-    largest = int(sides.max(initial=0))
-    for frame in sorted({max(-(-largest // part), _SMALLEST) for part in parts}):
-        places = np.flatnonzero((sides > least) & (sides <= frame))
-        least = frame
-        if len(places):
-            yield places, frame
 
 
 def bounding_boxes(mask: Bool[np.ndarray, "N F F"]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -227,11 +214,6 @@ class ImageTable:
         """Return height and width of images by their numbers."""
         return self._images.height[numbers], self._images.width[numbers]
 
-    def by_frame(self, numbers: Int64[np.ndarray, " N"]) -> Iterator[tuple[Int64[np.ndarray, " K"], Images]]:
-        """Yield images with their places among the numbers, small ones in a small frame, which saves time."""
-        for places, frame in parts_of_frame(np.maximum(*self.sizes(numbers))):
-            yield places, self.images(numbers[places], frame)
-
     def _append(self, new: Images) -> None:
         have = len(self._index) - len(new)
         if len(self._index) > len(self._images):
@@ -246,3 +228,28 @@ class ImageTable:
                 old[have : len(self._index), : new.frame, : new.frame] = new.cells
             else:
                 old[have : len(self._index)] = vars(new)[name]
+
+
+class Table(Protocol):
+    """All images of a search, each once, by number: an :class:`ImageTable`, or that of the library."""
+
+    frame: int
+
+    def __len__(self) -> int: ...
+    def add(self, images: Images) -> Int64[np.ndarray, " N"]: ...
+    def images(self, numbers: Any, frame: int | None = None) -> Images: ...
+    def sizes(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+def by_frame(table: Table, numbers: Int64[np.ndarray, " N"]) -> Iterator[tuple[Int64[np.ndarray, " K"], Images]]:
+    """Yield images with their places among the numbers, small ones in a small frame: time goes by cells."""
+    # With a largest side of 30: images up to 6, 10, 15 and 30, each in a frame of that side.
+    sides = np.maximum(*table.sizes(numbers))
+    parts = _FRAMES if len(sides) >= _BATCH else (1,)
+    least = 0
+    largest = int(sides.max(initial=0))
+    for frame in sorted({max(-(-largest // part), _SMALLEST) for part in parts}):
+        places = np.flatnonzero((sides > least) & (sides <= frame))
+        least = frame
+        if len(places):
+            yield places, table.images(numbers[places], frame)

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from jaxarc.search.functions import NUM_COLORS, color_counts, common_color
+from jaxarc.search.functions import color_counts, common_color
 from jaxarc.search.images import Images, bounding_boxes, hash_cells, windows
-from jaxarc.search.marks import EIGHT, FOUR, labelled
+from jaxarc.search.marks import EIGHT, FOUR, counted, labelled, labelled_colors
 
 LENGTH: Final = 16  # images of a list at most
 _SMALLEST_FRAME: Final = 8  # cells
@@ -37,20 +37,13 @@ def _cropped_colors(images: Images) -> tuple[Images, np.ndarray]:
 
 def _components(images: Images, structure: np.ndarray, per_color: bool, least: int = 1) -> tuple[Images, np.ndarray]:
     """Return the objects of at least so many cells."""
-    labels = np.zeros(images.cells.shape, np.int64)
-    total = 0
-    masks = [images.cells == color for color in range(1, NUM_COLORS)] if per_color else [images.cells != 0]
-    for mask in masks:
-        if mask.any():
-            found, count = labelled(mask, structure)
-            labels += np.where(found > 0, found + total, 0)
-            total += count
+    labels, _ = labelled_colors(images, structure) if per_color else labelled(images.cells != 0, structure)
     if least > 1:
         labels[np.bincount(labels.ravel())[labels] < least] = 0
-    return _labelled(images, labels, total)
+    return _labelled(images, labels)
 
 
-def _labelled(images: Images, labels: np.ndarray, total: int) -> tuple[Images, np.ndarray]:
+def _labelled(images: Images, labels: np.ndarray) -> tuple[Images, np.ndarray]:
     """Return one image of each label, in reading order; of an image with too many labels none."""
     names, first = np.unique(labels, return_index=True)
     kept = names > 0
@@ -83,8 +76,8 @@ def _windows(images: Images, structure: np.ndarray, is_framed: bool) -> tuple[Im
 
 def _ground_components(images: Images) -> tuple[Images, np.ndarray]:
     """Regions of color 0 become images of color 1."""
-    labels, count = labelled((images.cells == 0) & images.inside, FOUR)
-    return _labelled(images.with_cells((labels > 0) * np.uint8(1)), labels.astype(np.int64), count)
+    labels, _ = labelled((images.cells == 0) & images.inside, FOUR)
+    return _labelled(images.with_cells((labels > 0) * np.uint8(1)), labels)
 
 
 def _lines(images: Images, axis: int) -> tuple[Images, np.ndarray]:
@@ -173,9 +166,7 @@ def _symmetry_faults(images: Images) -> np.ndarray:
 
 
 def _num_holes(images: Images) -> np.ndarray:
-    labels, _ = labelled((images.cells == 0) & images.inside, FOUR)
-    names, first = np.unique(labels, return_index=True)
-    return np.bincount((first // images.frame**2)[names > 0], minlength=len(images))
+    return counted(labelled((images.cells == 0) & images.inside, FOUR)[0])
 
 
 FEATURES: Final[dict[str, Callable[[Images], np.ndarray]]] = {

@@ -4,15 +4,15 @@ A state is ``int[P, L]``: for each of P inputs a list of at most L images, by nu
 turns S states into S states; -1 in the first place of a list says that there is no answer.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final
 
 import numpy as np
 from jaxtyping import Int64
 
 from jaxarc.search import lists
-from jaxarc.search.images import Images, hash_bytes
+from jaxarc.search.images import Images, Table, by_frame, hash_bytes
 from jaxarc.search.words import FUNCTIONS, Word
 
 States = Int64[np.ndarray, "S P L"]
@@ -23,18 +23,6 @@ def image_function(word: Word) -> Callable[[Images], Images]:
     function = FUNCTIONS[word.name].of_images
     assert function is not None
     return lambda images: function(images, *word.arguments)
-
-
-class Table(Protocol):
-    """All images of a search, each once, by number."""
-
-    frame: int
-
-    def __len__(self) -> int: ...
-    def add(self, images: Images) -> Int64[np.ndarray, " N"]: ...
-    def images(self, numbers: Any, frame: int | None = None) -> Images: ...
-    def sizes(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-    def by_frame(self, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, Images]]: ...
 
 
 @dataclass
@@ -70,7 +58,7 @@ class Machine:
             if FUNCTIONS[word.name].can_grow:  # it needs the whole frame
                 known[new] = self.table.add(function(self.table.images(new)))
             else:
-                for places, images in self.table.by_frame(new):
+                for places, images in by_frame(self.table, new):
                     known[new[places]] = self.table.add(function(images))
         self._results[word] = known
         return np.where(states >= 0, known[states], -1)
@@ -79,7 +67,7 @@ class Machine:
         numbers, inverse = np.unique(states, return_inverse=True)
         real = numbers[numbers >= 0]
         rows = np.full((len(numbers), lists.LENGTH), -1, np.int64)
-        for places, images in self.table.by_frame(real):
+        for places, images in by_frame(self.table, real):
             parts, owner = lists.SPLITS[name](images)
             place = np.arange(len(owner)) - np.searchsorted(owner, owner)
             few = place < lists.LENGTH
@@ -94,7 +82,7 @@ class Machine:
         wanted[numbers[numbers >= 0]] = True
         new = np.flatnonzero(wanted & (values[: len(wanted)] == _UNKNOWN))
         if len(new):
-            for places, images in self.table.by_frame(new):
+            for places, images in by_frame(self.table, new):
                 values[new[places]] = {**lists.FEATURES, **lists.KEYS}[feature](images)
         self._features[feature] = values
         return values[numbers]

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 from scipy import ndimage
 
-from jaxarc.search.functions import common_color
+from jaxarc.search.functions import NUM_COLORS, bar, common_color
 from jaxarc.search.images import Images
 
 STEPS: Final = {
@@ -40,6 +40,25 @@ def labelled(mask: Bool[np.ndarray, "N F F"], neighbors: np.ndarray) -> tuple[In
     """Number the connected regions of all masks from 1, in reading order, and count them."""
     labels, count = cast("tuple[np.ndarray, int]", ndimage.label(mask, neighbors))
     return labels.astype(np.int64), count
+
+
+def labelled_colors(images: Images, neighbors: np.ndarray, first: int = 1) -> tuple[Int64[np.ndarray, "N F F"], int]:
+    """Number the connected regions of one color each, the colors from the first one on in turn, and count them."""
+    labels, total = np.zeros(images.cells.shape, np.int64), 0
+    inside = images.inside
+    for color in range(first, NUM_COLORS):
+        mask = (images.cells == color) & inside
+        if mask.any():
+            found, count = labelled(mask, neighbors)
+            labels += np.where(found > 0, found + total, 0)
+            total += count
+    return labels, total
+
+
+def counted(labels: Int64[np.ndarray, "N F F"]) -> Int64[np.ndarray, " N"]:
+    """Count the regions of each image: all are numbered together, and the first cell of one says where it is."""
+    names, first = np.unique(labels, return_index=True)
+    return np.bincount((first // labels.shape[1] ** 2)[names > 0], minlength=len(labels))
 
 
 def shifted(cells: np.ndarray, down: int, right: int) -> np.ndarray:
@@ -251,15 +270,7 @@ EXTENSIONS: Final = ("rows", "columns", "cross", "diagonals", "star")
 
 def bar_of_objects(images: Images) -> Images:
     """Return a row of as many cells of the commonest color as the image has objects."""
-    labels, _ = labelled(images.cells != 0, EIGHT)
-    # All images are numbered together, so the first cell of an object says which image it is in.
-    names, first = np.unique(labels, return_index=True)
-    number = np.bincount((first // images.frame**2)[names > 0], minlength=len(images)).astype(np.int32)
-    cells = np.zeros_like(images.cells)
-    cells[:, 0] = (np.arange(images.frame) < number[:, None]) * common_color(images)[:, None]
-    one = (number > 0).astype(np.int32)
-    found = replace(images, cells=cells, height=one, width=number)
-    return found.only((number > 0) & (number <= images.frame))
+    return bar(images, counted(labelled(images.cells != 0, EIGHT)[0]))
 
 
 def full_lines(images: Images) -> Bool[np.ndarray, "N F F"]:

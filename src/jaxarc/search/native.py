@@ -6,14 +6,14 @@ functions in NumPy.
 
 import ctypes
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Int64, UInt8
 
 from jaxarc.search.graph import Limits, StateGraph
-from jaxarc.search.images import Images, images_of, parts_of_frame
+from jaxarc.search.images import Images, by_frame, images_of
 from jaxarc.search.kernels import call
 from jaxarc.search.machine import Machine, image_function
 from jaxarc.search.words import NEW_ALONE, Word
@@ -37,8 +37,7 @@ class NativeTable:
         cells = np.ascontiguousarray(images.cells)
         boxes = np.stack([images.row, images.column, images.height, images.width], 1).astype(np.int32)
         numbers = np.empty(len(images), np.int64)
-        given = (cells, boxes, numbers)
-        call("add", self._graph, len(images), images.frame, *given)
+        call("add", self._graph, len(images), images.frame, cells, boxes, numbers)
         return numbers
 
     def images(self, numbers: Any, frame: int | None = None) -> Images:
@@ -47,22 +46,15 @@ class NativeTable:
         side = self.frame if frame is None else min(frame, self.frame)
         cells = np.zeros((len(numbers), side, side), np.uint8)
         boxes = np.empty((len(numbers), 4), np.int32)
-        given = (side, cells, boxes)
-        call("images", self._graph, len(numbers), numbers, *given)
+        call("images", self._graph, len(numbers), numbers, side, cells, boxes)
         return Images(cells, *(np.ascontiguousarray(column) for column in boxes.T))
 
     def sizes(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return height and width of images by their numbers."""
         numbers = np.ascontiguousarray(numbers, np.int64)
         heights, widths = np.empty(numbers.shape, np.int32), np.empty(numbers.shape, np.int32)
-        given = (numbers, heights, widths)
-        call("sizes", self._graph, numbers.size, *given)
+        call("sizes", self._graph, numbers.size, numbers, heights, widths)
         return heights, widths
-
-    def by_frame(self, numbers: Int64[np.ndarray, " N"]) -> Iterator[tuple[Int64[np.ndarray, " K"], Images]]:
-        """Yield images with their places among the numbers, small ones in a small frame, which saves time."""
-        for places, frame in parts_of_frame(np.maximum(*self.sizes(numbers))):
-            yield places, self.images(numbers[places], frame)
 
     def draw(
         self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], num_cells: int
@@ -71,8 +63,7 @@ class NativeTable:
         numbers = np.ascontiguousarray(numbers, np.int64)
         shapes = np.array(sizes, np.int32)
         cells = np.empty((len(numbers), num_cells), np.uint8)
-        given = (len(shapes), numbers, shapes, num_cells, cells)
-        call("draw", self._graph, len(numbers), *given)
+        call("draw", self._graph, len(numbers), len(shapes), numbers, shapes, num_cells, cells)
         return cells
 
     def pieces(
@@ -118,8 +109,7 @@ class NativeGraph:
         count = call("num_image_states", self._graph)
         states, costs = np.empty(count, np.int64), np.empty(count, np.int64)
         numbers = np.empty((count, self._num_inputs), np.int64)
-        given = (states, numbers, costs)
-        call("image_states", self._graph, self._num_inputs, *given)
+        call("image_states", self._graph, self._num_inputs, states, numbers, costs)
         return states, numbers, costs
 
     def program(self, state: int) -> tuple[Word, ...]:
@@ -135,10 +125,9 @@ class NativeGraph:
         self._make(self.cost, are_lists=False)
 
     def _declare(self, word: Word) -> bool:
-        texts = [*map(str, word.arguments), "", ""][:2]
+        name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
         is_computed_there = ctypes.c_int32()
-        given = (word.name.encode(), *(text.encode() for text in texts), ctypes.byref(is_computed_there))
-        call("declare", self._graph, *given)
+        call("declare", self._graph, name, *given, ctypes.byref(is_computed_there))
         return bool(is_computed_there.value)
 
     def _make(self, cost: int, are_lists: bool) -> None:
@@ -171,7 +160,7 @@ class NativeGraph:
         new = np.empty(len(self.table), np.int64)
         new = new[: call("unknown", self._graph, number, source_cost, is_list, new)]
         function = image_function(self._words[number])
-        for places, images in self.table.by_frame(new):
+        for places, images in by_frame(self.table, new):
             some = np.ascontiguousarray(new[places])
             results = self.table.add(function(images))
             call("learn", self._graph, number, len(some), some, results)

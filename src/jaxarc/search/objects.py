@@ -9,7 +9,17 @@ from jaxtyping import Int64
 
 from jaxarc.search.functions import NUM_COLORS, common_color
 from jaxarc.search.images import Images
-from jaxarc.search.marks import EIGHT, FOUR, STEPS, cells_enclosed, full_lines, labelled, seen_color, shifted
+from jaxarc.search.marks import (
+    EIGHT,
+    FOUR,
+    STEPS,
+    cells_enclosed,
+    full_lines,
+    labelled,
+    labelled_colors,
+    seen_color,
+    shifted,
+)
 
 Values = np.ndarray  # numbers of each cell, [N, F, F]
 
@@ -25,26 +35,15 @@ def _object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"
     Parts are what full lines leave; rooms are what the commonest color but 0 leaves.
     """
     if kind == "any":
-        labels, total = labelled(images.cells != 0, EIGHT)
-        return labels, total
+        return labelled(images.cells != 0, EIGHT)
     if kind == "parts":
         lines = full_lines(images)
-        labels, total = labelled(images.inside & ~lines & lines.any((1, 2), keepdims=True), FOUR)
-        return labels, total
+        return labelled(images.inside & ~lines & lines.any((1, 2), keepdims=True), FOUR)
     if kind == "rooms":
         walls = common_color(images)[:, None, None]
-        labels, total = labelled(images.inside & (images.cells != walls), FOUR)
-        return labels, total
-    labels = np.zeros(images.cells.shape, np.int64)
-    total = 0
-    inside = images.inside
-    for color in range(0 if kind == "regions" else 1, NUM_COLORS):
-        mask = (images.cells == color) & inside
-        if mask.any():
-            found, count = labelled(mask, FOUR if kind in ("regions", "one_color_4") else EIGHT)
-            labels += np.where(found > 0, found + total, 0)
-            total += count
-    return labels, total
+        return labelled(images.inside & (images.cells != walls), FOUR)
+    neighbors = FOUR if kind in ("regions", "one_color_4") else EIGHT
+    return labelled_colors(images, neighbors, first=0 if kind == "regions" else 1)
 
 
 class _Objects(NamedTuple):

@@ -12,9 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from jaxarc.search import kernels
-from jaxarc.search.images import hash_bytes
+from jaxarc.search.images import Table, hash_bytes
 from jaxarc.search.kernels import call
-from jaxarc.search.machine import Table
 from jaxarc.search.native import Graph, NativeTable
 
 NO_STATE: Final = -1

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
-from jaxtyping import Int8, UInt8
+from jaxtyping import Int8, Int64, UInt8
 
 from jaxarc.errors import UsageError
-from jaxarc.search.colors import RECOLORS, recoloring
+from jaxarc.search.functions import NUM_COLORS
 from jaxarc.search.images import ImageTable, images_of
 from jaxarc.search.machine import Machine
 from jaxarc.search.products import multiplied
@@ -34,6 +34,8 @@ _UNKNOWN: Final = 11
 _LARGEST_VALUE: Final = 255  # of a cell of an image that holds bytes
 COPY: Final = 10
 """In a table, the color of the copied image."""
+RECOLORS: Final = ("none", "ground", "ranked")
+"""Leave all colors; exchange the commonest with 0; name all but 0 by how common they are, the commonest 1."""
 
 
 class ProgramError(UsageError, ValueError):
@@ -194,7 +196,7 @@ class GridProgram:
 
     layers: tuple[ProgramLayer, ...]  # from top to bottom
     size: SizeRule = SizeRule()
-    recolor: str = "none"  # how colors are renamed first, see :mod:`jaxarc.search.colors`
+    recolor: str = "none"  # how colors are renamed first, see :func:`recoloring`
     is_transposed: bool = False  # rows and columns of the grid are exchanged first, and those of the answer last
     before: "GridProgram | None" = None  # whose answer is the grid of this one
     frame: int = LARGEST  # rows and columns that an image may have, if the grid is no larger
@@ -309,6 +311,23 @@ class GridProgram:
                 f"the answer has {height}x{width} cells by size {self.size}; a grid has {LARGEST}x{LARGEST}"
             )
         return height, width
+
+
+def recoloring(kind: str, grid: np.ndarray) -> Int64[np.ndarray, "10"]:
+    """Return the new name of each color, by the input of a pair.
+
+    ``ranked`` of a grid with four cells of color 5 and two of color 3 names 5 as 1 and 3 as 2; the colors that are not
+    there follow in their order. It is a permutation, so that an answer can be named back.
+    """
+    names = np.arange(NUM_COLORS)
+    counts = np.bincount(grid.ravel(), minlength=NUM_COLORS)
+    if kind == "ground":
+        common = int(counts.argmax())
+        names[[0, common]] = common, 0
+    if kind == "ranked":
+        order = 1 + np.argsort(-counts[1:], kind="stable")
+        names[order] = np.arange(1, NUM_COLORS)
+    return names
 
 
 def _run(machine: Machine, start: np.ndarray, words: tuple[Word, ...]) -> int:

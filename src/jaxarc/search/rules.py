@@ -16,9 +16,8 @@ from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
 from jaxarc.search import kernels
 from jaxarc.search.native import Graph
 from jaxarc.search.pieces import OutputCells, packed
-from jaxarc.search.programs import COPY
+from jaxarc.search.programs import COPY, TableLayer
 from jaxarc.search.sources import Cells, Source, different_cells, find_sources
-from jaxarc.search.words import Word
 
 _TRIED: Final = 200  # sets of sources for each that is copied from
 _COPIED: Final = 24  # sources that a table may copy from: those that are right most often
@@ -43,10 +42,7 @@ _CELLS_OF_COST: Final = 2.0  # of a source that must spare a cell
 class TableRule(NamedTuple):
     """A table from the values of some images at a cell to its color."""
 
-    sources: tuple[tuple[Word, ...], ...]  # the words that make each image
-    copied: tuple[Word, ...] | None  # the words of the image whose color a row may copy
-    table: tuple[tuple[tuple[int, ...], int], ...]  # values of the images -> color or COPY
-    keeps_unknown: bool  # whether a cell without a row keeps the color of the input
+    layer: TableLayer
     cost: int
     fits: tuple[bool, ...]  # whether each demonstration comes out exactly
     share: float  # of the cells of all outputs that come out right
@@ -108,7 +104,8 @@ class _Fit(NamedTuple):
         wrong = np.bincount(cells.pairs, ~right, cells.num_pairs)
         share = float((cells.counts * right).sum() / cells.counts.sum())
         sources = tuple(one.words for one in self.chosen)
-        return TableRule(sources, copied, table, keeps_unknown, self.cost, tuple((wrong == 0).tolist()), share, answer)
+        layer = TableLayer(sources, table, copied, keeps_unknown)
+        return TableRule(layer, self.cost, tuple((wrong == 0).tolist()), share, answer)
 
 
 class _Separation(NamedTuple):

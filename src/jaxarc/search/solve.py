@@ -11,12 +11,12 @@ from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import kernels
-from jaxarc.search.colors import RECOLORS, recoloring
 from jaxarc.search.graph import Limits, StateGraph
 from jaxarc.search.native import Graph, NativeGraph
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
 from jaxarc.search.programs import (
+    RECOLORS,
     GridProgram,
     LayerProgram,
     ProductLayer,
@@ -24,6 +24,7 @@ from jaxarc.search.programs import (
     ProgramLayer,
     SizeRule,
     TableLayer,
+    recoloring,
 )
 from jaxarc.search.rules import learn_rules
 from jaxarc.search.words import LARGEST, vocabulary
@@ -262,11 +263,8 @@ class _Search:
         return found
 
     def _tables(self, canvas: OutputCells, rule: SizeRule, is_exact: bool) -> list[Found]:
-        found = []
-        for table in learn_rules(self.graph, canvas, self._deadline, is_exact):
-            layers = (TableLayer(table.sources, table.table, table.copied, table.keeps_unknown),)
-            found.append(self._found(table.answer, layers, rule, table.fits, table.share, table.cost))
-        return found
+        tables = learn_rules(self.graph, canvas, self._deadline, is_exact)
+        return [self._found(one.answer, (one.layer,), rule, one.fits, one.share, one.cost) for one in tables]
 
     def _found(
         self,

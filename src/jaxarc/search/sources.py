@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 
 from jaxarc.search.features import COLORED, FEATURES, NUMBERS, cell_feature
-from jaxarc.search.images import hash_bytes
+from jaxarc.search.images import by_frame, hash_bytes
 from jaxarc.search.native import Graph
 from jaxarc.search.pieces import OutputCells
 from jaxarc.search.words import Word
@@ -60,7 +60,7 @@ def _cell_features(
     """Return all features of the cells of some images, which the graph remembers."""
     key = numbers.tobytes()
     if key not in graph.cell_features:
-        ((_, images),) = graph.table.by_frame(numbers)
+        ((_, images),) = by_frame(graph.table, numbers)
         inside = images.inside
         found: dict[str, np.ndarray] = {}
         for name in FEATURES:
