@@ -212,7 +212,7 @@ class ArcEnvState(eqx.Module):
 
     def with_task(self, task: JaxArcTask) -> "ArcEnvState":
         """Return the state with this task, as it stands in the data, attached and reported as its own."""
-        counts = self.counts.at[..., TASK].set(task.task_index)
+        counts = jnp.where(np.arange(self.counts.shape[-1]) == TASK, task.task_index, self.counts)
         played = task if self.augmentation is None else augment_task(task, self.augmentation)
         return dataclasses.replace(self, task_data=played, counts=counts)
 
