@@ -14,9 +14,7 @@ from jaxarc.tasks.procedural.drawing import (
     Number,
     between,
     box_mask,
-    cell_columns,
     cell_mask,
-    cell_rows,
     crop_canvas,
     draw_bits,
     draw_sides,
@@ -28,7 +26,7 @@ from jaxarc.tasks.procedural.drawing import (
     split_key,
 )
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
-from jaxarc.types import FlatGrid
+from jaxarc.types import FlatGrid, cell_columns, cell_rows
 
 FRAME_SIDE = 3  # the smallest frame that encloses a cell
 TWO_FRAMES = 8  # a side of this length has room for two frames and a line beside each
