@@ -407,7 +407,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "MeshTrainStep",
             ),
             *("Found", "SearchResult"),
-            *("ProceduralTasks", "Recording", "Report", "Rollout", "Score", "Task", "TaskBuffer"),
+            *("ProceduralTasks", "Recording", "Report", "Rollout", "Score", "TaskBuffer"),
             *("TaskRow", "TaskStatistics", "Timing", "MetricTotals"),
             *("TrainingPairs", "TrainingState", "TrainingBatchJAX"),
             *("TransitionBatch", "EditBatch", "GraphBatch", "Checkpoints", "RunFolder"),

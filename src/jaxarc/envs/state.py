@@ -149,7 +149,9 @@ class ArcEnvState(eqx.Module):
         """
         if self.action_records is None:
             raise ValueError("the action history is off; make the state with history.history_enabled=True")
-        return unpack_history(jnp.asarray(self.action_records), self.step_count, self.selection_format, self.grid_shape)
+        return _unpack_history(
+            jnp.asarray(self.action_records), self.step_count, self.selection_format, self.grid_shape
+        )
 
     @property
     def original_task(self) -> JaxArcTask | None:
@@ -249,7 +251,7 @@ def append_record(
     return history.at[slot].set(record, mode="drop")
 
 
-def unpack_history(
+def _unpack_history(
     history: UInt8[Array, "*B capacity bytes"],
     step_count: Int32[Array, "*B"],
     selection_format: str,

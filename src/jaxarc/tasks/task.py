@@ -9,8 +9,6 @@ from jaxarc.tasks.raw_task import UNKNOWN, Pair, RawTask, check_canvas, check_fi
 from jaxarc.tasks.registry import NO_TASK, register_task, task_id_of
 from jaxarc.types import JaxArcTask
 
-Task = JaxArcTask
-
 MOCK_TASK_ID: Final = "jaxarc/mock"
 _MOCK_SIDE = 10  # the largest side of a mock grid
 _MOCK_RECOLOR = np.array([0, 2, 3, 1], np.int8)  # black stays; 1 -> 2 -> 3 -> 1
