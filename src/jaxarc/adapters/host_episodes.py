@@ -28,6 +28,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
 from jaxarc.envs.transition import RewardInputs, compute_reward
 from jaxarc.native.host import INVALID, NEWLY_SOLVED, ROUNDINGS, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
+from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import cumulative_weights
 from jaxarc.wrappers.flat_actions import FlatActions
 
