@@ -76,12 +76,12 @@ def _measure_speed(devices: Devices) -> Facts:
 
 
 def _look_at_programs(devices: Devices) -> Facts:
-    """Bytes on each device, and what the devices send one another, with replicated and with sharded tasks."""
+    """Bytes on each device, and what the devices send one another, by either executor of XLA."""
     import jax
 
     from jaxarc.benchmarks.speed import play_params
     from jaxarc.envs import ArcEnvironment
-    from jaxarc.parallel import RandomPolicy, data_mesh, replicate, shard_tasks
+    from jaxarc.parallel import RandomPolicy, data_mesh, replicate
     from jaxarc.parallel.program import compile_play, make_statics
     from jaxarc.profiling.collectives import count_collectives
     from jaxarc.wrappers import AutoReset
@@ -92,7 +92,6 @@ def _look_at_programs(devices: Devices) -> Facts:
     ways = {
         "compact": replicate(given, mesh),
         "replicated": replicate(dense, mesh),
-        "sharded": shard_tasks(given, mesh),
     }
     for name, params in ways.items():
         plan, _ = make_statics(env, params, RandomPolicy(env.action_space(params)), devices.num_envs, mesh)

@@ -61,20 +61,15 @@ def scaling_rows(roll: Roll = roll_in_fresh_process) -> list[Row]:
 
 
 def _fact_rows(rolls: "_Rolls") -> list[Row]:
-    sent = f"on each of eight devices in a step of {_NUM_ENVS:,} environments"
     facts = {
         "collectives-compact": ("exchanges between devices in a rollout", "exchanges", 0.0),
-        "collectives-sharded": ("the same with sharded tasks, in each step", "exchanges", None),
-        "sent-sharded": (f"bytes that they leave {sent}", "bytes", None),
         "traffic-replicated": ("bytes that a dense step reads and writes, by the compiler's count", "bytes/step", None),
         "tasks-replicated": ("bytes of 400 tasks on each of eight devices", "bytes", None),
-        "tasks-sharded": ("the same, sharded", "bytes", None),
         "memory-replicated": (
             f"memory of the dense program on each of eight devices, {_NUM_ENVS:,} environments",
             "bytes",
             None,
         ),
-        "memory-sharded": ("the same, sharded", "bytes", None),
     }
     return [
         Row(

@@ -97,7 +97,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 1680,
+    "": 1730,
     "adapters": 2010,
     "agents": 2070,
     "benchmarks": 1340,
@@ -107,10 +107,10 @@ MAX_LINES = {
     "envs": 4840,
     "evaluation": 1760,
     "experts": 5460,
-    "io": 260,
+    "io": 200,
     "native": 5140,
     "nn": 420,
-    "parallel": 2110,
+    "parallel": 2010,
     "play": 1310,
     "profiling": 950,
     "render": 1910,

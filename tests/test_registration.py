@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 import jaxarc
-from jaxarc.cli.settings import EXPERIMENT, choices_of, read_experiment
+from jaxarc.cli.settings import read_experiment
 from jaxarc.config import ConfigValidationError
+from jaxarc.config.choices import EXPERIMENT, Preset, choices_of, read_preset
 from jaxarc.datasets import UnknownDatasetError
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.tasks import UnknownTaskError, task_id_of

@@ -36,7 +36,7 @@ from jaxarc.render.pictures import animate, draw_episodes, episode_frames, episo
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 from jaxarc.render.sheets import frame_svg, frames_svg, pairs_svg, tasks_html
 from jaxarc.render.terminal import print_frames, print_task
-from jaxarc.tasks.buffer import LocalRows, TaskBuffer
+from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.raw_task import RawTask, crop_padding
 from jaxarc.tasks.registry import NO_TASK, task_id_of
 from jaxarc.tasks.task import pad_task
@@ -218,7 +218,7 @@ def _task_of(state: ArcEnvState, params: EnvParams) -> ReplayTask:
     index = int(state.task_index)
     number = int(tasks.registry_index[index])
     name = "task" if number == NO_TASK else task_id_of(number)
-    if not isinstance(tasks, TaskBuffer) or tasks.row_loader != LocalRows() or state.augmentation is not None:
+    if not isinstance(tasks, TaskBuffer) or state.augmentation is not None:
         return ReplayTask(name, ())
     first = int(tasks.first_pair[index])
     rows = range(first, first + int(tasks.num_train[index]))

@@ -31,6 +31,7 @@ from jaxarc.wrappers.flat_actions import FlatActions
 
 _STARTER_COLORS: Final = 4
 _STARTER_SIDE: Final = 3
+_RULES: Final = JaxArcConfig().with_fields(history_enabled=False)  # no observation shows the record of actions
 _STARTER_RULES: Final = JaxArcConfig().with_fields(
     selection_format="point",
     allowed_operations=(*range(_STARTER_COLORS), SUBMIT),
@@ -122,7 +123,7 @@ def _find(
     dataset: str | Path | TaskSet | TaskGenerator | GivenTasks, config: JaxArcConfig | None, fields: Mapping[str, Any]
 ) -> tuple[TaskSet | TaskGenerator, JaxArcConfig]:
     """Return the tasks that a name stands for, and the rules: those of a preset or the defaults, with the changes."""
-    settings = (config or JaxArcConfig()).with_fields(**fields)
+    settings = (config or _RULES).with_fields(**fields)
     if isinstance(dataset, TaskGenerator):
         return dataset, settings
     if not isinstance(dataset, str | Path):

@@ -5,6 +5,7 @@ Axes, in this order where they meet: ``D`` devices, ``B`` environments, ``S`` st
 grid has one axis ``HW`` of ``H * W`` cells, row by row.
 """
 
+import functools
 from typing import TypeAlias
 
 import equinox as eqx
@@ -27,7 +28,31 @@ Info: TypeAlias = dict[str, Array]
 Reward: TypeAlias = Float[Array, ""]
 Done: TypeAlias = Bool[Array, ""]
 
-__all__ = ["Done", "FlatGrid", "Grid", "Info", "JaxArcTask", "Mask", "Observation", "PRNGKey", "Reward"]
+__all__ = [
+    "Done",
+    "FlatGrid",
+    "Grid",
+    "Info",
+    "JaxArcTask",
+    "Mask",
+    "Observation",
+    "PRNGKey",
+    "Reward",
+    "cell_columns",
+    "cell_rows",
+]
+
+
+@functools.cache
+def cell_rows(shape: tuple[int, int]) -> Int8[np.ndarray, " HW"]:
+    """Row of each cell of a flat grid, a constant; for 2x3: 0 0 0 1 1 1."""
+    return np.repeat(np.arange(shape[0]), shape[1]).astype(np.int8)
+
+
+@functools.cache
+def cell_columns(shape: tuple[int, int]) -> Int8[np.ndarray, " HW"]:
+    """Column of each cell of a flat grid, a constant; for 2x3: 0 1 2 0 1 2."""
+    return np.tile(np.arange(shape[1]), shape[0]).astype(np.int8)
 
 
 def _colors(grids: Int[Array, "P H W"] | np.ndarray) -> Int8[Array, "P H W"]:
@@ -47,10 +72,6 @@ def _colors(grids: Int[Array, "P H W"] | np.ndarray) -> Int8[Array, "P H W"]:
     return jnp.asarray(values, jnp.int8)
 
 
-def _mask(mask: Bool[Array, "P H W"] | np.ndarray) -> Bool[Array, "P H W"]:
-    return jnp.asarray(mask, jnp.bool_)
-
-
 def _int32(value: Int[Array, ""] | int) -> Int32[Array, ""]:
     return jnp.asarray(value, jnp.int32)
 
@@ -58,48 +79,52 @@ def _int32(value: Int[Array, ""] | int) -> Int32[Array, ""]:
 class JaxArcTask(eqx.Module):
     """One ARC task: demonstration pairs and test pairs, padded to one shape.
 
-    Grids are stored as int8 with -1 as padding, whatever integer dtype they come in; masks are true in the active area,
-    which starts at the top-left corner. The number of slots ``P`` may exceed the number of pairs that exist.
+    Grids are stored as int8, whatever integer dtype they come in: the active area at the top left, and -1 outside it.
+    The number of slots ``P`` may exceed the number of pairs that exist.
 
     Raises:
         TypeError: a grid does not hold integers.
-        ValueError: a cell is neither a color nor padding, shapes disagree, or a mask is not its grid's active area.
+        ValueError: a cell is neither a color nor padding, or shapes disagree.
     """
 
     input_grids_examples: Int8[Array, "P H W"] = eqx.field(converter=_colors)
-    input_masks_examples: Bool[Array, "P H W"] = eqx.field(converter=_mask)
     output_grids_examples: Int8[Array, "P H W"] = eqx.field(converter=_colors)
-    output_masks_examples: Bool[Array, "P H W"] = eqx.field(converter=_mask)
     num_train_pairs: Int32[Array, ""] = eqx.field(converter=_int32)  # 1 .. P
     test_input_grids: Int8[Array, "Q H W"] = eqx.field(converter=_colors)
-    test_input_masks: Bool[Array, "Q H W"] = eqx.field(converter=_mask)
     true_test_output_grids: Int8[Array, "Q H W"] = eqx.field(converter=_colors)
-    true_test_output_masks: Bool[Array, "Q H W"] = eqx.field(converter=_mask)
     num_test_pairs: Int32[Array, ""] = eqx.field(converter=_int32)  # 1 .. Q
     task_index: Int32[Array, ""] = eqx.field(converter=_int32)  # index in the registry of task ids
 
     def __check_init__(self) -> None:
-        grids = {
-            "input_grids_examples": (self.input_grids_examples, self.input_masks_examples),
-            "output_grids_examples": (self.output_grids_examples, self.output_masks_examples),
-            "test_input_grids": (self.test_input_grids, self.test_input_masks),
-            "true_test_output_grids": (self.true_test_output_grids, self.true_test_output_masks),
-        }
         canvas = self.input_grids_examples.shape[-2:]
-        for name, (grid, mask) in grids.items():
-            if grid.ndim != 3 or grid.shape[-2:] != canvas or grid.shape != mask.shape:
+        for name in ("input_grids_examples", "output_grids_examples", "test_input_grids", "true_test_output_grids"):
+            shape = getattr(self, name).shape
+            if len(shape) != 3 or shape[-2:] != canvas:
                 raise ValueError(
-                    f"{name} has shape {grid.shape} and its mask {mask.shape}; every grid and mask of a task must be "
-                    f"(pairs, H, W) with the same H and W, here {canvas}"
+                    f"{name} has shape {shape}; every grid of a task must be (pairs, H, W) with the same H and W, here "
+                    f"{canvas}"
                 )
-            if isinstance(grid, Tracer) or isinstance(mask, Tracer):
-                continue
-            if np.any((np.asarray(grid) >= 0) != np.asarray(mask)):
-                raise ValueError(f"{name}: the mask must be true exactly where the grid is not padding ({PADDING})")
         if self.input_grids_examples.shape != self.output_grids_examples.shape:
             raise ValueError("demonstrations need as many outputs as inputs")
         if self.test_input_grids.shape != self.true_test_output_grids.shape:
             raise ValueError("tests need as many outputs as inputs")
+
+    @property
+    def input_masks_examples(self) -> Bool[Array, "P H W"]:
+        """True in the active areas of the inputs of demonstrations; the next three are for the other grids."""
+        return self.input_grids_examples > PADDING
+
+    @property
+    def output_masks_examples(self) -> Bool[Array, "P H W"]:
+        return self.output_grids_examples > PADDING
+
+    @property
+    def test_input_masks(self) -> Bool[Array, "Q H W"]:
+        return self.test_input_grids > PADDING
+
+    @property
+    def true_test_output_masks(self) -> Bool[Array, "Q H W"]:
+        return self.true_test_output_grids > PADDING
 
     @property
     def grid_shape(self) -> tuple[int, int]:

@@ -339,7 +339,6 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         ),
         BadCall("compile_rollout(env, params, policy, num_envs=-1, num_steps=1)", "ValueError", ("num_envs", "-1")),
         BadCall("pipeline(None, None, jnp.ones(3), data_mesh(1), 2)", "ValueError", ("pipeline",)),
-        BadCall("shard_tasks(config, data_mesh(1))", "TypeError", ("EnvParams",)),
         BadCall(
             "start_processes(ParallelConfig(multihost=True, num_processes=0))",
             "ConfigValidationError",
@@ -408,7 +407,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "MeshTrainStep",
             ),
             *("Found", "SearchResult"),
-            *("ProceduralTasks", "Recording", "Report", "Rollout", "Score", "Task", "TaskBuffer"),
+            *("ProceduralTasks", "Recording", "Report", "Rollout", "Score", "TaskBuffer"),
             *("TaskRow", "TaskStatistics", "Timing", "MetricTotals"),
             *("TrainingPairs", "TrainingState", "TrainingBatchJAX"),
             *("GraphBatch", "Checkpoints", "RunFolder"),

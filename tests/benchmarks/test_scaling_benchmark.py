@@ -13,7 +13,7 @@ EFFORT = Budget(repeats=2, seconds=0.5, longest_scan=4)
 FACTS = [
     f"{what}-{how}"
     for what in ("collectives", "sent", "traffic", "tasks", "memory")
-    for how in ("compact", "replicated", "sharded")
+    for how in ("compact", "replicated")
 ]
 
 
@@ -41,7 +41,7 @@ def test_rows_are_ratios_of_what_processes_measure():
     assert found["speedup-2"].samples == (2.0, 2.0)
     assert found["strong-8"].samples == found["weak-8"].samples == (1.1, 1.1)
     assert found["strong-8"].is_met
-    assert found["tasks-sharded"].samples == (7.0,)
+    assert found["tasks-replicated"].samples == (7.0,)
     assert found["variation-2"].value == 25.0
     speeds = [(each.num_devices, each.num_cores, each.num_envs) for each in asked if each.what == "speed"]
     assert sorted(speeds) == sorted(2 * [(1, 1, 8192), (2, 2, 8192), (8, 1, 8192), (1, 1, 1024)])
@@ -58,9 +58,6 @@ def test_a_process_with_two_devices_measures_speed():
 def test_a_process_looks_at_what_its_devices_hold_and_tell():
     found = roll_in_fresh_process(Devices("facts", 2, 1, 8, 0.0, 2))
     assert found["collectives-compact"] == found["collectives-replicated"] == 0
-    assert found["collectives-sharded"] > 0
-    assert found["sent-sharded"] > 3 * 4 * 900  # three loads of a grid for each of four environments
-    assert found["tasks-replicated"] > 1.9 * found["tasks-sharded"]
     assert found["traffic-replicated"] > 2744  # a state, at least
 
 

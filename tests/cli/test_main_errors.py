@@ -58,7 +58,6 @@ def run(capsys, *arguments):
         (["replay", "nowhere"], 2, "human. See: jaxarc replay --help"),
         (["rollout", "--num-env", "3"], 2, "--num-envs"),
         (["rollout", "--num-envs", "0"], 2, "--num-envs"),
-        (["rollout", "--tasks", "split"], 2, "'split' is neither replicated nor sharded"),
     ],
 )
 def test_a_mistake_is_one_line_on_stderr_and_an_exit_code(capsys, arguments, code, complaint):

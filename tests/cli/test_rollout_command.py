@@ -55,22 +55,12 @@ def test_a_rollout_reports_speed_and_what_random_actions_gain(printed):
     assert re.fullmatch(r"3\d\d of 400 played, \d solved", row(printed, "tasks"))
 
 
-def test_devices_and_sharded_tasks_do_not_change_what_happens(printed):
-    shared = run_alone(*SHORT, "--tasks", "sharded", JAX_NUM_CPU_DEVICES="4")
+def test_devices_do_not_change_what_happens(printed):
+    shared = run_alone(*SHORT, JAX_NUM_CPU_DEVICES="4")
     assert shared.returncode == 0, shared.stderr
     assert row(shared.stdout, "devices") == "4 cpu"  # which do not divide 6 environments
     for name in ("environments × steps", "episodes", "mean return", "solved episodes", "tasks"):
         assert row(shared.stdout, name) == row(printed, name)
-
-
-def test_tasks_lie_on_the_devices_in_one_of_two_ways(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    code, _, err = run(capsys, "--tasks", "split")
-    assert code == 2
-    assert "--tasks: 'split' is neither replicated nor sharded" in err
-    code, _, err = run(capsys, "--tasks", "sharded", "procedural/gravity")
-    assert code == 2
-    assert "--tasks: only the grids of a task buffer can be spread" in err
 
 
 def test_cores_cannot_change_once_jax_runs(capsys, monkeypatch):

@@ -9,8 +9,6 @@ from jaxarc import constants as c
 from jaxarc.envs.canvas import (
     BoundingBox,
     active_area,
-    cell_columns,
-    cell_rows,
     clip_box,
     from_bytes,
     grid_size,
@@ -24,6 +22,7 @@ from jaxarc.envs.canvas import (
     whole_if_empty,
 )
 from jaxarc.envs.operations import OPERATION_NAMES, get_operation_name
+from jaxarc.types import cell_columns, cell_rows
 
 SHAPES = [(1, 1), (1, 5), (7, 2), (8, 3), (9, 1), (16, 2), (17, 4), (30, 30)]
 BATCH = 5

@@ -11,7 +11,7 @@ import pytest
 from jaxarc.envs.compilation import compiled
 from jaxarc.utils.error_handling import JAXErrorHandler
 
-CORE = ("config", "constants", "envs", "errors", "fusion", "notebooks", "prng", "tasks", "types", "utils")
+CORE = ("config", "constants", "envs", "errors", "fusion", "lazy", "notebooks", "prng", "tasks", "types", "utils")
 HOST_SIDE = ("datasets", "registration", "wrappers", "files")
 
 

@@ -49,7 +49,7 @@ NO_CELL = np.zeros(CANVAS, bool)
 # Runs: from grids and actions to the states after each step, compiled once a canvas.
 @eqx.filter_jit
 def run(grid, target, actions, config):
-    pair = [grid[None], grid[None] > PADDING, target[None], target[None] > PADDING, 1]
+    pair = [grid[None], target[None], 1]
     state, _ = arc_reset(jax.random.key(0), config, JaxArcTask(*pair, *pair, 0))
 
     def step(state, action):

@@ -28,7 +28,7 @@ from jaxarc.tasks.task import create_mock_task, mock_raw_task
 from jaxarc.types import JaxArcTask
 
 PARSER = TaskSet("mock", (mock_raw_task(30, 30),), canvas=(30, 30))
-GRIDS = [f.name for f in JaxArcTask.__dataclass_fields__.values() if "grids" in f.name or "masks" in f.name]
+GRIDS = [f.name for f in JaxArcTask.__dataclass_fields__.values() if "grids" in f.name]
 
 
 def _config(selection_format, **fields):
@@ -43,8 +43,7 @@ def _padded_to_slots(task, train, tests):
     def pad(name):
         array = getattr(task, name)
         slots = tests if name.startswith(("test", "true")) else train
-        fill = False if array.dtype == bool else -1
-        return np.pad(array, ((0, slots - array.shape[0]), (0, 0), (0, 0)), constant_values=fill)
+        return np.pad(array, ((0, slots - array.shape[0]), (0, 0), (0, 0)), constant_values=-1)
 
     return JaxArcTask(
         **{name: pad(name) for name in GRIDS},

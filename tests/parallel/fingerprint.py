@@ -8,7 +8,7 @@ from small_world import CANVAS, filling, make_world
 
 from jaxarc.constants import COPY_INPUT, FILL, NEXT_DEMO_PAIR, SUBMIT
 from jaxarc.datasets import TaskSet
-from jaxarc.parallel import RandomPolicy, data_mesh, rollout, shard_tasks
+from jaxarc.parallel import RandomPolicy, data_mesh, rollout
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
 
@@ -31,9 +31,7 @@ def fingerprints_by_environment(result):
     return [fingerprint((row(i), column(i))) for i in range(result.num_envs)]
 
 
-def play(
-    num_envs, num_devices=None, mesh=None, chunk_steps=None, executor="auto", seed=7, sharded=False, world="filling"
-):
+def play(num_envs, num_devices=None, mesh=None, chunk_steps=None, executor="auto", seed=7, world="filling"):
     """Play a small world on so many devices of this process, or on a mesh, and return what can be compared.
 
     Returns:
@@ -42,7 +40,6 @@ def play(
     """
     env, params, policy = WORLDS[world](executor)
     mesh = data_mesh(num_devices) if mesh is None else mesh
-    params = shard_tasks(params, mesh) if sharded else params
     key = jax.random.key(seed)
     result = rollout(
         env, params, policy, key, num_envs, NUM_STEPS, mesh, chunk_steps=chunk_steps, record=True, count_tasks=True

@@ -56,8 +56,8 @@ def test_another_key_changes_everything(alone):
     assert not set(here) & set(there)
 
 
-@pytest.mark.parametrize(("world", "sharded"), [("generated", False), ("loading", True)])
-def test_generated_augmented_and_spread_tasks_are_the_same_on_any_number_of_devices(ask, world, sharded):
+@pytest.mark.parametrize("world", ["generated", "loading"])
+def test_generated_and_augmented_tasks_are_the_same_on_any_number_of_devices(ask, world):
     whole = play(5, 1, world=world)
-    assert ask(num_envs=5, num_devices=4, sharded=sharded, world=world) == {**whole, "used": 4}
+    assert ask(num_envs=5, num_devices=4, world=world) == {**whole, "used": 4}
     assert min(whole["tasks"][0]) > 0  # episodes of every task

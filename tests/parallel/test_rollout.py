@@ -16,7 +16,6 @@ from jaxarc.constants import SUBMIT
 from jaxarc.envs import PointAction
 from jaxarc.parallel import RandomPolicy, compile_rollout, data_mesh, program, replicate, rollout
 from jaxarc.parallel.program import compile_play, make_statics
-from jaxarc.parallel.shards import shard_tasks
 from jaxarc.profiling import compiled_memory, count_collectives
 
 B, S = 8, 12
@@ -267,15 +266,11 @@ def test_results_come_to_the_host_where_that_is_asked_for():
     assert more[0] == more[1]
 
 
-@pytest.mark.parametrize("sharded", [False, True])
-def test_only_sharded_tasks_make_the_devices_of_a_rollout_talk(sharded):
+def test_the_devices_of_a_rollout_do_not_talk():
     env, params = make_world()
-    params = shard_tasks(params, data_mesh(1)) if sharded else params
     statics, _ = make_statics(env, params, filling(), 4, data_mesh(1))
     found = count_collectives(compile_play(statics, 2).call)
-    assert {name for name, each in found.items() if each.num_instructions} == (
-        {"all-gather", "reduce-scatter"} if sharded else set()
-    )
+    assert not any(each.num_instructions for each in found.values())
 
 
 def test_a_rollout_goes_on_without_hidden_transfers():

@@ -226,7 +226,7 @@ def test_buffer_of_one_task_skips_unused_slots():
     empty = np.full((4, 1, 1), -1, np.int8)
     train = np.where(np.arange(4).reshape(4, 1, 1) < 2, grids, empty)  # two demonstrations in four slots
     test = np.array([[[7]], [[-1]]], np.int8)
-    task = JaxArcTask(train, train >= 0, train, train >= 0, 2, test, test >= 0, test, test >= 0, 1, -1)
+    task = JaxArcTask(train, train, 2, test, test, 1, -1)
     buffer = buffer_of_task(task)
     assert buffer.inputs[:3, 0].tolist() == [1, 2, 7]
     assert (int(buffer.num_train[0]), int(buffer.num_test[0])) == (2, 1)

@@ -28,7 +28,7 @@ from jaxarc.envs.params import EnvParams, declared_params
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
 from jaxarc.envs.transition import RewardInputs, compute_reward
 from jaxarc.native.host import INVALID, NEWLY_SOLVED, ROUNDINGS, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
-from jaxarc.tasks.buffer import LocalRows, TaskBuffer
+from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import cumulative_weights
 from jaxarc.wrappers.flat_actions import FlatActions
 
@@ -43,7 +43,6 @@ def plays_on_host(env: Environment[Any], params: EnvParams) -> bool:
     return (
         isinstance(inner, ArcEnvironment)
         and choose_executor(config.environment.executor) == "native"
-        and not (isinstance(params.tasks, TaskBuffer) and params.tasks.row_loader != LocalRows())
         and not config.action.mask_in_info
         and not (config.switches_pairs and shows_more_than_the_canvas(config))
         and _rounding_of_rewards(config) is not None

@@ -29,7 +29,6 @@ from jaxarc.parallel import (
     is_primary,
     replicate,
     require_same,
-    shard_tasks,
     use_host_cores,
 )
 from jaxarc.registration import make
@@ -37,7 +36,6 @@ from jaxarc.runs.folder import library_versions
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 _CHUNK_STEPS = 500  # a fraction of a second, between two moves of the progress bar
-_PLACEMENTS = {"replicated": replicate, "sharded": shard_tasks}
 
 
 def rollout(
@@ -52,9 +50,6 @@ def rollout(
     cores: Annotated[
         int | None, typer.Option(min=1, help="CPU cores to use. Default: all; no effect on accelerators.")
     ] = None,
-    tasks: Annotated[
-        str, typer.Option(help="replicated: a copy on each device; sharded: a part on each, for very large task sets.")
-    ] = "replicated",
     per_task: Annotated[bool, typer.Option("--per-task", help="Count how many of the tasks were played.")] = False,
     multihost: Annotated[
         bool,
@@ -75,8 +70,6 @@ def rollout(
         jaxarc rollout mini-arc --num-envs 8192 --steps 200 --json
         jaxarc rollout --num-envs 8192 --cores 1 --format point
     """
-    if tasks not in _PLACEMENTS:
-        raise typer.BadParameter(f"{tasks!r} is neither {' nor '.join(_PLACEMENTS)}", param_hint="--tasks")
     _use_cores(cores)
     processes = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
     config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}
@@ -86,7 +79,6 @@ def rollout(
         "--steps": steps,
         "--repeats": repeats,
         "--seed": seed,
-        "--tasks": tasks,
         "--per-task": per_task,
         **config,
     }
@@ -97,10 +89,7 @@ def rollout(
         if multihost:
             require_same({"the hash of the tasks": digest(_numbers_of(params))})
         mesh = data_mesh()
-        try:
-            params = _PLACEMENTS[tasks](params, mesh)
-        except ValueError as error:  # there is nothing to spread
-            raise typer.BadParameter(str(error), param_hint="--tasks") from None
+        params = replicate(params, mesh)
         env = EpisodeStatistics(AutoReset(inner))
         policy = RandomPolicy(env.action_space(params))
         compiled = compile_rollout(

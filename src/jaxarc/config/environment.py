@@ -16,11 +16,7 @@ SELECTION_FORMATS: Final[tuple[str, ...]] = get_args(SelectionFormat)
 TOO_LARGE: Final[tuple[str, ...]] = get_args(TooLarge)
 
 _MAX_INT32: Final = 2**31 - 1
-_NUM_SYMMETRIES: Final = {
-    "none": 1,
-    "flips": 4,
-    "all": 8,
-}  # how many of the square's eight symmetries a reset draws from
+_NUM_SYMMETRIES: Final = {"none": 1, "flips": 4, "all": 8}  # of the square's eight, those that a reset draws from
 _DEMO_SWITCHES: Final = (c.NEXT_DEMO_PAIR, c.PREVIOUS_DEMO_PAIR, c.FIRST_UNSOLVED_DEMO_PAIR)
 _TEST_SWITCHES: Final = (c.NEXT_TEST_PAIR, c.PREVIOUS_TEST_PAIR, c.FIRST_UNSOLVED_TEST_PAIR)
 
@@ -249,7 +245,7 @@ class JaxArcConfig(CheckedConfig):
             problems.append(
                 f"action.allowed_operations={self.action.allowed_operations} leaves no legal operation: in "
                 f"{episode.mode} mode with pair switching {'on' if self.switches_pairs else 'off'} the possible ones "
-                f"are {sorted(possible_operations(episode))}"
+                f"are {sorted(_possible_operations(episode))}"
             )
         return problems
 
@@ -261,7 +257,7 @@ def switches_pairs(episode: EpisodeConfig) -> bool:
     return episode.allow_demo_switching if episode.mode == "train" else episode.allow_test_switching
 
 
-def possible_operations(episode: EpisodeConfig) -> frozenset[int]:
+def _possible_operations(episode: EpisodeConfig) -> frozenset[int]:
     """Operation ids that the mode and the switching rules allow."""
     operations = {*range(c.NUM_GRID_OPERATIONS), c.RESET_PAIR}
     if switches_pairs(episode):
@@ -272,6 +268,6 @@ def possible_operations(episode: EpisodeConfig) -> frozenset[int]:
 @functools.cache
 def legal_operations(action: ActionConfig, episode: EpisodeConfig) -> tuple[int, ...]:
     """Operation ids that are legal, in ascending order: possible in the episode, and allowed by the action config."""
-    possible = possible_operations(episode)
+    possible = _possible_operations(episode)
     allowed = action.allowed_operations
     return tuple(sorted(possible if allowed is None else possible & set(allowed)))

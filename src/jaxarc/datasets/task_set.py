@@ -31,7 +31,8 @@ class TaskSet:
     """Tasks in a fixed order, which is also their order in the buffer.
 
     Iteration, ``tasks[0]`` and ``tasks["007bbfb7"]`` give a :class:`~jaxarc.tasks.RawTask`, whose grids have their own
-    size; a slice gives a task set. :meth:`get_task_by_id` gives a padded :class:`~jaxarc.tasks.Task` for the guide API.
+    size; a slice gives a task set. :meth:`get_task_by_id` gives a padded
+    :class:`~jaxarc.types.JaxArcTask` for the guide API.
 
     Tasks and buffer are padded to ``grid_shape``: the chosen canvas, or else the smallest that holds every task.
 

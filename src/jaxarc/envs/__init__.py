@@ -17,6 +17,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
 
+# The names of the guide API.
 UnifiedActionConfig = ActionConfig
 UnifiedDatasetConfig = DatasetConfig
 UnifiedRewardConfig = RewardConfig

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, UInt8, UInt32
 
 from jaxarc.constants import PADDING
 from jaxarc.fusion import compiles_for_cpu, materialize_call
+from jaxarc.types import cell_columns, cell_rows
 
 GridShape = tuple[int, int]
 HEIGHT, WIDTH, TARGET_HEIGHT, TARGET_WIDTH, CLIPBOARD_HEIGHT, CLIPBOARD_WIDTH = range(6)
@@ -52,18 +53,6 @@ class BoundingBox(NamedTuple):
     @property
     def is_empty(self) -> Bool[Array, " B"]:
         return (self.bottom < self.top) | (self.right < self.left)
-
-
-@functools.cache
-def cell_rows(shape: GridShape) -> Int8[np.ndarray, " HW"]:
-    """Row of each cell of a flat grid, a constant; for 2x3: 0 0 0 1 1 1."""
-    return np.repeat(np.arange(shape[0]), shape[1]).astype(np.int8)
-
-
-@functools.cache
-def cell_columns(shape: GridShape) -> Int8[np.ndarray, " HW"]:
-    """Column of each cell of a flat grid, a constant; for 2x3: 0 1 2 0 1 2."""
-    return np.tile(np.arange(shape[1]), shape[0]).astype(np.int8)
 
 
 def per_cell(value: Int[Array, " B"]) -> Int8[Array, "B 1"]:

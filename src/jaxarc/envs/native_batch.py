@@ -22,7 +22,7 @@ from jaxarc.envs.params import EnvParams, declared_params
 from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.prng import from_key_data, splits_by_counter
-from jaxarc.tasks.buffer import LocalRows, TaskBuffer
+from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import cumulative_weights
 
 _MODES: Final = ("train", "test", "trials")  # as step.h numbers them
@@ -59,9 +59,9 @@ class Advanced(NamedTuple):
     grid: Int8[Array, "*B HW"]  # as the step left it
 
 
-def steps_natively(source: PairSource, config: JaxArcConfig) -> bool:
-    """Whether the library takes the steps; rows of pairs on other devices come through XLA."""
-    return choose_executor(config.environment.executor) == "native" and source.table.row_loader == LocalRows()
+def steps_natively(config: JaxArcConfig) -> bool:
+    """Whether the library takes the steps."""
+    return choose_executor(config.environment.executor) == "native"
 
 
 def step_natively(
@@ -221,7 +221,6 @@ def restarts_natively(states: ArcEnvState, params: EnvParams) -> bool:
     tasks = params.tasks
     return (
         isinstance(tasks, TaskBuffer)
-        and tasks.row_loader == LocalRows()
         and params.weights.dtype == jnp.float32
         and config.episode.start_grid == "input"
         and all(getattr(states, name) is None for name in _OF_TASKS)

@@ -13,7 +13,7 @@ from jaxarc import constants as c
 from jaxarc.envs.batch_rule import Kernel, fold_rows, unfold_rows
 from jaxarc.envs.structured_actions import TO_FIRST_UNSOLVED_PAIR, TO_NEXT_PAIR, TO_PREVIOUS_PAIR
 from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
-from jaxarc.tasks.buffer import LocalRows, RowLoader, TaskSource, buffer_of_task
+from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, TaskSource, buffer_of_task
 from jaxarc.types import JaxArcTask, PRNGKey
 
 
@@ -22,7 +22,6 @@ class PairTable(eqx.Module):
 
     inputs: Int8[Array, "*B N HW"]
     outputs: Int8[Array, "*B N HW"]
-    row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # where all environments share one table
 
     def input_rows(self, row: Int32[Array, "*B"], colors: Int8[Array, "*B 10"] | None = None) -> Int8[Array, "*B HW"]:
         """Load inputs from the table that all share, or one from each table; a row past the last one is the last.
@@ -44,7 +43,7 @@ class PairTable(eqx.Module):
         if grids.ndim > 2:
             grid = jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
         else:
-            grid = self.row_loader.load(grids, row)
+            grid = jnp.take(grids, row, axis=0, mode="clip")
         return grid if colors is None else recolor(grid, colors)
 
 
@@ -126,17 +125,16 @@ def pairs_in_play(
     order = None
     colors = None
     if generated is None:
-        stored = tasks.stored_pairs(task_index)
-        assert stored is not None, "a state of a task generator holds its pairs"
-        table = PairTable(stored.inputs, stored.outputs, stored.row_loader)
-        first_row = stored.first_row
+        assert isinstance(tasks, TaskBuffer), "a state of a task generator holds its pairs"
+        table = PairTable(tasks.inputs, tasks.outputs)
+        first_row = tasks.first_pair[task_index]
         if augmentation is not None:
             order = augmentation.order
             colors = augmentation.colors
             # All pairs are stored once for each symmetry, block after block: with 100 pairs, row 7 under symmetry 3 is
             # row 307.
             if augmentation.symmetry is not None:
-                first_row = first_row + augmentation.symmetry.astype(jnp.int32) * stored.num_pairs
+                first_row = first_row + augmentation.symmetry.astype(jnp.int32) * tasks.num_pairs
     else:
         table = generated
     num_train = tasks.num_train_of(task_index)
@@ -168,10 +166,9 @@ def generate_pairs(
 
     Their order is random anyway.
     """
-    generated = tasks.generate(key, task_index)
-    if generated is None:
+    if not isinstance(tasks, TaskGenerator):
         return None
-    inputs, outputs = generated
+    inputs, outputs = tasks.generate(key, task_index)
     if augmentation is None:
         return PairTable(inputs, outputs)
     change = lambda grid: augment_grid(grid.reshape(tasks.grid_shape), augmentation).reshape(-1)
@@ -212,9 +209,7 @@ def on_canvas(task: JaxArcTask, grid_shape: tuple[int, int]) -> JaxArcTask:
         )
     missing = ((0, 0), (0, grid_shape[0] - height), (0, grid_shape[1] - width))
 
-    def pad(leaf: Array) -> Array:
-        return jnp.pad(leaf, missing, constant_values=False if leaf.dtype == jnp.bool_ else c.PADDING)
-
+    pad = lambda grids: jnp.pad(grids, missing, constant_values=c.PADDING)
     return jax.tree.map(lambda leaf: pad(leaf) if leaf.ndim == 3 else leaf, task)
 
 

@@ -67,7 +67,7 @@ class EnvParams(eqx.Module):
                 f"pair switching tracks at most {MAX_TRACKED_PAIRS} pairs a task, but a task has {counts.max()}; "
                 "switch it off or leave the task out"
             )
-        if self.pair_index is not None and not isinstance(self.pair_index, Tracer | type(None)):
+        if self.pair_index is not None and not isinstance(self.pair_index, Tracer):
             _check_pair(int(self.pair_index), counts, self.weights)
 
     def __repr__(self) -> str:

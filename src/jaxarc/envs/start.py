@@ -8,14 +8,14 @@ from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.config import EpisodeConfig, JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.envs.canvas import Canvas, cell_columns, cell_rows, count_matches, count_union, grid_size, similarity
+from jaxarc.envs.canvas import Canvas, count_matches, count_union, grid_size, similarity
 from jaxarc.envs.compilation import vary_like
 from jaxarc.envs.pairs import PairSource, PairTable, show_demonstrations
 from jaxarc.envs.state import ArcEnvState, empty_history
 from jaxarc.fusion import materialize
 from jaxarc.prng import as_typed_key, from_key_data, split_words, to_randint
 from jaxarc.tasks.augmentation import Augmentation
-from jaxarc.types import JaxArcTask, PRNGKey
+from jaxarc.types import JaxArcTask, PRNGKey, cell_columns, cell_rows
 
 
 class EpisodeKeys(NamedTuple):

@@ -150,7 +150,9 @@ class ArcEnvState(eqx.Module):
         """
         if self.action_records is None:
             raise ValueError("the action history is off; make the state with history.history_enabled=True")
-        return unpack_history(jnp.asarray(self.action_records), self.step_count, self.selection_format, self.grid_shape)
+        return _unpack_history(
+            jnp.asarray(self.action_records), self.step_count, self.selection_format, self.grid_shape
+        )
 
     @property
     def original_task(self) -> JaxArcTask | None:
@@ -213,7 +215,7 @@ class ArcEnvState(eqx.Module):
 
     def with_task(self, task: JaxArcTask) -> "ArcEnvState":
         """Return the state with this task, as it stands in the data, attached and reported as its own."""
-        counts = self.counts.at[..., TASK].set(task.task_index)
+        counts = jnp.where(np.arange(self.counts.shape[-1]) == TASK, task.task_index, self.counts)
         played = task if self.augmentation is None else augment_task(task, self.augmentation)
         return dataclasses.replace(self, task_data=played, counts=counts)
 
@@ -265,7 +267,7 @@ def append_record(
     return history.at[slot].set(record, mode="drop")
 
 
-def unpack_history(
+def _unpack_history(
     history: UInt8[Array, "*B capacity bytes"],
     step_count: Int32[Array, "*B"],
     selection_format: str,

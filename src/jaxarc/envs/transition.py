@@ -48,7 +48,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         source: the pairs of the state's task.
         config: the one that the state was started with.
     """
-    if steps_natively(source, config):
+    if steps_natively(config):
         action = refuse_invalid(action, config)
         after, facts = step_natively(state, action, source, config, in_xla=_advance_in_xla)
         return _reward_natively(state.similarity_score, after, facts, source, config)

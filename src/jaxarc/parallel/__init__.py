@@ -20,7 +20,6 @@ from jaxarc.parallel.processes import (
 )
 from jaxarc.parallel.program import Trajectory
 from jaxarc.parallel.rollout import CompiledRollout, Rollout, compile_rollout, rollout
-from jaxarc.parallel.shards import shard_tasks
 from jaxarc.unroll import Policy, RandomPolicy
 
 __all__ = [
@@ -54,7 +53,6 @@ __all__ = [
     "require_memory",
     "require_same",
     "rollout",
-    "shard_tasks",
     "size_of",
     "start_processes",
     "to_host",

@@ -160,9 +160,6 @@ def is_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic)
 
 
-Tree = TypeVar("Tree")
-
-
 def envs_per_device(num_envs: int, mesh: Mesh) -> int:
     """Return how many environments each device plays, B / D rounded up.
 

@@ -2,7 +2,7 @@
 
 A rollout of B environments on D devices is two programs, each a ``shard_map`` over the mesh axis ``"data"``:
 ``compile_start`` resets all environments, ``compile_play`` takes S steps. No device waits for another inside them,
-unless the tasks are sharded. Eight environments on two devices, on a CPU with chunks of two::
+Eight environments on two devices, on a CPU with chunks of two::
 
     device 0: S steps of environments 0 1, then S steps of 2 3
     device 1: S steps of environments 4 5, then S steps of 6 7
@@ -36,7 +36,6 @@ from jaxarc.parallel.metrics import (
     zero_metrics,
     zero_task_metrics,
 )
-from jaxarc.parallel.shards import task_specs
 from jaxarc.unroll import Policy, actor_step, vectorize
 
 SMALLEST_CHUNK: Final = 256  # environments
@@ -62,7 +61,6 @@ class RolloutStatics(NamedTuple):
 
     treedef: Any  # a PyTreeDef, of (env, params, policy)
     leaves: tuple[Any, ...]  # shape and dtype of each array, everything else as it is
-    specs: tuple[PartitionSpec, ...]  # of each array
     num_envs: int  # B
     mesh: Mesh
     records: bool  # whether every step is kept
@@ -106,11 +104,8 @@ def make_statics(
     # Arrays become arguments of the program, described by shape and dtype; everything else is a part of its identity.
     # So new weights of a policy run the same program, and another config compiles anew.
     leaves, treedef = jax.tree.flatten((env, params, policy))
-    all_specs = jax.tree.leaves((jax.tree.map(lambda _: REPLICATED, env), task_specs(params)))
-    all_specs += [REPLICATED] * (len(leaves) - len(all_specs))  # of the policy
     described = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) if is_array(x) else x for x in leaves)
-    specs = tuple(spec for x, spec in zip(leaves, all_specs, strict=True) if is_array(x))
-    statics = RolloutStatics(treedef, described, specs, num_envs, mesh, records, counts_tasks)
+    statics = RolloutStatics(treedef, described, num_envs, mesh, records, counts_tasks)
     return statics, tuple(x for x in leaves if is_array(x))
 
 
@@ -122,7 +117,7 @@ def carry_shapes(statics: RolloutStatics) -> RolloutCarry:
     """
     # One row a device in the trace; B' rows in the answer. Task counts have no row for environments, so they stay.
     devices = statics.mesh.shape[DATA]
-    smallest = _shard_mapped(statics._replace(num_envs=devices), _start, (statics.specs, REPLICATED), SPLIT)
+    smallest = _shard_mapped(statics._replace(num_envs=devices), _start, (REPLICATED, REPLICATED), SPLIT)
     one = jax.eval_shape(smallest, _array_shapes(statics), KEY)
     rows = padded_size(statics.num_envs, statics.mesh)
     grown = lambda tree: jax.tree.map(lambda x: jax.ShapeDtypeStruct((rows, *x.shape[1:]), x.dtype), tree)
@@ -132,8 +127,8 @@ def carry_shapes(statics: RolloutStatics) -> RolloutCarry:
 @functools.lru_cache(maxsize=64)
 def compile_start(statics: RolloutStatics) -> Program:
     """Compile the reset of a batch: ``(arrays, key data) -> RolloutCarry``."""
-    arguments = (_sharded(_array_shapes(statics), statics.specs, statics), _sharded(KEY, REPLICATED, statics))
-    return _compile(_shard_mapped(statics, _start, (statics.specs, REPLICATED), SPLIT), *arguments)
+    arguments = (_sharded(_array_shapes(statics), REPLICATED, statics), _sharded(KEY, REPLICATED, statics))
+    return _compile(_shard_mapped(statics, _start, (REPLICATED, REPLICATED), SPLIT), *arguments)
 
 
 @functools.lru_cache(maxsize=64)
@@ -142,7 +137,7 @@ def compile_play(statics: RolloutStatics, num_steps: int) -> Program:
 
     The carry is donated: the next one has its memory.
     """
-    in_specs = (statics.specs, REPLICATED, REPLICATED, SPLIT)
+    in_specs = (REPLICATED, REPLICATED, REPLICATED, SPLIT)
     shapes = (_array_shapes(statics), KEY, _STEP, carry_shapes(statics))
     arguments = [_sharded(tree, spec, statics) for tree, spec in zip(shapes, in_specs, strict=True)]
     play = functools.partial(_play, num_steps=num_steps)
@@ -288,10 +283,9 @@ def _array_shapes(statics: RolloutStatics) -> tuple[jax.ShapeDtypeStruct, ...]:
 
 
 def _sharded(shapes: Any, spec: Any, statics: RolloutStatics) -> Any:
-    """Add shardings to the shapes of arguments; ``spec`` is one for all arrays, or a tuple with one for each."""
-    specs = spec if isinstance(spec, tuple) else jax.tree.map(lambda _: spec, shapes)
-    shard = lambda x, spec: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(statics.mesh, spec))
-    return jax.tree.map(shard, shapes, specs)
+    """Add a sharding to the shapes of arguments."""
+    sharding = NamedSharding(statics.mesh, spec)
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), shapes)
 
 
 def _unflatten(statics: RolloutStatics, arrays: Any) -> tuple[Environment[Any], EnvParams, Policy]:

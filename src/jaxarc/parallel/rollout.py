@@ -22,7 +22,18 @@ from jaxarc.envs.environment import Environment
 from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.parallel.memory import available_memory, require_memory, size_of
-from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, data_mesh, drop_padding, pad_rows, padded_size, place, to_host
+from jaxarc.parallel.mesh import (
+    DATA,
+    REPLICATED,
+    SPLIT,
+    data_mesh,
+    drop_padding,
+    pad_rows,
+    padded_size,
+    place,
+    replicate,
+    to_host,
+)
 from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts, sum_metrics, sum_task_metrics
 from jaxarc.parallel.program import (
     RolloutCarry,
@@ -161,14 +172,13 @@ class CompiledRollout:
         """
         require_own_jax()
         # Everything that was compiled in is compared, arrays aside: new weights pass, another config does not.
-        statics, arrays = make_statics(self._env, params, policy, *self._statics[3:])
+        statics, arrays = make_statics(self._env, params, policy, *self._statics[2:])
         if statics != self._statics:
             raise ValueError(
                 "params and policy must have the structure, shapes and config of those that were compiled; "
                 "call compile_rollout with the new ones"
             )
-        placed = tuple(place(leaf, statics.mesh, spec) for leaf, spec in zip(arrays, statics.specs, strict=True))
-        shared = placed, place(_threefry_data(key), statics.mesh, REPLICATED)
+        shared = replicate((arrays, _threefry_data(key)), statics.mesh)
         carry = self._start(*shared) if states is None else _go_on(states, statics, donates)
         raises = params.config.action.invalid_action_policy == "raise"
         done = 0
@@ -208,8 +218,7 @@ def rollout(
 
     Args:
         env: with auto-reset, as ``EpisodeStatistics(AutoReset(env))``; without it, episodes that end stay ended.
-        params: tasks and rules; :func:`~jaxarc.parallel.replicate` them once to save copying on every call, or
-            :func:`~jaxarc.parallel.shard_tasks` where the tasks are too large for a device.
+        params: tasks and rules; :func:`~jaxarc.parallel.replicate` them once to save copying on every call.
         policy: ``policy(key, observation) -> action`` of one environment. A module with new arrays runs the same
             program; a new function compiles anew.
         key: another one for every call.

@@ -1,25 +1,17 @@
-"""Shards of a batch and of a task buffer, and the sums and rows that devices exchange.
+"""Shards of a batch, and the sums that devices exchange.
 
 All functions that send messages run inside a ``jax.shard_map``. Their results do not depend on the number of processes,
 bit for bit.
 """
 
-import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
-from jax.sharding import Mesh
-from jaxtyping import Array, Int8, Int32, Shaped
-
-from jaxarc.envs.params import EnvParams
-from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
-from jaxarc.tasks.buffer import LocalRows, RowLoader, TaskBuffer
+from jaxtyping import Array, Int32, Shaped
 
 Tree = TypeVar("Tree")
 
@@ -107,78 +99,3 @@ class DataShard:
 
 UNSHARDED: Final = DataShard(None, 1)
 """The whole batch, on one device."""
-
-
-@dataclass(frozen=True)
-class ShardedRows(RowLoader):
-    """Rows that are split over the devices along a mesh axis, in their order, with padding behind the last one.
-
-    All devices load at the same time, each a row for each of its environments. For six rows on three devices (0 1, 2 3
-    and 4 5), with one environment each, which want the rows 3, 0 and 3::
-
-        all_gather      every device knows what is asked for, [3 0 3]
-        take            device 0: [-, row 0, -]    device 1: [row 3, -, row 3]    device 2: [-, -, -]
-        psum_scatter    the sum of the first column goes to device 0, of the second to device 1, ...
-
-    Here ``-`` is a row of zeros. One device has the row, so the order of the sum does not matter.
-    """
-
-    axis: str  # of the mesh
-    count: int  # of all rows, without the padding
-
-    def num_rows(self, grids: Int8[Array, "... N HW"]) -> int:
-        return self.count
-
-    def load(self, grids: Int8[Array, "n HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
-        asked = lax.all_gather(jnp.clip(row, 0, self.count - 1), self.axis)
-        # A row's index on this device: with 2 rows a device, row 3 is index 1 of device 1, and -1 on device 2.
-        index = asked - lax.axis_index(self.axis) * grids.shape[0]
-        is_here = (index >= 0) & (index < grids.shape[0])
-        held = jnp.where(is_here[..., None], jnp.take(grids, index, axis=0, mode="clip"), jnp.int8(0))
-        return lax.psum_scatter(held, self.axis, scatter_dimension=0)
-
-
-def shard_tasks(params: EnvParams, mesh: Mesh) -> EnvParams:
-    """Split the grids of a task buffer over the devices of a mesh; rollouts stay bitwise identical.
-
-    Use it instead of :func:`~jaxarc.parallel.replicate` when the buffer is too large for a device. Only rollouts on
-    this mesh play such params. Each device holds ``1 / D`` of the grids, which costs time in every step: for each grid
-    that the rules load, it sends the rows that its environments want to all others, and gets the grids from the devices
-    that hold them. With B environments in all a load sends ``B * H * W`` bytes to and from each device and needs as
-    much working memory there; a step has three loads, more where observations show inputs. So it saves memory only
-    where the buffer has more pairs than there are environments. The executor is the dense one, in which all devices
-    load at the same time. The whole buffer has to fit into the memory of the host: pack it under ``jax.default_device``
-    of a CPU.
-
-    Raises:
-        ValueError: the mesh has no axis ``"data"``, the tasks are made by a generator, or they are split already.
-    """
-    if DATA not in mesh.shape:
-        raise ValueError(f"the mesh must have an axis {DATA!r}, got the axes {mesh.axis_names}; see data_mesh")
-    if not isinstance(params, EnvParams):
-        raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
-    tasks = params.tasks
-    if not isinstance(tasks, TaskBuffer):
-        kind = type(tasks).__name__
-        raise ValueError(f"only the grids of a task buffer can be spread, got {kind}, which holds none; replicate it")
-    if tasks.row_loader != LocalRows():
-        raise ValueError("the tasks are spread already; start from the params that make returned")
-    num_rows = tasks.inputs.shape[0]
-    # Each device holds equally many rows; a row of padding is never asked for, since loads are clipped to the count.
-    padding = ((0, -num_rows % mesh.shape[DATA]), (0, 0))
-    inputs, outputs = (np.pad(np.asarray(grids), padding) for grids in _grids(params))
-    tasks = dataclasses.replace(tasks, inputs=inputs, outputs=outputs, row_loader=ShardedRows(DATA, num_rows))
-    spread = dataclasses.replace(params, tasks=tasks, config=params.config.with_fields(executor="dense"))
-    return jax.tree.map(lambda leaf, spec: place(leaf, mesh, spec), spread, task_specs(spread))
-
-
-def task_specs(params: EnvParams) -> Any:
-    """Return how the arrays of params are split: params with a ``PartitionSpec`` in place of each array."""
-    specs = jax.tree.map(lambda _: REPLICATED, params)
-    if isinstance(params.tasks, TaskBuffer) and isinstance(params.tasks.row_loader, ShardedRows):
-        return eqx.tree_at(_grids, specs, (SPLIT, SPLIT))
-    return specs
-
-
-def _grids(params: Any) -> tuple[Array, Array]:
-    return params.tasks.inputs, params.tasks.outputs

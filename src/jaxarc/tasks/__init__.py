@@ -12,11 +12,10 @@ from jaxarc.tasks.registry import UnknownTaskError, register_task, task_id_of, t
 if TYPE_CHECKING:
     from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task, pack_tasks
     from jaxarc.tasks.sampling import sample_task, uniform_weights
-    from jaxarc.tasks.task import Task, create_mock_task, create_task
+    from jaxarc.tasks.task import create_mock_task, create_task
 
 __all__ = [
     "RawTask",
-    "Task",
     "TaskBuffer",
     "TaskFormatError",
     "TaskGenerator",
@@ -37,7 +36,7 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(["TaskBuffer", "TaskGenerator", "buffer_of_task", "pack_tasks"], "jaxarc.tasks.buffer"),
     **dict.fromkeys(["sample_task", "uniform_weights"], "jaxarc.tasks.sampling"),
-    **dict.fromkeys(["Task", "create_mock_task", "create_task"], "jaxarc.tasks.task"),
+    **dict.fromkeys(["create_mock_task", "create_task"], "jaxarc.tasks.task"),
 }
 
 __getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -98,13 +98,9 @@ def augment_task(task: JaxArcTask, augmentation: Augmentation) -> JaxArcTask:
     return dataclasses.replace(
         task,
         input_grids_examples=inputs,
-        input_masks_examples=inputs > PADDING,
         output_grids_examples=outputs,
-        output_masks_examples=outputs > PADDING,
         test_input_grids=test_inputs,
-        test_input_masks=test_inputs > PADDING,
         true_test_output_grids=test_outputs,
-        true_test_output_masks=test_outputs > PADDING,
     )
 
 

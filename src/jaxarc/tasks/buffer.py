@@ -7,7 +7,6 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,41 +20,11 @@ from jaxarc.tasks.registry import register_task
 from jaxarc.types import JaxArcTask, PRNGKey
 
 
-class RowLoader(abc.ABC):
-    """Loads rows of grids that environments share; hashable, because it is part of what is compiled."""
-
-    @abc.abstractmethod
-    def num_rows(self, grids: Int8[Array, "... N HW"]) -> int:
-        """Return how many rows there are, a static number."""
-
-    @abc.abstractmethod
-    def load(self, grids: Int8[Array, "N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
-        """Load rows; a row past the last one is the last."""
-
-
-@dataclasses.dataclass(frozen=True)
-class LocalRows(RowLoader):
-    """All rows are in the memory of each device. ``jaxarc.parallel.shard_tasks`` brings another loader."""
-
-    def num_rows(self, grids: Int8[Array, "... N HW"]) -> int:
-        return grids.shape[-2]
-
-    def load(self, grids: Int8[Array, "N HW"], row: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
-        return jnp.take(grids, row, axis=0, mode="clip")
-
-
-class StoredPairs(NamedTuple):
-    """The arrays that hold the pairs of a task, and its first row in them."""
-
-    inputs: Int8[Array, "N HW"]  # of all tasks
-    outputs: Int8[Array, "N HW"]
-    row_loader: RowLoader
-    first_row: Int32[Array, "*B"]  # of the task, as it is in the data
-    num_pairs: int  # rows from one symmetry of a task to the next
-
-
 class TaskSource(eqx.Module):
-    """Source of the tasks that a reset draws; abstract. A task index is 0 .. ``num_tasks - 1``."""
+    """Source of the tasks that a reset draws: stored in a buffer, or made by a generator. Abstract.
+
+    A task index is 0 .. ``num_tasks - 1``.
+    """
 
     grid_shape: eqx.AbstractVar[tuple[int, int]]  # rows and columns (H, W) of the canvas, static
     registry_index: eqx.AbstractVar[Int32[Array, " T"]]  # for jaxarc.tasks.task_id_of; -1: no id
@@ -87,16 +56,6 @@ class TaskSource(eqx.Module):
     def count_pairs(self) -> tuple[Int32[Array, " T"] | int, Int32[Array, " T"] | int]:
         """Return how many demonstrations and how many tests each task has; a number where all have as many."""
 
-    @abc.abstractmethod
-    def stored_pairs(self, task_index: Int32[Array, "*B"]) -> StoredPairs | None:
-        """Point at the pairs of a task; None where each reset generates them."""
-
-    @abc.abstractmethod
-    def generate(
-        self, key: PRNGKey, task_index: Int32[Array, ""]
-    ) -> tuple[Int8[Array, "P HW"], Int8[Array, "P HW"]] | None:
-        """Make the pairs of one task: inputs and outputs, demonstrations first; None where tasks are stored."""
-
 
 class TaskBuffer(TaskSource):
     """Pairs of all tasks one after the other; within a task demonstrations first, then tests.
@@ -116,7 +75,6 @@ class TaskBuffer(TaskSource):
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
     most_train: int = eqx.field(static=True)  # demonstrations of the task that has most
     num_symmetries: int = eqx.field(static=True, default=1)  # 1, 4 or 8; see jaxarc.tasks.augmentation
-    row_loader: RowLoader = eqx.field(static=True, default=LocalRows())  # another after jaxarc.parallel.shard_tasks
 
     def __repr__(self) -> str:
         height, width = self.grid_shape
@@ -139,18 +97,10 @@ class TaskBuffer(TaskSource):
     def count_pairs(self) -> tuple[Int32[Array, " T"], Int32[Array, " T"]]:
         return self.num_train, self.num_test
 
-    def stored_pairs(self, task_index: Int32[Array, "*B"]) -> StoredPairs:
-        # The row under symmetry s is ``num_pairs * s`` further on, which the caller adds.
-        first_row = self.first_pair[task_index]
-        return StoredPairs(self.inputs, self.outputs, self.row_loader, first_row, self.num_pairs)
-
-    def generate(self, key: PRNGKey, task_index: Int32[Array, ""]) -> None:
-        """Nothing: tasks are stored."""
-
     @property
     def num_pairs(self) -> int:
         """How many pairs all tasks have, a static number."""
-        return self.row_loader.num_rows(self.inputs) // self.num_symmetries
+        return self.inputs.shape[-2] // self.num_symmetries
 
     def with_symmetries(self, count: int) -> "TaskBuffer":
         """Return a buffer that also holds every pair turned and mirrored, ``count`` times as large.
@@ -206,9 +156,6 @@ class TaskGenerator(TaskSource):
 
     def count_pairs(self) -> tuple[int, int]:
         return self.num_train, self.num_test
-
-    def stored_pairs(self, task_index: Int32[Array, "*B"]) -> None:
-        """Nothing: each reset makes its pairs."""
 
     @abc.abstractmethod
     def generate(self, key: PRNGKey, task_index: Int32[Array, ""]) -> tuple[Int8[Array, "P HW"], Int8[Array, "P HW"]]:

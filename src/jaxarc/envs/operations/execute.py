@@ -73,7 +73,6 @@ from jaxarc.envs.structured_actions import (
     TURNS,
 )
 from jaxarc.fusion import compute_once, materialize_call
-from jaxarc.tasks.buffer import LocalRows
 
 Grids = Int8[Array, "B HW"]
 Sizes = Int8[Array, "B 6"]
@@ -128,7 +127,7 @@ def kernel_of(statics: KernelStatics) -> Callable[[tuple[Canvas, CheckedAction],
 
 def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
     """Apply one action to each canvas of a batch; see :func:`execute`."""
-    if statics.executor == "native" and pairs.row_loader == LocalRows():  # rows of other devices come through XLA
+    if statics.executor == "native":
         return _edit_natively(canvas, action, pairs, statics)
     operation = action.operation
     shape = statics.shape

@@ -60,7 +60,7 @@ def resolve_selection(canvas: Canvas, action: CheckedAction, shape: GridShape) -
         raw = action.selection
         operation = action.operation
         columns = materialize_call(functools.partial(pack_columns, shape=shape), raw, predicate_of=operation)
-        columns = columns & active_columns(height_limit, width_limit, shape)
+        columns = columns & _active_columns(height_limit, width_limit, shape)
         # [W, B]: faster on one column of all grids at a time.
         side_by_side = materialize_call(jnp.transpose, columns, predicate_of=operation)
         box = materialize_call(_bounding_box, side_by_side, predicate_of=operation)
@@ -84,7 +84,7 @@ def effective_cells(
     return inside(effective, shape) if raw is None else active & (raw | is_empty[:, None])
 
 
-def active_columns(height: Int[Array, " B"], width: Int[Array, " B"], shape: GridShape) -> UInt32[Array, "B W"]:
+def _active_columns(height: Int[Array, " B"], width: Int[Array, " B"], shape: GridShape) -> UInt32[Array, "B W"]:
     """The top-left ``height x width`` cells as columns of bits; 2x2 of 3x3 is 011 011 000."""
     rows = (jnp.uint32(1) << height.astype(jnp.uint32)) - jnp.uint32(1)
     return jnp.where(jnp.arange(shape[1], dtype=jnp.int32)[None] < width[:, None], rows[:, None], jnp.uint32(0))
@@ -330,7 +330,7 @@ def next_selection(
         after = pack_box(clip_box(_moved_box(use.chosen, operation), height, width))
         cleared = jnp.array([[0, 0, -1, -1]], jnp.int8)
     else:
-        after = _moved_columns(use.columns, operation) & active_columns(height, width, shape)
+        after = _moved_columns(use.columns, operation) & _active_columns(height, width, shape)
         cleared = jnp.uint32(0)
     after = jnp.where(CHANGES_PAIR.has(operation)[:, None], cleared, after)
     return jnp.where(applied[:, None], after, before.selection)

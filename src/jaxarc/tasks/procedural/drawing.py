@@ -4,35 +4,21 @@ A canvas of H x W cells is a flat array of H * W colors. Cell 7 of a canvas with
 coordinates are int32 scalars; they become int8 where they meet the cells, which is the fastest on a CPU.
 """
 
-import functools
 import math
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.fusion import materialize
 from jaxarc.prng import fast_bits, from_key_data, random_bits, split_words, to_randint
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
-from jaxarc.types import FlatGrid
+from jaxarc.types import FlatGrid, cell_columns, cell_rows
 
 FlatMask = Bool[Array, " HW"]
 Number = Int32[Array, ""]
 Word = UInt32[Array, ""]
-
-
-@functools.cache
-def cell_rows(shape: GridShape) -> Any:
-    """Row of each cell, int8[HW], a NumPy constant."""
-    return np.repeat(np.arange(shape[0]), shape[1]).astype(np.int8)
-
-
-@functools.cache
-def cell_columns(shape: GridShape) -> Any:
-    """Column of each cell, int8[HW], a NumPy constant."""
-    return np.tile(np.arange(shape[1]), shape[0]).astype(np.int8)
 
 
 def split_key(key: PairKey, count: int) -> list[PairKey]:

@@ -16,8 +16,6 @@ from jaxarc.tasks.procedural.drawing import (
     Word,
     between,
     box_mask,
-    cell_columns,
-    cell_rows,
     crop_canvas,
     draw_bits,
     draw_sides,
@@ -27,7 +25,7 @@ from jaxarc.tasks.procedural.drawing import (
     split_key,
 )
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
-from jaxarc.types import FlatGrid
+from jaxarc.types import FlatGrid, cell_columns, cell_rows
 
 OBJECT_SIDE = 3  # an object fits a box of 3x3
 REACH = 2  # a task's vector has rows and columns in -2 .. 2

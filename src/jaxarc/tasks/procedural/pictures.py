@@ -12,9 +12,7 @@ from jaxarc.tasks.procedural.drawing import (
     Number,
     between,
     box_mask,
-    cell_columns,
     cell_mask,
-    cell_rows,
     crop_canvas,
     draw_sides,
     draw_words,
@@ -25,7 +23,7 @@ from jaxarc.tasks.procedural.drawing import (
     split_key,
 )
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
-from jaxarc.types import FlatGrid
+from jaxarc.types import FlatGrid, cell_columns, cell_rows
 
 
 class RandomGrids(Rule):

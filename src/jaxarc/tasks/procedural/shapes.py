@@ -14,9 +14,7 @@ from jaxarc.tasks.procedural.drawing import (
     Number,
     between,
     box_mask,
-    cell_columns,
     cell_mask,
-    cell_rows,
     crop_canvas,
     draw_bits,
     draw_sides,
@@ -28,13 +26,13 @@ from jaxarc.tasks.procedural.drawing import (
     split_key,
 )
 from jaxarc.tasks.procedural.rule import GridShape, PairKey, Rule
-from jaxarc.types import FlatGrid
+from jaxarc.types import FlatGrid, cell_columns, cell_rows
 
 FRAME_SIDE = 3  # the smallest frame that encloses a cell
 TWO_FRAMES = 8  # a side of this length has room for two frames and a line beside each
 
 
-class Border(NamedTuple):
+class _Border(NamedTuple):
     """The outline of a rectangle, one cell thick."""
 
     top: Number
@@ -94,7 +92,7 @@ class FillEnclosed(Rule):
             row, column = divmod(part, 2)
             top, tall = _place_in_part(frame_words[0:2], row, down, height)
             left, wide = _place_in_part(frame_words[2:4], column, across, width)
-            frame = Border(top, left, tall, wide)
+            frame = _Border(top, left, tall, wide)
             # Three of four parts have a frame, every second frame a gap; ``paint`` counts the eight colors that are
             # neither black nor the fill color: with fill color 3, paint 0, 1, 2, 3 is color 1, 2, 4, 5.
             presence, openness, paint = mixed_radix_ints(frame_words[4], (4, 2, NUM_COLORS - 2))
@@ -129,7 +127,7 @@ class CropFrame(Rule):
         sides = draw_sides(words[:2], self, grid_shape)
         top, tall = _draw_span(words[2:6:2], sides[0])
         left, wide = _draw_span(words[3:6:2], sides[1])
-        frame = Border(top, left, tall, wide)
+        frame = _Border(top, left, tall, wide)
         noise = skip_color(random_colors(key_colors, grid_shape, NUM_COLORS - 1), drawn)
         picture = jnp.where(frame.wall_mask(grid_shape), drawn.astype(jnp.int8), noise)
         # The cell (0, 0) of the output looks up the frame's corner (top, left), and the rest is cropped.
