@@ -41,11 +41,14 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "stoix_adapter": CORE | {"adapters", "registration"},
     "experts": CORE | TASKS | {"parallel", "io", "search"},
     "nn": LEAF | {"config"},
-    "surrogate": CORE | {"experts.traces", "parallel", "io", "nn"},
+    "surrogate": CORE | TASKS | {"wrappers", "parallel", "io", "nn", "experts", "evaluation", "training"},
     "search": {"config", "errors", "native.library", "tasks.raw_task"},
     "agents": CORE | {"wrappers", "parallel", "nn", "search", "tasks.raw_task"},
-    "evaluation": CORE | TASKS | {"wrappers", "parallel", "agents", "surrogate", "experts", "io"},
-    "training": CORE | TASKS | {"wrappers", "parallel", "nn", "agents", "surrogate", "experts", "evaluation", "io"},
+    "evaluation": CORE | TASKS | {"wrappers", "parallel", "agents", "experts", "io"},
+    "training": CORE
+    | TASKS
+    | {"wrappers", "parallel", "nn", "agents", "experts", "evaluation", "io"}
+    | {"surrogate.experiment"},  # comparison.py reads the reports of either kind of run
     "testing": CORE | TASKS | {"wrappers", "adapters"},
     "play": CORE | TASKS | {"registration", "experts", "agents", "evaluation", "training", "render", "files"},
     "profiling": LEAF | {"utils"},

@@ -16,8 +16,8 @@ from jaxarc.cli.settings import (
     topics_of,
 )
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
+from jaxarc.surrogate import SurrogateExperiment
 from jaxarc.training import Experiment, create_run_folder
-from jaxarc.training.surrogates import SurrogateExperiment
 
 
 def test_every_folder_of_files_is_a_topic_and_no_file_is_empty():

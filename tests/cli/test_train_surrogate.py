@@ -14,9 +14,9 @@ from killable_training import arrays_of
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import SURROGATE_RUN, choices_of, config_folder, read_any_experiment
 from jaxarc.config import ConfigValidationError
+from jaxarc.surrogate import SurrogateExperiment, SurrogateReport
 from jaxarc.training import RunFolder
 from jaxarc.training.metrics import read_reports
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
 
 STEPS = 120
 TINY = [

@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from jaxarc.cli.console import mean_number, mean_share, number_table
+from jaxarc.surrogate import SurrogateReport
 from jaxarc.training.comparison import METRICS, Axis, Group, band_of, differences, kind_of_runs, read_groups
 from jaxarc.training.metrics import Report, RunReport
-from jaxarc.training.surrogates import SurrogateReport
 
 _SAMPLES: Final[dict[type[RunReport], str]] = {Report: "environment steps", SurrogateReport: "examples"}
 _DEFAULTS: Final[dict[type[RunReport], str]] = {Report: "evaluation_solve_rate", SurrogateReport: "kl"}

@@ -46,9 +46,9 @@ from jaxarc.evaluation import evaluate as run_evaluation
 from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.evaluation.task_rows import ActionCounts
 from jaxarc.nn import products_in
+from jaxarc.surrogate import SurrogateExperiment
 from jaxarc.training import RunFolder
 from jaxarc.training.saved_agent import WhichCheckpoint
-from jaxarc.training.surrogates import SurrogateExperiment
 
 
 def evaluate(

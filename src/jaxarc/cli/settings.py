@@ -23,8 +23,8 @@ from jaxarc import __version__
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
 from jaxarc.files import CHECKSUM
+from jaxarc.surrogate import SurrogateExperiment
 from jaxarc.training.experiment import Experiment
-from jaxarc.training.surrogates import SurrogateExperiment
 
 AnyExperiment: TypeAlias = Experiment | SurrogateExperiment
 

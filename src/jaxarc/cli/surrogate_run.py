@@ -18,21 +18,15 @@ from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.config.training import Precision
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
-from jaxarc.surrogate.mesh import MeshPlacement
-from jaxarc.tasks import TaskFormatError
-from jaxarc.training import RunFolder, create_run_folder
-from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
-from jaxarc.training.run_folder import remove_unused
-from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
-from jaxarc.training.surrogates import (
+from jaxarc.surrogate import (
     SurrogateExperiment,
     SurrogateReport,
     SurrogateResult,
     make_task,
     train_surrogate,
 )
-from jaxarc.training.surrogates.agreement import Agreement, CalibrationBin
-from jaxarc.training.surrogates.evaluate import (
+from jaxarc.surrogate.agreement import Agreement, CalibrationBin, GraphAccuracy
+from jaxarc.surrogate.evaluate import (
     PlayedPairs,
     SurrogateEvaluation,
     evaluate_model,
@@ -40,9 +34,14 @@ from jaxarc.training.surrogates.evaluate import (
     load_model,
     write_evaluation,
 )
-from jaxarc.training.surrogates.graphs import GraphAccuracy
-from jaxarc.training.surrogates.lookahead import LookaheadTask
-from jaxarc.training.surrogates.task import SurrogateTask
+from jaxarc.surrogate.lookahead import LookaheadTask
+from jaxarc.surrogate.mesh import MeshPlacement
+from jaxarc.surrogate.task import SurrogateTask
+from jaxarc.tasks import TaskFormatError
+from jaxarc.training import RunFolder, create_run_folder
+from jaxarc.training.log_writers import LogWriter, LogWriters, check_extras, open_log_writers
+from jaxarc.training.run_folder import remove_unused
+from jaxarc.training.saved_agent import WhichCheckpoint, chosen_checkpoint
 
 _EXPERTS: Final = {
     "parent_sets": "the exact posterior over parent sets of linear structural models",

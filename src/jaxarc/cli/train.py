@@ -21,10 +21,10 @@ from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, read_any_exper
 from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
 from jaxarc.cli.training_run import last_reports, learn
 from jaxarc.config import ConfigValidationError
+from jaxarc.surrogate import SurrogateExperiment, SurrogateResult
 from jaxarc.training import AgentResult, Experiment, RunFolder, TrainingDivergedError, open_run_folder
 from jaxarc.training.run_folder import make_new_folder
 from jaxarc.training.run_state import require_same_choices
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult
 
 _PARAGRAPHS: Final = (
     "Train an agent on real ARC tasks, and measure it on tasks that it never saw.",

@@ -13,9 +13,9 @@ from jaxtyping import Float64
 from numpy import ndarray
 
 from jaxarc.errors import UsageError
+from jaxarc.surrogate.experiment import SurrogateReport
 from jaxarc.training.metrics import Report, RunReport, read_reports
 from jaxarc.training.run_folder import RunFolder
-from jaxarc.training.surrogates.experiment import SurrogateReport
 
 Axis = Literal["steps", "seconds"]
 _AXES: Final = ("update", "environment_steps", "examples", "seconds", "seed")

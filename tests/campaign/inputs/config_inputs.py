@@ -10,9 +10,9 @@ from jaxarc.cli import settings
 from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, topics_of
 from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
+from jaxarc.surrogate import SurrogateExperiment
 from jaxarc.training.experiment import Experiment
 from jaxarc.training.run_state import require_same_choices
-from jaxarc.training.surrogates import SurrogateExperiment
 
 _KINDS: Final = {
     kind.__name__: kind for run_kind in (AGENT_RUN, SURROGATE_RUN) for kind in run_kind.topics.values()

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateTrainingConfig
-from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
+from jaxarc.surrogate import CandidateSet, SurrogateExperiment, SurrogateReport, TrainingBatchJAX, train_surrogate
+from jaxarc.surrogate.agreement import agreement
+from jaxarc.surrogate.evaluate import load_model
+from jaxarc.surrogate.task import ExpertBatch, SurrogateTask
 from jaxarc.training import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
 from jaxarc.training.checkpoint import CheckpointError
 from jaxarc.training.metrics import read_reports
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, train_surrogate
-from jaxarc.training.surrogates.agreement import agreement
-from jaxarc.training.surrogates.evaluate import load_model
-from jaxarc.training.surrogates.task import CandidateTask, ExpertBatch
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
@@ -41,7 +40,7 @@ class Scorer(eqx.Module):
 _COMPILED = []
 
 
-class Problem(CandidateTask):
+class Problem(SurrogateTask):
     """Two candidates; the expert likes the one whose number is larger."""
 
     def __init__(self, spoil=None, fail_at=None):

@@ -9,9 +9,9 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.surrogate.agreement import agreement
+from jaxarc.surrogate.evaluate import PlayedPairs, play_held_out
 from jaxarc.tasks import RawTask
-from jaxarc.training.surrogates.agreement import agreement
-from jaxarc.training.surrogates.evaluate import PlayedPairs, play_held_out
 
 
 class PaintThenSubmit(eqx.Module):
