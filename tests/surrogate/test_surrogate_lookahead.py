@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 from exact_scorer import EXACT, exact_scorer
-from lookahead_speed import look_ahead_on_host
+from look_ahead_on_host import look_ahead_on_host
 
 import jaxarc
 from jaxarc import constants as c
