@@ -29,7 +29,7 @@ def test_each_held_out_pair_is_played_once_and_steps_count_where_it_is_solved(co
     grids = {output: (np.zeros((2, 2), int), np.full((2, 2), output)) for output in (4, 5)}
     tasks = TaskSet("two", tuple(RawTask(f"t{output}", (pair,), (pair,)) for output, pair in grids.items()))
     rules = {"selection_format": "bbox", "max_grid_height": 2, "max_grid_width": 2, "max_episode_steps": 3}
-    _, params = jaxarc.make(tasks, invalid_action_policy="noop", start_grid="input", **rules)
+    _, params = jaxarc.make(tasks, invalid_action_policy="noop", start_grid="input", include_step_count=True, **rules)
     assert play_held_out(PaintThenSubmit(color), params) == PlayedPairs(solved, mean_steps)
 
 
